@@ -225,13 +225,13 @@ export function createHostFeed(): Feed<HostEvent> {
 }
 
 /** Whether an event is wanted. */
-export function wants({ kinds, server }: EventFilter): (event: HostEvent) => boolean {
+export function createEventFilter({ kinds, server }: EventFilter): (event: HostEvent) => boolean {
   const set = kinds && new Set<string>(kinds);
   return (event) => (set?.has(event.kind) ?? true) && (server === undefined || event.server === server);
 }
 
 /** The kinds of lists that a change is about. */
-export function offersChangedBy(change: Change): FeatureKind | undefined {
+export function changedFeatures(change: Change): FeatureKind | undefined {
   return change.kind === "resource" ? undefined : change.kind;
 }
 
@@ -275,14 +275,14 @@ export interface ServerStatus {
 }
 
 /** Why a server is in its state, also where that needs no word beside its state. */
-export function whyOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
+export function reasonOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
   if (reason !== undefined || state !== "untrusted") return reason;
   return "nobody has agreed to it: give the host `answers.trust`, or call `host.trust`";
 }
 
 /** Why a server takes no part in a run; one without a status is not there. */
-export function absence(name: string, status?: ServerStatus): string {
+export function explainAbsence(name: string, status?: ServerStatus): string {
   if (!status) return `${name} takes no part: there is no such server`;
-  const why = whyOf(status);
+  const why = reasonOf(status);
   return `${name} takes no part: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
 }

@@ -18,10 +18,10 @@ import type {
   SamplingQuestion,
 } from "./questions.ts";
 
-const nobody: readonly string[] = [];
+const none: readonly string[] = [];
 
 /** What somebody wishes to do: what it is called in the log, and what a grant for it is bound to. */
-interface Wish {
+interface ConsentRequest {
   readonly id: string;
   readonly kind: "tool" | "resource";
   readonly server: HostedServer;
@@ -31,8 +31,8 @@ interface Wish {
   readonly reason: string;
   readonly cautions: readonly Caution[];
   /** Whose words a grant must have known of. */
-  readonly knowing: readonly string[];
-  readonly words: string;
+  readonly contentFrom: readonly string[];
+  readonly definitionText: string;
   readonly resembles?: string;
 }
 
@@ -40,15 +40,15 @@ interface Wish {
 export class Consent {
   readonly #policy: Policy;
   readonly #grants: Grants;
-  readonly #asking: Asking;
+  readonly #questions: Questions;
   readonly #activity: ActivityLog;
   /** Tools that a rule allows whatever they are called with, and whether their server's hints counted then. */
   readonly #allowed = new WeakMap<CatalogTool, boolean>();
 
-  constructor(policy: Policy, grants: Grants, asking: Asking, activity: ActivityLog) {
+  constructor(policy: Policy, grants: Grants, questions: Questions, activity: ActivityLog) {
     this.#policy = policy;
     this.#grants = grants;
-    this.#asking = asking;
+    this.#questions = questions;
     this.#activity = activity;
   }
 
@@ -63,8 +63,8 @@ export class Consent {
     const { conversation, by = "model" } = options;
     if (!conversation && this.#allowed.get(tool) === server.trustsHints) return undefined;
     const { definition, name } = tool;
-    const contentFrom = conversation ? [...conversation.contentFrom] : nobody;
-    const resourcesFrom = conversation ? [...conversation.resourcesFrom] : nobody;
+    const contentFrom = conversation ? [...conversation.contentFrom] : none;
+    const resourcesFrom = conversation ? [...conversation.resourcesFrom] : none;
     const hints = hintsOf(definition, server.trustsHints);
     const call: PolicyCall = {
       server: server.name,
@@ -86,7 +86,7 @@ export class Consent {
       return undefined;
     }
     if (effect === "deny") {
-      this.#note(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
+      this.#record(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
       throw denied(`${call.name} is not allowed: ${reason}`);
     }
     // What the user does by hand is the user's answer.
@@ -101,8 +101,8 @@ export class Consent {
         action: { kind: "tool", tool: name, args, definition },
         reason,
         cautions,
-        knowing: cautions.flatMap(({ from }) => from),
-        words: JSON.stringify(definition),
+        contentFrom: cautions.flatMap(({ from }) => from),
+        definitionText: JSON.stringify(definition),
         ...(tool.resembles !== undefined && { resembles: tool.resembles }),
       },
       args,
@@ -113,7 +113,7 @@ export class Consent {
   /** Resolves when a model may see a resource. */
   async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
     if (options.by === "user") return;
-    const wish: Wish = {
+    const request: ConsentRequest = {
       id,
       kind: "resource",
       server,
@@ -122,38 +122,38 @@ export class Consent {
       action: { kind: "resource", uri },
       reason: "Data of the server would go to the model.",
       cautions: [],
-      knowing: [],
-      words: "",
+      contentFrom: [],
+      definitionText: "",
     };
-    await this.#ask(wish, undefined, options);
+    await this.#ask(request, undefined, options);
   }
 
-  async #ask(wish: Wish, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
-    const { id, kind, server, subject, digest, knowing, action, reason, cautions, resembles } = wish;
+  async #ask(request: ConsentRequest, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
+    const { id, kind, server, subject, digest, contentFrom, action, reason, cautions, resembles } = request;
     const what = `${server.name}.${subject}`;
     const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
-    const query = { ...bound, contentFrom: knowing };
+    const query = { ...bound, contentFrom: contentFrom };
     const argsDigest = args && this.#grants.needsArguments(query) ? await argumentsDigest(args) : undefined;
     const known = this.#grants.find(argsDigest === undefined ? query : { ...query, args: argsDigest });
     if (known) {
-      this.#note(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
+      this.#record(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
       if (known.allow) return;
       throw denied(`${what} is not allowed: the user said no, ${known.scope === "always" ? "for good" : "for now"}`);
     }
-    if (!this.#asking.answers("approve", options.answers)) {
-      this.#note(id, server, subject, { effect: "deny", reason: "nobody to ask" });
+    if (!this.#questions.canAsk("approve", options.answers)) {
+      this.#record(id, server, subject, { effect: "deny", reason: "nobody to ask" });
       throw denied(
         `${what} needs the user's approval, and nobody is asked here: give the host \`answers.approve\`, or a rule`,
       );
     }
-    const asked = this.#asking.ask<"approve">(
+    const asked = this.#questions.ask<"approve">(
       {
         kind: "approve",
         server: server.name,
         action,
         reason,
         cautions,
-        findings: findSuspicious(wish.words),
+        findings: findSuspicious(request.definitionText),
         ...(resembles !== undefined && { resembles }),
         ...(options.run !== undefined && { run: options.run }),
         ...(options.callId !== undefined && { callId: options.callId }),
@@ -161,19 +161,19 @@ export class Consent {
       { own: options.answers, signal: options.signal },
     );
     const verdict = await asked.catch((thrown) => {
-      this.#note(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
+      this.#record(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
       throw thrown;
     });
-    await this.#remember(verdict, bound, knowing, args);
+    await this.#remember(verdict, bound, contentFrom, args);
     const { allow, for: scope = "once", reason: why } = verdict;
-    this.#note(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
+    this.#record(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
     if (!allow) throw denied(`${what} was not approved by the user${why === undefined ? "" : `: ${why}`}`);
   }
 
   async #remember(
     { allow, for: scope = "once", onlyTheseArguments }: ApprovalVerdict,
     bound: { kind: "tool" | "resource"; server: string; serverDigest: string; subject: string; digest: string },
-    knowing: readonly string[],
+    contentFrom: readonly string[],
     args: JsonObject | undefined,
   ): Promise<void> {
     if (scope === "once") return;
@@ -181,7 +181,7 @@ export class Consent {
       ...bound,
       allow,
       scope,
-      knowing,
+      contentFrom,
       ...(onlyTheseArguments && args && { args: await argumentsDigest(args) }),
     });
     this.#activity.record(
@@ -198,7 +198,7 @@ export class Consent {
     );
   }
 
-  #note(id: string, server: HostedServer, name: string, data: object): void {
+  #record(id: string, server: HostedServer, name: string, data: object): void {
     this.#activity.record({ kind: "decision", server: server.name, name, id, ...data }, { urgent: true });
   }
 }
@@ -209,14 +209,14 @@ export function denied(message: string): PortolanError {
 }
 
 /** How many questions may wait for the user: about one server, and in all. */
-const maxOfServer = 20;
+const maxPerServer = 20;
 const maxWaiting = 200;
 /** What servers ask when they like; the rest is asked because somebody uses them. */
-const ofServers: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
+const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
 
 /** A question of some kind before it has a name. */
-export type Draft<K extends QuestionKind> = DraftOf<Extract<HostQuestion, { kind: K }>>;
-type DraftOf<Q> = Q extends HostQuestion ? Omit<Q, "id" | "signal"> : never;
+export type QuestionDraft<K extends QuestionKind> = Draft<Extract<HostQuestion, { kind: K }>>;
+type Draft<Q> = Q extends HostQuestion ? Omit<Q, "id" | "signal"> : never;
 
 /** For whom a question is asked. */
 export interface AskOptions {
@@ -226,9 +226,9 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Open {
+interface OpenQuestion {
   readonly question: HostQuestion;
-  readonly taken: AbortController;
+  readonly withdrawal: AbortController;
   /** Whether it takes one of the places that there are. */
   readonly isCounted: boolean;
   /** Answers it, where `answer` is waited for. */
@@ -236,26 +236,26 @@ interface Open {
 }
 
 /** Puts questions to the application, and keeps those that it answers later. */
-export class Asking {
+export class Questions {
   readonly #answers: HostAnswers;
-  readonly #asked: (question: HostQuestion) => void;
-  readonly #settled: (question: HostQuestion) => void;
-  readonly #open = new Map<string, Open>();
+  readonly #onAsked: (question: HostQuestion) => void;
+  readonly #onSettled: (question: HostQuestion) => void;
+  readonly #open = new Map<string, OpenQuestion>();
   #count = 0;
   #isClosed = false;
 
   /** `asked` hears of each question, `settled` when one needs no answer any more. */
   constructor(
     answers: HostAnswers,
-    { asked, settled }: { asked: (question: HostQuestion) => void; settled: (question: HostQuestion) => void },
+    { onAsked, onSettled }: { onAsked: (question: HostQuestion) => void; onSettled: (question: HostQuestion) => void },
   ) {
     this.#answers = answers;
-    this.#asked = asked;
-    this.#settled = settled;
+    this.#onAsked = onAsked;
+    this.#onSettled = onSettled;
   }
 
   /** Whether anybody answers such questions. */
-  answers(kind: QuestionKind, own?: HostAnswers): boolean {
+  canAsk(kind: QuestionKind, own?: HostAnswers): boolean {
     return (own?.[kind] ?? this.#answers[kind]) !== undefined;
   }
 
@@ -265,42 +265,43 @@ export class Asking {
   }
 
   /** The application's answer; rejects when the question is taken back or cannot be put. */
-  async ask<K extends QuestionKind>(draft: Draft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
+  async ask<K extends QuestionKind>(draft: QuestionDraft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
     const kind = draft.kind as K;
     if (own) checkAnswerers(own);
     const answerer = own?.[kind] ?? this.#answers[kind];
     if (answerer === undefined) throw unanswered(kind, "nobody answers such questions here");
-    if (this.#isClosed) throw closed();
+    if (this.#isClosed) throw hostClosed();
     if (signal?.aborted) throw toError(signal.reason);
-    const isCounted = answerer === "later" || ofServers.includes(kind);
-    if (isCounted) this.#checkRoom(kind, draft.server);
+    const isCounted = answerer === "later" || serverKinds.includes(kind);
+    if (isCounted) this.#checkLimits(kind, draft.server);
     this.#count += 1;
-    const taken = new AbortController();
-    const question = { ...draft, id: `q${this.#count}`, signal: taken.signal } as HostQuestion;
-    const takeBack = () => taken.abort(signal?.reason);
-    signal?.addEventListener("abort", takeBack, { once: true });
-    const open: Open = { question, taken, isCounted };
+    const withdrawal = new AbortController();
+    const question = { ...draft, id: `q${this.#count}`, signal: withdrawal.signal } as HostQuestion;
+    const withdraw = () => withdrawal.abort(signal?.reason);
+    signal?.addEventListener("abort", withdraw, { once: true });
+    const open: OpenQuestion = { question, withdrawal, isCounted };
     this.#open.set(question.id, open);
     try {
       const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
-      return toAnswer<K>(question, await waitFor(answer, taken.signal));
+      return parseAnswer<K>(question, await waitFor(answer, withdrawal.signal));
     } finally {
-      signal?.removeEventListener("abort", takeBack);
+      signal?.removeEventListener("abort", withdraw);
       this.#open.delete(question.id);
-      this.#settled(question);
+      this.#onSettled(question);
     }
   }
 
   /** Takes every question about a server back. */
   withdraw(server: string): void {
     const reason = new PortolanError("cancelled", `${server} was removed`);
-    for (const { question, taken } of this.#open.values()) if (question.server === server) taken.abort(reason);
+    for (const { question, withdrawal } of this.#open.values())
+      if (question.server === server) withdrawal.abort(reason);
   }
 
   /** Takes every question back, and puts no more. */
   close(): void {
     this.#isClosed = true;
-    for (const { taken } of this.#open.values()) taken.abort(closed());
+    for (const { withdrawal } of this.#open.values()) withdrawal.abort(hostClosed());
   }
 
   /** Answers a question that waits; rejects when there is none, or the answer is none. */
@@ -313,7 +314,7 @@ export class Asking {
     settle(answer);
   }
 
-  #waiting(id: string): Required<Open> {
+  #waiting(id: string): Required<OpenQuestion> {
     const open = this.#open.get(id);
     if (isWaiting(open)) return open;
     throw new PortolanError(
@@ -322,37 +323,37 @@ export class Asking {
     );
   }
 
-  #checkRoom(kind: QuestionKind, server: string): void {
+  #checkLimits(kind: QuestionKind, server: string): void {
     const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
     const ofServer = counted.filter(({ question }) => question.server === server).length;
-    if (ofServer >= maxOfServer) throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
+    if (ofServer >= maxPerServer) throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
     if (counted.length >= maxWaiting) throw unanswered(kind, `${counted.length} questions wait already`);
   }
 
-  #wait(open: Open): Promise<unknown> {
+  #wait(open: OpenQuestion): Promise<unknown> {
     return new Promise((settle) => {
       open.settle = settle;
-      this.#asked(open.question);
+      this.#onAsked(open.question);
     });
   }
 
   async #call(answerer: Answer, question: HostQuestion): Promise<unknown> {
-    this.#asked(question);
+    this.#onAsked(question);
     return answerer(question);
   }
 }
 
 type Answer = (question: HostQuestion) => unknown;
 
-function isWaiting(open: Open | undefined): open is Required<Open> {
-  return open?.settle !== undefined && !open.taken.signal.aborted;
+function isWaiting(open: OpenQuestion | undefined): open is Required<OpenQuestion> {
+  return open?.settle !== undefined && !open.withdrawal.signal.aborted;
 }
 
 function unanswered(kind: QuestionKind, why: string): PortolanError {
   return new PortolanError("unanswered", `A question (${kind}) was not put to the user: ${why}`);
 }
 
-function closed(): PortolanError {
+function hostClosed(): PortolanError {
   return new PortolanError("cancelled", "The host is closed");
 }
 
@@ -373,12 +374,12 @@ export function checkAnswerers(answers: HostAnswers): void {
 
 /** Rejects what is no answer to a question, also what does not fit its form. */
 export async function checkAnswer(question: HostQuestion, given: unknown): Promise<void> {
-  const answer = toAnswer(question, given);
+  const answer = parseAnswer(question, given);
   if (question.kind === "elicit") await checkFormAnswer(question.params, answer as ElicitResult);
 }
 
 /** The answer in full; throws for what is none. */
-export function toAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
+export function parseAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
   const { kind } = question;
   const isVerdict = kind !== "elicit" && kind !== "openUrl";
   if (isVerdict && typeof given === "boolean") return { allow: given } as AnswerOf[K];
@@ -387,9 +388,9 @@ export function toAnswer<K extends QuestionKind>(question: HostQuestion, given: 
     ? isObject(given) && typeof given["allow"] === "boolean"
     : isObject(given) && ["accept", "decline", "cancel"].includes(given["action"] as string);
   if (!isRight) {
-    const wanted = isVerdict ? "true, false or { allow }" : '{ action: "accept" | "decline" | "cancel" }';
-    const came = isObject(given) ? `${member} ${nameOf(given[member])}` : nameOf(given);
-    throw invalid(kind, `expected ${wanted}, got ${came}`);
+    const expected = isVerdict ? "true, false or { allow }" : '{ action: "accept" | "decline" | "cancel" }';
+    const got = isObject(given) ? `${member} ${nameOf(given[member])}` : nameOf(given);
+    throw invalid(kind, `expected ${expected}, got ${got}`);
   }
   const answer = given as unknown as AnswerOf[K];
   if (kind === "sample") checkSampling(question, answer as AnswerOf["sample"]);
@@ -401,9 +402,9 @@ function checkSampling(question: SamplingQuestion, { params, result, model }: An
   const problem = optional(samplingParams)(params, "params") ?? optional(samplingResult)(result, "result");
   if (problem !== undefined) throw invalid("sample", problem);
   if (question.stage !== "request" || model === undefined) return;
-  const able = [question.model, ...question.alternatives].map(({ id }) => id);
-  if (able.includes(model)) return;
-  throw invalid("sample", `expected a model that can answer (${able.join(", ")}), got ${nameOf(model)}`);
+  const allowed = [question.model, ...question.alternatives].map(({ id }) => id);
+  if (allowed.includes(model)) return;
+  throw invalid("sample", `expected a model that can answer (${allowed.join(", ")}), got ${nameOf(model)}`);
 }
 
 function invalid(kind: QuestionKind, why: string): PortolanError {

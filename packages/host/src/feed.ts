@@ -19,11 +19,11 @@ export class Feed<E> {
   }
 
   /** Whether anybody reads: what nobody reads need not be made. */
-  get isHeard(): boolean {
+  get hasReaders(): boolean {
     return this.#readers.size > 0;
   }
 
-  tell(event: E): void {
+  emit(event: E): void {
     for (const reader of this.#readers) reader.add(event);
   }
 

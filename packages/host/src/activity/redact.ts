@@ -5,7 +5,7 @@ export interface Redactor {
   /** The value with its secrets replaced; the very same value when there are none. */
   redact(value: unknown): unknown;
   /** Whether a text, or the JSON of a value, may hold a secret; quicker with its bytes, and sometimes wrongly true. */
-  mayConcern(text: string, bytes?: Uint8Array): boolean;
+  mayContainSecret(text: string, bytes?: Uint8Array): boolean;
 }
 
 /** What stands where a secret was. */
@@ -15,17 +15,17 @@ const maxDepth = 100;
 
 /** A redactor that knows the usual shapes of secrets, and these. */
 export function createRedactor(secrets: Iterable<string> = []): Redactor {
-  const redactor = new KnowingRedactor();
+  const redactor = new PatternRedactor();
   for (const secret of secrets) redactor.add(secret);
   return redactor;
 }
 
 /** Replaces what looks like a secret: by the names of members, flags and parameters, and by the shapes of keys. */
 export function redact(value: unknown): unknown {
-  return new KnowingRedactor().redact(value);
+  return new PatternRedactor().redact(value);
 }
 
-class KnowingRedactor implements Redactor {
+class PatternRedactor implements Redactor {
   /** As they are, and as JSON writes them; the longest first, since one may be a part of another. */
   #secrets: string[] = [];
 
@@ -39,7 +39,7 @@ class KnowingRedactor implements Redactor {
     return this.#walk(value, 0);
   }
 
-  mayConcern(text: string, bytes?: Uint8Array): boolean {
+  mayContainSecret(text: string, bytes?: Uint8Array): boolean {
     if (bytes ? mayHoldSecretIn(text, bytes) : mayHoldSecret(text)) return true;
     for (const secret of this.#secrets) if (text.includes(secret)) return true;
     return false;
@@ -53,7 +53,7 @@ class KnowingRedactor implements Redactor {
   }
 
   #text(text: string): string {
-    if (!this.mayConcern(text)) return text;
+    if (!this.mayContainSecret(text)) return text;
     let left = text;
     for (const secret of this.#secrets) if (left.includes(secret)) left = left.replaceAll(secret, mark);
     return replaceSecrets(left, mark);
@@ -77,7 +77,7 @@ class KnowingRedactor implements Redactor {
     const kept = entries.map(([name, item]): [string, unknown] => {
       const key = this.#text(name);
       const isSecret = hasSecretName(name) || (name === "value" && isNamedSecret(value));
-      const shown = isSecret && isSubstance(item) ? mark : this.#walk(item, depth + 1);
+      const shown = isSecret && hasValue(item) ? mark : this.#walk(item, depth + 1);
       isChanged ||= shown !== item || key !== name;
       return [key, shown];
     });
@@ -106,7 +106,7 @@ function isNamedSecret(value: object): boolean {
 }
 
 /** Whether there is something to hide: that a password was asked for, or was empty, is worth knowing. */
-function isSubstance(value: unknown): boolean {
+function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && typeof value !== "boolean";
 }
 
@@ -120,9 +120,9 @@ const beginnings: readonly string[] = [
  * One look for anything that the patterns below could find; grouped by first letters, which is twice as fast. What each
  * begins with stands in secret-scan.ts, too.
  */
-export const anySign: RegExp =
+export const secretHint: RegExp =
   /a(?:uth|kia|sia|iza)|b(?:earer|asic )|c(?:ookie|redential)|dpop |eyj|g(?:h[pousr]_|ithub_pat_|lpat-)|jwt|key|n(?:pm_|egotiate )|p(?:ass|wd|in")|rk_|s(?:ecret|essi|k[-_])|token|xox[abeprs]-|-----begin|:\/\/[^/\s"@]*@|assertion|[?&;](?:code|sig|auth|x-amz)/i;
-const signHere = new RegExp(anySign.source, "iy");
+const secretHintAt = new RegExp(secretHint.source, "iy");
 
 interface Tables {
   /** Whether two bytes, read as one number, can be the first or the last two of a beginning. */
@@ -139,21 +139,21 @@ let tables: Tables | undefined;
  */
 export function mayHoldSecretIn(text: string, bytes: Uint8Array): boolean {
   // The places of letters and bytes are the same only where each letter is one byte.
-  if (bytes.length !== text.length || bytes.byteOffset % 2 !== 0) return anySign.test(text);
+  if (bytes.length !== text.length || bytes.byteOffset % 2 !== 0) return secretHint.test(text);
   tables ??= makeTables();
   const { pairs, triples } = tables;
   const read = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
   for (let at = 0; at < read.length; at += 1) {
     if (pairs[read[at] ?? 0] === 0) continue;
-    if (isSign(text, bytes, at * 2, triples) || isSign(text, bytes, at * 2 - 1, triples)) return true;
+    if (isHint(text, bytes, at * 2, triples) || isHint(text, bytes, at * 2 - 1, triples)) return true;
   }
   return false;
 }
 
-function isSign(text: string, bytes: Uint8Array, start: number, triples: Uint8Array): boolean {
+function isHint(text: string, bytes: Uint8Array, start: number, triples: Uint8Array): boolean {
   if (triples[tripleOf(bytes[start], bytes[start + 1], bytes[start + 2])] === 0) return false;
-  signHere.lastIndex = start;
-  return signHere.test(text);
+  secretHintAt.lastIndex = start;
+  return secretHintAt.test(text);
 }
 
 function makeTables(): Tables {
@@ -164,8 +164,8 @@ function makeTables(): Tables {
   for (const beginning of beginnings) {
     const [first, second, third] = new TextEncoder().encode(beginning);
     triples[tripleOf(first, second, third)] = 1;
-    for (const place of [0, 1]) {
-      const letters = beginning.slice(place, place + 2);
+    for (const position of [0, 1]) {
+      const letters = beginning.slice(position, position + 2);
       for (const one of bothCases(letters[0])) {
         for (const other of bothCases(letters[1])) {
           two.set([one, other]);
@@ -187,7 +187,7 @@ function bothCases(letter = ""): number[] {
 
 /** Whether a text may hold a secret; quick, and sometimes wrongly true. */
 export function mayHoldSecret(text: string): boolean {
-  return anySign.test(text);
+  return secretHint.test(text);
 }
 
 const secretName =
@@ -297,12 +297,12 @@ export function isSmall(value: unknown): boolean {
 }
 
 /** What is left of the room, less than 0 when there is too little. */
-function measure(value: unknown, room: number, depth: number): number {
-  if (typeof value === "string") return room - value.length * 2;
-  if (typeof value !== "object" || value === null) return typeof value === "bigint" ? -1 : room - 8;
+function measure(value: unknown, remaining: number, depth: number): number {
+  if (typeof value === "string") return remaining - value.length * 2;
+  if (typeof value !== "object" || value === null) return typeof value === "bigint" ? -1 : remaining - 8;
   // Not with `in`, which costs more than all the rest of this.
   if (depth > maxShownDepth || typeof (value as { toJSON?: unknown }).toJSON === "function") return -1;
-  let left = room - 2;
+  let left = remaining - 2;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length && left >= 0; at++) left = measure(value[at], left - 1, depth + 1);
     return left;
@@ -333,7 +333,7 @@ export interface ShortenSteps {
 class Shortener {
   readonly #steps: ShortenSteps;
   readonly #long: LongText[];
-  #room = roomChars;
+  #remaining = roomChars;
   #items = maxItems;
 
   constructor(steps: ShortenSteps, long: LongText[]) {
@@ -359,11 +359,11 @@ class Shortener {
   /** As many as there is room for. */
   #members(count: number, at: (index: number) => [string, unknown], depth: number): [string, unknown][] {
     const kept: [string, unknown][] = [];
-    for (let index = 0; index < count && this.#items > 0 && this.#room > 0; index++) {
+    for (let index = 0; index < count && this.#items > 0 && this.#remaining > 0; index++) {
       const [name, item] = at(index);
       const shown = name.length > maxNameChars ? `${this.#head(name, maxNameChars)}…` : name;
       this.#items -= 1;
-      this.#room -= JSON.stringify(shown).length + 30;
+      this.#remaining -= JSON.stringify(shown).length + 30;
       kept.push([shown, this.shorten(item, depth + 1)]);
     }
     return kept;
@@ -371,13 +371,13 @@ class Shortener {
 
   #text(text: string): unknown {
     if (text.length <= maxTextChars) {
-      this.#room -= JSON.stringify(text).length;
+      this.#remaining -= JSON.stringify(text).length;
       return text;
     }
     const mark = this.#steps.mark();
     this.#long.push({ mark, text });
     const head = this.#head(text, headChars);
-    this.#room -= JSON.stringify(head).length + 100;
+    this.#remaining -= JSON.stringify(head).length + 100;
     return { digest: mark, chars: text.length, head };
   }
 

@@ -18,7 +18,7 @@ export function storageSink(log: Log, key: string): ActivitySink {
       if (head.seal === unsure) unsure = undefined;
     }
   };
-  let turn: Promise<void> = Promise.resolve();
+  let queue: Promise<void> = Promise.resolve();
   return {
     isLinear: false,
     append(build) {
@@ -31,14 +31,14 @@ export function storageSink(log: Log, key: string): ActivitySink {
         await log.append(key, new TextDecoder().decode(block.bytes));
         unsure = undefined;
       };
-      turn = turn.then(write, write);
-      return turn;
+      queue = queue.then(write, write);
+      return queue;
     },
     async read(newestFirst) {
       if (!newestFirst) return { texts: blocksOf(log, key) };
       const texts: ActivityText[] = [];
       for await (const text of blocksOf(log, key)) texts.push(text);
-      return { texts: inOrder(texts.reverse()) };
+      return { texts: iterate(texts.reverse()) };
     },
     async close() {},
   };
@@ -53,7 +53,7 @@ async function* blocksOf(log: Log, key: string): AsyncGenerator<ActivityText> {
   for await (const { value } of log.after(key, "")) yield { part: key, text: value };
 }
 
-async function* inOrder(texts: readonly ActivityText[]): AsyncGenerator<ActivityText> {
+async function* iterate(texts: readonly ActivityText[]): AsyncGenerator<ActivityText> {
   yield* texts;
 }
 
@@ -118,7 +118,7 @@ export function memorySink({ maxChars = 16 * 1024 * 1024 }: { readonly maxChars?
   let base: ActivityHead = emptyHead;
   const blocks: { readonly text: string; readonly head: ActivityHead }[] = [];
   let chars = 0;
-  let turn: Promise<void> = Promise.resolve();
+  let queue: Promise<void> = Promise.resolve();
   return {
     isLinear: true,
     get text() {
@@ -137,18 +137,18 @@ export function memorySink({ maxChars = 16 * 1024 * 1024 }: { readonly maxChars?
           base = oldest?.head ?? base;
         }
       };
-      turn = turn.then(write, write);
-      return turn;
+      queue = queue.then(write, write);
+      return queue;
     },
     async read(newestFirst) {
       const texts = blocks.map(({ text }) => text);
-      return { head, base, texts: orderedEntries(newestFirst ? texts.reverse() : texts) };
+      return { head, base, texts: memoryTexts(newestFirst ? texts.reverse() : texts) };
     },
     async close() {},
   };
 }
 
-async function* orderedEntries(texts: readonly string[]) {
+async function* memoryTexts(texts: readonly string[]) {
   for (const text of texts) yield { part: "memory", text };
 }
 
@@ -173,10 +173,10 @@ export async function sealBody(
 ): Promise<ActivityBlock> {
   const seal = { previous: before.seal, block: before.block + 1, seq: before.seq + entries, entries, by };
   // The seal gets its place before it is known: it is always this long.
-  const place = encoder.encode(`${writeSeal("".padEnd(digestChars), seal)}\n`);
+  const position = encoder.encode(`${writeSeal("".padEnd(digestChars), seal)}\n`);
   const start = sealedHead(seal);
-  const bytes = joinBytes([start, ...body, place]);
-  const end = bytes.length - place.length;
+  const bytes = joinBytes([start, ...body, position]);
+  const end = bytes.length - position.length;
   const digest = await sha256(bytes.subarray(0, end));
   encoder.encodeInto(writeSeal(digest, seal), bytes.subarray(end));
   return { bytes: bytes.subarray(start.length), head: { seal: digest, block: seal.block, seq: seal.seq } };

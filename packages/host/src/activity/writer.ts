@@ -4,7 +4,7 @@ import type { Activity, ActivityOptions } from "./log.ts";
 import { createRedactor, isSmall, type LongText, maxEntryChars, type Redactor, shorten } from "./redact.ts";
 import { type ActivityBlock, type ActivityHead, type ActivitySink, sealBody } from "./sinks.ts";
 
-interface Block extends Lines {
+interface Block extends PendingLines {
   /** Lost entries that it tells of. */
   readonly gap: number;
 }
@@ -25,7 +25,7 @@ export class ActivityWriter {
   readonly #name = crypto.randomUUID().slice(0, 8);
   readonly #pages: ActivityPages;
   /** Since the last entry that told of a gap. */
-  #untold = 0;
+  #unreported = 0;
   #lost = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #writing: Promise<void> | undefined;
@@ -73,12 +73,12 @@ export class ActivityWriter {
       this.#lose(error);
       return;
     }
-    if (isUrgent && this.#failure === undefined) this.#hurry();
+    if (isUrgent && this.#failure === undefined) this.#flushNow();
     else this.#schedule(this.#flushMs);
   }
 
   async flush(): Promise<void> {
-    if (this.#writing === undefined && this.#pages.waiting === 0 && this.#untold === 0) return;
+    if (this.#writing === undefined && this.#pages.waiting === 0 && this.#unreported === 0) return;
     // What is being written was taken before; what waits now comes after it.
     await this.#writing;
     this.#start();
@@ -98,16 +98,16 @@ export class ActivityWriter {
 
   #lose(error?: unknown): void {
     this.#lost += 1;
-    this.#untold += 1;
+    this.#unreported += 1;
     // Told once for each gap: a sink that is down must not flood whoever listens.
-    if (this.#untold > 1) return;
+    if (this.#unreported > 1) return;
     const why = this.#isClosed ? "it is closed" : "too many entries wait to be written";
     this.#gap = error ?? new PortolanError("limit-reached", `The activity log loses entries: ${why}`);
-    this.#tell(this.#gap);
+    this.#reportError(this.#gap);
     if (!this.#isClosed) this.#schedule(this.#flushMs);
   }
 
-  #tell(error: unknown): void {
+  #reportError(error: unknown): void {
     try {
       this.#onError(error);
     } catch {
@@ -121,7 +121,7 @@ export class ActivityWriter {
   }
 
   /** What is being written may have been taken before: then it is written right after that. */
-  #hurry(): void {
+  #flushNow(): void {
     this.#isUrgent = true;
     this.#start();
   }
@@ -142,9 +142,9 @@ export class ActivityWriter {
     this.#isUrgent = false;
     try {
       // What comes meanwhile waits for more: under load, many small blocks would cost more than the calls they tell of.
-      for (let left = this.#pages.waiting; left > 0 || this.#untold > 0; ) left -= await this.#writeBlock();
+      for (let left = this.#pages.waiting; left > 0 || this.#unreported > 0; ) left -= await this.#writeBlock();
     } catch (error) {
-      if (this.#failure === undefined) this.#tell(error);
+      if (this.#failure === undefined) this.#reportError(error);
       this.#failure = error;
     }
   }
@@ -161,8 +161,8 @@ export class ActivityWriter {
     });
     this.#block = undefined;
     this.#pages.drop(block, seq);
-    this.#untold -= block.gap;
-    if (this.#untold === 0) this.#gap = undefined;
+    this.#unreported -= block.gap;
+    if (this.#unreported === 0) this.#gap = undefined;
     this.#failure = undefined;
     this.#retryMs = firstRetryMs;
     return block.entries;
@@ -170,12 +170,12 @@ export class ActivityWriter {
 
   async #takeBlock(): Promise<Block> {
     const lines = await this.#pages.take(maxBlockBytes);
-    const gap = lines.entries === this.#pages.waiting ? this.#untold : 0;
+    const gap = lines.entries === this.#pages.waiting ? this.#unreported : 0;
     return { ...lines, gap };
   }
 
   #seal(block: Block, head: ActivityHead): Promise<ActivityBlock> {
-    const body = numbered(block, head.seq + 1);
+    const body = renumber(block, head.seq + 1);
     if (block.gap === 0) return sealBody(body, block.entries, head, this.#name);
     const seq = head.seq + block.entries + 1;
     const gap = {
@@ -185,8 +185,8 @@ export class ActivityWriter {
       name: "activity-lost",
       entries: block.gap,
     };
-    const told = new TextEncoder().encode(`${JSON.stringify(gap)}\n`);
-    return sealBody([...body, told], block.entries + 1, head, this.#name);
+    const note = new TextEncoder().encode(`${JSON.stringify(gap)}\n`);
+    return sealBody([...body, note], block.entries + 1, head, this.#name);
   }
 
   #retry(): void {
@@ -210,7 +210,7 @@ interface Page {
 }
 
 /** The oldest of what waits, ready to be sealed. */
-export interface Lines {
+export interface PendingLines {
   /** One after the other. */
   readonly pieces: readonly Uint8Array[];
   readonly entries: number;
@@ -279,7 +279,7 @@ export class ActivityPages {
   }
 
   /** The oldest pages, about this many bytes of them; they stay until they are dropped. */
-  async take(maxBytes: number): Promise<Lines> {
+  async take(maxBytes: number): Promise<PendingLines> {
     this.#endPage();
     const pieces: Uint8Array[] = [];
     let size = 0;
@@ -297,7 +297,7 @@ export class ActivityPages {
   }
 
   /** Forgets what was written; `seq` is the number of its last entry, from which the next ones are counted. */
-  drop(written: Lines, seq: number): void {
+  drop(written: PendingLines, seq: number): void {
     for (const { bytes, long } of this.#pages.slice(0, written.pieces.length))
       this.#size -= bytes.length + lengthOf(long);
     this.#pages = this.#pages.slice(written.pieces.length);
@@ -312,7 +312,7 @@ export class ActivityPages {
     // Joined here: to append each piece to a text would cost twice as much.
     const text = `${this.#pieces.join("")}\n`;
     let bytes = encoder.encode(text);
-    if (this.#redactor.mayConcern(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
+    if (this.#redactor.mayContainSecret(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
     this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
     this.#size += bytes.length - this.#pageSize;
     this.#pieces = [];
@@ -323,7 +323,7 @@ export class ActivityPages {
 
   /** The JSON of any entry without its first brace. */
   #stringify(activity: Activity): string {
-    const entry = writable(activity);
+    const entry = withoutReserved(activity);
     let text = isSmall(entry) ? JSON.stringify(entry) : "";
     if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
     if (text.startsWith('{"')) return text.slice(1);
@@ -354,7 +354,7 @@ export class ActivityPages {
 }
 
 /** Lines with the numbers from `from` on; they have them already unless somebody else wrote in between. */
-export function numbered({ pieces, first }: Lines, from: number): readonly Uint8Array[] {
+export function renumber({ pieces, first }: PendingLines, from: number): readonly Uint8Array[] {
   if (first === from) return pieces;
   let seq = from - 1;
   return pieces.map((piece) => {
@@ -368,7 +368,7 @@ export function numbered({ pieces, first }: Lines, from: number): readonly Uint8
 }
 
 /** What the log itself says of an entry cannot be said by another. */
-function writable(activity: Activity): Activity {
+function withoutReserved(activity: Activity): Activity {
   if (!("seq" in activity || "at" in activity)) return activity;
   const { seq: _seq, at: _at, ...rest } = activity;
   return rest as Activity;
@@ -376,7 +376,7 @@ function writable(activity: Activity): Activity {
 
 function redactLines(text: string, redactor: Redactor): string {
   const lines = text.split("\n");
-  return lines.map((line) => (redactor.mayConcern(line) ? redactLine(line, redactor) : line)).join("\n");
+  return lines.map((line) => (redactor.mayContainSecret(line) ? redactLine(line, redactor) : line)).join("\n");
 }
 
 /** What the log itself says stays in front, whatever the other members are called. */

@@ -80,7 +80,7 @@ export interface RunState {
   /** Tools that the model has looked up. */
   readonly found: readonly string[];
   /** What was too long for the conversation, by name. */
-  readonly aside: { readonly [name: string]: string };
+  readonly longResults: { readonly [name: string]: string };
   readonly turns: number;
   readonly calls: number;
 }
@@ -154,7 +154,7 @@ const maxUnread = 1_000;
 /** The events of one run for one reader, whom the run waits for when it falls far behind. */
 export class EventStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunDone>;
-  readonly #left: () => void;
+  readonly #onLeft: () => void;
   #unread: RunEvent[] = [];
   #isTaken = false;
   #isRead = false;
@@ -166,15 +166,15 @@ export class EventStream implements AsyncIterable<RunEvent> {
   #finish: (done: RunDone) => void = () => {};
 
   /** `left` is called when the reader leaves before the end. */
-  constructor(left: () => void) {
-    this.#left = left;
+  constructor(onLeft: () => void) {
+    this.#onLeft = onLeft;
     this.result = new Promise((resolve) => {
       this.#finish = resolve;
     });
   }
 
   /** Resolves when there is room for more; what nobody reads is not kept. */
-  async tell(event: RunEvent): Promise<void> {
+  async emit(event: RunEvent): Promise<void> {
     if (this.#isOver) return;
     const isFull = this.#unread.length >= maxUnread;
     // There is always newer progress.
@@ -220,7 +220,7 @@ export class EventStream implements AsyncIterable<RunEvent> {
       }
     } finally {
       this.release();
-      if (!this.#isOver) this.#left();
+      if (!this.#isOver) this.#onLeft();
     }
   }
 
@@ -231,12 +231,12 @@ export class EventStream implements AsyncIterable<RunEvent> {
 
 /** A run and the way to tell its reader what happens around it. */
 export interface StartedRun extends Run {
-  tell(event: RunEvent): Promise<void>;
+  emit(event: RunEvent): Promise<void>;
 }
 
 /** Sets a model to work at once. */
 export function startRun(
-  options: Omit<LoopOptions, "tell" | "signal" | "model"> & { model: Model | undefined },
+  options: Omit<LoopOptions, "emit" | "signal" | "model"> & { model: Model | undefined },
 ): StartedRun {
   const { model, id } = options;
   if (!model) {
@@ -244,15 +244,15 @@ export function startRun(
   }
   const stop = new AbortController();
   const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
-  const own = options.options.signal;
-  const follow = () => stop.abort(own?.reason);
-  if (own?.aborted) follow();
-  else own?.addEventListener("abort", follow, { once: true });
+  const callerSignal = options.options.signal;
+  const abort = () => stop.abort(callerSignal?.reason);
+  if (callerSignal?.aborted) abort();
+  else callerSignal?.addEventListener("abort", abort, { once: true });
   const stream = new EventStream(() => cancel("nobody reads the run any more"));
   // Whoever does not read on must not keep a run from ending.
   stop.signal.addEventListener("abort", () => stream.release(), { once: true });
-  const tell = (event: RunEvent) => stream.tell(event);
-  const loop = new Loop({ ...options, model, signal: stop.signal, tell });
-  loop.run().finally(() => own?.removeEventListener("abort", follow));
-  return { id, tell, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
+  const emit = (event: RunEvent) => stream.emit(event);
+  const loop = new Loop({ ...options, model, signal: stop.signal, emit });
+  loop.run().finally(() => callerSignal?.removeEventListener("abort", abort));
+  return { id, emit, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { isObject } from "portolan/internal";
-import { type CatalogTool, type CatalogView, createFilter } from "../catalog/catalog.ts";
+import { type CatalogTool, type CatalogView, createNameFilter } from "../catalog/catalog.ts";
 import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
 import type { ModelTool } from "../models/model.ts";
@@ -12,7 +12,7 @@ const maxDescriptionChars = 4_000;
 const maxAddressChars = 2_048;
 
 /** What is shown of each definition; made once, because definitions do not change. */
-const shown = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
+const presented = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
 
 /** Which tools a model sees. */
 export interface ToolboxOptions extends Pick<RunOptions, "servers" | "only" | "except"> {
@@ -30,7 +30,7 @@ export class Toolbox {
   readonly #maxTokens: number;
   /** Names of the tools that the model has looked up, in the order in which it did. */
   readonly #found: Set<string>;
-  #hasAside = false;
+  #hasLongResults = false;
 
   /** When all tools together would take more than `maxTokens`, the model is given a search instead. */
   constructor(catalog: CatalogView, options: ToolboxOptions) {
@@ -38,7 +38,7 @@ export class Toolbox {
     this.#catalog = catalog;
     const wanted = servers && new Set(servers);
     this.isWanted = (server) => wanted?.has(server) ?? true;
-    this.#isShown = createFilter(options);
+    this.#isShown = createNameFilter(options);
     this.#maxTokens = maxTokens;
     this.#found = new Set(found);
   }
@@ -48,22 +48,22 @@ export class Toolbox {
   }
 
   /** From now on there is something to read on in. */
-  offerMore(): void {
-    this.#hasAside = true;
+  enableReadMore(): void {
+    this.#hasLongResults = true;
   }
 
   /** What the model is given this time; what it was given once stays in its place, which providers' caches rely on. */
   tools(): ModelTool[] {
     const visible = this.#catalog.tools.filter((tool) => this.#isFor(tool));
-    const own = this.#ownTools();
+    const builtIn = this.#ownTools();
     let tokens = 0;
-    for (const tool of visible) tokens += show(tool).tokens;
-    if (tokens <= this.#maxTokens) return [...own, ...visible.map((tool) => show(tool).tool)];
+    for (const tool of visible) tokens += present(tool).tokens;
+    if (tokens <= this.#maxTokens) return [...builtIn, ...visible.map((tool) => present(tool).tool)];
     const known = [...this.#found].flatMap((name) => {
       const tool = this.find(name);
-      return tool ? [show(tool).tool] : [];
+      return tool ? [present(tool).tool] : [];
     });
-    return [...own, findTools, ...known];
+    return [...builtIn, findToolsTool, ...known];
   }
 
   /** The tool that a model means, unless it may not see it. */
@@ -73,7 +73,7 @@ export class Toolbox {
   }
 
   /** The tools that fit a query; the model may call them from now on. */
-  lookUp(query: string, limit: number): CatalogTool[] {
+  findTools(query: string, limit: number): CatalogTool[] {
     // All of them: those that are not for this run must not take the places of the others.
     const best = this.#catalog
       .search(query, { limit: Number.POSITIVE_INFINITY })
@@ -107,30 +107,30 @@ export class Toolbox {
     const hasResources =
       this.#catalog.resources.some(({ server }) => this.isWanted(server)) ||
       this.#catalog.templates.some(({ server }) => this.isWanted(server));
-    return [...(hasResources ? readResource : []), ...(this.#hasAside ? [readMore] : [])];
+    return [...(hasResources ? resourceTools : []), ...(this.#hasLongResults ? [readMoreTool] : [])];
   }
 }
 
 /** A tool as a model sees it: labelled with its server, and without anything that a person would not see. */
-function show(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: number } {
-  const known = shown.get(entry);
+function present(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: number } {
+  const known = presented.get(entry);
   if (known) return known;
   const { description = "", title = "", inputSchema } = entry.definition;
-  const words = description || title || entry.name;
+  const text = description || title || entry.name;
   const tool: ModelTool = {
     name: entry.modelName,
-    description: `[${display(entry.server)}] ${display(words, { maxChars: maxDescriptionChars, lines: "keep" })}`,
-    inputSchema: showSchema(inputSchema, 0) as JsonObject,
+    description: `[${display(entry.server)}] ${display(text, { maxChars: maxDescriptionChars, lines: "keep" })}`,
+    inputSchema: presentSchema(inputSchema, 0) as JsonObject,
   };
   const made = { tool, tokens: estimateTokens(tool) };
-  shown.set(entry, made);
+  presented.set(entry, made);
   return made;
 }
 
 /** Descriptions below a schema are words of the server, too. */
-function showSchema(value: unknown, depth: number): unknown {
+function presentSchema(value: unknown, depth: number): unknown {
   if (depth > 50) return {};
-  if (Array.isArray(value)) return value.map((item) => showSchema(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => presentSchema(item, depth + 1));
   if (typeof value === "string") return withoutTags(value);
   if (!isObject(value)) return value;
   return Object.fromEntries(
@@ -138,14 +138,14 @@ function showSchema(value: unknown, depth: number): unknown {
       const isWords = (name === "description" || name === "title") && typeof item === "string";
       return [
         withoutTags(name),
-        isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : showSchema(item, depth + 1),
+        isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : presentSchema(item, depth + 1),
       ];
     }),
   );
 }
 
 /** Lets a model look for tools when there are too many to show. */
-export const findTools: ModelTool = {
+export const findToolsTool: ModelTool = {
   name: "find_tools",
   description:
     "There are more tools than are listed here. Looks for tools by what they do, in a few words; those it names can be called from then on.",
@@ -157,7 +157,7 @@ export const findTools: ModelTool = {
 };
 
 /** Lets a model read on in a result that was too long. */
-export const readMore: ModelTool = {
+export const readMoreTool: ModelTool = {
   name: "read_more",
   description: "Reads on in a result that was too long to show whole.",
   inputSchema: {
@@ -171,7 +171,7 @@ export const readMore: ModelTool = {
 };
 
 /** Let a model find and, with the user's consent, read resources. */
-export const readResource: readonly ModelTool[] = [
+export const resourceTools: readonly ModelTool[] = [
   {
     name: "find_resources",
     description: "Lists resources of the servers whose names, addresses or descriptions hold all words of a query.",

@@ -7,15 +7,15 @@ import { checkBounds } from "../options.ts";
 const words =
   "pass(?:word|phrase|code|key|wd)|\\bpwd\\b|secret(?!ar)|credential|\\bpin\\b|\\botp\\b|one.?time.?(?:code|password)|\\b2fa\\b|mfa.?code|(?:verification|recovery|backup|login|auth\\w*).?code|api.?key|access.?key|private.?key|(?:seed|recovery).?phrase|mnemonic|\\btoken\\b|bearer|card.?number|\\bcvv\\b|\\bcvc\\b|\\biban\\b|security.?(?:code|answer|question)|social.?security|\\bssn\\b";
 /** What other languages call a password, in the letters and without the marks that `toLatin` leaves. */
-const elsewhere =
+const foreignWords =
   "passwort|kennwort|geheimzahl|mot de passe|code secret|contrasen|(?<!palabra )\\bclave\\b|\\bsenha\\b|palavra.?passe|wachtwoord|losenord|adgangskode|passord|salasana|\\bhas[lł]o\\b|\\bheslo\\b|jelszo|\\bparola\\b|\\bsifre|mat khau|kata sandi";
 /** The same in letters of their own. */
 const otherScripts =
   /парол|κωδικ|συνθηματικ|كلمة (?:ال)?(?:مرور|سر)|סיסמ|पासवर्ड|密[码碼]|口令|パスワード|暗証番号|비밀번호|암호|รหัสผ่าน/i;
-const secret = new RegExp(`${words}|${elsewhere}`, "i");
+const secret = new RegExp(`${words}|${foreignWords}`, "i");
 /** In a sentence such a word may be about something else: it counts behind what asks for it. */
-const asked = new RegExp(
-  `\\b(?:enter|type|provide|give|paste|supply|confirm|tell|need|send|your|input)\\b[^\\n]{0,60}?(?:${words})|${elsewhere}`,
+const requestForSecret = new RegExp(
+  `\\b(?:enter|type|provide|give|paste|supply|confirm|tell|need|send|your|input)\\b[^\\n]{0,60}?(?:${words})|${foreignWords}`,
   "i",
 );
 /** What is longer than any form. */
@@ -24,18 +24,18 @@ const maxChars = 65_536;
 /** The fields of a form that look as if they asked for something secret. */
 export function secretFieldsOf({ message, requestedSchema }: ElicitFormParams): string[] {
   const fields = Object.entries(requestedSchema.properties ?? {});
-  const named = fields.filter(([name, field]) => asksForSecret(name, field));
+  const named = fields.filter(([name, field]) => isSecretField(name, field));
   if (named.length > 0) return named.map(([name]) => name);
-  if (!speaksOf(message, asked)) return [];
+  if (!mentions(message, requestForSecret)) return [];
   return fields.filter(([, field]) => isFreeText(field)).map(([name]) => name);
 }
 
-function asksForSecret(name: string, field: PrimitiveSchema): boolean {
+function isSecretField(name: string, field: PrimitiveSchema): boolean {
   const { title = "", description = "", format }: { title?: string; description?: string; format?: unknown } = field;
   if (format === "password") return true;
   // Apart where the spelling puts them together: `apiKey`, `user_password`.
   const apart = name.replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2").replaceAll("_", " ");
-  return [apart, title, description].some((text) => speaksOf(text, secret));
+  return [apart, title, description].some((text) => mentions(text, secret));
 }
 
 function isFreeText({ type, ...field }: PrimitiveSchema): boolean {
@@ -45,7 +45,7 @@ function isFreeText({ type, ...field }: PrimitiveSchema): boolean {
 const digitsAsLetters: { readonly [sign: string]: string } = { 0: "o", 1: "i", 3: "e", 5: "s", "@": "a", $: "s" };
 
 /** Whether a text says it, as it is written, in letters that look like others, letter by letter, or in digits for letters. */
-function speaksOf(given: unknown, pattern: RegExp): boolean {
+function mentions(given: unknown, pattern: RegExp): boolean {
   const text = String(given).slice(0, maxChars).normalize("NFKC");
   if (pattern.test(text) || otherScripts.test(text)) return true;
   const latin = toLatin(text);
@@ -102,11 +102,11 @@ export interface RootDefinition {
 }
 
 /** Which roots a server may know of at once, and which only if the user agrees. */
-export function sortRoots(roots: readonly RootDefinition[], server: string): { given: Root[]; asked: Root[] } {
+export function sortRoots(roots: readonly RootDefinition[], server: string): { given: Root[]; needConsent: Root[] } {
   const given: Root[] = [];
-  const asked: Root[] = [];
+  const needConsent: Root[] = [];
   for (const { uri, name, for: servers = [] } of roots) {
-    (servers.includes(server) ? given : asked).push(name === undefined ? { uri } : { uri, name });
+    (servers.includes(server) ? given : needConsent).push(name === undefined ? { uri } : { uri, name });
   }
-  return { given, asked };
+  return { given, needConsent };
 }

@@ -11,7 +11,7 @@ import type { Answers, Clock, QuestionContext } from "portolan/client";
 import { sha256 } from "portolan/storage";
 import type { ActivityLog } from "../activity/index.ts";
 import type { SamplingOptions } from "../api.ts";
-import type { Asking, AskOptions } from "../consent.ts";
+import type { AskOptions, Questions } from "../consent.ts";
 import { inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import { chooseModel } from "../models/choose.ts";
@@ -25,47 +25,47 @@ import type { HostAnswers, ModelChoice, SamplingVerdict } from "../questions.ts"
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
 
 /** What a server's wish to use a model is answered with. */
-export interface Sampling {
+export interface SamplingContext {
   readonly server: string;
   readonly models: readonly Model[];
   readonly budget: Budget;
-  readonly asking: Asking;
+  readonly questions: Questions;
   /** What the user looks at when this model is asked. */
   readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
   /** Hears of each step. */
-  readonly note: (step: string, data: object) => void;
+  readonly log: (step: string, data: object) => void;
   /** Hears what the user has decided, about which model and for how long. */
-  readonly decided: (verdict: SamplingVerdict, model: Model) => Promise<void>;
+  readonly onVerdict: (verdict: SamplingVerdict, model: Model) => Promise<void>;
 }
 
 /** The run and the answers that belong to some call. */
-export interface During {
+export interface CallOrigin {
   readonly run?: string;
   readonly answers?: HostAnswers;
 }
 
 /** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
 export async function sample(
-  sampling: Sampling,
+  sampling: SamplingContext,
   wanted: CreateMessageParams,
   { signal }: QuestionContext,
-  during: During = {},
+  origin: CallOrigin = {},
 ): Promise<CreateMessageResult> {
   const { server, models, budget } = sampling;
   // A server sees nothing of the conversation, whatever it asks for.
   const { includeContext: _, ...own } = wanted;
-  const inputTokens = sizeOf(own);
+  const inputTokens = estimateInput(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
   const model = chooseModel(models, params.modelPreferences, needsOf(params));
-  if (!model) throw spent("no model here can take what it holds", sampling, { server });
-  const mayUse = inputTokens + params.maxTokens;
-  const excess = budget.take(mayUse);
-  if (excess !== undefined) throw spent(`this server may use no more than ${excess}`, sampling, { limit: excess });
-  const account = { held: mayUse, spent: inputTokens };
+  if (!model) throw overBudget("no model here can take what it holds", sampling, { server });
+  const maxUse = inputTokens + params.maxTokens;
+  const excess = budget.take(maxUse);
+  if (excess !== undefined) throw overBudget(`this server may use no more than ${excess}`, sampling, { limit: excess });
+  const account = { held: maxUse, used: inputTokens };
   try {
-    return await review(sampling, { params, model, inputTokens, account }, signal, during);
+    return await review(sampling, { params, model, inputTokens, account }, signal, origin);
   } finally {
-    budget.settle(account.held, account.spent);
+    budget.settle(account.held, account.used);
   }
 }
 
@@ -75,24 +75,24 @@ interface Allowed {
   readonly model: Model;
   readonly inputTokens: number;
   /** What is counted for it, and what it has used so far. */
-  readonly account: { held: number; spent: number };
+  readonly account: { held: number; used: number };
 }
 
 async function review(
-  { server, models, budget, asking, reviews: reviewsOf, note, decided }: Sampling,
+  { server, models, budget, questions, reviews: reviewsOf, log, onVerdict }: SamplingContext,
   allowed: Allowed,
   signal: AbortSignal,
-  during: During,
+  origin: CallOrigin,
 ): Promise<CreateMessageResult> {
   const { account } = allowed;
   let { params, model, inputTokens } = allowed;
   const reviews = reviewsOf(model);
-  const options = { own: during.answers, signal };
-  const asked = { kind: "sample" as const, server, ...(during.run !== undefined && { run: during.run }) };
+  const options = { own: origin.answers, signal };
+  const request = { kind: "sample" as const, server, ...(origin.run !== undefined && { run: origin.run }) };
   if (reviews.request) {
-    const verdict = await asking.ask<"sample">(
+    const verdict = await questions.ask<"sample">(
       {
-        ...asked,
+        ...request,
         stage: "request",
         params,
         model: choiceOf(model),
@@ -103,18 +103,18 @@ async function review(
       options,
     );
     if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
-    await decided(verdict, model);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", note, { stage: "request" });
+    await onVerdict(verdict, model);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", log, { stage: "request" });
     if (verdict.params) {
-      inputTokens = sizeOf(verdict.params);
+      inputTokens = estimateInput(verdict.params);
       const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
       params = { ...verdict.params, maxTokens };
       budget.settle(account.held, inputTokens + maxTokens);
       account.held = inputTokens + maxTokens;
-      account.spent = inputTokens;
+      account.used = inputTokens;
     }
   }
-  note("asked", { model: model.id, params });
+  log("asked", { model: model.id, params });
 
   let usage: TokenUsage = {};
   let result = await answerSampling(model, params, {
@@ -123,28 +123,28 @@ async function review(
       usage = used;
     },
   });
-  account.spent = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
+  account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
   if (reviews.response) {
-    const verdict = await asking.ask<"sample">({ ...asked, stage: "response", params, result }, options);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", note, { stage: "response" });
+    const verdict = await questions.ask<"sample">({ ...request, stage: "response", params, result }, options);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", log, { stage: "response" });
     if (verdict.result) result = verdict.result;
   }
-  note("answered", { model: result.model, result });
+  log("answered", { model: result.model, result });
   return result;
 }
 
 /** What the server hears; the code is the one that the specification gives for a user's no. */
 /** Refused without asking anybody: written down once in a while, since a server may go on without end. */
-function spent(why: string, { budget, note }: Sampling, data: object): RpcError {
-  return refused(why, budget.isNews(why) ? note : () => {}, data);
+function overBudget(why: string, { budget, log }: SamplingContext, data: object): RpcError {
+  return refused(why, budget.shouldLog(why) ? log : () => {}, data);
 }
 
-function refused(why: string, note: Sampling["note"], data: object): RpcError {
-  note("refused", { ...data, why });
+function refused(why: string, log: SamplingContext["log"], data: object): RpcError {
+  log("refused", { ...data, why });
   return new RpcError(-1, `Sampling was refused: ${why}`);
 }
 
-function sizeOf({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
+function estimateInput({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
   return estimateTokens([systemPrompt, messages, tools]);
 }
 
@@ -157,8 +157,8 @@ function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
 }
 
 /** What servers' questions are answered with. */
-export interface AnswersRoom {
-  readonly asking: Asking;
+export interface AnswerDependencies {
+  readonly questions: Questions;
   readonly grants: Grants;
   readonly activity: ActivityLog;
   readonly models: readonly Model[];
@@ -171,48 +171,51 @@ export interface AnswersRoom {
 }
 
 /** How one server's questions are answered, the same on every revision; what nobody answers is not offered. */
-export function answersFor(server: HostedServer, room: AnswersRoom, during: During = {}): Answers {
-  const { asking, models, sampling } = room;
-  const { answers } = during;
+export function answersFor(server: HostedServer, dependencies: AnswerDependencies, origin: CallOrigin = {}): Answers {
+  const { questions, models, sampling } = dependencies;
+  const { answers } = origin;
   const review = sampling.servers?.[server.name]?.review ?? sampling.review ?? "both";
-  const mayBeAsked = asking.answers("sample", answers) || review === "none";
-  const ask = new ServerAnswers(server, room, during);
+  const mayBeAsked = questions.canAsk("sample", answers) || review === "none";
+  const ask = new ServerAnswers(server, dependencies, origin);
   return {
-    ...(asking.answers("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
-    ...(asking.answers("openUrl", answers) && { openUrl: (params, context) => ask.openUrl(params, context) }),
+    ...(questions.canAsk("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
+    ...(questions.canAsk("openUrl", answers) && { openUrl: (params, context) => ask.openUrl(params, context) }),
     ...(mayBeAsked && models.length > 0 && { sample: (params, context) => ask.sample(params, context, review) }),
-    ...(room.roots() && { roots: (context) => ask.roots(context) }),
+    ...(dependencies.roots() && { roots: (context) => ask.roots(context) }),
   };
 }
 
 class ServerAnswers {
   readonly #server: HostedServer;
-  readonly #room: AnswersRoom;
-  readonly #during: During;
+  readonly #dependencies: AnswerDependencies;
+  readonly #origin: CallOrigin;
 
-  constructor(server: HostedServer, room: AnswersRoom, during: During) {
+  constructor(server: HostedServer, dependencies: AnswerDependencies, origin: CallOrigin) {
     this.#server = server;
-    this.#room = room;
-    this.#during = during;
+    this.#dependencies = dependencies;
+    this.#origin = origin;
   }
 
   async elicit(params: ElicitFormParams, { signal }: QuestionContext): Promise<ElicitResult> {
     this.#count("form");
     const secretFields = secretFieldsOf(params);
-    this.#note("question", {
+    this.#log("question", {
       of: "form",
       message: params.message,
       fields: Object.keys(params.requestedSchema.properties),
     });
-    const asked = { kind: "elicit", params, secretFields, ...this.#asked } as const;
-    const { sendSecrets = false, ...answer } = await this.#room.asking.ask<"elicit">(asked, this.#options(signal));
+    const request = { kind: "elicit", params, secretFields, ...this.#questionBase } as const;
+    const { sendSecrets = false, ...answer } = await this.#dependencies.questions.ask<"elicit">(
+      request,
+      this.#options(signal),
+    );
     const given = secretFields.filter((name) => answer.content?.[name] !== undefined);
     if (answer.action === "accept" && given.length > 0 && !sendSecrets) {
-      this.#note("answer", { of: "form", action: "decline", why: `secret fields: ${given.join(", ")}` });
+      this.#log("answer", { of: "form", action: "decline", why: `secret fields: ${given.join(", ")}` });
       return { action: "decline" };
     }
     // What was entered is between the user and the server.
-    this.#note("answer", { of: "form", action: answer.action });
+    this.#log("answer", { of: "form", action: answer.action });
     return answer;
   }
 
@@ -220,14 +223,14 @@ class ServerAnswers {
     this.#count("address");
     const address = inspectHost(params.url);
     const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
-    this.#note("question", { of: "address", host: address.host, warnings: address.warnings });
+    this.#log("question", { of: "address", host: address.host, warnings: address.warnings });
     if (!isSafe || address.hasCredentials) {
-      this.#note("answer", { of: "address", action: "decline", why: "it is no safe address" });
+      this.#log("answer", { of: "address", action: "decline", why: "it is no safe address" });
       return { action: "decline" };
     }
-    const asked = { kind: "openUrl", params, address, ...this.#asked } as const;
-    const { action } = await this.#room.asking.ask<"openUrl">(asked, this.#options(signal));
-    this.#note("answer", { of: "address", action });
+    const request = { kind: "openUrl", params, address, ...this.#questionBase } as const;
+    const { action } = await this.#dependencies.questions.ask<"openUrl">(request, this.#options(signal));
+    this.#log("answer", { of: "address", action });
     return { action };
   }
 
@@ -236,7 +239,7 @@ class ServerAnswers {
     context: QuestionContext,
     review: "both" | "request" | "none",
   ): ReturnType<typeof sample> {
-    const { asking, models, budgetOf, grants } = this.#room;
+    const { questions, models, budgetOf, grants } = this.#dependencies;
     const { name, digest } = this.#server;
     const bound = { kind: "sampling", server: name, serverDigest: digest, digest: "sampling" } as const;
     if (grants.find({ ...bound, subject: "" })?.allow === false)
@@ -247,40 +250,43 @@ class ServerAnswers {
       {
         server: name,
         models,
-        asking,
+        questions,
         budget: budgetOf(name),
         reviews: (model) => ({
           request: review !== "none" && !isAllowed(model),
           response: review === "both" && !isAllowed(model),
         }),
-        note: (step, data) => this.#note("sampling", { step, ...data }),
-        decided: async ({ allow, for: scope = "once" }, { id }) => {
+        log: (step, data) => this.#log("sampling", { step, ...data }),
+        onVerdict: async ({ allow, for: scope = "once" }, { id }) => {
           if (scope !== "once") await grants.add({ ...bound, subject: allow ? id : "", allow, scope });
         },
       },
       params,
       context,
-      this.#during,
+      this.#origin,
     );
   }
 
   /** The roots that the server may know of: those meant for it, and those that the user agrees to. */
   async roots({ signal }: QuestionContext): Promise<readonly Root[]> {
     this.#count("roots");
-    const { asking, grants, roots } = this.#room;
+    const { questions, grants, roots } = this.#dependencies;
     const { name, digest: serverDigest } = this.#server;
-    const { given, asked } = sortRoots(roots() ?? [], name);
-    if (asked.length === 0) return this.#exposed(given);
+    const { given, needConsent } = sortRoots(roots() ?? [], name);
+    if (needConsent.length === 0) return this.#exposed(given);
     const bound = { kind: "roots", server: name, serverDigest, subject: "" } as const;
     const agreed: Root[] = [];
     const open: Root[] = [];
-    for (const root of asked) {
+    for (const root of needConsent) {
       const known = grants.find({ ...bound, subject: root.uri, digest: await sha256(root.uri) });
       if (!known) open.push(root);
       else if (known.allow) agreed.push(root);
     }
-    if (open.length > 0 && asking.answers("roots", this.#during.answers)) {
-      const verdict = await asking.ask<"roots">({ kind: "roots", roots: open, ...this.#asked }, this.#options(signal));
+    if (open.length > 0 && questions.canAsk("roots", this.#origin.answers)) {
+      const verdict = await questions.ask<"roots">(
+        { kind: "roots", roots: open, ...this.#questionBase },
+        this.#options(signal),
+      );
       const chosen = new Set((verdict.roots ?? open).map(({ uri }) => uri));
       const { for: scope = "session" } = verdict;
       for (const root of open) {
@@ -297,33 +303,33 @@ class ServerAnswers {
   /** Neither the user nor the log may be worn out by a server that asks without end; sampling has a budget of its own. */
   #count(of: "form" | "address" | "roots"): void {
     const { name } = this.#server;
-    const rate = this.#room.rateOf(name);
+    const rate = this.#dependencies.rateOf(name);
     const taken = rate.take();
     if (taken === "asked") return;
     const why = `more than ${rate.perMinute} questions in a minute`;
     if (taken === "first too many") {
-      this.#note("question", { of, refused: why });
-      this.#room.warn(name, `It has asked ${why}; the others of this minute are refused`);
+      this.#log("question", { of, refused: why });
+      this.#dependencies.warn(name, `It has asked ${why}; the others of this minute are refused`);
     }
     throw new RpcError(-1, `Nobody was asked: a server may not ask ${why}`);
   }
 
   #exposed(roots: readonly Root[]): readonly Root[] {
-    this.#note("roots", { roots });
+    this.#log("roots", { roots });
     return roots;
   }
 
-  get #asked(): { server: string; run?: string } {
-    const { run } = this.#during;
+  get #questionBase(): { server: string; run?: string } {
+    const { run } = this.#origin;
     return { server: this.#server.name, ...(run !== undefined && { run }) };
   }
 
   #options(signal: AbortSignal): AskOptions {
-    return { own: this.#during.answers, signal };
+    return { own: this.#origin.answers, signal };
   }
 
-  #note(kind: "question" | "answer" | "sampling" | "roots", data: object): void {
-    this.#room.activity.record({ kind, server: this.#server.name, ...data }, { urgent: true });
+  #log(kind: "question" | "answer" | "sampling" | "roots", data: object): void {
+    this.#dependencies.activity.record({ kind, server: this.#server.name, ...data }, { urgent: true });
   }
 }
 
@@ -349,7 +355,7 @@ export class Budget {
   /** When the requests of the last minute were made. */
   readonly #recent: number[] = [];
   /** When it was last said why there is no more; there are only so many reasons. */
-  readonly #told = new Map<string, number>();
+  readonly #loggedAt = new Map<string, number>();
 
   constructor(limits: SamplingLimits, clock: Clock) {
     const { maxTokens = 4_096, tokens = 100_000, requests = 1_000, requestsPerMinute = 10 } = limits;
@@ -364,25 +370,25 @@ export class Budget {
   }
 
   /** Whether a refusal is worth a word: the same within a minute is not. */
-  isNews(why: string): boolean {
+  shouldLog(why: string): boolean {
     const now = this.#clock.now();
-    const isNews = now - (this.#told.get(why) ?? Number.NEGATIVE_INFINITY) >= 60_000;
-    if (isNews) this.#told.set(why, now);
-    return isNews;
+    const shouldLog = now - (this.#loggedAt.get(why) ?? Number.NEGATIVE_INFINITY) >= 60_000;
+    if (shouldLog) this.#loggedAt.set(why, now);
+    return shouldLog;
   }
 
   /** Counts a request that may use so many tokens; says what it is too much for, and then counts nothing. */
-  take(mayUse: number): string | undefined {
+  take(maxUse: number): string | undefined {
     const { requestsPerMinute, requests, tokens } = this.#limits;
     const now = this.#clock.now();
     while (this.#recent[0] !== undefined && now - this.#recent[0] >= 60_000) this.#recent.shift();
     if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests in a minute`;
     if (this.#requests >= requests) return `${requests} requests`;
-    if (this.#tokens + mayUse > tokens) return `${tokens} tokens`;
+    if (this.#tokens + maxUse > tokens) return `${tokens} tokens`;
     this.#recent.push(now);
     this.#requests += 1;
     // At once, not when the answer is there: requests made side by side share what is left.
-    this.#tokens += mayUse;
+    this.#tokens += maxUse;
     return undefined;
   }
 
@@ -392,8 +398,8 @@ export class Budget {
   }
 
   /** Corrects what was counted for a request by what it has used. */
-  settle(mayUse: number, used: number): void {
-    this.#tokens += used - mayUse;
+  settle(maxUse: number, used: number): void {
+    this.#tokens += used - maxUse;
   }
 }
 
@@ -408,7 +414,7 @@ export function createBudgets(
   const budgets = new Map<string, Budget>();
   return (server) => {
     const own = Object.hasOwn(servers, server) ? servers[server] : {};
-    const budget = budgets.get(server) ?? new Budget({ ...limits, ...said(own) }, clock);
+    const budget = budgets.get(server) ?? new Budget({ ...limits, ...definedOnly(own) }, clock);
     budgets.set(server, budget);
     return budget;
   };
@@ -418,6 +424,6 @@ function checkLimits(of: string, { maxTokens, tokens, requests, requestsPerMinut
   checkBounds(of, { maxTokens, tokens, requests, requestsPerMinute });
 }
 
-function said(limits: SamplingLimits = {}): SamplingLimits {
+function definedOnly(limits: SamplingLimits = {}): SamplingLimits {
   return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
 }

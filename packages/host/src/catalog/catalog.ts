@@ -4,7 +4,7 @@ import type { KeyValue } from "portolan/storage";
 import { sha256 } from "portolan/storage";
 import { compileGlob } from "../policy/policy.ts";
 import type { ListedFeatures } from "./load-lists.ts";
-import { type Found, Index, search } from "./search.ts";
+import { Index, type Match, search } from "./search.ts";
 
 /** A tool of one of the servers. */
 export interface CatalogTool {
@@ -27,7 +27,7 @@ export interface CatalogTool {
 export type ServerFeature<T> = T & { readonly server: string };
 
 /** What a definition was found to be. */
-export interface Judged {
+export interface PinStatus {
   readonly digest: string;
   readonly isQuarantined: boolean;
 }
@@ -57,8 +57,8 @@ export interface CatalogView {
   instructions(server: string): string | undefined;
 }
 
-interface Part {
-  readonly offers: ListedFeatures;
+interface ServerPart {
+  readonly features: ListedFeatures;
   readonly tools: ReadonlyMap<string, CatalogTool>;
   readonly instructions?: string;
   /** Made with the part, so that no search has to wait for all parts at once. */
@@ -67,11 +67,11 @@ interface Part {
 
 /** All that the servers offer, in parts: what one server changes touches its part alone. */
 export class Catalog implements CatalogView {
-  readonly #parts = new Map<string, Part>();
+  readonly #parts = new Map<string, ServerPart>();
   readonly #byModelName = new Map<string, CatalogTool>();
   /** All whose names look alike. */
-  readonly #looks = new Map<string, Set<CatalogTool>>();
-  readonly #lookOf: (name: string) => string;
+  readonly #byAppearance = new Map<string, Set<CatalogTool>>();
+  readonly #appearanceOf: (name: string) => string;
   /** The parts put together; made anew when somebody looks after a change. */
   #merged: {
     tools?: CatalogTool[];
@@ -81,8 +81,8 @@ export class Catalog implements CatalogView {
   } = {};
 
   /** `lookOf` gives names that look alike the same text. */
-  constructor(lookOf: (name: string) => string) {
-    this.#lookOf = lookOf;
+  constructor(appearanceOf: (name: string) => string) {
+    this.#appearanceOf = appearanceOf;
   }
 
   get tools(): readonly CatalogTool[] {
@@ -120,8 +120,8 @@ export class Catalog implements CatalogView {
 
   search(query: string, { limit = 10, server }: { limit?: number; server?: string } = {}): CatalogTool[] {
     const parts = server === undefined ? [...this.#parts.values()] : [this.#parts.get(server)];
-    const indexes = parts.flatMap((part) => (part ? [part.index] : []));
-    return search(indexes, query, limit).map(({ item }: Found<CatalogTool>) => item);
+    const indexes = parts.flatMap((serverPart) => (serverPart ? [serverPart.index] : []));
+    return search(indexes, query, limit).map(({ item }: Match<CatalogTool>) => item);
   }
 
   instructions(server: string): string | undefined {
@@ -131,17 +131,17 @@ export class Catalog implements CatalogView {
   /** Puts in what a server offers now, in place of what it offered before. */
   async put(
     server: string,
-    offers: ListedFeatures,
-    judge: (tool: Tool) => Judged,
+    features: ListedFeatures,
+    statusOf: (tool: Tool) => PinStatus,
     { acceptsInstructions, isShown, isWanted = () => true }: PutOptions,
   ): Promise<void> {
     const named = await Promise.all(
-      offers.tools.map(async (definition): Promise<CatalogTool> => {
+      features.tools.map(async (definition): Promise<CatalogTool> => {
         const { name } = definition;
-        const { digest, isQuarantined } = judge(definition);
+        const { digest, isQuarantined } = statusOf(definition);
         const modelName = await modelNameOf(server, name);
         const isVisible = isShown(name) && !isQuarantined;
-        const alike = () => this.#resembling(server, name);
+        const alike = () => this.#findSimilar(server, name);
         return {
           ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
           // Looked up when it is asked for: the other may come later, and go.
@@ -156,14 +156,14 @@ export class Catalog implements CatalogView {
     // Of two by one name the last counts.
     const tools = new Map(named.map((tool) => [tool.name, tool]));
     for (const tool of tools.values()) {
-      const look = this.#lookOf(tool.name);
-      const alike = this.#looks.get(look) ?? new Set();
-      this.#looks.set(look, alike.add(tool));
+      const appearance = this.#appearanceOf(tool.name);
+      const alike = this.#byAppearance.get(appearance) ?? new Set();
+      this.#byAppearance.set(appearance, alike.add(tool));
       this.#byModelName.set(tool.modelName, tool);
     }
-    const { instructions } = offers;
+    const { instructions } = features;
     this.#parts.set(server, {
-      offers,
+      features,
       tools,
       index: indexOf(tools),
       ...(acceptsInstructions && instructions !== undefined && { instructions }),
@@ -172,28 +172,28 @@ export class Catalog implements CatalogView {
   }
 
   remove(server: string): void {
-    const part = this.#parts.get(server);
-    if (!part) return;
-    for (const tool of part.tools.values()) {
+    const serverPart = this.#parts.get(server);
+    if (!serverPart) return;
+    for (const tool of serverPart.tools.values()) {
       this.#byModelName.delete(tool.modelName);
-      const look = this.#lookOf(tool.name);
-      const alike = this.#looks.get(look);
+      const appearance = this.#appearanceOf(tool.name);
+      const alike = this.#byAppearance.get(appearance);
       alike?.delete(tool);
-      if (alike?.size === 0) this.#looks.delete(look);
+      if (alike?.size === 0) this.#byAppearance.delete(appearance);
     }
     this.#parts.delete(server);
     this.#merged = {};
   }
 
-  #resembling(server: string, name: string): string | undefined {
-    for (const other of this.#looks.get(this.#lookOf(name)) ?? []) {
+  #findSimilar(server: string, name: string): string | undefined {
+    for (const other of this.#byAppearance.get(this.#appearanceOf(name)) ?? []) {
       if (other.server !== server || other.name !== name) return `${other.server}.${other.name}`;
     }
     return undefined;
   }
 
-  #all<T>(of: (offers: ListedFeatures) => readonly T[]): ServerFeature<T>[] {
-    return [...this.#parts].flatMap(([server, { offers }]) => of(offers).map((item) => ({ ...item, server })));
+  #all<T>(of: (features: ListedFeatures) => readonly T[]): ServerFeature<T>[] {
+    return [...this.#parts].flatMap(([server, { features }]) => of(features).map((item) => ({ ...item, server })));
   }
 }
 
@@ -209,7 +209,7 @@ function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {
 }
 
 /** Whether a name is among those that are wanted and not among those that are not; `*` stands for any characters. */
-export function createFilter(names: {
+export function createNameFilter(names: {
   readonly only?: readonly string[] | undefined;
   readonly except?: readonly string[] | undefined;
 }): (name: string) => boolean {
@@ -219,31 +219,31 @@ export function createFilter(names: {
 }
 
 const maxNameChars = 64;
-const between = "__";
-const plain = /^[A-Za-z0-9_-]+$/;
+const separator = "__";
+const plainName = /^[A-Za-z0-9_-]+$/;
 /** What ends in this was shortened or spelled anew; a plain name that looks like it is, too, so the two never meet. */
-const marked = /_x[a-z0-9]{10}$/;
+const endsInDigest = /_x[a-z0-9]{10}$/;
 
 /**
  * What a model calls a feature of a server: letters, digits, `_` and `-`, at most 64 of them, the same in every
  * conversation, and another for every other pair of server and name.
  */
 export async function modelNameOf(server: string, name: string): Promise<string> {
-  const joined = server + between + name;
-  const isPlain = plain.test(joined) && joined.length <= maxNameChars && !marked.test(joined);
+  const joined = server + separator + name;
+  const isPlain = plainName.test(joined) && joined.length <= maxNameChars && !endsInDigest.test(joined);
   // The first `__` divides: a server whose own name has one, or ends where it begins, is spelled anew.
-  if (isPlain && !server.includes(between) && !server.endsWith("_")) return joined;
+  if (isPlain && !server.includes(separator) && !server.endsWith("_")) return joined;
   const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
-  const mark = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
-  return spell(joined).slice(0, maxNameChars - mark.length) + mark;
+  const suffix = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
+  return toPlain(joined).slice(0, maxNameChars - suffix.length) + suffix;
 }
 
-function spell(text: string): string {
+function toPlain(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]+/g, "_");
 }
 
 const maxStoredChars = 4 * 1024 * 1024;
-const shape = object({
+const isFeatures = object({
   tools: array(object({ name: string, inputSchema: record() })),
   prompts: array(object({ name: string })),
   resources: array(object({ uri: string })),
@@ -252,7 +252,7 @@ const shape = object({
 });
 
 /** Remembers what servers offer, so that it is known before they run. What cannot be read or kept is found out anew. */
-export class OfferMemory {
+export class FeatureCache {
   readonly #kv: KeyValue;
 
   constructor(kv: KeyValue) {
@@ -263,15 +263,15 @@ export class OfferMemory {
     const text = await this.#kv.get(keyOf(server));
     if (text === undefined) return undefined;
     try {
-      const offers: unknown = JSON.parse(text);
-      return shape(offers, "offers") === undefined ? (offers as ListedFeatures) : undefined;
+      const features: unknown = JSON.parse(text);
+      return isFeatures(features, "offers") === undefined ? (features as ListedFeatures) : undefined;
     } catch {
       return undefined;
     }
   }
 
-  async keep(server: { readonly name: string; readonly digest: string }, offers: ListedFeatures): Promise<void> {
-    const text = JSON.stringify(offers);
+  async write(server: { readonly name: string; readonly digest: string }, features: ListedFeatures): Promise<void> {
+    const text = JSON.stringify(features);
     if (text.length <= maxStoredChars) await this.#kv.set(keyOf(server), text);
   }
 }

@@ -25,10 +25,10 @@ export interface FeatureLimits {
 const noResources = { resources: [], templates: [] };
 
 /** What is known of a server before anything is. */
-export const nothing: ListedFeatures = { tools: [], prompts: [], ...noResources };
+export const noFeatures: ListedFeatures = { tools: [], prompts: [], ...noResources };
 
 /** Reads the lists of one kind. `warn` hears what was left out, and why. */
-export async function readOffers(
+export async function readFeatures(
   client: Client,
   kind: FeatureKind,
   limits: FeatureLimits,
@@ -86,7 +86,7 @@ export class Throttle {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
   #isBusy = false;
-  #isWanted = false;
+  #isRequested = false;
   #notBefore = 0;
   #stopTimer: (() => void) | undefined;
 
@@ -96,8 +96,8 @@ export class Throttle {
     this.#work = work;
   }
 
-  want(): void {
-    this.#isWanted = true;
+  request(): void {
+    this.#isRequested = true;
     if (this.#isBusy || this.#stopTimer) return;
     const wait = this.#notBefore - this.#clock.now();
     if (wait <= 0) this.#run();
@@ -110,20 +110,20 @@ export class Throttle {
   }
 
   stop(): void {
-    this.#isWanted = false;
+    this.#isRequested = false;
     this.#stopTimer?.();
     this.#stopTimer = undefined;
   }
 
   async #run(): Promise<void> {
     this.#isBusy = true;
-    this.#isWanted = false;
-    const begun = this.#clock.now();
+    this.#isRequested = false;
+    const startedAt = this.#clock.now();
     await this.#work();
     const now = this.#clock.now();
     // Whoever takes long is asked less often.
-    this.#notBefore = now + Math.max(shortestPauseMs, 4 * (now - begun));
+    this.#notBefore = now + Math.max(shortestPauseMs, 4 * (now - startedAt));
     this.#isBusy = false;
-    if (this.#isWanted) this.want();
+    if (this.#isRequested) this.request();
   }
 }

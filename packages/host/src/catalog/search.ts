@@ -1,11 +1,11 @@
 /** One thing that can be found. */
-export interface Found<T> {
+export interface Match<T> {
   readonly item: T;
   readonly score: number;
 }
 
 /** The words of a thing, those of its name first: they weigh more. */
-export interface Words {
+export interface SearchText {
   readonly name: string;
   readonly text: string;
 }
@@ -28,16 +28,16 @@ export class Index<T> {
   readonly occurrences: Map<string, Map<number, number>> = new Map();
   words = 0;
 
-  add(item: T, { name, text }: Words): void {
-    const weights = new Map<string, number>();
-    for (const word of wordsOf(name)) weights.set(word, (weights.get(word) ?? 0) + nameWeight);
-    for (const word of wordsOf(text)) weights.set(word, (weights.get(word) ?? 0) + 1);
+  add(item: T, { name, text }: SearchText): void {
+    const wordWeights = new Map<string, number>();
+    for (const word of wordsOf(name)) wordWeights.set(word, (wordWeights.get(word) ?? 0) + nameWeight);
+    for (const word of wordsOf(text)) wordWeights.set(word, (wordWeights.get(word) ?? 0) + 1);
     const number = this.documents.length;
     let length = 0;
-    for (const [word, weight] of weights) {
+    for (const [word, weight] of wordWeights) {
       length += weight;
-      const places = this.occurrences.get(word);
-      if (places) places.set(number, weight);
+      const weights = this.occurrences.get(word);
+      if (weights) weights.set(number, weight);
       else this.occurrences.set(word, new Map([[number, weight]]));
     }
     this.documents.push({ item, length });
@@ -46,20 +46,20 @@ export class Index<T> {
 }
 
 /** The things that fit a query best, the best first. */
-export function search<T>(indexes: readonly Index<T>[], query: string, limit: number): Found<T>[] {
+export function search<T>(indexes: readonly Index<T>[], query: string, limit: number): Match<T>[] {
   const total = indexes.reduce((sum, { documents }) => sum + documents.length, 0);
   const meanLength = indexes.reduce((sum, { words }) => sum + words, 0) / Math.max(1, total);
   const scores = new Map<Document<T>, number>();
   for (const word of new Set(wordsOf(query))) {
-    const holders = indexes.flatMap((index) => {
-      const places = index.occurrences.get(word);
-      return places ? [{ index, places }] : [];
+    const matches = indexes.flatMap((index) => {
+      const weights = index.occurrences.get(word);
+      return weights ? [{ index, weights }] : [];
     });
-    const count = holders.reduce((sum, { places }) => sum + places.size, 0);
+    const count = matches.reduce((sum, { weights }) => sum + weights.size, 0);
     if (count === 0) continue;
     const rarity = Math.log(1 + (total - count + 0.5) / (count + 0.5));
-    for (const { index, places } of holders) {
-      for (const [number, weight] of places) {
+    for (const { index, weights } of matches) {
+      for (const [number, weight] of weights) {
         const document = index.documents[number] as Document<T>;
         const damping = saturation * (1 - lengthShare + (lengthShare * document.length) / meanLength);
         const gain = (rarity * (weight * (saturation + 1))) / (weight + damping);

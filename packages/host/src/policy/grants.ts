@@ -24,7 +24,7 @@ export interface Grant {
   /** Only for exactly these arguments, by `argumentsDigest`. */
   readonly args?: string;
   /** The servers whose untrusted content was in the conversation when the user said so. */
-  readonly knowing: readonly string[];
+  readonly contentFrom: readonly string[];
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   /** Milliseconds since 1970; a grant for the session may have none. */
@@ -32,8 +32,8 @@ export interface Grant {
 }
 
 /** A grant to be added; 90 days unless `ttlMs` says otherwise, and a session's ends with it. */
-export interface NewGrant extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "knowing"> {
-  readonly knowing?: readonly string[];
+export interface NewGrant extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "contentFrom"> {
+  readonly contentFrom?: readonly string[];
   readonly ttlMs?: number;
 }
 
@@ -117,7 +117,7 @@ class StoredGrants implements Grants {
   }
 
   async add(given: NewGrant): Promise<Grant> {
-    const { ttlMs, knowing = [], ...rest } = given;
+    const { ttlMs, contentFrom = [], ...rest } = given;
     const createdAt = this.#now();
     const lastsMs = ttlMs ?? (given.scope === "always" ? defaultTtlMs : undefined);
     const before = this.#sameSubject(given);
@@ -125,7 +125,7 @@ class StoredGrants implements Grants {
     const grant: Grant = {
       ...rest,
       id: crypto.randomUUID(),
-      knowing: [...new Set([...knowing, ...known.flatMap((grant) => grant.knowing)])],
+      contentFrom: [...new Set([...contentFrom, ...known.flatMap((grant) => grant.contentFrom)])],
       createdAt,
       ...(lastsMs === undefined ? {} : { expiresAt: createdAt + lastsMs }),
     };
@@ -222,7 +222,7 @@ function subjectKey({ kind, server, serverDigest, subject, digest }: Omit<GrantQ
 
 function covers(grant: Grant, { args, contentFrom = [] }: GrantQuery): boolean {
   if (grant.args !== undefined && grant.args !== args) return false;
-  return !grant.allow || contentFrom.every((server) => grant.knowing.includes(server));
+  return !grant.allow || contentFrom.every((server) => grant.contentFrom.includes(server));
 }
 
 function latestFirst(a: Grant, b: Grant): number {
@@ -252,8 +252,8 @@ function isGrant(value: unknown): value is Grant {
     [grant.id, grant.server, grant.subject].every((text) => typeof text === "string") &&
     [grant.serverDigest, grant.digest, grant.args ?? "none"].every(isDigest) &&
     (isSession || grant.scope === "always") &&
-    Array.isArray(grant.knowing) &&
-    grant.knowing.every((server) => typeof server === "string") &&
+    Array.isArray(grant.contentFrom) &&
+    grant.contentFrom.every((server) => typeof server === "string") &&
     Number.isFinite(grant.createdAt) &&
     (Number.isFinite(grant.expiresAt) || (isSession && grant.expiresAt === undefined))
   );

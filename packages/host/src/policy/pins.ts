@@ -79,11 +79,11 @@ class StoredPins implements Pins {
 
   async check(server: PinnedServer, tools: readonly Tool[], instructions?: string): Promise<PinReport> {
     return this.#update(server, async (row) => {
-      const report = new Report(row, this.#maxTools, this.#maxKeptChars);
+      const report = new PinComparison(row, this.#maxTools, this.#maxKeptChars);
       // None at the first sight is pinned as none; none later takes nothing away from what the user has seen.
       const text = instructions ?? (row === undefined ? "" : undefined);
-      if (text !== undefined) await report.seeInstructions(text);
-      for (const tool of tools) await report.see(tool.name, canonicalDefinition(tool));
+      if (text !== undefined) await report.addInstructions(text);
+      for (const tool of tools) await report.addTool(tool.name, canonicalDefinition(tool));
       return report.finish(tools);
     });
   }
@@ -103,7 +103,7 @@ class StoredPins implements Pins {
   }
 
   /** Reads the row, lets it be changed, and writes it unless another process was faster: then all over again. */
-  async #update<T>(server: PinnedServer, change: (row: PinRow | undefined) => Promise<Updated<T>>): Promise<T> {
+  async #update<T>(server: PinnedServer, change: (row: PinRow | undefined) => Promise<PinUpdate<T>>): Promise<T> {
     const key = keyOf(server);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const text = await this.#kv.get(key);
@@ -118,7 +118,7 @@ class StoredPins implements Pins {
   }
 }
 
-interface Updated<T> {
+interface PinUpdate<T> {
   readonly result: T;
   /** Absent when nothing is to be written. */
   readonly row?: PinRow;
@@ -129,7 +129,7 @@ function keyOf({ server, serverDigest }: PinnedServer): string {
 }
 
 /** One listing, compared with the row of its server. */
-class Report {
+class PinComparison {
   readonly #row: PinRow | undefined;
   readonly #maxTools: number;
   readonly #maxKeptChars: number;
@@ -150,24 +150,24 @@ class Report {
     this.#instructions = row?.instructions;
   }
 
-  async see(name: string, text: string): Promise<void> {
+  async addTool(name: string, text: string): Promise<void> {
     const pinned = this.#tools.get(name);
     if (pinned === undefined && this.#tools.size >= this.#maxTools) {
       this.#quarantine("tool", name, await sha256(text), undefined, text);
       return;
     }
-    const seen = await this.#compare("tool", name, pinned, text);
-    if (seen !== pinned) this.#tools.set(name, seen);
+    const updated = await this.#compare("tool", name, pinned, text);
+    if (updated !== pinned) this.#tools.set(name, updated);
     if (pinned === undefined) this.#fresh.push(name);
-    else if (seen.pending === undefined) this.#known.push(name);
+    else if (updated.pending === undefined) this.#known.push(name);
   }
 
-  async seeInstructions(text: string): Promise<void> {
+  async addInstructions(text: string): Promise<void> {
     const pinned = this.#instructions;
     this.#instructions = await this.#compare("instructions", "instructions", pinned, canonicalJson(text));
   }
 
-  finish(tools: readonly Tool[]): Updated<PinReport> {
+  finish(tools: readonly Tool[]): PinUpdate<PinReport> {
     const offered = new Set(tools.map(({ name }) => name));
     // A name that comes twice with two meanings is not known, whichever comes first.
     const isFree = (name: string) => !this.#quarantined.has(name);
@@ -220,7 +220,7 @@ class Report {
     this.#changed.push({ kind, name, digest, before, after, diff: diffDefinitions(before, after) });
   }
 
-  #keep(digest: string, text: string): Seen {
+  #keep(digest: string, text: string): StoredDefinition {
     return text.length > this.#maxKeptChars ? { digest } : { digest, text };
   }
 }
@@ -230,14 +230,14 @@ function withoutPending({ digest, text }: Pinned): Pinned {
 }
 
 /** A definition that was seen: its digest and, unless it was too large, its canonical text. */
-export interface Seen {
+export interface StoredDefinition {
   readonly digest: string;
   readonly text?: string;
 }
 
 /** The definition that counts, and another that waits to be accepted. */
-export interface Pinned extends Seen {
-  readonly pending?: Seen;
+export interface Pinned extends StoredDefinition {
+  readonly pending?: StoredDefinition;
 }
 
 /** What is kept of one server. */
@@ -249,7 +249,7 @@ export interface PinRow {
 /** A row as text; once the definitions are longer than `maxChars` together, the rest is kept by digests alone. */
 export function writeRow(row: PinRow, maxChars: number): string {
   let left = maxChars;
-  const shorten = ({ digest, text }: Seen): Seen => {
+  const shorten = ({ digest, text }: StoredDefinition): StoredDefinition => {
     left -= text?.length ?? 0;
     return text === undefined || left < 0 ? { digest } : { digest, text };
   };
@@ -360,19 +360,19 @@ const maxItems = 1_000;
  * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
  * leads. The value itself is not among them.
  */
-export function readingsOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value.slice(0, maxItems).flatMap((item) => [item, ...readingsOfOne(item)]);
-  return readingsOfOne(value);
+export function interpretationsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value.slice(0, maxItems).flatMap((item) => [item, ...interpretationsOfOne(item)]);
+  return interpretationsOfOne(value);
 }
 
-function readingsOfOne(value: unknown): readonly unknown[] {
+function interpretationsOfOne(value: unknown): readonly unknown[] {
   if (typeof value === "number" || typeof value === "boolean") return [String(value)];
   if (typeof value !== "string") return [];
   const text = value.trim();
-  const readings: unknown[] = [text, toPath(text)];
-  if (text !== "" && Number.isFinite(Number(text))) readings.push(Number(text));
-  if (/^(?:true|false)$/i.test(text)) readings.push(text.toLowerCase() === "true");
-  return readings;
+  const interpretations: unknown[] = [text, toPath(text)];
+  if (text !== "" && Number.isFinite(Number(text))) interpretations.push(Number(text));
+  if (/^(?:true|false)$/i.test(text)) interpretations.push(text.toLowerCase() === "true");
+  return interpretations;
 }
 
 /** A text as a path or an address that was followed to its end. */

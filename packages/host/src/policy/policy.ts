@@ -3,14 +3,14 @@ import { PortolanError } from "portolan";
 import { nameOf } from "portolan/internal";
 import { canonicalJson } from "portolan/storage";
 import { toLatin } from "../display/suspicious.ts";
-import { readingsOf } from "./pins.ts";
+import { interpretationsOf } from "./pins.ts";
 
 /** Checks rules and makes them quick to ask; what is wrong with one is said with its place. */
 export function compilePolicy(rules: readonly Rule[]): Policy {
-  if (!Array.isArray(rules)) throw bad("policy", "an array of rules", nameOf(rules));
+  if (!Array.isArray(rules)) throw invalidRule("policy", "an array of rules", nameOf(rules));
   const kept = rules.map((rule: unknown, index) => {
     if (typeof rule === "object" && rule !== null) return { ...(rule as Rule) };
-    throw bad(`policy[${index}]`, "a rule", nameOf(rule));
+    throw invalidRule(`policy[${index}]`, "a rule", nameOf(rule));
   });
   const compiled = kept.map(compileRule);
   return {
@@ -21,13 +21,13 @@ export function compilePolicy(rules: readonly Rule[]): Policy {
 }
 
 /** Whether a call is of a tool that is meant. */
-type Names = (call: PolicyCall) => boolean;
+type CallTest = (call: PolicyCall) => boolean;
 
 interface CompiledRule {
   readonly decision: Decision;
   readonly rule: Rule;
-  readonly isNamed: Names | undefined;
-  readonly isOfServer: Names | undefined;
+  readonly isNamed: CallTest | undefined;
+  readonly isOfServer: CallTest | undefined;
   readonly args: ArgumentTests | undefined;
   /** The same rule for names in plain letters; none for a rule that allows, which is meant to the letter. */
   readonly plain: CompiledRule | undefined;
@@ -39,13 +39,13 @@ const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherw
 /** On the way of every call: nothing is made unless there is something to warn about. */
 function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
   let plain: PolicyCall | undefined;
-  let near: CompiledRule | undefined;
+  let similarRule: CompiledRule | undefined;
   for (const compiled of rules) {
     try {
-      if (matches(compiled, call)) return withCautions(decisionOf(compiled, near), compiled.rule, call);
-      if (near !== undefined || compiled.plain === undefined) continue;
-      plain ??= inPlainLetters(call);
-      if (isNear(compiled.plain, plain)) near = compiled;
+      if (matches(compiled, call)) return withCautions(decisionOf(compiled, similarRule), compiled.rule, call);
+      if (similarRule !== undefined || compiled.plain === undefined) continue;
+      plain ??= toPlainNames(call);
+      if (nearlyMatches(compiled.plain, plain)) similarRule = compiled;
     } catch (error) {
       return failed(compiled, error);
     }
@@ -54,9 +54,9 @@ function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
 }
 
 /** What one rule would stop, but for a letter or a quote, another does not allow without asking. */
-function decisionOf({ decision }: CompiledRule, near: CompiledRule | undefined): Decision {
-  if (near === undefined || decision.effect !== "allow") return decision;
-  const rule = near.decision.rule ?? 0;
+function decisionOf({ decision }: CompiledRule, similarRule: CompiledRule | undefined): Decision {
+  if (similarRule === undefined || decision.effect !== "allow") return decision;
+  const rule = similarRule.decision.rule ?? 0;
   return {
     effect: "ask",
     rule,
@@ -67,42 +67,40 @@ function decisionOf({ decision }: CompiledRule, near: CompiledRule | undefined):
 
 /** The first rule that is about the tool must not depend on anything else. */
 function allowsAlways(rules: readonly CompiledRule[], call: PolicyCall): boolean {
-  const plain = inPlainLetters(call);
-  const first = rules.find(
-    (compiled) => concerns(compiled, call) || (compiled.plain && concerns(compiled.plain, plain)),
-  );
+  const plain = toPlainNames(call);
+  const first = rules.find((compiled) => isAbout(compiled, call) || (compiled.plain && isAbout(compiled.plain, plain)));
   return first?.rule.then === "allow" && first.args === undefined && first.rule.when === undefined;
 }
 
 /** Whether a rule is about a call that it does not match, if its server reads it with some goodwill. */
-function isNear(compiled: CompiledRule, plain: PolicyCall): boolean {
+function nearlyMatches(compiled: CompiledRule, plain: PolicyCall): boolean {
   const { rule, args } = compiled;
   // What a function of the application says is said.
-  if (rule.when !== undefined || !concerns(compiled, plain)) return false;
+  if (rule.when !== undefined || !isAbout(compiled, plain)) return false;
   return args === undefined || args.nearlyHold(plain.args);
 }
 
 /** The call with the names that its tool and server seem to have; most have them already. */
-function inPlainLetters(call: PolicyCall): PolicyCall {
+function toPlainNames(call: PolicyCall): PolicyCall {
   if (/^[a-z\d_.-]*$/.test(call.name)) return call;
   const [server, tool] = [toLatin(call.server), toLatin(call.tool)];
   return { ...call, server, tool, name: `${server}.${tool}` };
 }
 
 function matches(compiled: CompiledRule, call: PolicyCall): boolean {
-  if (!concerns(compiled, call)) return false;
+  if (!isAbout(compiled, call)) return false;
   const { rule, args } = compiled;
   if (args !== undefined && !args.hold(call.args)) return false;
   if (rule.when === undefined) return true;
-  const said: unknown = rule.when(call);
+  const verdict: unknown = rule.when(call);
   // A promise is no answer, and taking it for a yes would open the door.
-  if (said && said !== true)
-    throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(said)}`);
-  return said === true;
+  if (verdict && verdict !== true)
+    throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(verdict)}`);
+  return verdict === true;
 }
 
 /** Whether a rule is about a tool, apart from what it is called with. */
-function concerns({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
+function isAbout({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
   if (isNamed !== undefined && !isNamed(call)) return false;
   if (isOfServer !== undefined && !isOfServer(call)) return false;
   if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
@@ -147,21 +145,22 @@ const known = new Set<string>([...flags, "match", "server", "when", "args", "the
 function compileRule(rule: Rule, index: number): CompiledRule {
   const where = `policy[${index}]`;
   for (const member of Object.keys(rule)) {
-    if (!known.has(member)) throw bad(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
+    if (!known.has(member)) throw invalidRule(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
   }
-  if (!effects.includes(rule.then)) throw bad(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
+  if (!effects.includes(rule.then)) throw invalidRule(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
   for (const flag of flags) {
     const value: unknown = rule[flag];
-    if (value !== undefined && typeof value !== "boolean") throw bad(`${where}.${flag}`, "a boolean", nameOf(value));
+    if (value !== undefined && typeof value !== "boolean")
+      throw invalidRule(`${where}.${flag}`, "a boolean", nameOf(value));
   }
   if (rule.when !== undefined && typeof rule.when !== "function") {
-    throw bad(`${where}.when`, "a function", nameOf(rule.when));
+    throw invalidRule(`${where}.when`, "a function", nameOf(rule.when));
   }
   if (rule.reason !== undefined && typeof rule.reason !== "string") {
-    throw bad(`${where}.reason`, "a string", nameOf(rule.reason));
+    throw invalidRule(`${where}.reason`, "a string", nameOf(rule.reason));
   }
   if (rule.args !== undefined && (typeof rule.args !== "object" || rule.args === null || Array.isArray(rule.args))) {
-    throw bad(`${where}.args`, "an object of tests by path", nameOf(rule.args));
+    throw invalidRule(`${where}.args`, "an object of tests by path", nameOf(rule.args));
   }
   const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
   const allows = rule.then === "allow";
@@ -170,7 +169,9 @@ function compileRule(rule: Rule, index: number): CompiledRule {
   const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
     decision,
     rule,
-    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) => (allows ? parted(it) : whole(read(it)))),
+    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) =>
+      allows ? splitGlob(it) : nameGlob(read(it)),
+    ),
     isOfServer: compilePatterns(rule.server, `${where}.server`, /./, (it) => ofServer(read(it))),
     args,
     plain,
@@ -182,33 +183,33 @@ function compilePatterns(
   given: Rule["match"],
   where: string,
   shape: RegExp,
-  compile: (pattern: string) => Names,
-): Names | undefined {
+  compile: (pattern: string) => CallTest,
+): CallTest | undefined {
   if (given === undefined) return undefined;
   const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
   const globs = patterns.map((pattern) => {
     if (typeof pattern === "string" && shape.test(pattern)) return compile(pattern);
-    throw bad(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
+    throw invalidRule(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
   });
-  if (globs.length === 0) throw bad(where, "at least one name", "none");
+  if (globs.length === 0) throw invalidRule(where, "at least one name", "none");
   const [only, second] = globs;
   return second === undefined ? only : (call) => globs.some((glob) => glob(call));
 }
 
-function ofServer(pattern: string): Names {
+function ofServer(pattern: string): CallTest {
   const glob = compileGlob(pattern);
   return ({ server }) => glob(server);
 }
 
-function whole(pattern: string): Names {
+function nameGlob(pattern: string): CallTest {
   const glob = compileGlob(pattern);
   return ({ name }) => glob(name);
 }
 
 /** Server and tool apart: what is allowed for all tools of `git` is not for a server that somebody has called `git.x`. */
-function parted(pattern: string): Names {
+function splitGlob(pattern: string): CallTest {
   const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
-  if (dots.length === 0) return whole(pattern);
+  if (dots.length === 0) return nameGlob(pattern);
   const pairs = dots.map((at) => [compileGlob(pattern.slice(0, at)), compileGlob(pattern.slice(at + 1))] as const);
   return ({ server, tool }) => pairs.some(([isServer, isTool]) => isServer(server) && isTool(tool));
 }
@@ -217,7 +218,7 @@ function freeze(decision: Decision): Decision {
   return Object.freeze(decision);
 }
 
-function bad(where: string, expected: string, got: string): PortolanError {
+function invalidRule(where: string, expected: string, got: string): PortolanError {
   return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
 }
 
@@ -332,14 +333,14 @@ export function compileArguments(
 ): ArgumentTests {
   const compiled = Object.entries(tests).map(([path, test]) => {
     const steps = path.split(".");
-    if (steps.includes("")) throw badTest(where, "paths such as options.force", JSON.stringify(path));
+    if (steps.includes("")) throw invalidTest(where, "paths such as options.force", JSON.stringify(path));
     const check = compileTest(test, isStrict, `${where}[${JSON.stringify(path)}]`);
-    const isNear: Check = (value) => check(value) || readingsOf(value).some(check);
-    return { steps, check, isNear };
+    const nearlyMatches: Check = (value) => check(value) || interpretationsOf(value).some(check);
+    return { steps, check, nearlyMatches };
   });
   return {
     hold: (args) => compiled.every(({ steps, check }) => holds(args, steps, 0, check, isStrict)),
-    nearlyHold: (args) => compiled.every(({ steps, isNear }) => holds(args, steps, 0, isNear, isStrict)),
+    nearlyHold: (args) => compiled.every(({ steps, nearlyMatches }) => holds(args, steps, 0, nearlyMatches, isStrict)),
   };
 }
 
@@ -377,9 +378,9 @@ function compileTest(test: ArgumentTest, isStrict: boolean, where: string): Chec
     const check = make?.(value, isStrict);
     if (check) return check;
     const expected = make ? expectedOf[name as keyof ArgumentTest] : `one of ${Object.keys(members).join(", ")}`;
-    throw badTest(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
+    throw invalidTest(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
   });
-  if (checks.length === 0) throw badTest(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
+  if (checks.length === 0) throw invalidTest(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
   return (value) => checks.every((check) => check(value));
 }
 
@@ -401,16 +402,16 @@ function equalTo(given: unknown): Check {
 /** A beginning says nothing about a path that climbs out of it again. */
 function textCheck(check: (value: string) => boolean, isStrict: boolean): Check {
   if (!isStrict) return (value) => typeof value === "string" && check(value);
-  return (value) => typeof value === "string" && check(value) && !climbs.test(value);
+  return (value) => typeof value === "string" && check(value) && !parentStep.test(value);
 }
 
-const climbs = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i;
+const parentStep = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i;
 
 function isNumber(value: unknown): value is number {
   return typeof value === "number" && !Number.isNaN(value);
 }
 
-function badTest(where: string, expected: string, got: string): PortolanError {
+function invalidTest(where: string, expected: string, got: string): PortolanError {
   return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
 }
 

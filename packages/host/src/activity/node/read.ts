@@ -12,12 +12,12 @@ const maxLineBytes = 1024 * 1024;
 export async function readFiles(files: ActivityFiles, newestFirst: boolean): Promise<ActivityReading> {
   const release = await lockIfAllowed(files.lock);
   try {
-    const place = await readPlace(files);
-    const aside = await countAside(files);
+    const position = await readPosition(files);
+    const rotated = await countRotated(files);
     const live = await openIfThere(files.log);
     const size = live === undefined ? 0 : (await live.stat()).size;
-    const texts = newestFirst ? backward(files.log, aside, live, size) : forward(files.log, aside, live, size);
-    return { head: typeof place === "string" ? place : place.head, texts };
+    const texts = newestFirst ? backward(files.log, rotated, live, size) : forward(files.log, rotated, live, size);
+    return { head: typeof position === "string" ? position : position.head, texts };
   } catch (error) {
     if (isMissing(error)) return { head: "missing", texts: forward(files.log, 0, undefined, 0) };
     throw error;
@@ -47,9 +47,9 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
 }
 
 /** Files put aside keep their names, so they are opened one by one; the last one was opened under the lock. */
-async function* forward(log: string, aside: number, live: FileHandle | undefined, size: number): Texts {
+async function* forward(log: string, rotated: number, live: FileHandle | undefined, size: number): Texts {
   try {
-    for (let number = 1; number <= aside; number++) {
+    for (let number = 1; number <= rotated; number++) {
       const file = await openIfThere(`${log}.${number}`);
       if (file)
         yield* closing(file, async () => chunksOf(file, `${basename(log)}.${number}`, (await file.stat()).size));
@@ -60,10 +60,10 @@ async function* forward(log: string, aside: number, live: FileHandle | undefined
   }
 }
 
-async function* backward(log: string, aside: number, live: FileHandle | undefined, size: number): Texts {
+async function* backward(log: string, rotated: number, live: FileHandle | undefined, size: number): Texts {
   try {
     if (live) yield* chunksBack(live, basename(log), size);
-    for (let number = aside; number >= 1; number--) {
+    for (let number = rotated; number >= 1; number--) {
       const file = await openIfThere(`${log}.${number}`);
       if (file)
         yield* closing(file, async () => chunksBack(file, `${basename(log)}.${number}`, (await file.stat()).size));
@@ -131,10 +131,10 @@ function decode(bytes: Buffer): string {
 }
 
 /** Where the next block of a log goes. */
-export interface ActivityPlace {
+export interface LogPosition {
   readonly head: ActivityHead;
   /** How many files were put aside. */
-  readonly aside: number;
+  readonly rotated: number;
   /** Where the last block ends in the file that is being written. */
   readonly bytes: number;
 }
@@ -145,35 +145,39 @@ export interface ActivityFiles {
   readonly head: string;
   readonly lock: string;
   /** What was unfinished when its writer ended. */
-  readonly torn: string;
+  readonly unfinished: string;
 }
 
 /** The names of a log's files; those put aside are `<file>.1`, `<file>.2`…, the oldest first. */
 export function filesOf(path: string): ActivityFiles {
-  return { log: path, head: `${path}.head`, lock: `${path}.lock`, torn: `${path}.torn` };
+  return { log: path, head: `${path}.head`, lock: `${path}.lock`, unfinished: `${path}.torn` };
 }
 
 /** The place that was kept when the last block was written. */
-export async function readPlace(files: ActivityFiles): Promise<ActivityPlace | "missing" | "unreadable"> {
+export async function readPosition(files: ActivityFiles): Promise<LogPosition | "missing" | "unreadable"> {
   const text = await readFile(files.head, "utf8").catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
   });
   if (text === undefined) return "missing";
   const shape = /^\{"seal":"([\w-]{43})","block":(\d{1,15}),"seq":(\d{1,15}),"aside":(\d{1,9}),"bytes":(\d{1,15}),/;
-  const [, seal, block, seq, aside, bytes] = text.match(shape) ?? [];
+  const [, seal, block, seq, rotated, bytes] = text.match(shape) ?? [];
   if (seal === undefined) return "unreadable";
-  const place = { head: { seal, block: Number(block), seq: Number(seq) }, aside: Number(aside), bytes: Number(bytes) };
-  return text === toText(place) ? place : "unreadable";
+  const position = {
+    head: { seal, block: Number(block), seq: Number(seq) },
+    rotated: Number(rotated),
+    bytes: Number(bytes),
+  };
+  return text === toText(position) ? position : "unreadable";
 }
 
 /** Keeps the place, all of it or the one before. */
-export async function writePlace(files: ActivityFiles, place: ActivityPlace): Promise<void> {
+export async function writePosition(files: ActivityFiles, position: LogPosition): Promise<void> {
   // One name is enough under the lock; what a writer that was killed left there is written over.
   const draft = `${files.head}.new`;
   const file = await open(draft, "w", 0o600);
   try {
-    await file.writeFile(toText(place));
+    await file.writeFile(toText(position));
   } finally {
     await file.close();
   }
@@ -186,14 +190,14 @@ export async function writePlace(files: ActivityFiles, place: ActivityPlace): Pr
 }
 
 /** With a check of its own, for the numbers of files and bytes are in no seal. */
-function toText({ head, aside, bytes }: ActivityPlace): string {
+function toText({ head, rotated, bytes }: LogPosition): string {
   const { seal, block, seq } = head;
-  const text = `{"seal":"${seal}","block":${block},"seq":${seq},"aside":${aside},"bytes":${bytes},`;
+  const text = `{"seal":"${seal}","block":${block},"seq":${seq},"aside":${rotated},"bytes":${bytes},`;
   return `${text}"check":"${createHash("sha256").update(text).digest("base64url").slice(0, 11)}"}\n`;
 }
 
 /** How many files were put aside, by their names. */
-export async function countAside(files: ActivityFiles): Promise<number> {
+export async function countRotated(files: ActivityFiles): Promise<number> {
   const prefix = `${basename(files.log)}.`;
   let count = 0;
   for (const name of await readdir(dirname(files.log))) {
