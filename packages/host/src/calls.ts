@@ -11,6 +11,7 @@ import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
 import { type Consent, denied } from "./consent.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
+import { quickCallMs } from "./limits.ts";
 
 /** Asks a server for something. */
 type ServerRequest<T> = (client: Client, options: CallOptions) => Promise<T>;
@@ -128,7 +129,9 @@ export class Calls {
   #find(server: HostedServer, name: string): CatalogTool {
     const tool = this.#options.catalog.tool(server.name, name);
     if (!tool) {
-      const similar = this.#options.catalog.search(name, { server: server.name, limit: 3 }).map((advice) => advice.name);
+      const similar = this.#options.catalog
+        .search(name, { server: server.name, limit: 3 })
+        .map((advice) => advice.name);
       const advice = similar.length === 0 ? "" : `; near to it are ${similar.join(", ")}`;
       throw new PortolanError("invalid-argument", `${server.name} has no tool ${JSON.stringify(name)}${advice}`);
     }
@@ -282,9 +285,6 @@ export interface CallFailed {
   readonly message: string;
 }
 
-/** What takes longer is written down before it has ended. */
-const shortMs = 100;
-
 /** Writes down what is asked of servers and what came of it: what is quick in one entry, what takes longer in two. */
 export class CallLog {
   readonly #activity: ActivityLog;
@@ -312,7 +312,7 @@ export class CallLog {
     this.#last = logged;
     if (this.#isTimerSet) return;
     this.#isTimerSet = true;
-    this.#clock.after(shortMs, () => this.#recordOpen());
+    this.#clock.after(quickCallMs, () => this.#recordOpen());
   }
 
   /** It came to an end: with a result, or because of something that was thrown. */

@@ -77,7 +77,7 @@ test("one server cannot fill the list of questions for the others", async () => 
 
 test("a question that nobody answers is not put", async () => {
   const { questions, onAsked } = createAsking({});
-  expect(questions.answers("approve")).toBe(false);
+  expect(questions.canAsk("approve")).toBe(false);
   await expect(questions.ask(approval())).rejects.toMatchObject({ code: "unanswered" });
   expect(onAsked).toEqual([]);
 });

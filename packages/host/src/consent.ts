@@ -7,6 +7,7 @@ import type { HostCallOptions } from "./api.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
 import { findSuspicious } from "./display/index.ts";
 import type { HostedServer } from "./hosted-server.ts";
+import { maxOpenQuestions, maxOpenQuestionsPerServer } from "./limits.ts";
 import { argumentsDigest, type Caution, type Grants, hintsOf, type Policy, type PolicyCall } from "./policy/index.ts";
 import type {
   Action,
@@ -207,10 +208,6 @@ export class Consent {
 export function denied(message: string): PortolanError {
   return new PortolanError("denied", message);
 }
-
-/** How many questions may wait for the user: about one server, and in all. */
-const maxPerServer = 20;
-const maxWaiting = 200;
 /** What servers ask when they like; the rest is asked because somebody uses them. */
 const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
 
@@ -326,8 +323,9 @@ export class Questions {
   #checkLimits(kind: QuestionKind, server: string): void {
     const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
     const ofServer = counted.filter(({ question }) => question.server === server).length;
-    if (ofServer >= maxPerServer) throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
-    if (counted.length >= maxWaiting) throw unanswered(kind, `${counted.length} questions wait already`);
+    if (ofServer >= maxOpenQuestionsPerServer)
+      throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
+    if (counted.length >= maxOpenQuestions) throw unanswered(kind, `${counted.length} questions wait already`);
   }
 
   #wait(open: OpenQuestion): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { maxUnreadEvents } from "./limits.ts";
 /** How a feed treats readers that fall behind. */
 export interface FeedOptions<E> {
   /** Events of one key replace each other while nobody has read them; those without one are all kept. */
@@ -65,7 +66,7 @@ class Reader<E> implements AsyncIterableIterator<E> {
       waiting({ value: event, done: false });
       return;
     }
-    const { keyOf, maxUnread = 1_000 } = this.#options;
+    const { keyOf, maxUnread = maxUnreadEvents } = this.#options;
     const key = keyOf(event);
     // Moved to the end: what is told last happened last.
     if (key !== undefined) this.#unread.delete(key);

@@ -43,6 +43,7 @@ import { Catalog, type CatalogView } from "./catalog/catalog.ts";
 import { Consent, Questions } from "./consent.ts";
 import { skeletonOf } from "./display/index.ts";
 import type { Feed } from "./feed.ts";
+import { maxStartsAtOnce, readyWaitMs } from "./limits.ts";
 import type { Model } from "./models/model.ts";
 import { checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
 import {
@@ -56,8 +57,6 @@ import {
 import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
 import { Semaphore } from "./supervisor.ts";
-
-const defaultReadyMs = 10_000;
 
 /** A host whose servers are spoken to from this process. */
 export class LocalHost implements Host {
@@ -103,7 +102,7 @@ export class LocalHost implements Host {
     this.#servers = new Servers({
       clock,
       limits,
-      startSlots: new Semaphore(options.startsAtOnce ?? 8),
+      startSlots: new Semaphore(options.startsAtOnce ?? maxStartsAtOnce),
       info: options.info ?? { name: "portolan", version: "0.1.0" },
       logLevel: options.logLevel ?? "info",
       catalog: this.#catalog,
@@ -160,7 +159,7 @@ export class LocalHost implements Host {
     return this.#feed.read(createEventFilter(filter));
   }
 
-  async ready({ withinMs = defaultReadyMs, signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+  async ready({ withinMs = readyWaitMs, signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
     await this.#servers.start(this.#servers.all, withinMs, signal);
     return this.servers;
   }
@@ -214,7 +213,7 @@ export class LocalHost implements Host {
       model: options.model ?? this.#models[0],
       isReadOnly: (server, tool) => this.#isReadOnly(server, tool),
       trustsContent: (server) => this.#servers.find(server).entry.settings.trustContent === true,
-      prepare: (signal) => this.#servers.prepare(options.servers, defaultReadyMs, signal),
+      prepare: (signal) => this.#servers.prepare(options.servers, readyWaitMs, signal),
     });
     this.#runs.set(id, run);
     run.result.finally(() => this.#runs.delete(id));

@@ -13,13 +13,10 @@ import {
   Throttle,
 } from "./catalog/load-lists.ts";
 import { waitFor } from "./consent.ts";
+import { connectTimeoutMs, maxLogMessageChars, watchWaitMs } from "./limits.ts";
 import type { CustomTarget, HttpTarget, ServerEntry } from "./options.ts";
 import { type Semaphore, Supervisor } from "./supervisor.ts";
 
-/** How long a server may take to say what it will tell, before its lists are read all the same. */
-const patienceMs = 1_000;
-/** How much of one log message is told. */
-const maxLogChars = 64 * 1024;
 /** It is gone, or tells of no changes. */
 const closedCodes: readonly string[] = ["connection-closed", "cancelled"];
 const noChangesCodes: readonly string[] = [...closedCodes, "capability-missing"];
@@ -183,7 +180,7 @@ export class HostedServer {
   async #isWatched(watch: Promise<unknown>): Promise<boolean> {
     let stop: () => void = () => {};
     const pause = new Promise<boolean>((resolve) => {
-      stop = this.#dependencies.clock.after(patienceMs, () => resolve(false));
+      stop = this.#dependencies.clock.after(watchWaitMs, () => resolve(false));
     });
     const isWatched = await Promise.race([watch.then(() => true), pause]);
     stop();
@@ -253,8 +250,8 @@ function toLog({ level, logger, data = null }: Partial<LogMessageParams>): Omit<
 /** A long message is cut: many of them wait for each reader. */
 function shorten(data: unknown): unknown {
   const text = typeof data === "string" ? data : JSON.stringify(data);
-  if (text.length <= maxLogChars) return data;
-  return `${text.slice(0, maxLogChars)} (${text.length - maxLogChars} more characters)`;
+  if (text.length <= maxLogMessageChars) return data;
+  return `${text.slice(0, maxLogMessageChars)} (${text.length - maxLogMessageChars} more characters)`;
 }
 
 /** A resource whose changes somebody wants to hear of. */
@@ -313,8 +310,6 @@ export class ResourceSubscriptions {
   }
 }
 
-const defaultConnectMs = 60_000;
-
 /** A running server: how to speak to it, and what is known of its process. */
 export interface Connection {
   readonly client: Client;
@@ -364,7 +359,7 @@ export async function openConnection({ target, settings }: ServerEntry, options:
 /** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
 async function openCustom(
   target: CustomTarget,
-  connectMs = defaultConnectMs,
+  connectMs = connectTimeoutMs,
   { signal, clock }: OpenOptions,
 ): Promise<Link | Channel> {
   const late = new AbortController();

@@ -11,13 +11,11 @@ import { describeForTrust, trustDigest } from "./config/index.ts";
 import { isConfigured } from "./config/written.ts";
 import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
+import { maxReportedChanges } from "./limits.ts";
 import type { ServerEntry, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
 import type { BlockedState } from "./supervisor.ts";
-
-/** So many changes are told at a time: a server that changes everything all the time must not fill the log. */
-const maxNoted = 20;
 
 /** What the servers of a host share. */
 export interface ServersOptions
@@ -213,12 +211,12 @@ export class Servers {
       { acceptsInstructions: !byName.has("instructions instructions"), isShown, isWanted },
     );
     const newChanges = report.changed.filter(({ digest }) => !before.has(digest));
-    for (const change of newChanges.slice(0, maxNoted)) {
+    for (const change of newChanges.slice(0, maxReportedChanges)) {
       const { name: of, digest, diff } = change;
       activity.record({ kind: "definition", server: name, name: of, digest, diff });
       emit({ kind: "definition", server: name, change });
     }
-    const more = newChanges.length - maxNoted;
+    const more = newChanges.length - maxReportedChanges;
     if (more > 0) activity.record({ kind: "definition", server: name, more });
     await this.#cache?.write(server, features).catch(({ message }) => emit({ kind: "warning", server: name, message }));
   }

@@ -4,15 +4,14 @@ import { toError } from "portolan/internal";
 import { reasonOf, type ServerState, type ServerStatus } from "./api.ts";
 import { waitFor } from "./consent.ts";
 import type { Connection } from "./hosted-server.ts";
+import {
+  firstRestartPauseMs,
+  longestRestartPauseMs,
+  maxRestartFailures,
+  restartPauseGrowth,
+  stableAfterMs,
+} from "./limits.ts";
 import { checkBounds, type ServerEntry } from "./options.ts";
-
-const firstPauseMs = 1_000;
-const longestPauseMs = 60_000;
-const growth = 1.6;
-/** Whoever has lived for so long is not taken for one that crashes at every start. */
-const soundAfterMs = 10_000;
-/** After so many failures in a row a server is left alone until somebody needs it. */
-const maxFailures = 8;
 
 /** States in which a server is not started, whoever asks. */
 export type BlockedState = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
@@ -168,7 +167,7 @@ export class Supervisor {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#lastStderr = connection.stderr;
-    if (this.#options.clock.now() - this.#readyAt >= soundAfterMs) this.#failures = 0;
+    if (this.#options.clock.now() - this.#readyAt >= stableAfterMs) this.#failures = 0;
     this.#onFailure(reason ?? new PortolanError("connection-closed", "the connection ended"));
   }
 
@@ -179,14 +178,14 @@ export class Supervisor {
       return;
     }
     const { clock, random } = this.#options;
-    const delayMs = Math.min(firstPauseMs * growth ** this.#failures, longestPauseMs);
+    const delayMs = Math.min(firstRestartPauseMs * restartPauseGrowth ** this.#failures, longestRestartPauseMs);
     // Servers that were lost together do not come back together.
     const jitteredMs = Math.round(delayMs * (0.8 + 0.4 * random()));
     this.#failures += 1;
     this.#retryAt = clock.now() + jitteredMs;
     this.#setState("down", reason.message);
     // A server that never ran is not likely to run by itself: it waits for somebody who needs it.
-    if (!this.#wasReady || this.#failures > maxFailures) return;
+    if (!this.#wasReady || this.#failures > maxRestartFailures) return;
     this.#stopTimer = clock.after(jitteredMs, () => {
       if (this.#state === "down") this.start();
     });

@@ -1,3 +1,15 @@
+import {
+  cleanedTextChars,
+  maxEntryChars,
+  maxEntryDepth,
+  maxEntryItems,
+  maxEntryTextChars,
+  maxMemberNameChars,
+  maxRedactionDepth,
+  minSecretChars,
+  shortenedEntryChars,
+  textHeadChars,
+} from "../limits.ts";
 /** Takes secrets out of what is written down. */
 export interface Redactor {
   /** From now on, this text is a secret wherever it stands; less than 4 characters are none. */
@@ -10,8 +22,6 @@ export interface Redactor {
 
 /** What stands where a secret was. */
 const mark = "[redacted]";
-/** Deeper than anybody reads, and far from the end of the stack. */
-const maxDepth = 100;
 
 /** A redactor that knows the usual shapes of secrets, and these. */
 export function createRedactor(secrets: Iterable<string> = []): Redactor {
@@ -30,7 +40,7 @@ class PatternRedactor implements Redactor {
   #secrets: string[] = [];
 
   add(secret: string): void {
-    if (secret.length < 4 || this.#secrets.includes(secret)) return;
+    if (secret.length < minSecretChars || this.#secrets.includes(secret)) return;
     const forms = new Set([...this.#secrets, ...formsOf(secret)]);
     this.#secrets = [...forms].sort((a, b) => b.length - a.length);
   }
@@ -48,7 +58,7 @@ class PatternRedactor implements Redactor {
   #walk(value: unknown, depth: number): unknown {
     if (typeof value === "string") return this.#text(value);
     if (typeof value !== "object" || value === null) return value;
-    if (depth > maxDepth) return mark;
+    if (depth > maxRedactionDepth) return mark;
     return Array.isArray(value) ? this.#array(value, depth) : this.#object(value, depth);
   }
 
@@ -280,17 +290,6 @@ export interface LongText {
   readonly text: string;
 }
 
-/** What an entry may hold, in characters of its JSON. */
-export const maxEntryChars = 65_536;
-const maxTextChars = 2_048;
-const headChars = 256;
-const cleanedChars = 8_192;
-const maxShownDepth = 32;
-const maxItems = 500;
-const maxNameChars = 256;
-/** Of JSON, before secrets are replaced by a mark that may be longer, and before the last text. */
-const roomChars = 40_000;
-
 /** Whether a value is small enough to be written as it is; looks no further than it must. */
 export function isSmall(value: unknown): boolean {
   return measure(value, maxEntryChars / 2, 0) >= 0;
@@ -301,7 +300,7 @@ function measure(value: unknown, remaining: number, depth: number): number {
   if (typeof value === "string") return remaining - value.length * 2;
   if (typeof value !== "object" || value === null) return typeof value === "bigint" ? -1 : remaining - 8;
   // Not with `in`, which costs more than all the rest of this.
-  if (depth > maxShownDepth || typeof (value as { toJSON?: unknown }).toJSON === "function") return -1;
+  if (depth > maxEntryDepth || typeof (value as { toJSON?: unknown }).toJSON === "function") return -1;
   let left = remaining - 2;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length && left >= 0; at++) left = measure(value[at], left - 1, depth + 1);
@@ -333,8 +332,8 @@ export interface ShortenSteps {
 class Shortener {
   readonly #steps: ShortenSteps;
   readonly #long: LongText[];
-  #remaining = roomChars;
-  #items = maxItems;
+  #remaining = shortenedEntryChars;
+  #items = maxEntryItems;
 
   constructor(steps: ShortenSteps, long: LongText[]) {
     this.#steps = steps;
@@ -346,7 +345,7 @@ class Shortener {
     if (typeof value === "bigint") return this.#text(String(value));
     if (typeof value !== "object" || value === null) return value;
     if ("toJSON" in value && typeof value.toJSON === "function") return this.#text(String(value.toJSON()));
-    if (depth > maxShownDepth) return { tooDeep: true };
+    if (depth > maxEntryDepth) return { tooDeep: true };
     if (Array.isArray(value)) {
       const items = this.#members(value.length, (at) => ["", value[at]], depth).map(([, item]) => item);
       return items.length < value.length ? [...items, { leftOut: value.length - items.length }] : items;
@@ -361,7 +360,7 @@ class Shortener {
     const kept: [string, unknown][] = [];
     for (let index = 0; index < count && this.#items > 0 && this.#remaining > 0; index++) {
       const [name, item] = at(index);
-      const shown = name.length > maxNameChars ? `${this.#head(name, maxNameChars)}…` : name;
+      const shown = name.length > maxMemberNameChars ? `${this.#head(name, maxMemberNameChars)}…` : name;
       this.#items -= 1;
       this.#remaining -= JSON.stringify(shown).length + 30;
       kept.push([shown, this.shorten(item, depth + 1)]);
@@ -370,20 +369,20 @@ class Shortener {
   }
 
   #text(text: string): unknown {
-    if (text.length <= maxTextChars) {
+    if (text.length <= maxEntryTextChars) {
       this.#remaining -= JSON.stringify(text).length;
       return text;
     }
     const mark = this.#steps.mark();
     this.#long.push({ mark, text });
-    const head = this.#head(text, headChars);
+    const head = this.#head(text, textHeadChars);
     this.#remaining -= JSON.stringify(head).length + 100;
     return { digest: mark, chars: text.length, head };
   }
 
   /** Cleaned before it is cut: a part of a secret is not known for one. */
   #head(text: string, chars: number): string {
-    return this.#steps.clean(text.slice(0, cleanedChars)).slice(0, chars);
+    return this.#steps.clean(text.slice(0, cleanedTextChars)).slice(0, chars);
   }
 }
 

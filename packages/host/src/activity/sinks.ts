@@ -1,5 +1,6 @@
 import type { Log } from "portolan/storage";
 import { sha256 } from "portolan/storage";
+import { maxMemoryLogChars } from "../limits.ts";
 
 /**
  * Keeps a log in any `Storage`. Several processes may write to one key; their blocks then form a tree rather than a
@@ -113,7 +114,7 @@ export interface MemorySink extends ActivitySink {
 }
 
 /** A sink for tests and for hosts that keep nothing; the oldest blocks make room for the newest. 16 Mi characters unless given. */
-export function memorySink({ maxChars = 16 * 1024 * 1024 }: { readonly maxChars?: number } = {}): MemorySink {
+export function memorySink({ maxChars = maxMemoryLogChars }: { readonly maxChars?: number } = {}): MemorySink {
   let head: ActivityHead = emptyHead;
   let base: ActivityHead = emptyHead;
   const blocks: { readonly text: string; readonly head: ActivityHead }[] = [];

@@ -1,8 +1,6 @@
+import { maxLogLineBytes, maxVerifiedBlockChars } from "../limits.ts";
 import type { ActivityDamage, ActivityVerdict } from "./log.ts";
 import { type ActivityHead, type ActivityReading, emptyHead, isSealOf, parseSeal, type Seal } from "./sinks.ts";
-
-const maxLineChars = 1024 * 1024;
-const maxBlockChars = 64 * 1024 * 1024;
 
 /** Reads a whole log and says whether it is, to the last byte, what was written. */
 export async function verifyActivity(
@@ -53,14 +51,14 @@ class Verifier {
     }
     const lines = `${this.#rest}${text}`.split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > maxLineChars) return this.#bad("a line is longer than any entry");
+    if (this.#rest.length > maxLogLineBytes) return this.#bad("a line is longer than any entry");
     for (const line of lines) {
       this.#line += 1;
       const seal = parseSeal(line);
       if (seal === undefined) {
         this.#body += `${line}\n`;
         this.#bodyLines += 1;
-        if (this.#body.length > maxBlockChars) return this.#bad("a block is longer than any that was sealed");
+        if (this.#body.length > maxVerifiedBlockChars) return this.#bad("a block is longer than any that was sealed");
         continue;
       }
       const reason = await this.#close(line, seal);

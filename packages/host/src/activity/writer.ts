@@ -1,18 +1,26 @@
 import { PortolanError } from "portolan";
 import { sha256 } from "portolan/storage";
+import {
+  activityFlushMs,
+  activityPageChars,
+  firstSinkRetryMs,
+  longestSinkRetryMs,
+  maxBlockBytes,
+  maxEntryChars,
+  maxEntryHeads,
+  maxQuickArgumentChars,
+  maxQuickNameChars,
+  maxWaitingBytes,
+  maxWaitingEntries,
+} from "../limits.ts";
 import type { Activity, ActivityOptions } from "./log.ts";
-import { createRedactor, isSmall, type LongText, maxEntryChars, type Redactor, shorten } from "./redact.ts";
+import { createRedactor, isSmall, type LongText, type Redactor, shorten } from "./redact.ts";
 import { type ActivityBlock, type ActivityHead, type ActivitySink, sealBody } from "./sinks.ts";
 
 interface Block extends PendingLines {
   /** Lost entries that it tells of. */
   readonly gap: number;
 }
-
-const maxBlockBytes = 1024 * 1024;
-const maxWaitingBytes = 16 * 1024 * 1024;
-const firstRetryMs = 500;
-const longestRetryMs = 30_000;
 
 /** Collects entries and writes them in blocks, one after the other. */
 export class ActivityWriter {
@@ -34,7 +42,7 @@ export class ActivityWriter {
   #failure: unknown;
   /** Why there is a gap that no entry has told of yet. */
   #gap: unknown;
-  #retryMs = firstRetryMs;
+  #retryMs = firstSinkRetryMs;
   #isUrgent = false;
   #isClosed = false;
 
@@ -43,8 +51,8 @@ export class ActivityWriter {
     this.#redactor = createRedactor(options.secrets);
     this.#now = options.now ?? Date.now;
     this.#pages = new ActivityPages(this.#redactor, this.#now);
-    this.#flushMs = options.flushMs ?? 250;
-    this.#maxWaiting = options.maxWaiting ?? 10_000;
+    this.#flushMs = options.flushMs ?? activityFlushMs;
+    this.#maxWaiting = options.maxWaiting ?? maxWaitingEntries;
     this.#onError = options.onError ?? (() => undefined);
   }
 
@@ -164,7 +172,7 @@ export class ActivityWriter {
     this.#unreported -= block.gap;
     if (this.#unreported === 0) this.#gap = undefined;
     this.#failure = undefined;
-    this.#retryMs = firstRetryMs;
+    this.#retryMs = firstSinkRetryMs;
     return block.entries;
   }
 
@@ -195,7 +203,7 @@ export class ActivityWriter {
     // A process may end although its log is broken.
     const timer: { unref?(): void } | number = this.#timer;
     if (typeof timer === "object") timer.unref?.();
-    this.#retryMs = Math.min(this.#retryMs * 2, longestRetryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, longestSinkRetryMs);
   }
 }
 
@@ -217,8 +225,6 @@ export interface PendingLines {
   /** The number of the first entry, or -1 where they do not follow each other. */
   readonly first: number;
 }
-
-const pageChars = 32 * 1024;
 const encoder = new TextEncoder();
 
 /** Entries that wait to be written. Kept in a few pieces: thousands of them would cost more than the calls they tell of. */
@@ -275,7 +281,7 @@ export class ActivityPages {
     this.#next += 1;
     this.#entries += 1;
     this.#waiting += 1;
-    if (this.#pageSize > pageChars) this.#endPage();
+    if (this.#pageSize > activityPageChars) this.#endPage();
   }
 
   /** The oldest pages, about this many bytes of them; they stay until they are dropped. */
@@ -445,11 +451,6 @@ export class CallEntry implements Activity {
   }
 }
 
-/** What is longer may have to be shortened. */
-const maxNameChars = 1_024;
-const maxArgsChars = 16 * 1024;
-const maxHeads = 1_000;
-
 /** Writes calls of tools: what is the same for all calls of a tool is written once. */
 export class CallWriter {
   readonly #heads = new Map<string, Map<string, string>>();
@@ -459,8 +460,8 @@ export class CallWriter {
   write(entry: CallEntry, pieces: string[]): boolean {
     const { kind, id, server, name, by, run, ms, result } = entry;
     const argsText = CallEntry.argsText(entry);
-    if (kind !== "call" || argsText === undefined || argsText.length > maxArgsChars) return false;
-    if (name.length > maxNameChars || !isSmall(result)) return false;
+    if (kind !== "call" || argsText === undefined || argsText.length > maxQuickArgumentChars) return false;
+    if (name.length > maxQuickNameChars || !isSmall(result)) return false;
     pieces.push(this.#heads.get(server)?.get(name) ?? this.#addHead(server, name), argsText);
     if (run !== undefined) pieces.push(',"run":', JSON.stringify(run));
     pieces.push(by === "user" ? ',"by":"user","id":"' : ',"by":"model","id":"', id);
@@ -469,7 +470,7 @@ export class CallWriter {
   }
 
   #addHead(server: string, name: string): string {
-    if (this.#count >= maxHeads) {
+    if (this.#count >= maxEntryHeads) {
       this.#heads.clear();
       this.#count = 0;
     }

@@ -5,6 +5,19 @@ import { toError } from "portolan/internal";
 import type { Conversation, Host, HostCallOptions } from "../api.ts";
 import { waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
+import {
+  defaultContextTokens,
+  maxFoundResources,
+  maxFoundTools,
+  maxParallelCalls,
+  maxRunCalls,
+  maxRunResultChars,
+  maxRunTurns,
+  maxTurnCalls,
+  maxTurnTokens,
+  readMoreChars,
+  toolContextShare,
+} from "../limits.ts";
 import { readCall, turnOf, unended } from "../models/complete.ts";
 import { createCallIds } from "../models/content.ts";
 import type { EndEvent, Model, ModelRequest, TokenUsage, UnreadableToolEvent } from "../models/model.ts";
@@ -23,10 +36,6 @@ import {
 } from "./prompt.ts";
 import type { RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState, WantedCall } from "./run.ts";
 import { Toolbox } from "./toolbox.ts";
-
-/** Of what the model can take, so much at most goes to the tools it is shown. */
-const toolShare = 0.25;
-const maxParallelCalls = 8;
 
 /** What a run works with. */
 export interface LoopOptions {
@@ -66,7 +75,11 @@ export class Loop {
   constructor(options: LoopOptions) {
     this.#options = options;
     const { task, model } = options;
-    const { contextTokens = model.capabilities.contextTokens ?? 32_000, history = [], decisions } = options.options;
+    const {
+      contextTokens = model.capabilities.contextTokens ?? defaultContextTokens,
+      history = [],
+      decisions,
+    } = options.options;
     const state = isState(task) ? task : undefined;
     const before = state ?? ("messages" in history ? history : undefined);
     this.#contextTokens = contextTokens;
@@ -82,11 +95,15 @@ export class Loop {
     };
     this.#longResults = new LongResults(before?.longResults ?? {});
     this.#toolbox = new Toolbox(options.host.catalog, {
-      maxTokens: contextTokens * toolShare,
+      maxTokens: contextTokens * toolContextShare,
       found: before?.found ?? [],
       ...toolFilterOf(options.options),
     });
-    this.#presentation = { model, longResults: this.#longResults, maxChars: options.options.maxResultChars ?? 20_000 };
+    this.#presentation = {
+      model,
+      longResults: this.#longResults,
+      maxChars: options.options.maxResultChars ?? maxRunResultChars,
+    };
   }
 
   /** Works until the end and tells it; never rejects. */
@@ -116,7 +133,7 @@ export class Loop {
     if (model.notice !== undefined) await emit({ type: "notice", text: `${model.id}: ${model.notice}` });
     for (const text of await prepare(signal)) await emit({ type: "notice", text });
     if (!isState(task)) this.#messages.push(...(await this.#firstMessages(task)));
-    const { maxTurns = 20, maxCalls = 100 } = options;
+    const { maxTurns = maxRunTurns, maxCalls = maxRunCalls } = options;
     for (;;) {
       if (this.#calls + this.#pending.length > maxCalls) return "max-calls";
       if (this.#pending.length + this.#results.length > 0) {
@@ -156,7 +173,7 @@ export class Loop {
   /** Has the model speak once; undefined when there is no room for what it would have to read. */
   async #takeTurn(): Promise<ModelTurn | undefined> {
     const { model, options, host, signal, emit } = this.#options;
-    const { maxTokens = 4_096 } = options;
+    const { maxTokens = maxTurnTokens } = options;
     if (!this.#longResults.isEmpty) this.#toolbox.enableReadMore();
     const servers = options.servers ?? host.servers.map(({ name }) => name);
     const system = systemPrompt(options.system, host.catalog, servers);
@@ -255,9 +272,6 @@ function toolFilterOf({ servers, only, except }: RunOptions): Pick<RunOptions, "
   return { ...(servers && { servers }), ...(only && { only }), ...(except && { except }) };
 }
 
-/** So many calls no honest turn has; whoever goes on is not heard out. */
-const maxCalls = 1_000;
-
 /** What a model said in one turn. */
 export interface ModelTurn {
   readonly text: string;
@@ -295,7 +309,7 @@ export async function readTurn(
     content.push({ type: "tool_use", id, name, input });
     if (call.unreadable === undefined) calls.push({ id, name, input });
     else unreadable.push({ ...call, id });
-    if (calls.length + unreadable.length === maxCalls) {
+    if (calls.length + unreadable.length === maxTurnCalls) {
       end = { type: "end", stopReason: "toolUse", model: model.id };
       break;
     }
@@ -320,8 +334,6 @@ async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): 
     (async () => iterator.return?.())().catch(() => {});
   }
 }
-
-const readMoreChars = 10_000;
 
 /** What calls are made with. */
 export interface CallContext {
@@ -373,12 +385,12 @@ const builtInTools: {
   readonly [name: string]: (call: WantedCall, context: CallContext) => BuiltInResult | Promise<BuiltInResult>;
 } = {
   find_tools({ input }, { toolbox }) {
-    const found = toolbox.findTools(String(input["query"] ?? ""), 8);
+    const found = toolbox.findTools(String(input["query"] ?? ""), maxFoundTools);
     if (found.length === 0) return textResult("No tool fits. Try other words.");
     return textResult(`You can call from now on: ${found.map(({ modelName }) => modelName).join(", ")}`);
   },
   find_resources({ input }, { toolbox, trustsContent, conversation }) {
-    const found = toolbox.resources(String(input["query"] ?? ""), 20);
+    const found = toolbox.resources(String(input["query"] ?? ""), maxFoundResources);
     // Names and descriptions of resources are nobody's to accept: whoever files an issue may have written them.
     for (const { server } of found) if (!trustsContent(server)) conversation.contentFrom.add(server);
     if (found.length === 0) return textResult("No resource fits. Try fewer words.");

@@ -13,14 +13,17 @@ import { isObject, nameOf } from "portolan/internal";
 import type { CatalogView } from "../catalog/catalog.ts";
 import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
+import {
+  blockOverheadChars,
+  keptMessages,
+  maxInstructionsChars,
+  maxLongResultsChars,
+  mediaChars,
+  replacedResultTokens,
+} from "../limits.ts";
 import type { Model, ModelTool } from "../models/model.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import type { RunInput, RunOptions, RunState } from "./run.ts";
-
-/** What a block takes beside its text. */
-const perBlock = 20;
-/** What an image or a recording counts for. */
-const perPicture = 500;
 
 /** Keeps what is too long for the conversation, so that the model can read it in pieces. */
 export class LongResults {
@@ -29,7 +32,7 @@ export class LongResults {
   #chars = 0;
   #count: number;
 
-  constructor(texts: { readonly [name: string]: string }, maxChars: number = 32 * 1024 * 1024) {
+  constructor(texts: { readonly [name: string]: string }, maxChars: number = maxLongResultsChars) {
     this.#texts = new Map(Object.entries(texts));
     this.#maxChars = maxChars;
     // Names go on where they were, also when the oldest are gone.
@@ -97,12 +100,10 @@ function shorten(blocks: readonly ContentBlock[], { maxChars, longResults }: Pre
   const presented: ContentBlock[] = [];
   for (const [at, block] of blocks.entries()) {
     // Nothing is free: a great many empty blocks are too long as well.
-    const size = perBlock + (block.type === "text" ? block.text.length : perPicture);
+    const size = blockOverheadChars + (block.type === "text" ? block.text.length : mediaChars);
     remaining -= size;
     if (remaining < 0) {
-      const rest = blocks
-        .slice(at)
-        .map((other) => (other.type === "text" ? other.text : `[${other.type}]`));
+      const rest = blocks.slice(at).map((other) => (other.type === "text" ? other.text : `[${other.type}]`));
       return [...presented, cut(rest.join("\n"), Math.max(0, remaining + size), longResults)];
     }
     presented.push(block);
@@ -219,9 +220,6 @@ export interface Request {
   readonly messages: readonly SamplingMessage[];
 }
 
-/** The newest results stay: they are what the model works with. */
-const keptMessages = 4;
-
 /**
  * The messages, with old results moved aside until all fits; undefined when even that is too much. Every call keeps its
  * result, if only as a name to read it by.
@@ -252,7 +250,7 @@ function withoutResults(message: SamplingMessage, longResults: LongResults): Sam
 }
 
 function isLong(block: SamplingContent): boolean {
-  return block.type === "tool_result" && estimateTokens(block) > 200;
+  return block.type === "tool_result" && estimateTokens(block) > replacedResultTokens;
 }
 
 function replaceResult(block: SamplingContent, longResults: LongResults): SamplingContent {
@@ -262,8 +260,6 @@ function replaceResult(block: SamplingContent, longResults: LongResults): Sampli
   const note = `[moved aside to make room: read it again with read_more {"name": "${name}", "from": 0}]`;
   return { ...block, content: [{ type: "text", text: note }] };
 }
-
-const maxChars = 4_000;
 
 /** What a model is told before all else: what the application says, and what the servers say of themselves, apart from it. */
 export function systemPrompt(
@@ -280,7 +276,7 @@ export function systemPrompt(
     const instructions = catalog.instructions(server);
     if (instructions === undefined) continue;
     parts.push(
-      `How server "${display(server)}" says it is to be used:\n${display(instructions, { maxChars, lines: "keep" })}`,
+      `How server "${display(server)}" says it is to be used:\n${display(instructions, { maxChars: maxInstructionsChars, lines: "keep" })}`,
     );
   }
   return parts.filter((part) => part !== undefined).join("\n\n");

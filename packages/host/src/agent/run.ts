@@ -1,6 +1,7 @@
 import type { CallToolResult, JsonObject, SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
+import { maxUnreadRunEvents } from "../limits.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
@@ -149,8 +150,6 @@ export interface Run extends AsyncIterable<RunEvent> {
   cancel(reason?: string): void;
 }
 
-const maxUnread = 1_000;
-
 /** The events of one run for one reader, whom the run waits for when it falls far behind. */
 export class EventStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunDone>;
@@ -176,7 +175,7 @@ export class EventStream implements AsyncIterable<RunEvent> {
   /** Resolves when there is room for more; what nobody reads is not kept. */
   async emit(event: RunEvent): Promise<void> {
     if (this.#isOver) return;
-    const isFull = this.#unread.length >= maxUnread;
+    const isFull = this.#unread.length >= maxUnreadRunEvents;
     // There is always newer progress.
     if (isFull && event.type === "tool" && event.stage === "progress") return;
     this.#unread.push(event);
@@ -185,7 +184,7 @@ export class EventStream implements AsyncIterable<RunEvent> {
       this.#finish(event);
     }
     this.#wakeReader();
-    if (this.#unread.length < maxUnread || this.#isReleased || this.#isOver) return;
+    if (this.#unread.length < maxUnreadRunEvents || this.#isReleased || this.#isOver) return;
     if (!this.#isRead) this.#unread.shift();
     else await new Promise<void>((resolve) => this.#writers.push(resolve));
   }

@@ -3,13 +3,16 @@ import { isObject } from "portolan/internal";
 import { type CatalogTool, type CatalogView, createNameFilter } from "../catalog/catalog.ts";
 import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
+import {
+  maxArgumentDescriptionChars,
+  maxResourceDescriptionChars,
+  maxResourceUriChars,
+  maxSchemaDepth,
+  maxToolDescriptionChars,
+} from "../limits.ts";
 import type { ModelTool } from "../models/model.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import type { RunOptions } from "./run.ts";
-
-const maxDescriptionChars = 4_000;
-/** Nobody reads what is longer. */
-const maxAddressChars = 2_048;
 
 /** What is shown of each definition; made once, because definitions do not change. */
 const presented = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
@@ -90,12 +93,15 @@ export class Toolbox {
     const { resources, templates } = this.#catalog;
     return [...resources, ...templates]
       .filter((item) => this.isWanted(item.server) && fits(JSON.stringify(item).toLowerCase()))
-      .filter((item) => ("uri" in item ? item.uri : item.uriTemplate).length <= maxAddressChars)
+      .filter((item) => ("uri" in item ? item.uri : item.uriTemplate).length <= maxResourceUriChars)
       .slice(0, limit)
       .map((item) => {
         const { server, name, description = name } = item;
         const address = "uri" in item ? item.uri : `${item.uriTemplate} (fill in what is in braces)`;
-        return { server, text: `${server}: ${display(address)} ${display(description, { maxChars: 200 })}` };
+        return {
+          server,
+          text: `${server}: ${display(address)} ${display(description, { maxChars: maxResourceDescriptionChars })}`,
+        };
       });
   }
 
@@ -119,7 +125,7 @@ function present(entry: CatalogTool): { readonly tool: ModelTool; readonly token
   const text = description || title || entry.name;
   const tool: ModelTool = {
     name: entry.modelName,
-    description: `[${display(entry.server)}] ${display(text, { maxChars: maxDescriptionChars, lines: "keep" })}`,
+    description: `[${display(entry.server)}] ${display(text, { maxChars: maxToolDescriptionChars, lines: "keep" })}`,
     inputSchema: presentSchema(inputSchema, 0) as JsonObject,
   };
   const made = { tool, tokens: estimateTokens(tool) };
@@ -129,7 +135,7 @@ function present(entry: CatalogTool): { readonly tool: ModelTool; readonly token
 
 /** Descriptions below a schema are words of the server, too. */
 function presentSchema(value: unknown, depth: number): unknown {
-  if (depth > 50) return {};
+  if (depth > maxSchemaDepth) return {};
   if (Array.isArray(value)) return value.map((item) => presentSchema(item, depth + 1));
   if (typeof value === "string") return withoutTags(value);
   if (!isObject(value)) return value;
@@ -138,7 +144,9 @@ function presentSchema(value: unknown, depth: number): unknown {
       const isWords = (name === "description" || name === "title") && typeof item === "string";
       return [
         withoutTags(name),
-        isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : presentSchema(item, depth + 1),
+        isWords
+          ? display(item, { maxChars: maxArgumentDescriptionChars, lines: "keep" })
+          : presentSchema(item, depth + 1),
       ];
     }),
   );

@@ -1,6 +1,7 @@
 import type { ElicitFormParams, PrimitiveSchema, Root } from "portolan";
 import type { Clock } from "portolan/client";
 import { toLatin } from "../display/suspicious.ts";
+import { maxFormTextChars, maxQuestionsPerMinute, minuteMs } from "../limits.ts";
 import { checkBounds } from "../options.ts";
 
 /** Words that ask for what no form may ask for. */
@@ -18,8 +19,6 @@ const requestForSecret = new RegExp(
   `\\b(?:enter|type|provide|give|paste|supply|confirm|tell|need|send|your|input)\\b[^\\n]{0,60}?(?:${words})|${foreignWords}`,
   "i",
 );
-/** What is longer than any form. */
-const maxChars = 65_536;
 
 /** The fields of a form that look as if they asked for something secret. */
 export function secretFieldsOf({ message, requestedSchema }: ElicitFormParams): string[] {
@@ -46,15 +45,13 @@ const digitsAsLetters: { readonly [sign: string]: string } = { 0: "o", 1: "i", 3
 
 /** Whether a text says it, as it is written, in letters that look like others, letter by letter, or in digits for letters. */
 function mentions(given: unknown, pattern: RegExp): boolean {
-  const text = String(given).slice(0, maxChars).normalize("NFKC");
+  const text = String(given).slice(0, maxFormTextChars).normalize("NFKC");
   if (pattern.test(text) || otherScripts.test(text)) return true;
   const latin = toLatin(text);
   const joined = latin.replace(/(?<=\b\w)[\s._*-]{1,3}(?=\w\b)/g, "");
   const spelled = latin.replace(/[0135@$]/g, (sign) => digitsAsLetters[sign] ?? sign);
   return [latin, joined, spelled].some((reading) => pattern.test(reading));
 }
-
-const minute = 60_000;
 
 /** How often one server may ask. */
 export class QuestionRate {
@@ -71,7 +68,7 @@ export class QuestionRate {
   /** Counts a question; of those that are too many, the first of a minute is worth a word. */
   take(): "asked" | "first too many" | "too many" {
     const now = this.#clock.now();
-    if (now - this.#since >= minute) {
+    if (now - this.#since >= minuteMs) {
       this.#since = now;
       this.#count = 0;
     }
@@ -82,7 +79,10 @@ export class QuestionRate {
 }
 
 /** The rates of all servers, each made when its server first asks. */
-export function createRates(perMinute: number | undefined = 60, clock: Clock): (server: string) => QuestionRate {
+export function createRates(
+  perMinute: number | undefined = maxQuestionsPerMinute,
+  clock: Clock,
+): (server: string) => QuestionRate {
   checkBounds("", { questionsPerMinute: perMinute });
   const rates = new Map<string, QuestionRate>();
   return (server) => {

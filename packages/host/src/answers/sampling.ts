@@ -14,6 +14,13 @@ import type { SamplingOptions } from "../api.ts";
 import type { AskOptions, Questions } from "../consent.ts";
 import { inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
+import {
+  maxSamplingAnswerTokens,
+  maxSamplingRequests,
+  maxSamplingRequestsPerMinute,
+  maxSamplingTokens,
+  minuteMs,
+} from "../limits.ts";
 import { chooseModel } from "../models/choose.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import { lacksOf, needsOf } from "../models/needs.ts";
@@ -358,7 +365,12 @@ export class Budget {
   readonly #loggedAt = new Map<string, number>();
 
   constructor(limits: SamplingLimits, clock: Clock) {
-    const { maxTokens = 4_096, tokens = 100_000, requests = 1_000, requestsPerMinute = 10 } = limits;
+    const {
+      maxTokens = maxSamplingAnswerTokens,
+      tokens = maxSamplingTokens,
+      requests = maxSamplingRequests,
+      requestsPerMinute = maxSamplingRequestsPerMinute,
+    } = limits;
     this.#limits = { maxTokens, tokens, requests, requestsPerMinute };
     this.maxTokens = maxTokens;
     this.#clock = clock;
@@ -372,7 +384,7 @@ export class Budget {
   /** Whether a refusal is worth a word: the same within a minute is not. */
   shouldLog(why: string): boolean {
     const now = this.#clock.now();
-    const shouldLog = now - (this.#loggedAt.get(why) ?? Number.NEGATIVE_INFINITY) >= 60_000;
+    const shouldLog = now - (this.#loggedAt.get(why) ?? Number.NEGATIVE_INFINITY) >= minuteMs;
     if (shouldLog) this.#loggedAt.set(why, now);
     return shouldLog;
   }
@@ -381,7 +393,7 @@ export class Budget {
   take(maxUse: number): string | undefined {
     const { requestsPerMinute, requests, tokens } = this.#limits;
     const now = this.#clock.now();
-    while (this.#recent[0] !== undefined && now - this.#recent[0] >= 60_000) this.#recent.shift();
+    while (this.#recent[0] !== undefined && now - this.#recent[0] >= minuteMs) this.#recent.shift();
     if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests in a minute`;
     if (this.#requests >= requests) return `${requests} requests`;
     if (this.#tokens + maxUse > tokens) return `${tokens} tokens`;

@@ -2,6 +2,7 @@ import type { Prompt, Resource, ResourceTemplate, Tool } from "portolan";
 import { array, object, optional, record, string } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { sha256 } from "portolan/storage";
+import { maxCachedFeatureChars, maxModelNameChars, maxSearchResults } from "../limits.ts";
 import { compileGlob } from "../policy/policy.ts";
 import type { ListedFeatures } from "./load-lists.ts";
 import { Index, type Match, search } from "./search.ts";
@@ -118,7 +119,7 @@ export class Catalog implements CatalogView {
     return this.#byModelName.get(name);
   }
 
-  search(query: string, { limit = 10, server }: { limit?: number; server?: string } = {}): CatalogTool[] {
+  search(query: string, { limit = maxSearchResults, server }: { limit?: number; server?: string } = {}): CatalogTool[] {
     const parts = server === undefined ? [...this.#parts.values()] : [this.#parts.get(server)];
     const indexes = parts.flatMap((serverPart) => (serverPart ? [serverPart.index] : []));
     return search(indexes, query, limit).map(({ item }: Match<CatalogTool>) => item);
@@ -217,8 +218,6 @@ export function createNameFilter(names: {
   const unwanted = (names.except ?? []).map(compileGlob);
   return (name) => (wanted?.some((fits) => fits(name)) ?? true) && !unwanted.some((fits) => fits(name));
 }
-
-const maxNameChars = 64;
 const separator = "__";
 const plainName = /^[A-Za-z0-9_-]+$/;
 /** What ends in this was shortened or spelled anew; a plain name that looks like it is, too, so the two never meet. */
@@ -230,19 +229,17 @@ const endsInDigest = /_x[a-z0-9]{10}$/;
  */
 export async function modelNameOf(server: string, name: string): Promise<string> {
   const joined = server + separator + name;
-  const isPlain = plainName.test(joined) && joined.length <= maxNameChars && !endsInDigest.test(joined);
+  const isPlain = plainName.test(joined) && joined.length <= maxModelNameChars && !endsInDigest.test(joined);
   // The first `__` divides: a server whose own name has one, or ends where it begins, is spelled anew.
   if (isPlain && !server.includes(separator) && !server.endsWith("_")) return joined;
   const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
   const suffix = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
-  return toPlain(joined).slice(0, maxNameChars - suffix.length) + suffix;
+  return toPlain(joined).slice(0, maxModelNameChars - suffix.length) + suffix;
 }
 
 function toPlain(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]+/g, "_");
 }
-
-const maxStoredChars = 4 * 1024 * 1024;
 const isFeatures = object({
   tools: array(object({ name: string, inputSchema: record() })),
   prompts: array(object({ name: string })),
@@ -272,7 +269,7 @@ export class FeatureCache {
 
   async write(server: { readonly name: string; readonly digest: string }, features: ListedFeatures): Promise<void> {
     const text = JSON.stringify(features);
-    if (text.length <= maxStoredChars) await this.#kv.set(keyOf(server), text);
+    if (text.length <= maxCachedFeatureChars) await this.#kv.set(keyOf(server), text);
   }
 }
 

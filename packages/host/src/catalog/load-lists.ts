@@ -1,6 +1,7 @@
 import type { Prompt, Resource, ResourceTemplate, Tool } from "portolan";
 import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
+import { listPauseMs, maxListChars, maxListItems } from "../limits.ts";
 
 /** What one server offers, as it says. */
 export interface ListedFeatures {
@@ -51,7 +52,7 @@ export async function readFeatures(
 async function readList<T>(
   items: AsyncIterable<T>,
   keyOf: (item: T) => string,
-  { maxItems = 2_000, maxChars = 4 * 1024 * 1024 }: FeatureLimits,
+  { maxItems = maxListItems, maxChars = maxListChars }: FeatureLimits,
   warn: (why: string) => void,
 ): Promise<T[]> {
   const list = new Map<string, T>();
@@ -78,8 +79,6 @@ async function readList<T>(
   }
   return [...list.values()];
 }
-
-const shortestPauseMs = 250;
 
 /** Does some work again whenever it is wanted, one at a time and with pauses between: however often it is wanted. */
 export class Throttle {
@@ -122,7 +121,7 @@ export class Throttle {
     await this.#work();
     const now = this.#clock.now();
     // Whoever takes long is asked less often.
-    this.#notBefore = now + Math.max(shortestPauseMs, 4 * (now - startedAt));
+    this.#notBefore = now + Math.max(listPauseMs, 4 * (now - startedAt));
     this.#isBusy = false;
     if (this.#isRequested) this.request();
   }

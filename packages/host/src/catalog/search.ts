@@ -1,3 +1,4 @@
+import { maxSearchTextChars, maxSearchWords } from "../limits.ts";
 /** One thing that can be found. */
 export interface Match<T> {
   readonly item: T;
@@ -14,7 +15,6 @@ export interface SearchText {
 const saturation = 1.2;
 const lengthShare = 0.75;
 const nameWeight = 4;
-const maxWords = 400;
 
 interface Document<T> {
   readonly item: T;
@@ -75,9 +75,9 @@ export function search<T>(indexes: readonly Index<T>[], query: string, limit: nu
 
 /** The words of a text, in lower case and without endings: `listOpenIssues` and `list_open_issue` are the same. */
 export function wordsOf(text: string): string[] {
-  const apart = text.slice(0, 20_000).replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2");
+  const apart = text.slice(0, maxSearchTextChars).replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2");
   const words = apart.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
-  return words.slice(0, maxWords).map(stem);
+  return words.slice(0, maxSearchWords).map(stem);
 }
 
 function stem(word: string): string {

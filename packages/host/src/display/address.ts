@@ -1,5 +1,6 @@
 import { PortolanError } from "portolan";
 import { isAddress, isLoopbackAddress } from "portolan/internal";
+import { maxUrlChars } from "../limits.ts";
 import { display } from "./escape.ts";
 import { bare, skeletonOf, toLatin } from "./suspicious.ts";
 
@@ -49,7 +50,7 @@ export function inspectHost(url: string | URL, known: Iterable<string> = []): Ho
 
 function parse(url: string | URL): URL {
   const text = String(url);
-  if (text.length <= 65_536 && URL.canParse(text)) return new URL(text);
+  if (text.length <= maxUrlChars && URL.canParse(text)) return new URL(text);
   throw new PortolanError(
     "invalid-argument",
     `Address: expected an absolute URL, got ${display(text, { maxChars: 100 })}`,

@@ -1,3 +1,4 @@
+import { maxDisplayDepth } from "../limits.ts";
 /** How `display` shows a text. */
 export interface DisplayOptions {
   /** Shows at most so much of the text and says how much is left out; all of it unless given. */
@@ -84,7 +85,7 @@ export interface DisplayValueOptions {
 
 /** Arguments, schemas and results as indented JSON, whole, with everything hidden made visible. */
 export function displayValue(value: unknown, options: DisplayValueOptions = {}): string {
-  const { maxDepth = 64 } = options;
+  const { maxDepth = maxDisplayDepth } = options;
   return write(value, "", maxDepth);
 }
 

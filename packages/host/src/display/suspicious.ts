@@ -1,3 +1,4 @@
+import { maxBlankRun, maxInspectedChars } from "../limits.ts";
 import { display } from "./escape.ts";
 
 /** What a text is suspected of. */
@@ -34,12 +35,12 @@ export interface SuspicionOptions {
  */
 export function findSuspicious(text: string, options: SuspicionOptions = {}): SuspiciousText[] {
   // Beyond this nobody describes a tool; what follows is shown to the user all the same.
-  const looked = text.slice(0, maxLooked);
+  const looked = text.slice(0, maxInspectedChars);
   const plain = looked
     .normalize("NFKC")
     .replace(/[\p{DI}\p{Cf}]/gu, "")
     // Two patterns of blanks that meet would try every place of a long gap against every other.
-    .replace(longGap, (gap) => gap.slice(0, maxGap));
+    .replace(longGap, (gap) => gap.slice(0, maxBlankRun));
   const findings: SuspiciousText[] = [];
   for (const { kind, why, pattern, raw } of shapes) {
     const place = (raw === true ? looked : plain).match(pattern);
@@ -51,10 +52,7 @@ export function findSuspicious(text: string, options: SuspicionOptions = {}): Su
   }
   return findings.sort((a, b) => a.at - b.at);
 }
-
-const maxLooked = 262_144;
-const maxGap = 32;
-const longGap = new RegExp(String.raw`\s{${maxGap + 1},}`, "g");
+const longGap = new RegExp(String.raw`\s{${maxBlankRun + 1},}`, "g");
 
 interface Shape {
   readonly kind: SuspicionKind;

@@ -3,8 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Clock } from "portolan/client";
 import type { RootDefinition } from "../answers/forms.ts";
-
-const pauseMs = 1_000;
+import { rootCheckMs } from "../limits.ts";
 
 /** Which of some directories are there and can be read, looked at again and again. */
 export class RootWatch {
@@ -42,7 +41,7 @@ export class RootWatch {
     this.#stop?.();
     if (this.#isOver || this.#roots.length === 0) return;
     // Watchers of the system miss what happens on network drives and to directories that are not there yet.
-    this.#stop = this.#clock.after(pauseMs, async () => {
+    this.#stop = this.#clock.after(rootCheckMs, async () => {
       if (await this.#look()) this.#changed();
       this.#wait();
     });

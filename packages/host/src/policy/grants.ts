@@ -3,6 +3,7 @@ import { PortolanError } from "portolan";
 import { nameOf } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
+import { grantsPerPage, grantTtlMs, maxStoredGrants } from "../limits.ts";
 
 /** What a grant is about. */
 export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "trust";
@@ -80,14 +81,12 @@ export function argumentsDigest(args: JsonObject): Promise<string> {
 
 /** Grants over a storage: those for always are read once, those of the session stay in memory. */
 export async function createGrants(kv: KeyValue, options: GrantsOptions = {}): Promise<Grants> {
-  const grants = new StoredGrants(kv, options.now ?? Date.now, options.maxGrants ?? 10_000);
+  const grants = new StoredGrants(kv, options.now ?? Date.now, options.maxGrants ?? maxStoredGrants);
   await grants.reload();
   return grants;
 }
 
 const prefix = "host/grant/";
-const defaultTtlMs = 90 * 24 * 60 * 60 * 1_000;
-const pageSize = 500;
 
 class StoredGrants implements Grants {
   readonly #kv: KeyValue;
@@ -119,7 +118,7 @@ class StoredGrants implements Grants {
   async add(given: NewGrant): Promise<Grant> {
     const { ttlMs, contentFrom = [], ...rest } = given;
     const createdAt = this.#now();
-    const lastsMs = ttlMs ?? (given.scope === "always" ? defaultTtlMs : undefined);
+    const lastsMs = ttlMs ?? (given.scope === "always" ? grantTtlMs : undefined);
     const before = this.#sameSubject(given);
     const known = given.allow ? before.filter((grant) => grant.allow && this.#isLive(grant)) : [];
     const grant: Grant = {
@@ -134,7 +133,7 @@ class StoredGrants implements Grants {
     }
     this.#makeRoom(before.length);
     if (grant.scope === "always") {
-      await this.#kv.set(prefix + grant.id, JSON.stringify(grant), { ttlMs: lastsMs ?? defaultTtlMs });
+      await this.#kv.set(prefix + grant.id, JSON.stringify(grant), { ttlMs: lastsMs ?? grantTtlMs });
     }
     this.#put(grant);
     for (const { id } of before) await this.revoke(id);
@@ -170,13 +169,13 @@ class StoredGrants implements Grants {
   async #readAll(): Promise<Map<string, Grant>> {
     const found = new Map<string, Grant>();
     for (let after: string | undefined; found.size < this.#maxGrants; ) {
-      const page = await this.#kv.list(prefix, { limit: pageSize, ...(after === undefined ? {} : { after }) });
+      const page = await this.#kv.list(prefix, { limit: grantsPerPage, ...(after === undefined ? {} : { after }) });
       for (const { key, value } of page) {
         const grant = parseGrant(value);
         if (grant && key === prefix + grant.id) found.set(grant.id, grant);
       }
       after = page.at(-1)?.key;
-      if (page.length < pageSize) break;
+      if (page.length < grantsPerPage) break;
     }
     return found;
   }

@@ -3,6 +3,15 @@ import { PortolanError } from "portolan";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { display, displayValue } from "../display/escape.ts";
+import {
+  maxComparedItems,
+  maxDiffChanges,
+  maxDiffDepth,
+  maxPinnedDefinitionChars,
+  maxPinnedServerChars,
+  maxPinnedTools,
+  maxPinWrites,
+} from "../limits.ts";
 
 /** Whose definitions are pinned: the same name reached in another way is another server. */
 export interface PinnedServer {
@@ -59,12 +68,8 @@ export interface PinsOptions {
 
 /** Pins over a storage: one row for each server. */
 export function createPins(kv: KeyValue, options: PinsOptions = {}): Pins {
-  return new StoredPins(kv, options.maxTools ?? 10_000, options.maxKeptChars ?? 65_536);
+  return new StoredPins(kv, options.maxTools ?? maxPinnedTools, options.maxKeptChars ?? maxPinnedDefinitionChars);
 }
-
-/** Definitions of one row together; those beyond are pinned by their digests alone. */
-const maxRowChars = 4 * 1024 * 1024;
-const maxAttempts = 20;
 
 class StoredPins implements Pins {
   readonly #kv: KeyValue;
@@ -105,15 +110,15 @@ class StoredPins implements Pins {
   /** Reads the row, lets it be changed, and writes it unless another process was faster: then all over again. */
   async #update<T>(server: PinnedServer, change: (row: PinRow | undefined) => Promise<PinUpdate<T>>): Promise<T> {
     const key = keyOf(server);
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    for (let attempt = 0; attempt < maxPinWrites; attempt++) {
       const text = await this.#kv.get(key);
       const { result, row } = await change(parseRow(text));
       if (row === undefined) return result;
-      if (await this.#kv.set(key, writeRow(row, maxRowChars), { expect: text ?? null })) return result;
+      if (await this.#kv.set(key, writeRow(row, maxPinnedServerChars), { expect: text ?? null })) return result;
     }
     throw new PortolanError(
       "store-failed",
-      `Pins of ${server.server}: others wrote them ${maxAttempts} times meanwhile`,
+      `Pins of ${server.server}: others wrote them ${maxPinWrites} times meanwhile`,
     );
   }
 }
@@ -299,9 +304,6 @@ export interface DefinitionChange {
   readonly after?: unknown;
 }
 
-const maxDepth = 64;
-const maxChanges = 1_000;
-
 /** What is different, the deepest place that tells it; beyond 1,000 places or 64 levels, the value that holds them. */
 export function diffDefinitions(before: unknown, after: unknown): DefinitionChange[] {
   const changes: DefinitionChange[] = [];
@@ -311,7 +313,7 @@ export function diffDefinitions(before: unknown, after: unknown): DefinitionChan
 
 function compare(before: unknown, after: unknown, path: string, depth: number, changes: DefinitionChange[]): void {
   if (before === after) return;
-  const canGoOn = depth < maxDepth && changes.length < maxChanges;
+  const canGoOn = depth < maxDiffDepth && changes.length < maxDiffChanges;
   if (canGoOn && isObject(before) && isObject(after) && Array.isArray(before) === Array.isArray(after)) {
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
       compare(member(before, name), member(after, name), path === "" ? name : `${path}.${name}`, depth + 1, changes);
@@ -353,15 +355,13 @@ function member(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? value[name as keyof typeof value] : undefined;
 }
 
-/** More items than this are looked at by nobody. */
-const maxItems = 1_000;
-
 /**
  * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
  * leads. The value itself is not among them.
  */
 export function interpretationsOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value.slice(0, maxItems).flatMap((item) => [item, ...interpretationsOfOne(item)]);
+  if (Array.isArray(value))
+    return value.slice(0, maxComparedItems).flatMap((item) => [item, ...interpretationsOfOne(item)]);
   return interpretationsOfOne(value);
 }
 

@@ -1,6 +1,7 @@
 import { mkdir, open, readFile, rename, stat, truncate } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
+import { maxLogFileBytes } from "../../limits.ts";
 import type { ActivityVerdict } from "../log.ts";
 import {
   type ActivityBlock,
@@ -29,7 +30,7 @@ import {
 export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {
   const files = filesOf(resolve(path));
   await mkdir(dirname(files.log), { recursive: true, mode: 0o700 });
-  const sink = new FileSink(files, options.maxBytes ?? 64 * 1024 * 1024);
+  const sink = new FileSink(files, options.maxBytes ?? maxLogFileBytes);
   await sink.recover();
   return sink;
 }

@@ -2,11 +2,8 @@ import { createHash } from "node:crypto";
 import { type FileHandle, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
+import { maxLogLineBytes, readChunkBytes } from "../../limits.ts";
 import type { ActivityHead, ActivityReading, ActivityText } from "../sinks.ts";
-
-const chunkBytes = 65_536;
-/** Longer than any line that we write. */
-const maxLineBytes = 1024 * 1024;
 
 /** The log as it is at this moment, and its head; neither is touched. */
 export async function readFiles(files: ActivityFiles, newestFirst: boolean): Promise<ActivityReading> {
@@ -86,11 +83,11 @@ async function* closing(file: FileHandle, texts: () => Promise<Texts>): Texts {
 async function* chunksOf(file: FileHandle, part: string, size: number): Texts {
   let left: Buffer = Buffer.alloc(0);
   for (let at = 0; at < size; ) {
-    const chunk = await readChunk(file, at, Math.min(chunkBytes, size - at));
+    const chunk = await readChunk(file, at, Math.min(readChunkBytes, size - at));
     if (chunk.length === 0) break;
     at += chunk.length;
     const bytes = Buffer.concat([left, chunk]);
-    const end = bytes.length > maxLineBytes ? bytes.length : bytes.lastIndexOf(10) + 1;
+    const end = bytes.length > maxLogLineBytes ? bytes.length : bytes.lastIndexOf(10) + 1;
     if (end > 0) yield { part, text: decode(bytes.subarray(0, end)) };
     left = bytes.subarray(end);
   }
@@ -101,10 +98,10 @@ async function* chunksOf(file: FileHandle, part: string, size: number): Texts {
 async function* chunksBack(file: FileHandle, part: string, size: number): Texts {
   let left: Buffer = Buffer.alloc(0);
   for (let at = size; at > 0; ) {
-    const length = Math.min(chunkBytes, at);
+    const length = Math.min(readChunkBytes, at);
     at -= length;
     const bytes = Buffer.concat([await readChunk(file, at, length), left]);
-    const isTooLong = bytes.length > maxLineBytes;
+    const isTooLong = bytes.length > maxLogLineBytes;
     const start = at === 0 || isTooLong ? 0 : bytes.indexOf(10) + 1;
     if (at !== 0 && start === 0 && !isTooLong) {
       left = bytes;
