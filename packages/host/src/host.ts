@@ -58,6 +58,38 @@ import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
 import { Semaphore } from "./supervisor.ts";
 
+/** Brings servers together under one user's control. Nothing is started before it is needed. */
+export async function createHost(options: HostOptions = {}): Promise<Host> {
+  checkHostOptions(options);
+  const { account, storage = createMemoryStorage() } = options;
+  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
+  const entries = await entriesOf(options.servers);
+  const host = new LocalHost(options, await createGrants(kv), kv);
+  try {
+    if (options.roots) await host.setRoots(options.roots);
+    for (const entry of entries) await host.add(entry.name, entry);
+  } catch (reason) {
+    await host.close();
+    throw reason;
+  }
+  return host;
+}
+
+async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
+  if (typeof servers === "string") {
+    const { readConfigs } = await import("./node/config/index.ts");
+    const { entries, errors } = await readConfigs(servers);
+    for (const error of errors) throw error;
+    return entries;
+  }
+  if (isList(servers)) return servers;
+  return Object.entries(servers).map(([name, definition]) => toEntry(name, definition));
+}
+
+function isList(servers: Exclude<HostOptions["servers"], string | undefined>): servers is readonly ServerEntry[] {
+  return Array.isArray(servers);
+}
+
 /** A host whose servers are spoken to from this process. */
 export class LocalHost implements Host {
   readonly activity: ActivityLog;
@@ -310,36 +342,4 @@ export class LocalHost implements Host {
 
 function isRunApproval(question: HostQuestion): question is RunApproval {
   return question.kind === "approve" && question.callId !== undefined;
-}
-
-/** Brings servers together under one user's control. Nothing is started before it is needed. */
-export async function createHost(options: HostOptions = {}): Promise<Host> {
-  checkHostOptions(options);
-  const { account, storage = createMemoryStorage() } = options;
-  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
-  const entries = await entriesOf(options.servers);
-  const host = new LocalHost(options, await createGrants(kv), kv);
-  try {
-    if (options.roots) await host.setRoots(options.roots);
-    for (const entry of entries) await host.add(entry.name, entry);
-  } catch (reason) {
-    await host.close();
-    throw reason;
-  }
-  return host;
-}
-
-async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
-  if (typeof servers === "string") {
-    const { readConfigs } = await import("./node/config/index.ts");
-    const { entries, errors } = await readConfigs(servers);
-    for (const error of errors) throw error;
-    return entries;
-  }
-  if (isList(servers)) return servers;
-  return Object.entries(servers).map(([name, definition]) => toEntry(name, definition));
-}
-
-function isList(servers: Exclude<HostOptions["servers"], string | undefined>): servers is readonly ServerEntry[] {
-  return Array.isArray(servers);
 }

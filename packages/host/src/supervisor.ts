@@ -13,9 +13,6 @@ import {
 } from "./limits.ts";
 import { checkBounds, type ServerEntry } from "./options.ts";
 
-/** States in which a server is not started, whoever asks. */
-export type BlockedState = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
-
 /** What a supervisor works with. */
 export interface SupervisorOptions {
   readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<Connection>;
@@ -28,6 +25,9 @@ export interface SupervisorOptions {
   /** Called with every new connection before anybody uses it. */
   readonly onConnect: (client: Client) => Promise<void> | void;
 }
+
+/** States in which a server is not started, whoever asks. */
+export type BlockedState = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
 
 /** Keeps one server running: starts it when it is needed, and again, with patience, when it is lost. */
 export class Supervisor {

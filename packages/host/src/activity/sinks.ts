@@ -2,6 +2,101 @@ import type { Log } from "portolan/storage";
 import { sha256 } from "portolan/storage";
 import { maxMemoryLogChars } from "../limits.ts";
 
+/** Where a log is kept. */
+export interface ActivitySink {
+  /** Whether each block follows the one before it; otherwise writers that do not wait for each other may fork the chain. */
+  readonly isLinear: boolean;
+  /**
+   * Adds what `build` makes of the present head; all of it is there when this resolves. After a rejection it is called
+   * with the same entries again, which are not to be there twice.
+   */
+  append(build: (head: ActivityHead) => Promise<ActivityBlock>): Promise<void>;
+  read(newestFirst: boolean): Promise<ActivityReading>;
+  close(): Promise<void>;
+}
+
+/** Where a chain of blocks stands. */
+export interface ActivityHead {
+  /** The last seal; empty before the first block. */
+  readonly seal: string;
+  /** The number of the last block, from 1; 0 before the first. */
+  readonly block: number;
+  /** The number of the last entry, from 1; 0 before the first. */
+  readonly seq: number;
+}
+
+/** Some entries and the seal behind them. */
+export interface ActivityBlock {
+  /** Lines of JSON in UTF-8. */
+  readonly bytes: Uint8Array;
+  readonly head: ActivityHead;
+}
+
+/** A log as it was at one moment. */
+export interface ActivityReading {
+  /** What the oldest text follows, where those before it were let go. */
+  readonly base?: ActivityHead;
+  /** The head as it is kept apart from the lines; `missing` and `unreadable` where there should be one. */
+  readonly head?: ActivityHead | "missing" | "unreadable";
+  /** Whole lines, except at the end of the last text; the latest text first where that was asked for. */
+  readonly texts: AsyncIterable<ActivityText>;
+}
+
+/** Some lines of a log as they were written, in the order of writing. */
+export interface ActivityText {
+  /** The file or other part that they are from. */
+  readonly part: string;
+  readonly text: string;
+}
+
+/** Before the first block. */
+export const emptyHead: ActivityHead = { seal: "", block: 0, seq: 0 };
+
+/** A log that is gone with its process; `text` is all that is kept of it. */
+export interface MemorySink extends ActivitySink {
+  readonly text: string;
+}
+
+/** A sink for tests and for hosts that keep nothing; the oldest blocks make room for the newest. 16 Mi characters unless given. */
+export function memorySink({ maxChars = maxMemoryLogChars }: { readonly maxChars?: number } = {}): MemorySink {
+  let head: ActivityHead = emptyHead;
+  let base: ActivityHead = emptyHead;
+  const blocks: { readonly text: string; readonly head: ActivityHead }[] = [];
+  let chars = 0;
+  let queue: Promise<void> = Promise.resolve();
+  return {
+    isLinear: true,
+    get text() {
+      return blocks.map(({ text }) => text).join("");
+    },
+    append(build) {
+      const write = async () => {
+        const block = await build(head);
+        head = block.head;
+        const text = new TextDecoder().decode(block.bytes);
+        blocks.push({ text, head });
+        chars += text.length;
+        while (chars > maxChars && blocks.length > 1) {
+          const oldest = blocks.shift();
+          chars -= oldest?.text.length ?? 0;
+          base = oldest?.head ?? base;
+        }
+      };
+      queue = queue.then(write, write);
+      return queue;
+    },
+    async read(newestFirst) {
+      const texts = blocks.map(({ text }) => text);
+      return { head, base, texts: memoryTexts(newestFirst ? texts.reverse() : texts) };
+    },
+    async close() {},
+  };
+}
+
+async function* memoryTexts(texts: readonly string[]) {
+  for (const text of texts) yield { part: "memory", text };
+}
+
 /**
  * Keeps a log in any `Storage`. Several processes may write to one key; their blocks then form a tree rather than a
  * chain, since nobody waits for the others, and a block that nothing was built on can be taken away unnoticed. One key
@@ -56,101 +151,6 @@ async function* blocksOf(log: Log, key: string): AsyncGenerator<ActivityText> {
 
 async function* iterate(texts: readonly ActivityText[]): AsyncGenerator<ActivityText> {
   yield* texts;
-}
-
-/** Where a chain of blocks stands. */
-export interface ActivityHead {
-  /** The last seal; empty before the first block. */
-  readonly seal: string;
-  /** The number of the last block, from 1; 0 before the first. */
-  readonly block: number;
-  /** The number of the last entry, from 1; 0 before the first. */
-  readonly seq: number;
-}
-
-/** Some lines of a log as they were written, in the order of writing. */
-export interface ActivityText {
-  /** The file or other part that they are from. */
-  readonly part: string;
-  readonly text: string;
-}
-
-/** A log as it was at one moment. */
-export interface ActivityReading {
-  /** What the oldest text follows, where those before it were let go. */
-  readonly base?: ActivityHead;
-  /** The head as it is kept apart from the lines; `missing` and `unreadable` where there should be one. */
-  readonly head?: ActivityHead | "missing" | "unreadable";
-  /** Whole lines, except at the end of the last text; the latest text first where that was asked for. */
-  readonly texts: AsyncIterable<ActivityText>;
-}
-
-/** Where a log is kept. */
-export interface ActivitySink {
-  /** Whether each block follows the one before it; otherwise writers that do not wait for each other may fork the chain. */
-  readonly isLinear: boolean;
-  /**
-   * Adds what `build` makes of the present head; all of it is there when this resolves. After a rejection it is called
-   * with the same entries again, which are not to be there twice.
-   */
-  append(build: (head: ActivityHead) => Promise<ActivityBlock>): Promise<void>;
-  read(newestFirst: boolean): Promise<ActivityReading>;
-  close(): Promise<void>;
-}
-
-/** Some entries and the seal behind them. */
-export interface ActivityBlock {
-  /** Lines of JSON in UTF-8. */
-  readonly bytes: Uint8Array;
-  readonly head: ActivityHead;
-}
-
-/** Before the first block. */
-export const emptyHead: ActivityHead = { seal: "", block: 0, seq: 0 };
-
-/** A log that is gone with its process; `text` is all that is kept of it. */
-export interface MemorySink extends ActivitySink {
-  readonly text: string;
-}
-
-/** A sink for tests and for hosts that keep nothing; the oldest blocks make room for the newest. 16 Mi characters unless given. */
-export function memorySink({ maxChars = maxMemoryLogChars }: { readonly maxChars?: number } = {}): MemorySink {
-  let head: ActivityHead = emptyHead;
-  let base: ActivityHead = emptyHead;
-  const blocks: { readonly text: string; readonly head: ActivityHead }[] = [];
-  let chars = 0;
-  let queue: Promise<void> = Promise.resolve();
-  return {
-    isLinear: true,
-    get text() {
-      return blocks.map(({ text }) => text).join("");
-    },
-    append(build) {
-      const write = async () => {
-        const block = await build(head);
-        head = block.head;
-        const text = new TextDecoder().decode(block.bytes);
-        blocks.push({ text, head });
-        chars += text.length;
-        while (chars > maxChars && blocks.length > 1) {
-          const oldest = blocks.shift();
-          chars -= oldest?.text.length ?? 0;
-          base = oldest?.head ?? base;
-        }
-      };
-      queue = queue.then(write, write);
-      return queue;
-    },
-    async read(newestFirst) {
-      const texts = blocks.map(({ text }) => text);
-      return { head, base, texts: memoryTexts(newestFirst ? texts.reverse() : texts) };
-    },
-    async close() {},
-  };
-}
-
-async function* memoryTexts(texts: readonly string[]) {
-  for (const text of texts) yield { part: "memory", text };
 }
 
 /** What a seal says beside its digest. */

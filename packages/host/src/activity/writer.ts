@@ -17,11 +17,6 @@ import type { Activity, ActivityOptions } from "./log.ts";
 import { createRedactor, isSmall, type LongText, type Redactor, shorten } from "./redact.ts";
 import { type ActivityBlock, type ActivityHead, type ActivitySink, sealBody } from "./sinks.ts";
 
-interface Block extends PendingLines {
-  /** Lost entries that it tells of. */
-  readonly gap: number;
-}
-
 /** Collects entries and writes them in blocks, one after the other. */
 export class ActivityWriter {
   readonly #sink: ActivitySink;
@@ -207,14 +202,9 @@ export class ActivityWriter {
   }
 }
 
-/** Lines that follow each other, as bytes: what waits is no work for the garbage collector. */
-interface Page {
-  readonly bytes: Uint8Array;
-  readonly entries: number;
-  /** The number that its first entry has in the text. */
-  readonly first: number;
-  /** What must be hashed before it can be written. */
-  readonly long: readonly LongText[];
+interface Block extends PendingLines {
+  /** Lost entries that it tells of. */
+  readonly gap: number;
 }
 
 /** The oldest of what waits, ready to be sealed. */
@@ -225,6 +215,17 @@ export interface PendingLines {
   /** The number of the first entry, or -1 where they do not follow each other. */
   readonly first: number;
 }
+
+/** Lines that follow each other, as bytes: what waits is no work for the garbage collector. */
+interface Page {
+  readonly bytes: Uint8Array;
+  readonly entries: number;
+  /** The number that its first entry has in the text. */
+  readonly first: number;
+  /** What must be hashed before it can be written. */
+  readonly long: readonly LongText[];
+}
+
 const encoder = new TextEncoder();
 
 /** Entries that wait to be written. Kept in a few pieces: thousands of them would cost more than the calls they tell of. */

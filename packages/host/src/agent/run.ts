@@ -6,6 +6,24 @@ import type { Model, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
 
+/** A model at work. It works whether or not anybody iterates; one may, and ends it by leaving. */
+export interface Run extends AsyncIterable<RunEvent> {
+  readonly id: string;
+  /** The last event; never rejects. */
+  readonly result: Promise<RunDone>;
+  cancel(reason?: string): void;
+}
+
+/** What a run works on: words, or a prompt of a server. */
+export type RunInput =
+  | string
+  | {
+      readonly server: string;
+      readonly prompt: string;
+      readonly args?: { [name: string]: string };
+      readonly text?: string;
+    };
+
 /** How a model works on something. */
 export interface RunOptions {
   /** The host's first model unless said. */
@@ -41,69 +59,6 @@ export interface RunOptions {
   /** Longer results are kept aside for the model to read in pieces; 20,000 unless said. */
   readonly maxResultChars?: number;
   readonly signal?: AbortSignal;
-}
-
-/** What a run works on: words, or a prompt of a server. */
-export type RunInput =
-  | string
-  | {
-      readonly server: string;
-      readonly prompt: string;
-      readonly args?: { [name: string]: string };
-      readonly text?: string;
-    };
-
-/** A call that a model wishes for. */
-export interface WantedCall {
-  readonly id: string;
-  /** As the model calls it. */
-  readonly name: string;
-  readonly input: JsonObject;
-  /** The digest of the tool's definition when the run paused: a decision is about no other. */
-  readonly digest?: string;
-}
-
-/** All that is needed to go on with a run, as JSON. */
-export interface RunState {
-  readonly id: string;
-  readonly messages: readonly SamplingMessage[];
-  /**
-   * Calls that were not made: they wait for a decision, or the run ended before them. They are made when it goes on; what
-   * was under way when it was cancelled is not, and has a result that says so.
-   */
-  readonly pending: readonly WantedCall[];
-  /** Results of the same turn that wait for the others. */
-  readonly results: readonly SamplingMessage[];
-  /** Servers whose words are in it. */
-  readonly contentFrom: readonly string[];
-  /** Servers whose resources are in it. */
-  readonly resourcesFrom: readonly string[];
-  /** Tools that the model has looked up. */
-  readonly found: readonly string[];
-  /** What was too long for the conversation, by name. */
-  readonly longResults: { readonly [name: string]: string };
-  readonly turns: number;
-  readonly calls: number;
-}
-
-/** Why a run has ended. */
-export type RunEnd =
-  /** The model has said all it had to say. */
-  | "done"
-  /** Something must be approved before it can go on. */
-  | "approval"
-  | "max-turns"
-  | "max-calls"
-  | "max-tokens"
-  /** The conversation holds more than the model can take. */
-  | "context"
-  | "refusal"
-  | "cancelled"
-  | "failed";
-
-/** What must be approved in a run. */
-export interface RunApproval extends ApprovalQuestion {
-  readonly callId: string;
 }
 
 /** What happens in a run. */
@@ -142,12 +97,85 @@ export interface RunDone {
   readonly state: RunState;
 }
 
-/** A model at work. It works whether or not anybody iterates; one may, and ends it by leaving. */
-export interface Run extends AsyncIterable<RunEvent> {
+/** Why a run has ended. */
+export type RunEnd =
+  /** The model has said all it had to say. */
+  | "done"
+  /** Something must be approved before it can go on. */
+  | "approval"
+  | "max-turns"
+  | "max-calls"
+  | "max-tokens"
+  /** The conversation holds more than the model can take. */
+  | "context"
+  | "refusal"
+  | "cancelled"
+  | "failed";
+
+/** What must be approved in a run. */
+export interface RunApproval extends ApprovalQuestion {
+  readonly callId: string;
+}
+
+/** All that is needed to go on with a run, as JSON. */
+export interface RunState {
   readonly id: string;
-  /** The last event; never rejects. */
-  readonly result: Promise<RunDone>;
-  cancel(reason?: string): void;
+  readonly messages: readonly SamplingMessage[];
+  /**
+   * Calls that were not made: they wait for a decision, or the run ended before them. They are made when it goes on; what
+   * was under way when it was cancelled is not, and has a result that says so.
+   */
+  readonly pending: readonly WantedCall[];
+  /** Results of the same turn that wait for the others. */
+  readonly results: readonly SamplingMessage[];
+  /** Servers whose words are in it. */
+  readonly contentFrom: readonly string[];
+  /** Servers whose resources are in it. */
+  readonly resourcesFrom: readonly string[];
+  /** Tools that the model has looked up. */
+  readonly found: readonly string[];
+  /** What was too long for the conversation, by name. */
+  readonly longResults: { readonly [name: string]: string };
+  readonly turns: number;
+  readonly calls: number;
+}
+
+/** A call that a model wishes for. */
+export interface WantedCall {
+  readonly id: string;
+  /** As the model calls it. */
+  readonly name: string;
+  readonly input: JsonObject;
+  /** The digest of the tool's definition when the run paused: a decision is about no other. */
+  readonly digest?: string;
+}
+
+/** A run and the way to tell its reader what happens around it. */
+export interface StartedRun extends Run {
+  emit(event: RunEvent): Promise<void>;
+}
+
+/** Sets a model to work at once. */
+export function startRun(
+  options: Omit<LoopOptions, "emit" | "signal" | "model"> & { model: Model | undefined },
+): StartedRun {
+  const { model, id } = options;
+  if (!model) {
+    throw new PortolanError("invalid-argument", "run: expected a model, got none; give one to the host or to the run");
+  }
+  const stop = new AbortController();
+  const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
+  const callerSignal = options.options.signal;
+  const abort = () => stop.abort(callerSignal?.reason);
+  if (callerSignal?.aborted) abort();
+  else callerSignal?.addEventListener("abort", abort, { once: true });
+  const stream = new EventStream(() => cancel("nobody reads the run any more"));
+  // Whoever does not read on must not keep a run from ending.
+  stop.signal.addEventListener("abort", () => stream.release(), { once: true });
+  const emit = (event: RunEvent) => stream.emit(event);
+  const loop = new Loop({ ...options, model, signal: stop.signal, emit });
+  loop.run().finally(() => callerSignal?.removeEventListener("abort", abort));
+  return { id, emit, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
 }
 
 /** The events of one run for one reader, whom the run waits for when it falls far behind. */
@@ -226,32 +254,4 @@ export class EventStream implements AsyncIterable<RunEvent> {
   #wakeWriters(): void {
     for (const wake of this.#writers.splice(0)) wake();
   }
-}
-
-/** A run and the way to tell its reader what happens around it. */
-export interface StartedRun extends Run {
-  emit(event: RunEvent): Promise<void>;
-}
-
-/** Sets a model to work at once. */
-export function startRun(
-  options: Omit<LoopOptions, "emit" | "signal" | "model"> & { model: Model | undefined },
-): StartedRun {
-  const { model, id } = options;
-  if (!model) {
-    throw new PortolanError("invalid-argument", "run: expected a model, got none; give one to the host or to the run");
-  }
-  const stop = new AbortController();
-  const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
-  const callerSignal = options.options.signal;
-  const abort = () => stop.abort(callerSignal?.reason);
-  if (callerSignal?.aborted) abort();
-  else callerSignal?.addEventListener("abort", abort, { once: true });
-  const stream = new EventStream(() => cancel("nobody reads the run any more"));
-  // Whoever does not read on must not keep a run from ending.
-  stop.signal.addEventListener("abort", () => stream.release(), { once: true });
-  const emit = (event: RunEvent) => stream.emit(event);
-  const loop = new Loop({ ...options, model, signal: stop.signal, emit });
-  loop.run().finally(() => callerSignal?.removeEventListener("abort", abort));
-  return { id, emit, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
 }

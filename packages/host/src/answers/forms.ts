@@ -4,22 +4,6 @@ import { toLatin } from "../display/suspicious.ts";
 import { maxFormTextChars, maxQuestionsPerMinute, minuteMs } from "../limits.ts";
 import { checkBounds } from "../options.ts";
 
-/** Words that ask for what no form may ask for. */
-const words =
-  "pass(?:word|phrase|code|key|wd)|\\bpwd\\b|secret(?!ar)|credential|\\bpin\\b|\\botp\\b|one.?time.?(?:code|password)|\\b2fa\\b|mfa.?code|(?:verification|recovery|backup|login|auth\\w*).?code|api.?key|access.?key|private.?key|(?:seed|recovery).?phrase|mnemonic|\\btoken\\b|bearer|card.?number|\\bcvv\\b|\\bcvc\\b|\\biban\\b|security.?(?:code|answer|question)|social.?security|\\bssn\\b";
-/** What other languages call a password, in the letters and without the marks that `toLatin` leaves. */
-const foreignWords =
-  "passwort|kennwort|geheimzahl|mot de passe|code secret|contrasen|(?<!palabra )\\bclave\\b|\\bsenha\\b|palavra.?passe|wachtwoord|losenord|adgangskode|passord|salasana|\\bhas[lł]o\\b|\\bheslo\\b|jelszo|\\bparola\\b|\\bsifre|mat khau|kata sandi";
-/** The same in letters of their own. */
-const otherScripts =
-  /парол|κωδικ|συνθηματικ|كلمة (?:ال)?(?:مرور|سر)|סיסמ|पासवर्ड|密[码碼]|口令|パスワード|暗証番号|비밀번호|암호|รหัสผ่าน/i;
-const secret = new RegExp(`${words}|${foreignWords}`, "i");
-/** In a sentence such a word may be about something else: it counts behind what asks for it. */
-const requestForSecret = new RegExp(
-  `\\b(?:enter|type|provide|give|paste|supply|confirm|tell|need|send|your|input)\\b[^\\n]{0,60}?(?:${words})|${foreignWords}`,
-  "i",
-);
-
 /** The fields of a form that look as if they asked for something secret. */
 export function secretFieldsOf({ message, requestedSchema }: ElicitFormParams): string[] {
   const fields = Object.entries(requestedSchema.properties ?? {});
@@ -42,6 +26,26 @@ function isFreeText({ type, ...field }: PrimitiveSchema): boolean {
 }
 
 const digitsAsLetters: { readonly [sign: string]: string } = { 0: "o", 1: "i", 3: "e", 5: "s", "@": "a", $: "s" };
+
+/** Words that ask for what no form may ask for. */
+const words =
+  "pass(?:word|phrase|code|key|wd)|\\bpwd\\b|secret(?!ar)|credential|\\bpin\\b|\\botp\\b|one.?time.?(?:code|password)|\\b2fa\\b|mfa.?code|(?:verification|recovery|backup|login|auth\\w*).?code|api.?key|access.?key|private.?key|(?:seed|recovery).?phrase|mnemonic|\\btoken\\b|bearer|card.?number|\\bcvv\\b|\\bcvc\\b|\\biban\\b|security.?(?:code|answer|question)|social.?security|\\bssn\\b";
+
+/** What other languages call a password, in the letters and without the marks that `toLatin` leaves. */
+const foreignWords =
+  "passwort|kennwort|geheimzahl|mot de passe|code secret|contrasen|(?<!palabra )\\bclave\\b|\\bsenha\\b|palavra.?passe|wachtwoord|losenord|adgangskode|passord|salasana|\\bhas[lł]o\\b|\\bheslo\\b|jelszo|\\bparola\\b|\\bsifre|mat khau|kata sandi";
+
+/** The same in letters of their own. */
+const otherScripts =
+  /парол|κωδικ|συνθηματικ|كلمة (?:ال)?(?:مرور|سر)|סיסמ|पासवर्ड|密[码碼]|口令|パスワード|暗証番号|비밀번호|암호|รหัสผ่าน/i;
+
+const secret = new RegExp(`${words}|${foreignWords}`, "i");
+
+/** In a sentence such a word may be about something else: it counts behind what asks for it. */
+const requestForSecret = new RegExp(
+  `\\b(?:enter|type|provide|give|paste|supply|confirm|tell|need|send|your|input)\\b[^\\n]{0,60}?(?:${words})|${foreignWords}`,
+  "i",
+);
 
 /** Whether a text says it, as it is written, in letters that look like others, letter by letter, or in digits for letters. */
 function mentions(given: unknown, pattern: RegExp): boolean {

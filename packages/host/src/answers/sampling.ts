@@ -31,138 +31,6 @@ import type { Grants } from "../policy/index.ts";
 import type { HostAnswers, ModelChoice, SamplingVerdict } from "../questions.ts";
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
 
-/** What a server's wish to use a model is answered with. */
-export interface SamplingContext {
-  readonly server: string;
-  readonly models: readonly Model[];
-  readonly budget: Budget;
-  readonly questions: Questions;
-  /** What the user looks at when this model is asked. */
-  readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
-  /** Hears of each step. */
-  readonly log: (step: string, data: object) => void;
-  /** Hears what the user has decided, about which model and for how long. */
-  readonly onVerdict: (verdict: SamplingVerdict, model: Model) => Promise<void>;
-}
-
-/** The run and the answers that belong to some call. */
-export interface CallOrigin {
-  readonly run?: string;
-  readonly answers?: HostAnswers;
-}
-
-/** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
-export async function sample(
-  sampling: SamplingContext,
-  wanted: CreateMessageParams,
-  { signal }: QuestionContext,
-  origin: CallOrigin = {},
-): Promise<CreateMessageResult> {
-  const { server, models, budget } = sampling;
-  // A server sees nothing of the conversation, whatever it asks for.
-  const { includeContext: _, ...own } = wanted;
-  const inputTokens = estimateInput(own);
-  const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
-  const model = chooseModel(models, params.modelPreferences, needsOf(params));
-  if (!model) throw overBudget("no model here can take what it holds", sampling, { server });
-  const maxUse = inputTokens + params.maxTokens;
-  const excess = budget.take(maxUse);
-  if (excess !== undefined) throw overBudget(`this server may use no more than ${excess}`, sampling, { limit: excess });
-  const account = { held: maxUse, used: inputTokens };
-  try {
-    return await review(sampling, { params, model, inputTokens, account }, signal, origin);
-  } finally {
-    budget.settle(account.held, account.used);
-  }
-}
-
-/** A request that the budget allows. */
-interface Allowed {
-  readonly params: CreateMessageParams;
-  readonly model: Model;
-  readonly inputTokens: number;
-  /** What is counted for it, and what it has used so far. */
-  readonly account: { held: number; used: number };
-}
-
-async function review(
-  { server, models, budget, questions, reviews: reviewsOf, log, onVerdict }: SamplingContext,
-  allowed: Allowed,
-  signal: AbortSignal,
-  origin: CallOrigin,
-): Promise<CreateMessageResult> {
-  const { account } = allowed;
-  let { params, model, inputTokens } = allowed;
-  const reviews = reviewsOf(model);
-  const options = { own: origin.answers, signal };
-  const request = { kind: "sample" as const, server, ...(origin.run !== undefined && { run: origin.run }) };
-  if (reviews.request) {
-    const verdict = await questions.ask<"sample">(
-      {
-        ...request,
-        stage: "request",
-        params,
-        model: choiceOf(model),
-        alternatives: models.filter((other) => other !== model && canTake(other, params)).map(choiceOf),
-        inputTokens,
-        left: budget.left,
-      },
-      options,
-    );
-    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
-    await onVerdict(verdict, model);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", log, { stage: "request" });
-    if (verdict.params) {
-      inputTokens = estimateInput(verdict.params);
-      const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
-      params = { ...verdict.params, maxTokens };
-      budget.settle(account.held, inputTokens + maxTokens);
-      account.held = inputTokens + maxTokens;
-      account.used = inputTokens;
-    }
-  }
-  log("asked", { model: model.id, params });
-
-  let usage: TokenUsage = {};
-  let result = await answerSampling(model, params, {
-    signal,
-    onUsage: (used) => {
-      usage = used;
-    },
-  });
-  account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
-  if (reviews.response) {
-    const verdict = await questions.ask<"sample">({ ...request, stage: "response", params, result }, options);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", log, { stage: "response" });
-    if (verdict.result) result = verdict.result;
-  }
-  log("answered", { model: result.model, result });
-  return result;
-}
-
-/** What the server hears; the code is the one that the specification gives for a user's no. */
-/** Refused without asking anybody: written down once in a while, since a server may go on without end. */
-function overBudget(why: string, { budget, log }: SamplingContext, data: object): RpcError {
-  return refused(why, budget.shouldLog(why) ? log : () => {}, data);
-}
-
-function refused(why: string, log: SamplingContext["log"], data: object): RpcError {
-  log("refused", { ...data, why });
-  return new RpcError(-1, `Sampling was refused: ${why}`);
-}
-
-function estimateInput({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
-  return estimateTokens([systemPrompt, messages, tools]);
-}
-
-function canTake(model: Model, params: CreateMessageParams): boolean {
-  return lacksOf(model, needsOf(params)).length === 0;
-}
-
-function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
-  return { id, capabilities, ...(notice !== undefined && { notice }) };
-}
-
 /** What servers' questions are answered with. */
 export interface AnswerDependencies {
   readonly questions: Questions;
@@ -175,6 +43,12 @@ export interface AnswerDependencies {
   readonly budgetOf: (server: string) => Budget;
   readonly rateOf: (server: string) => QuestionRate;
   readonly warn: (server: string, message: string) => void;
+}
+
+/** The run and the answers that belong to some call. */
+export interface CallOrigin {
+  readonly run?: string;
+  readonly answers?: HostAnswers;
 }
 
 /** How one server's questions are answered, the same on every revision; what nobody answers is not offered. */
@@ -338,6 +212,132 @@ class ServerAnswers {
   #log(kind: "question" | "answer" | "sampling" | "roots", data: object): void {
     this.#dependencies.activity.record({ kind, server: this.#server.name, ...data }, { urgent: true });
   }
+}
+
+/** What a server's wish to use a model is answered with. */
+export interface SamplingContext {
+  readonly server: string;
+  readonly models: readonly Model[];
+  readonly budget: Budget;
+  readonly questions: Questions;
+  /** What the user looks at when this model is asked. */
+  readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
+  /** Hears of each step. */
+  readonly log: (step: string, data: object) => void;
+  /** Hears what the user has decided, about which model and for how long. */
+  readonly onVerdict: (verdict: SamplingVerdict, model: Model) => Promise<void>;
+}
+
+/** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
+export async function sample(
+  sampling: SamplingContext,
+  wanted: CreateMessageParams,
+  { signal }: QuestionContext,
+  origin: CallOrigin = {},
+): Promise<CreateMessageResult> {
+  const { server, models, budget } = sampling;
+  // A server sees nothing of the conversation, whatever it asks for.
+  const { includeContext: _, ...own } = wanted;
+  const inputTokens = estimateInput(own);
+  const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
+  const model = chooseModel(models, params.modelPreferences, needsOf(params));
+  if (!model) throw overBudget("no model here can take what it holds", sampling, { server });
+  const maxUse = inputTokens + params.maxTokens;
+  const excess = budget.take(maxUse);
+  if (excess !== undefined) throw overBudget(`this server may use no more than ${excess}`, sampling, { limit: excess });
+  const account = { held: maxUse, used: inputTokens };
+  try {
+    return await review(sampling, { params, model, inputTokens, account }, signal, origin);
+  } finally {
+    budget.settle(account.held, account.used);
+  }
+}
+
+/** A request that the budget allows. */
+interface Allowed {
+  readonly params: CreateMessageParams;
+  readonly model: Model;
+  readonly inputTokens: number;
+  /** What is counted for it, and what it has used so far. */
+  readonly account: { held: number; used: number };
+}
+
+async function review(
+  { server, models, budget, questions, reviews: reviewsOf, log, onVerdict }: SamplingContext,
+  allowed: Allowed,
+  signal: AbortSignal,
+  origin: CallOrigin,
+): Promise<CreateMessageResult> {
+  const { account } = allowed;
+  let { params, model, inputTokens } = allowed;
+  const reviews = reviewsOf(model);
+  const options = { own: origin.answers, signal };
+  const request = { kind: "sample" as const, server, ...(origin.run !== undefined && { run: origin.run }) };
+  if (reviews.request) {
+    const verdict = await questions.ask<"sample">(
+      {
+        ...request,
+        stage: "request",
+        params,
+        model: choiceOf(model),
+        alternatives: models.filter((other) => other !== model && canTake(other, params)).map(choiceOf),
+        inputTokens,
+        left: budget.left,
+      },
+      options,
+    );
+    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
+    await onVerdict(verdict, model);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", log, { stage: "request" });
+    if (verdict.params) {
+      inputTokens = estimateInput(verdict.params);
+      const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
+      params = { ...verdict.params, maxTokens };
+      budget.settle(account.held, inputTokens + maxTokens);
+      account.held = inputTokens + maxTokens;
+      account.used = inputTokens;
+    }
+  }
+  log("asked", { model: model.id, params });
+
+  let usage: TokenUsage = {};
+  let result = await answerSampling(model, params, {
+    signal,
+    onUsage: (used) => {
+      usage = used;
+    },
+  });
+  account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
+  if (reviews.response) {
+    const verdict = await questions.ask<"sample">({ ...request, stage: "response", params, result }, options);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", log, { stage: "response" });
+    if (verdict.result) result = verdict.result;
+  }
+  log("answered", { model: result.model, result });
+  return result;
+}
+
+/** What the server hears; the code is the one that the specification gives for a user's no. */
+/** Refused without asking anybody: written down once in a while, since a server may go on without end. */
+function overBudget(why: string, { budget, log }: SamplingContext, data: object): RpcError {
+  return refused(why, budget.shouldLog(why) ? log : () => {}, data);
+}
+
+function refused(why: string, log: SamplingContext["log"], data: object): RpcError {
+  log("refused", { ...data, why });
+  return new RpcError(-1, `Sampling was refused: ${why}`);
+}
+
+function estimateInput({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
+  return estimateTokens([systemPrompt, messages, tools]);
+}
+
+function canTake(model: Model, params: CreateMessageParams): boolean {
+  return lacksOf(model, needsOf(params)).length === 0;
+}
+
+function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
+  return { id, capabilities, ...(notice !== undefined && { notice }) };
 }
 
 /** What one server may use of the models. */

@@ -4,7 +4,6 @@ import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { display, displayValue } from "../display/escape.ts";
 import {
-  maxComparedItems,
   maxDiffChanges,
   maxDiffDepth,
   maxPinnedDefinitionChars,
@@ -353,46 +352,4 @@ function isObject(value: unknown): value is object {
 
 function member(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? value[name as keyof typeof value] : undefined;
-}
-
-/**
- * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
- * leads. The value itself is not among them.
- */
-export function interpretationsOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value))
-    return value.slice(0, maxComparedItems).flatMap((item) => [item, ...interpretationsOfOne(item)]);
-  return interpretationsOfOne(value);
-}
-
-function interpretationsOfOne(value: unknown): readonly unknown[] {
-  if (typeof value === "number" || typeof value === "boolean") return [String(value)];
-  if (typeof value !== "string") return [];
-  const text = value.trim();
-  const interpretations: unknown[] = [text, toPath(text)];
-  if (text !== "" && Number.isFinite(Number(text))) interpretations.push(Number(text));
-  if (/^(?:true|false)$/i.test(text)) interpretations.push(text.toLowerCase() === "true");
-  return interpretations;
-}
-
-/** A text as a path or an address that was followed to its end. */
-function toPath(text: string): string {
-  const plain = decode(text.normalize("NFKC")).replaceAll("\\", "/");
-  const [, scheme = "", rest = ""] = /^([a-z][a-z\d+.-]*:\/\/)?([\s\S]*)$/i.exec(plain) ?? [];
-  const steps: string[] = [];
-  for (const step of rest.split("/")) {
-    if (step === "..") steps.pop();
-    else if (step !== "." && step !== "") steps.push(step);
-  }
-  return `${scheme}${rest.startsWith("/") ? "/" : ""}${steps.join("/")}`;
-}
-
-function decode(text: string): string {
-  return text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => {
-    try {
-      return decodeURIComponent(bytes);
-    } catch {
-      return bytes;
-    }
-  });
 }

@@ -3,7 +3,100 @@ import { PortolanError } from "portolan";
 import { nameOf } from "portolan/internal";
 import { canonicalJson } from "portolan/storage";
 import { toLatin } from "../display/suspicious.ts";
-import { interpretationsOf } from "./pins.ts";
+import { maxComparedItems } from "../limits.ts";
+
+/** Rules that were checked once and are quick to ask. */
+export interface Policy {
+  readonly rules: readonly Rule[];
+  /** The first rule that matches decides; without one the user is asked. */
+  decide(call: PolicyCall): Decision;
+  /** Whether a tool is allowed whatever it is called with, outside of conversations: that need be asked only once. */
+  allowsAlways(call: PolicyCall): boolean;
+}
+
+/** One rule: what it says about a call must hold, all of it; what it does not say does not matter. */
+export interface Rule {
+  /**
+   * Names as `server.tool`, `*` for any characters; one of them must match. In a rule that allows, what stands before a
+   * dot is the whole name of the server.
+   */
+  readonly match?: string | readonly string[];
+  /** Names of servers, `*` for any characters: exact where names have dots. */
+  readonly server?: string | readonly string[];
+  readonly when?: (call: PolicyCall) => boolean;
+  readonly readOnly?: boolean;
+  readonly destructive?: boolean;
+  readonly idempotent?: boolean;
+  readonly openWorld?: boolean;
+  /**
+   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. Where `*` stands for several, a rule
+   * that allows needs all of them, and any other needs one.
+   */
+  readonly args?: { readonly [path: string]: ArgumentTest };
+  /** Allows even after untrusted content has entered the conversation. */
+  readonly evenAfterUntrusted?: boolean;
+  /** Allows even while resources of other servers are in the conversation. */
+  readonly evenWithResources?: boolean;
+  readonly then: Effect;
+  /** Shown to the user, and told to the model when the call is denied. */
+  readonly reason?: string;
+}
+
+/** What happens to a call. */
+export type Effect = "allow" | "ask" | "deny";
+
+/**
+ * What one argument must be; all that is said must hold. An argument that is not there fails every test, and so does a
+ * value with a `..` step in `startsWith` and `matches` of a rule that allows.
+ */
+export interface ArgumentTest {
+  readonly equals?: unknown;
+  readonly oneOf?: readonly unknown[];
+  readonly startsWith?: string;
+  /** `*` stands for any characters. */
+  readonly matches?: string;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A call as a policy sees it. */
+export interface PolicyCall {
+  readonly server: string;
+  readonly tool: string;
+  /** `server.tool`. */
+  readonly name: string;
+  readonly readOnly: boolean;
+  readonly destructive: boolean;
+  readonly idempotent: boolean;
+  readonly openWorld: boolean;
+  /** Whether the server's hints count. */
+  readonly trusted: boolean;
+  readonly definition: Tool;
+  readonly args: JsonObject;
+  /** Servers whose untrusted content is in the conversation. */
+  readonly contentFrom: readonly string[];
+  /** Servers whose resources are in the conversation. */
+  readonly resourcesFrom: readonly string[];
+}
+
+/** What a policy says about a call; shared between calls, so not to be changed. */
+export interface Decision {
+  readonly effect: Effect;
+  /** The place of the rule that decided; none when no rule did. */
+  readonly rule?: number;
+  readonly reason: string;
+  readonly cautions: readonly Caution[];
+}
+
+/** Why a call that a rule allows is asked about, or what to know when it is asked about anyway. */
+export interface Caution {
+  /**
+   * `untrusted-content`: what a server wrote may have led the model to this call. `data-flow`: data of one server may
+   * go to another.
+   */
+  readonly kind: "untrusted-content" | "data-flow";
+  readonly from: readonly string[];
+}
 
 /** Checks rules and makes them quick to ask; what is wrong with one is said with its place. */
 export function compilePolicy(rules: readonly Rule[]): Policy {
@@ -33,7 +126,97 @@ interface CompiledRule {
   readonly plain: CompiledRule | undefined;
 }
 
+const effects: readonly Effect[] = ["allow", "ask", "deny"];
+
+const flags = [
+  "readOnly",
+  "destructive",
+  "idempotent",
+  "openWorld",
+  "evenAfterUntrusted",
+  "evenWithResources",
+] as const;
+
+const known = new Set<string>([...flags, "match", "server", "when", "args", "then", "reason"]);
+
+function compileRule(rule: Rule, index: number): CompiledRule {
+  const where = `policy[${index}]`;
+  for (const member of Object.keys(rule)) {
+    if (!known.has(member)) throw invalidRule(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
+  }
+  if (!effects.includes(rule.then)) throw invalidRule(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
+  for (const flag of flags) {
+    const value: unknown = rule[flag];
+    if (value !== undefined && typeof value !== "boolean")
+      throw invalidRule(`${where}.${flag}`, "a boolean", nameOf(value));
+  }
+  if (rule.when !== undefined && typeof rule.when !== "function") {
+    throw invalidRule(`${where}.when`, "a function", nameOf(rule.when));
+  }
+  if (rule.reason !== undefined && typeof rule.reason !== "string") {
+    throw invalidRule(`${where}.reason`, "a string", nameOf(rule.reason));
+  }
+  if (rule.args !== undefined && (typeof rule.args !== "object" || rule.args === null || Array.isArray(rule.args))) {
+    throw invalidRule(`${where}.args`, "an object of tests by path", nameOf(rule.args));
+  }
+  const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
+  const allows = rule.then === "allow";
+  const decision = freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
+  const args = rule.args && compileArguments(rule.args, allows, `${where}.args`);
+  const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
+    decision,
+    rule,
+    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) =>
+      allows ? splitGlob(it) : nameGlob(read(it)),
+    ),
+    isOfServer: compilePatterns(rule.server, `${where}.server`, /./, (it) => ofServer(read(it))),
+    args,
+    plain,
+  });
+  return withNames((it) => it, allows ? undefined : withNames(toLatin));
+}
+
+function compilePatterns(
+  given: Rule["match"],
+  where: string,
+  shape: RegExp,
+  compile: (pattern: string) => CallTest,
+): CallTest | undefined {
+  if (given === undefined) return undefined;
+  const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const globs = patterns.map((pattern) => {
+    if (typeof pattern === "string" && shape.test(pattern)) return compile(pattern);
+    throw invalidRule(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
+  });
+  if (globs.length === 0) throw invalidRule(where, "at least one name", "none");
+  const [only, second] = globs;
+  return second === undefined ? only : (call) => globs.some((glob) => glob(call));
+}
+
+function ofServer(pattern: string): CallTest {
+  const glob = compileGlob(pattern);
+  return ({ server }) => glob(server);
+}
+
+function nameGlob(pattern: string): CallTest {
+  const glob = compileGlob(pattern);
+  return ({ name }) => glob(name);
+}
+
+/** Server and tool apart: what is allowed for all tools of `git` is not for a server that somebody has called `git.x`. */
+function splitGlob(pattern: string): CallTest {
+  const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
+  if (dots.length === 0) return nameGlob(pattern);
+  const pairs = dots.map((at) => [compileGlob(pattern.slice(0, at)), compileGlob(pattern.slice(at + 1))] as const);
+  return ({ server, tool }) => pairs.some(([isServer, isTool]) => isServer(server) && isTool(tool));
+}
+
 const noCautions: readonly Caution[] = Object.freeze([]);
+
+function freeze(decision: Decision): Decision {
+  return Object.freeze(decision);
+}
+
 const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherwise.", cautions: noCautions });
 
 /** On the way of every call: nothing is made unless there is something to warn about. */
@@ -131,188 +314,8 @@ function withCautions(decision: Decision, rule: Rule | undefined, call: PolicyCa
   return cautions.length === 0 ? decision : { ...decision, effect: "ask", cautions };
 }
 
-const effects: readonly Effect[] = ["allow", "ask", "deny"];
-const flags = [
-  "readOnly",
-  "destructive",
-  "idempotent",
-  "openWorld",
-  "evenAfterUntrusted",
-  "evenWithResources",
-] as const;
-const known = new Set<string>([...flags, "match", "server", "when", "args", "then", "reason"]);
-
-function compileRule(rule: Rule, index: number): CompiledRule {
-  const where = `policy[${index}]`;
-  for (const member of Object.keys(rule)) {
-    if (!known.has(member)) throw invalidRule(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
-  }
-  if (!effects.includes(rule.then)) throw invalidRule(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
-  for (const flag of flags) {
-    const value: unknown = rule[flag];
-    if (value !== undefined && typeof value !== "boolean")
-      throw invalidRule(`${where}.${flag}`, "a boolean", nameOf(value));
-  }
-  if (rule.when !== undefined && typeof rule.when !== "function") {
-    throw invalidRule(`${where}.when`, "a function", nameOf(rule.when));
-  }
-  if (rule.reason !== undefined && typeof rule.reason !== "string") {
-    throw invalidRule(`${where}.reason`, "a string", nameOf(rule.reason));
-  }
-  if (rule.args !== undefined && (typeof rule.args !== "object" || rule.args === null || Array.isArray(rule.args))) {
-    throw invalidRule(`${where}.args`, "an object of tests by path", nameOf(rule.args));
-  }
-  const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
-  const allows = rule.then === "allow";
-  const decision = freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
-  const args = rule.args && compileArguments(rule.args, allows, `${where}.args`);
-  const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
-    decision,
-    rule,
-    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) =>
-      allows ? splitGlob(it) : nameGlob(read(it)),
-    ),
-    isOfServer: compilePatterns(rule.server, `${where}.server`, /./, (it) => ofServer(read(it))),
-    args,
-    plain,
-  });
-  return withNames((it) => it, allows ? undefined : withNames(toLatin));
-}
-
-function compilePatterns(
-  given: Rule["match"],
-  where: string,
-  shape: RegExp,
-  compile: (pattern: string) => CallTest,
-): CallTest | undefined {
-  if (given === undefined) return undefined;
-  const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
-  const globs = patterns.map((pattern) => {
-    if (typeof pattern === "string" && shape.test(pattern)) return compile(pattern);
-    throw invalidRule(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
-  });
-  if (globs.length === 0) throw invalidRule(where, "at least one name", "none");
-  const [only, second] = globs;
-  return second === undefined ? only : (call) => globs.some((glob) => glob(call));
-}
-
-function ofServer(pattern: string): CallTest {
-  const glob = compileGlob(pattern);
-  return ({ server }) => glob(server);
-}
-
-function nameGlob(pattern: string): CallTest {
-  const glob = compileGlob(pattern);
-  return ({ name }) => glob(name);
-}
-
-/** Server and tool apart: what is allowed for all tools of `git` is not for a server that somebody has called `git.x`. */
-function splitGlob(pattern: string): CallTest {
-  const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
-  if (dots.length === 0) return nameGlob(pattern);
-  const pairs = dots.map((at) => [compileGlob(pattern.slice(0, at)), compileGlob(pattern.slice(at + 1))] as const);
-  return ({ server, tool }) => pairs.some(([isServer, isTool]) => isServer(server) && isTool(tool));
-}
-
-function freeze(decision: Decision): Decision {
-  return Object.freeze(decision);
-}
-
 function invalidRule(where: string, expected: string, got: string): PortolanError {
   return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
-}
-
-/** What happens to a call. */
-export type Effect = "allow" | "ask" | "deny";
-
-/** A call as a policy sees it. */
-export interface PolicyCall {
-  readonly server: string;
-  readonly tool: string;
-  /** `server.tool`. */
-  readonly name: string;
-  readonly readOnly: boolean;
-  readonly destructive: boolean;
-  readonly idempotent: boolean;
-  readonly openWorld: boolean;
-  /** Whether the server's hints count. */
-  readonly trusted: boolean;
-  readonly definition: Tool;
-  readonly args: JsonObject;
-  /** Servers whose untrusted content is in the conversation. */
-  readonly contentFrom: readonly string[];
-  /** Servers whose resources are in the conversation. */
-  readonly resourcesFrom: readonly string[];
-}
-
-/**
- * What one argument must be; all that is said must hold. An argument that is not there fails every test, and so does a
- * value with a `..` step in `startsWith` and `matches` of a rule that allows.
- */
-export interface ArgumentTest {
-  readonly equals?: unknown;
-  readonly oneOf?: readonly unknown[];
-  readonly startsWith?: string;
-  /** `*` stands for any characters. */
-  readonly matches?: string;
-  readonly min?: number;
-  readonly max?: number;
-}
-
-/** One rule: what it says about a call must hold, all of it; what it does not say does not matter. */
-export interface Rule {
-  /**
-   * Names as `server.tool`, `*` for any characters; one of them must match. In a rule that allows, what stands before a
-   * dot is the whole name of the server.
-   */
-  readonly match?: string | readonly string[];
-  /** Names of servers, `*` for any characters: exact where names have dots. */
-  readonly server?: string | readonly string[];
-  readonly when?: (call: PolicyCall) => boolean;
-  readonly readOnly?: boolean;
-  readonly destructive?: boolean;
-  readonly idempotent?: boolean;
-  readonly openWorld?: boolean;
-  /**
-   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. Where `*` stands for several, a rule
-   * that allows needs all of them, and any other needs one.
-   */
-  readonly args?: { readonly [path: string]: ArgumentTest };
-  /** Allows even after untrusted content has entered the conversation. */
-  readonly evenAfterUntrusted?: boolean;
-  /** Allows even while resources of other servers are in the conversation. */
-  readonly evenWithResources?: boolean;
-  readonly then: Effect;
-  /** Shown to the user, and told to the model when the call is denied. */
-  readonly reason?: string;
-}
-
-/** Why a call that a rule allows is asked about, or what to know when it is asked about anyway. */
-export interface Caution {
-  /**
-   * `untrusted-content`: what a server wrote may have led the model to this call. `data-flow`: data of one server may
-   * go to another.
-   */
-  readonly kind: "untrusted-content" | "data-flow";
-  readonly from: readonly string[];
-}
-
-/** What a policy says about a call; shared between calls, so not to be changed. */
-export interface Decision {
-  readonly effect: Effect;
-  /** The place of the rule that decided; none when no rule did. */
-  readonly rule?: number;
-  readonly reason: string;
-  readonly cautions: readonly Caution[];
-}
-
-/** Rules that were checked once and are quick to ask. */
-export interface Policy {
-  readonly rules: readonly Rule[];
-  /** The first rule that matches decides; without one the user is asked. */
-  decide(call: PolicyCall): Decision;
-  /** Whether a tool is allowed whatever it is called with, outside of conversations: that need be asked only once. */
-  allowsAlways(call: PolicyCall): boolean;
 }
 
 /** A test of one value. */
@@ -333,7 +336,7 @@ export function compileArguments(
 ): ArgumentTests {
   const compiled = Object.entries(tests).map(([path, test]) => {
     const steps = path.split(".");
-    if (steps.includes("")) throw invalidTest(where, "paths such as options.force", JSON.stringify(path));
+    if (steps.includes("")) throw invalidRule(where, "paths such as options.force", JSON.stringify(path));
     const check = compileTest(test, isStrict, `${where}[${JSON.stringify(path)}]`);
     const nearlyMatches: Check = (value) => check(value) || interpretationsOf(value).some(check);
     return { steps, check, nearlyMatches };
@@ -378,9 +381,9 @@ function compileTest(test: ArgumentTest, isStrict: boolean, where: string): Chec
     const check = make?.(value, isStrict);
     if (check) return check;
     const expected = make ? expectedOf[name as keyof ArgumentTest] : `one of ${Object.keys(members).join(", ")}`;
-    throw invalidTest(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
+    throw invalidRule(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
   });
-  if (checks.length === 0) throw invalidTest(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
+  if (checks.length === 0) throw invalidRule(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
   return (value) => checks.every((check) => check(value));
 }
 
@@ -411,8 +414,46 @@ function isNumber(value: unknown): value is number {
   return typeof value === "number" && !Number.isNaN(value);
 }
 
-function invalidTest(where: string, expected: string, got: string): PortolanError {
-  return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
+/**
+ * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
+ * leads. The value itself is not among them.
+ */
+function interpretationsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value))
+    return value.slice(0, maxComparedItems).flatMap((item) => [item, ...interpretationsOfOne(item)]);
+  return interpretationsOfOne(value);
+}
+
+function interpretationsOfOne(value: unknown): readonly unknown[] {
+  if (typeof value === "number" || typeof value === "boolean") return [String(value)];
+  if (typeof value !== "string") return [];
+  const text = value.trim();
+  const interpretations: unknown[] = [text, toPath(text)];
+  if (text !== "" && Number.isFinite(Number(text))) interpretations.push(Number(text));
+  if (/^(?:true|false)$/i.test(text)) interpretations.push(text.toLowerCase() === "true");
+  return interpretations;
+}
+
+/** A text as a path or an address that was followed to its end. */
+function toPath(text: string): string {
+  const plain = decode(text.normalize("NFKC")).replaceAll("\\", "/");
+  const [, scheme = "", rest = ""] = /^([a-z][a-z\d+.-]*:\/\/)?([\s\S]*)$/i.exec(plain) ?? [];
+  const steps: string[] = [];
+  for (const step of rest.split("/")) {
+    if (step === "..") steps.pop();
+    else if (step !== "." && step !== "") steps.push(step);
+  }
+  return `${scheme}${rest.startsWith("/") ? "/" : ""}${steps.join("/")}`;
+}
+
+function decode(text: string): string {
+  return text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes;
+    }
+  });
 }
 
 /** Compiles a pattern in which `*` stands for any characters; the time of a test grows with the text alone. */
