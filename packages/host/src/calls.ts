@@ -13,27 +13,27 @@ import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
 import { quickCallMs } from "./limits.ts";
 
-/** Asks a server for something. */
+/** Sends one request to a server. */
 type ServerRequest<T> = (client: Client, options: CallOptions) => Promise<T>;
 
-/** What calls without wishes of their own are made with: nothing is made for them. */
+/** Shared options of calls without options: the fast path allocates none. */
 export const noOptions: HostCallOptions & CallOptions = {};
 
-/** What calls are made with. */
+/** Parts of the host that calls use. */
 export interface CallsOptions {
   readonly catalog: Catalog;
   readonly consent: Consent;
   readonly callLog: CallLog;
   readonly feed: Feed<HostEvent>;
   readonly clock: Clock;
-  /** How a server's questions are answered in the course of some call. */
+  /** Returns the handlers of the server's own requests during this call. */
   readonly answersFor: (server: HostedServer, options: HostCallOptions) => Answers;
 }
 
-/** Everything that is asked of servers on the user's behalf: agreed to, done, and written down. */
+/** All calls to servers on the user's behalf: approved, sent and logged. */
 export class Calls {
   readonly #options: CallsOptions;
-  /** A log holds the calls of many hosts, one after the other. */
+  /** Distinguishes the calls of several hosts that write to one log. */
   readonly #name = crypto.randomUUID().slice(0, 8);
   #count = 0;
 
@@ -41,7 +41,7 @@ export class Calls {
     this.#options = options;
   }
 
-  /** As few promises as can be, for a server that runs and a tool that a rule allows. */
+  /** Calls a tool with as few promises as possible where the server is connected and a rule allows the call. */
   callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
     try {
       const logged = new LoggedCall("call", this.#nextId(), server, name, args, options);
@@ -83,7 +83,7 @@ export class Calls {
     const { id, server, name, options } = logged;
     const tool = this.#checkTool(logged);
     const request: ServerRequest<CallToolResult> = (running, call) => {
-      // Another process may be another server.
+      // After a restart the server may be a different one.
       if (running !== client) this.#checkSame(server, tool);
       const called = running.callTool(name, args, call);
       return options.conversation ? called.then((result) => noteResultResources(server, result, options)) : called;
@@ -91,20 +91,20 @@ export class Calls {
     const approval = this.#options.consent.permitTool(id, server, tool, args, options);
     if (!approval) return this.#perform(logged, client, request);
     return approval.then(() => {
-      // Looked at again: the user may have taken their time, and the server its chance.
+      // Checked again, because the definition may have changed while the user decided.
       this.#checkTool(logged, tool);
       return this.#perform(logged, client, request);
     });
   }
 
-  /** Nothing is done that could not be written down, where that is required. */
+  /** Returns the id of the next call. Throws if a required log cannot be written. */
   #nextId(): string {
     this.#options.callLog.ready();
     this.#count += 1;
     return `${this.#name}-${this.#count}`;
   }
 
-  /** The running server; that it cannot be reached is written down. */
+  /** Returns the client of the server; logs a server that cannot be reached. */
   async #connect(logged: LoggedCall): Promise<Client> {
     const { server, options } = logged;
     try {
@@ -116,7 +116,7 @@ export class Calls {
     }
   }
 
-  /** The tool that a deed is about, if it may be called and is still what it was; that it is not is written down. */
+  /** Returns the tool if it may be called and has not changed; logs the call otherwise. */
   #checkTool(logged: LoggedCall, previous?: CatalogTool): CatalogTool {
     try {
       return previous ? this.#checkSame(logged.server, previous) : this.#find(logged.server, logged.name);
@@ -145,7 +145,7 @@ export class Calls {
     return tool;
   }
 
-  /** Does it and writes down how it went. */
+  /** Sends a request and logs its outcome. */
   async #perform<T extends object>(logged: LoggedCall, client: Client, request: ServerRequest<T>): Promise<T> {
     const { callLog, feed, clock } = this.#options;
     const { id, server, name, options } = logged;
@@ -173,7 +173,7 @@ export class Calls {
     }
   }
 
-  /** A call that certainly did not reach its server is made once more. */
+  /** Sends a call again, once, if it certainly did not reach the server. */
   async #retryUnsent<T>(
     thrown: unknown,
     { server, options }: LoggedCall,
@@ -217,7 +217,7 @@ function failureOf(thrown: unknown, { signal }: HostCallOptions): CallFailed {
   return { how: signal?.aborted ? "cancelled" : "failed", message: toError(thrown).message };
 }
 
-/** What a server says is in the conversation from now on; why it failed is in its own words, too. */
+/** Marks a server's content as part of the conversation. An error message is its content, too. */
 function markUntrusted({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
   if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
 }
@@ -227,12 +227,15 @@ function noteResultResources(server: HostedServer, result: CallToolResult, optio
   return result;
 }
 
-/** A resource is one, too, where a result or a prompt brings it along. */
+/** Notes resources that are embedded in a result or a prompt. */
 function noteResources({ name }: HostedServer, blocks: readonly ContentBlock[], options: HostCallOptions): void {
   if (blocks.some((block) => block?.type === "resource")) options.conversation?.resourcesFrom.add(name);
 }
 
-/** Written once, for the server and for the log; undefined where that cannot be, which the client explains. */
+/**
+ * Serializes arguments once, for the server and the log. Returns undefined for invalid ones, which the client then
+ * reports.
+ */
 function toJsonText(args: JsonObject): string | undefined {
   try {
     return JSON.stringify(args);
@@ -247,7 +250,7 @@ function definitionChanged(server: HostedServer, name: string): PortolanError {
   );
 }
 
-/** Something that is asked of a server. */
+/** One call while it runs, and its entry in the log. */
 export class LoggedCall {
   readonly kind: "call" | "resource" | "prompt";
   readonly id: string;
@@ -255,9 +258,11 @@ export class LoggedCall {
   readonly name: string;
   readonly args: JsonObject | undefined;
   readonly options: HostCallOptions;
-  /** The arguments as JSON, as they were sent. */
+  /** The arguments as they were sent. */
   argsText: string | undefined = undefined;
-  /** Those that are open, in the order in which they began; a set would cost more than all else that a diary does. */
+  /**
+   * Links of the list of open calls, in the order of their beginning. A `Set` would cost more than the rest of the log.
+   */
   previous: LoggedCall | undefined = undefined;
   next: LoggedCall | undefined = undefined;
   isOpen = false;
@@ -279,17 +284,17 @@ export class LoggedCall {
   }
 }
 
-/** Why a deed has no result. */
+/** Why a call has no result. */
 export interface CallFailed {
   readonly how: "cancelled" | "failed";
   readonly message: string;
 }
 
-/** Writes down what is asked of servers and what came of it: what is quick in one entry, what takes longer in two. */
+/** Logs calls: quick ones in one entry, longer ones at their beginning and at their end. */
 export class CallLog {
   readonly #activity: ActivityLog;
   readonly #clock: Clock;
-  /** What has begun and is not written down yet. */
+  /** Open calls that are not logged yet. */
   #first: LoggedCall | undefined;
   #last: LoggedCall | undefined;
   #isTimerSet = false;
@@ -299,7 +304,7 @@ export class CallLog {
     this.#clock = clock;
   }
 
-  /** Throws when nothing can be written down and all must be. */
+  /** Throws if the log is required and cannot be written. */
   ready(): void {
     this.#activity.ready();
   }
@@ -315,7 +320,7 @@ export class CallLog {
     this.#clock.after(quickCallMs, () => this.#recordOpen());
   }
 
-  /** It came to an end: with a result, or because of something that was thrown. */
+  /** Logs the end of a call, with its result or its failure. */
   end(logged: LoggedCall, ms: number, result: object | undefined, failure?: CallFailed): void {
     const { kind, id, server, name, args, options } = logged;
     const kept = result && withoutProtocolMembers(result);
@@ -329,7 +334,7 @@ export class CallLog {
     }
   }
 
-  /** It never began. */
+  /** Logs a call that was never sent. */
   fail(logged: LoggedCall, failure: CallFailed): void {
     this.#activity.record({ ...entryOf(logged), ...failure });
   }
@@ -342,7 +347,7 @@ export class CallLog {
     }
   }
 
-  /** Whether it was not written down yet. */
+  /** Removes a call from the open ones. Returns false if its beginning is logged already. */
   #unlink(logged: LoggedCall): boolean {
     if (!logged.isOpen) return false;
     const { previous, next } = logged;
@@ -358,13 +363,13 @@ export class CallLog {
 }
 
 function entryOf({ kind, id, server, name, args, argsText, options }: LoggedCall): Activity {
-  // As they were sent: their owner may have changed them since.
+  // The arguments as they were sent, because the caller may have changed the object since.
   const sent: unknown = argsText === undefined ? args : JSON.parse(argsText);
-  // Members without a value are not written.
+  // JSON leaves out members that are undefined.
   return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args: sent };
 }
 
-/** A result without what the protocol adds to it, which says nothing of what was done. */
+/** Returns a result without the members that the protocol adds. */
 function withoutProtocolMembers(result: object): object {
   const kept: { [name: string]: unknown } = {};
   for (const name in result) {
@@ -374,7 +379,7 @@ function withoutProtocolMembers(result: object): object {
   return kept;
 }
 
-/** The run that a call is part of, if it is. */
+/** Returns the run that a call belongs to, for an event or entry. */
 export function runOf({ run }: HostCallOptions): { run?: string } {
   return run === undefined ? {} : { run };
 }

@@ -21,7 +21,7 @@ import type {
 
 const none: readonly string[] = [];
 
-/** What somebody wishes to do: what it is called in the log, and what a grant for it is bound to. */
+/** One action that needs consent: its name in the log, and the digests that a grant is bound to. */
 interface ConsentRequest {
   readonly id: string;
   readonly kind: "tool" | "resource";
@@ -31,19 +31,19 @@ interface ConsentRequest {
   readonly action: Action;
   readonly reason: string;
   readonly cautions: readonly Caution[];
-  /** Whose words a grant must have known of. */
+  /** Servers of the cautions: a grant must have been given in their presence. */
   readonly contentFrom: readonly string[];
   readonly definitionText: string;
   readonly resembles?: string;
 }
 
-/** Decides whether something may be done on the user's behalf: by rule, by an earlier answer, or by asking. */
+/** Decides whether an action is allowed: by a rule, by a grant, or by asking the user. */
 export class Consent {
   readonly #policy: Policy;
   readonly #grants: Grants;
   readonly #questions: Questions;
   readonly #activity: ActivityLog;
-  /** Tools that a rule allows whatever they are called with, and whether their server's hints counted then. */
+  /** Tools that a rule allows with any arguments, and whether their server's hints were trusted at that time. */
   readonly #allowed = new WeakMap<CatalogTool, boolean>();
 
   constructor(policy: Policy, grants: Grants, questions: Questions, activity: ActivityLog) {
@@ -53,7 +53,10 @@ export class Consent {
     this.#activity = activity;
   }
 
-  /** Returns when a tool may be called, at once where a rule says so; throws or rejects with "denied" when it may not. */
+  /**
+   * Returns undefined if a rule allows the call; otherwise a promise of the user's consent. Throws or rejects with
+   * "denied".
+   */
   permitTool(
     id: string,
     server: HostedServer,
@@ -90,7 +93,7 @@ export class Consent {
       this.#record(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
       throw denied(`${call.name} is not allowed: ${reason}`);
     }
-    // What the user does by hand is the user's answer.
+    // A call by the user is the user's consent.
     if (by === "user") return undefined;
     return this.#ask(
       {
@@ -111,7 +114,7 @@ export class Consent {
     );
   }
 
-  /** Resolves when a model may see a resource. */
+  /** Resolves if the resource may be sent to the model; rejects with "denied". */
   async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
     if (options.by === "user") return;
     const request: ConsentRequest = {
@@ -204,35 +207,35 @@ export class Consent {
   }
 }
 
-/** Something that the user, or a rule of the user, does not want. */
+/** Returns the error of a refused action. */
 export function denied(message: string): PortolanError {
   return new PortolanError("denied", message);
 }
-/** What servers ask when they like; the rest is asked because somebody uses them. */
+/** Questions that servers ask on their own; the others follow from a call. */
 const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
 
-/** A question of some kind before it has a name. */
+/** A question before it has an id. */
 export type QuestionDraft<K extends QuestionKind> = Draft<Extract<HostQuestion, { kind: K }>>;
 type Draft<Q> = Q extends HostQuestion ? Omit<Q, "id" | "signal"> : never;
 
-/** For whom a question is asked. */
+/** Options of `Questions.ask`. */
 export interface AskOptions {
-  /** Answers before those of the host. */
+  /** Answers that come before those of the host. */
   readonly own?: HostAnswers | undefined;
-  /** Takes the question back. */
+  /** Withdraws the question. */
   readonly signal?: AbortSignal | undefined;
 }
 
 interface OpenQuestion {
   readonly question: HostQuestion;
   readonly withdrawal: AbortController;
-  /** Whether it takes one of the places that there are. */
+  /** Counts towards the limits of open questions. */
   readonly isCounted: boolean;
-  /** Answers it, where `answer` is waited for. */
+  /** Delivers the answer; only for questions that wait for `answer`. */
   settle?: (answer: unknown) => void;
 }
 
-/** Puts questions to the application, and keeps those that it answers later. */
+/** Asks the application, and holds the questions that it answers later. */
 export class Questions {
   readonly #answers: HostAnswers;
   readonly #onAsked: (question: HostQuestion) => void;
@@ -241,7 +244,7 @@ export class Questions {
   #count = 0;
   #isClosed = false;
 
-  /** `asked` hears of each question, `settled` when one needs no answer any more. */
+  /** `onAsked` is called for each question, `onSettled` when it no longer needs an answer. */
   constructor(
     answers: HostAnswers,
     { onAsked, onSettled }: { onAsked: (question: HostQuestion) => void; onSettled: (question: HostQuestion) => void },
@@ -251,17 +254,17 @@ export class Questions {
     this.#onSettled = onSettled;
   }
 
-  /** Whether anybody answers such questions. */
+  /** True if the application answers questions of this kind. */
   canAsk(kind: QuestionKind, own?: HostAnswers): boolean {
     return (own?.[kind] ?? this.#answers[kind]) !== undefined;
   }
 
-  /** The questions that wait for `answer`. */
+  /** Questions that wait for `answer`. */
   get waiting(): readonly HostQuestion[] {
     return [...this.#open.values()].filter(isWaiting).map(({ question }) => question);
   }
 
-  /** The application's answer; rejects when the question is taken back or cannot be put. */
+  /** Returns the application's answer. Rejects if the question is withdrawn or cannot be asked. */
   async ask<K extends QuestionKind>(draft: QuestionDraft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
     const kind = draft.kind as K;
     if (own) checkAnswerers(own);
@@ -288,24 +291,24 @@ export class Questions {
     }
   }
 
-  /** Takes every question about a server back. */
+  /** Withdraws all questions about a server. */
   withdraw(server: string): void {
     const reason = new PortolanError("cancelled", `${server} was removed`);
     for (const { question, withdrawal } of this.#open.values())
       if (question.server === server) withdrawal.abort(reason);
   }
 
-  /** Takes every question back, and puts no more. */
+  /** Withdraws all questions and accepts no more. */
   close(): void {
     this.#isClosed = true;
     for (const { withdrawal } of this.#open.values()) withdrawal.abort(hostClosed());
   }
 
-  /** Answers a question that waits; rejects when there is none, or the answer is none. */
+  /** Answers a waiting question. Rejects if there is none with this id, or if the answer is invalid. */
   async answer(id: string, answer: unknown): Promise<void> {
     const { question } = this.#waiting(id);
     await checkAnswer(question, answer);
-    // Looked for again: another answer may have been faster.
+    // Looked up again, because another answer may have come first.
     const { settle } = this.#waiting(id);
     this.#open.delete(id);
     settle(answer);
@@ -357,7 +360,7 @@ function hostClosed(): PortolanError {
 
 const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "openUrl", "sample", "roots"];
 
-/** Throws for what nobody could be asked by. */
+/** Throws if an answerer is neither a function nor "later", or its kind is unknown. */
 export function checkAnswerers(answers: HostAnswers): void {
   for (const [kind, answerer] of Object.entries(answers)) {
     if (!(kinds as readonly string[]).includes(kind)) {
@@ -370,13 +373,13 @@ export function checkAnswerers(answers: HostAnswers): void {
   }
 }
 
-/** Rejects what is no answer to a question, also what does not fit its form. */
+/** Rejects an answer that has the wrong type or does not match its form. */
 export async function checkAnswer(question: HostQuestion, given: unknown): Promise<void> {
   const answer = parseAnswer(question, given);
   if (question.kind === "elicit") await checkFormAnswer(question.params, answer as ElicitResult);
 }
 
-/** The answer in full; throws for what is none. */
+/** Returns the complete answer; throws if it is invalid. */
 export function parseAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
   const { kind } = question;
   const isVerdict = kind !== "elicit" && kind !== "openUrl";
@@ -395,7 +398,7 @@ export function parseAnswer<K extends QuestionKind>(question: HostQuestion, give
   return answer;
 }
 
-/** What was edited goes to a model or to a server as it is. */
+/** Checks edited parameters and results, because they go to a model or server unchanged. */
 function checkSampling(question: SamplingQuestion, { params, result, model }: AnswerOf["sample"]): void {
   const problem = optional(samplingParams)(params, "params") ?? optional(samplingResult)(result, "result");
   if (problem !== undefined) throw invalid("sample", problem);
@@ -409,12 +412,12 @@ function invalid(kind: QuestionKind, why: string): PortolanError {
   return new PortolanError("answer-invalid", `answers.${kind}: ${why}`);
 }
 
-/** Waits unless the signal aborts before; what others wait for goes on. */
+/** Waits for a promise until the signal aborts. The work itself continues. */
 export function waitFor<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
     const abort = () => reject(toError(signal.reason));
-    // Heard in any case: what fails when nobody waits any more is still handled.
+    // Always handled, so that a failure after the abort is not an unhandled rejection.
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });

@@ -58,7 +58,7 @@ import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
 import { Semaphore } from "./supervisor.ts";
 
-/** Brings servers together under one user's control. Nothing is started before it is needed. */
+/** Creates a host: several servers under one user's control. A server starts when it is first needed. */
 export async function createHost(options: HostOptions = {}): Promise<Host> {
   checkHostOptions(options);
   const { account, storage = createMemoryStorage() } = options;
@@ -90,7 +90,7 @@ function isList(servers: Exclude<HostOptions["servers"], string | undefined>): s
   return Array.isArray(servers);
 }
 
-/** A host whose servers are spoken to from this process. */
+/** A host that connects to its servers from this process. */
 export class LocalHost implements Host {
   readonly activity: ActivityLog;
   readonly #options: HostOptions;
@@ -176,7 +176,7 @@ export class LocalHost implements Host {
       revoke: async (id) => {
         const isKnown = await this.#grants.revoke(id);
         if (isKnown) this.activity.record({ kind: "grant", grant: id, revoked: true }, { urgent: true });
-        // It may have been what lets a server run.
+        // The grant may have been the trust in a server.
         if (isKnown) await this.#servers.applyDecisions();
         return isKnown;
       },
@@ -202,9 +202,9 @@ export class LocalHost implements Host {
     args: JsonObject = {},
     options: HostCallOptions = noOptions,
   ): Promise<CallToolResult> {
-    const findRunning = this.#servers.findRunning(server);
-    // A server that runs is called without a detour.
-    if (findRunning) return this.#calls.callTool(findRunning, tool, args, options);
+    const running = this.#servers.findRunning(server);
+    // Fast path: a running server is trusted already.
+    if (running) return this.#calls.callTool(running, tool, args, options);
     const findTrusted = this.#servers.findTrusted(server, options.signal);
     return findTrusted.then((found) => this.#calls.callTool(found, tool, args, options));
   }
@@ -322,7 +322,7 @@ export class LocalHost implements Host {
     await this.#servers.close();
     await Promise.all(runs.map(({ result }) => result));
     this.#feed.end();
-    // The application closes what it brought along.
+    // A log that the application passed in is closed by the application.
     await (this.#options.activity ? this.activity.flush() : this.activity.close());
   }
 
@@ -331,7 +331,7 @@ export class LocalHost implements Host {
     return tool !== undefined && hintsOf(tool.definition, this.#servers.find(server).trustsHints).readOnly;
   }
 
-  /** An application hears of a question in the run it belongs to, and of all of them in the events. */
+  /** Emits a question to all events, and to the run that it belongs to. */
   #emitQuestion(question: HostQuestion): void {
     this.#feed.emit({ kind: "question", server: question.server, question });
     const run = question.run === undefined ? undefined : this.#runs.get(question.run);

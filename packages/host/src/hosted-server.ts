@@ -17,12 +17,12 @@ import { connectTimeoutMs, maxLogMessageChars, watchWaitMs } from "./limits.ts";
 import type { CustomTarget, HttpTarget, ServerEntry } from "./options.ts";
 import { type Semaphore, Supervisor } from "./supervisor.ts";
 
-/** It is gone, or tells of no changes. */
+/** Errors that end a stream of changes without a warning: the connection closed, or the server sends no changes. */
 const closedCodes: readonly string[] = ["connection-closed", "cancelled"];
 const noChangesCodes: readonly string[] = [...closedCodes, "capability-missing"];
 const kinds: readonly FeatureKind[] = ["tools", "prompts", "resources"];
 
-/** What a host lends to each of its servers. */
+/** Parts of the host that each of its servers uses. */
 export interface ServerDependencies {
   readonly clock: Clock;
   readonly startSlots: Semaphore;
@@ -32,26 +32,26 @@ export interface ServerDependencies {
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly emit: (event: HostEvent) => void;
-  /** How the server's questions are answered. */
+  /** Returns the handlers of the server's own requests. */
   readonly answersFor: (server: HostedServer) => Answers;
-  /** Takes in what a server offers now. */
+  /** Replaces a server's features in the catalogue. */
   readonly updateCatalog: (server: HostedServer, features: ListedFeatures) => Promise<void>;
   readonly onStateChange: (server: HostedServer) => void;
 }
 
-/** One server of a host: kept running, and what it offers kept up to date. */
+/** One server of a host: keeps it connected and its features up to date. */
 export class HostedServer {
   readonly entry: ServerEntry;
-  /** Names exactly what is started or reached, and who said so. */
+  /** Digest of the entry's configuration and source; trust, grants and pins are bound to it. */
   readonly digest: string;
   readonly supervisor: Supervisor;
-  /** Whether what it says of its tools counts. */
+  /** Trusts the hints of its tools. */
   trustsHints: boolean;
   /** Switched off, by its entry or by the user. */
   isOff: boolean;
   readonly #dependencies: ServerDependencies;
   readonly #throttles: { readonly [kind in FeatureKind]: Throttle };
-  /** What it offered when it was last looked at. */
+  /** The features when the lists were last read. */
   features: ListedFeatures = noFeatures;
   /** The connection whose lists were read. */
   #listedClient: Client | undefined;
@@ -99,23 +99,23 @@ export class HostedServer {
     return this.supervisor.use(signal);
   }
 
-  /** Tells of changes of a resource, also after a restart, until what it gives is called. */
+  /** Subscribes to a resource, across restarts. Returns the function that ends it. */
   async follow(uri: string): Promise<() => Promise<void>> {
     return this.#subscriptions.add(await this.use(), uri);
   }
 
-  /** What it is to log from now on, also after a restart. */
+  /** Sets the level of the server's log, across restarts. */
   async setLogLevel(level: LogLevel): Promise<void> {
     await (await this.use()).setLogLevel(level);
     this.#logLevel = level;
   }
 
-  /** Has one list read again, though never faster than is good for anybody. */
+  /** Reads one list again, throttled. */
   refresh(kind: FeatureKind): void {
     this.#throttles[kind].request();
   }
 
-  /** Does one thing after the other, so that what was read last is what counts in the end. */
+  /** Runs work one after the other, so that the last list read is the one that stays. */
   enqueue(work: () => Promise<void>): Promise<void> {
     const done = this.#queue.then(work);
     this.#queue = done.catch(() => {});
@@ -148,7 +148,9 @@ export class HostedServer {
     });
   }
 
-  /** Some servers tell of changes without having promised it, so that nobody watches for them. */
+  /**
+   * Reads a list again for servers that send changes without declaring `listChanged`, so that no stream reports them.
+   */
   #onUnannouncedChange(method: string): void {
     const capabilities = this.#listedClient?.server.capabilities;
     for (const kind of kinds) {
@@ -157,9 +159,9 @@ export class HostedServer {
     }
   }
 
-  /** Looks at all that a new connection offers before it is used. */
+  /** Reads all lists of a new connection before it is used. */
   async #onConnect(client: Client): Promise<void> {
-    // First, so that no change falls between reading and watching.
+    // Watch first, so that no change is lost between reading and watching.
     const watch = this.#watch(client);
     const isWatched = await this.#isWatched(watch);
     const { instructions } = client.server;
@@ -169,7 +171,7 @@ export class HostedServer {
     await this.#dependencies.updateCatalog(this, features);
     this.#listedClient = client;
     this.#subscriptions.resume(client);
-    // From now on: what has changed meanwhile waits in the watch.
+    // Changes since the watch began wait in its stream.
     watch.then((changes) => {
       if (!changes) return undefined;
       if (!isWatched) for (const kind of kinds) this.refresh(kind);
@@ -195,7 +197,7 @@ export class HostedServer {
     try {
       await this.#dependencies.updateCatalog(this, { ...this.features, ...part });
     } catch (thrown) {
-      // What cannot be compared with what was accepted is not used: with the next start it is tried again.
+      // Features that cannot be compared with the pins are not used. The next start tries again.
       this.#warn(`${kind}: ${toError(thrown).message}`);
       await this.supervisor.stop();
       return;
@@ -203,7 +205,7 @@ export class HostedServer {
     this.#dependencies.emit({ kind: "catalog", server: this.name, changed: kind });
   }
 
-  /** A list that cannot be read leaves the one that is known. */
+  /** Reads one list. A list that cannot be read keeps its previous content. */
   async #read(client: Client, kind: FeatureKind): Promise<Partial<ListedFeatures>> {
     try {
       return await readFeatures(client, kind, this.#dependencies.limits, (what) => this.#warn(what));
@@ -213,7 +215,7 @@ export class HostedServer {
     }
   }
 
-  /** The changes that a connection tells of, if it does. */
+  /** Opens the stream of list changes, if the server sends them. */
   #watch(client: Client): Promise<ChangeStream | undefined> {
     return client
       .watch({ tools: true, prompts: true, resources: true })
@@ -241,41 +243,41 @@ export class HostedServer {
   }
 }
 
-/** What a server logs, with the levels and names that there are: it may have sent anything. */
+/** Normalizes a log message, because a server may send anything. */
 function toLog({ level, logger, data = null }: Partial<LogMessageParams>): Omit<LogMessageParams, "_meta"> {
   const known = logLevels.find((one) => one === level) ?? "info";
   return { level: known, ...(typeof logger === "string" && { logger }), data: shorten(data) };
 }
 
-/** A long message is cut: many of them wait for each reader. */
+/** Cuts a long message, because many of them wait for each reader. */
 function shorten(data: unknown): unknown {
   const text = typeof data === "string" ? data : JSON.stringify(data);
   if (text.length <= maxLogMessageChars) return data;
   return `${text.slice(0, maxLogMessageChars)} (${text.length - maxLogMessageChars} more characters)`;
 }
 
-/** A resource whose changes somebody wants to hear of. */
+/** One subscription to a resource. */
 interface ResourceSubscription {
   readonly uri: string;
   changes?: ChangeStream;
 }
 
-/** The resources of one server that are followed, from one connection to the next. */
+/** The resource subscriptions of one server, renewed with each connection. */
 export class ResourceSubscriptions {
   readonly #all = new Set<ResourceSubscription>();
   readonly #onChange: (uri: string) => void;
   readonly #onFailure: (uri: string, thrown: unknown) => void;
 
-  /** `heard` is called for each change, `failed` when there will be no more of them. */
+  /** `onChange` is called for each change, `onFailure` when a subscription ends with an error. */
   constructor(onChange: (uri: string) => void, onFailure: (uri: string, thrown: unknown) => void) {
     this.#onChange = onChange;
     this.#onFailure = onFailure;
   }
 
-  /** Follows a resource until what it gives is called. */
+  /** Subscribes to a resource. Returns the function that ends it. */
   async add(client: Client, uri: string): Promise<() => Promise<void>> {
     const subscription: ResourceSubscription = { uri };
-    // Before it is watched: the connection may be another by then.
+    // Added before it is watched, because the connection may be replaced meanwhile.
     this.#all.add(subscription);
     try {
       await this.#watch(client, subscription);
@@ -289,7 +291,7 @@ export class ResourceSubscriptions {
     };
   }
 
-  /** Goes on with a new connection. */
+  /** Renews all subscriptions on a new connection. */
   resume(client: Client): void {
     for (const subscription of this.#all) {
       this.#watch(client, subscription).catch((thrown) => this.#onFailure(subscription.uri, thrown));
@@ -299,7 +301,7 @@ export class ResourceSubscriptions {
   async #watch(client: Client, subscription: ResourceSubscription): Promise<void> {
     const { uri } = subscription;
     const changes = await client.watch({ uris: [uri] });
-    // Whoever has left meanwhile could not close it.
+    // Ended meanwhile, when there was no stream to close yet.
     if (!this.#all.has(subscription)) return changes.close();
     subscription.changes = changes;
     this.#readChanges(changes).catch((thrown) => this.#onFailure(uri, thrown));
@@ -310,26 +312,26 @@ export class ResourceSubscriptions {
   }
 }
 
-/** A running server: how to speak to it, and what is known of its process. */
+/** A connected server and its process. */
 export interface Connection {
   readonly client: Client;
   readonly pid?: number | undefined;
   readonly stderr?: string | undefined;
 }
 
-/** What a connection is opened with. */
+/** Options of `openConnection`. */
 export interface OpenOptions extends Omit<ConnectOptions, "auth"> {
   readonly answers: Answers;
-  /** Authorizes requests, unless the entry says how. */
+  /** Authorization for an entry that has none of its own. */
   readonly auth: HttpAuth | undefined;
-  /** The fetch for an address that is not reached straight. */
+  /** Returns the `fetch` for an address that needs a proxy. */
   readonly via: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly onStderr: (line: string) => void;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-/** Connects to a server in the way its entry says. */
+/** Connects to the target of an entry. */
 export async function openConnection({ target, settings }: ServerEntry, options: OpenOptions): Promise<Connection> {
   const { onStderr, auth: _auth, via: _via, ...connectOptions } = options;
   const { era, connectMs, idleMs } = settings;
@@ -344,7 +346,7 @@ export async function openConnection({ target, settings }: ServerEntry, options:
     ...(connectMs !== undefined && { connectMs }),
     ...(idleMs !== undefined && { idleMs }),
   });
-  // Read when somebody looks: a process writes more as it lives.
+  // Getters, because a process writes more while it runs.
   return {
     client,
     get pid() {
@@ -356,7 +358,7 @@ export async function openConnection({ target, settings }: ServerEntry, options:
   };
 }
 
-/** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
+/** Calls the application's `open`, with the same time limit as any other server. A late result is closed. */
 async function openCustom(
   target: CustomTarget,
   connectMs = connectTimeoutMs,

@@ -8,84 +8,84 @@ import type { HostOptions } from "./api.ts";
 import { checkAnswerers } from "./consent.ts";
 import type { RootWatch } from "./node/roots.ts";
 
-/** One server as a host knows it: how it is reached, and who said so. */
+/** One server of a host: how to reach it, and where that is configured. */
 export interface ServerEntry {
-  /** What the user calls it; once in a host. */
+  /** The user's name for the server, unique in a host. */
   readonly name: string;
   readonly target: ServerTarget;
   readonly settings: ServerSettings;
   readonly source: Source;
-  /** What exactly was written, before variables were put in: what a trust decision is bound to. */
+  /** The target before variables were expanded. A trust decision is bound to it. */
   readonly configured: ServerTarget;
-  /** Why it cannot be started as it is; such an entry is shown, never started. */
+  /** The reason why the entry is invalid. Such an entry is shown and never started. */
   readonly problem?: string;
 }
 
-/** How a server is reached. */
+/** How to reach a server. */
 export type ServerTarget = CommandTarget | HttpTarget | CustomTarget;
 
-/** A server to start as a child process. */
+/** A server that the host starts as a child process. */
 export interface CommandTarget {
   readonly command: string;
   readonly args?: readonly string[];
   readonly cwd?: string;
-  /** Given to the child beside the few variables every program needs. */
+  /** Variables for the child, in addition to the few that every program needs. */
   readonly env?: { readonly [name: string]: string };
-  /** How long each step of its shutdown may take: end of input, SIGTERM, SIGKILL. 2 s unless said. */
+  /** Longest duration of each step of the shutdown: end of input, SIGTERM, SIGKILL. Default: 2 seconds. */
   readonly graceMs?: number;
 }
 
-/** A server to reach over the network. */
+/** A server at an HTTP address. */
 export interface HttpTarget {
   readonly url: string;
   readonly headers?: HttpHeaders;
   readonly auth?: HttpAuth;
-  /** `true` speaks HTTP+SSE from the start; it is found out unless said. */
+  /** `true` speaks HTTP+SSE from the start. Default: detected. */
   readonly legacySse?: boolean;
 }
 
-/** A server that the application reaches in its own way; called again when the connection was lost. */
+/** A server that the application connects to itself. `open` is called again after a lost connection. */
 export interface CustomTarget {
   readonly open: () => Link | Channel | Promise<Link | Channel>;
 }
 
-/** What a host may say about a server, however it is reached. */
+/** Settings of a server, whatever its target is. */
 export interface ServerSettings {
-  /** Known, but never started. */
+  /** Listed, but never started. */
   readonly disabled?: boolean;
-  /** Whether its hints about its tools (read-only, destructive…) count; by default those of servers named in code do. */
+  /** Trusts the server's hints about its tools (read-only, destructive…). Default: true for servers defined in code. */
   readonly trustHints?: boolean;
-  /** Whether its results may be taken at their word: what others could have written there must not be. */
+  /** Trusts the content of its results. Do not set it where others can write that content. */
   readonly trustContent?: boolean;
-  /** Names of its tools, `*` for any characters: only these are visible to models. */
+  /** Tools that models see, by name; `*` stands for any characters. Default: all. */
   readonly only?: readonly string[];
-  /** Names of its tools, `*` for any characters: these are not visible to models. */
+  /** Tools that models do not see, by name; `*` stands for any characters. */
   readonly except?: readonly string[];
   readonly era?: EraPolicy;
-  /** How long it may take to connect; 60 s unless said. */
+  /** Longest duration of connecting. Default: 60 seconds. */
   readonly connectMs?: number;
-  /** How long a call may be silent; 60 s unless said. */
+  /** Longest silence during a call. Default: 60 seconds. */
   readonly idleMs?: number;
-  /** Started with the host instead of when it is first needed. */
+  /** Starts with the host instead of at first use. */
   readonly eager?: boolean;
 }
 
-/** Where an entry was written. */
+/** The place where an entry is configured. */
 export type Source =
-  /** Named by the application itself. */
+  /** In the application's code. */
   | { readonly kind: "code" }
   | {
       readonly kind: "file";
       readonly file: string;
-      /** Where in the file: `mcpServers.files`. */
+      /** The place in the file, such as `mcpServers.files`. */
       readonly path: string;
-      /** Whose convention the file follows: `claude-code`, `vscode`, `cursor`… */
+      /** The product whose format the file has: `claude-code`, `vscode`, `cursor`… */
       readonly product: string;
-      /** A project brings its file along with what others wrote; a user's file is the user's own. */
+      /** A project's file comes with the project and may be written by others; a user's file is the user's own. */
       readonly scope: "project" | "user";
     };
 
-/** Throws for options of a host that would do nothing, or not what was meant. */
+/** Throws if an option of `createHost` is unknown or has a wrong type. */
 export function checkHostOptions(options: HostOptions): void {
   check("createHost", options, hostOptions);
   checkAnswerers(options.answers ?? {});
@@ -97,7 +97,7 @@ export function checkHostOptions(options: HostOptions): void {
   }
 }
 
-/** Throws for options of a run that would do nothing, or not what was meant. */
+/** Throws if an option of `host.run` is unknown or has a wrong type. */
 export function checkRunOptions(options: RunOptions): void {
   check("run", options, runOptions);
   checkAnswerers(options.answers ?? {});
@@ -105,10 +105,10 @@ export function checkRunOptions(options: RunOptions): void {
   checkBounds("", { maxTurns, maxCalls, maxTokens, contextTokens, maxResultChars });
 }
 
-/** Throws for a bound that bounds nothing; one that is undefined is left out. */
+/** Throws unless every limit is a number of at least `least`; undefined ones are skipped. */
 export function checkBounds(of: string, bounds: { readonly [name: string]: unknown }, least = 0): void {
   for (const [name, bound] of Object.entries(bounds)) {
-    // Not a number is not at least anything.
+    // NaN fails this comparison as well.
     if (bound === undefined || (typeof bound === "number" && bound >= least)) continue;
     throw new PortolanError(
       "invalid-argument",
@@ -117,7 +117,7 @@ export function checkBounds(of: string, bounds: { readonly [name: string]: unkno
   }
 }
 
-/** What an option must be, in words and as a test. */
+/** The description of a valid value, and its test. */
 type Wanted = readonly [expected: string, fits: (value: unknown) => boolean];
 
 type Table<T> = { readonly [name in keyof Required<T>]: Wanted };
@@ -136,7 +136,7 @@ function isModel(value: unknown): boolean {
   return has("stream")(value) && isObject(value) && isText(value["id"]) && isObject(value["capabilities"]);
 }
 
-/** What is checked elsewhere, where it is understood. */
+/** Checked elsewhere. */
 const anything: Wanted = ["anything", () => true];
 const object: Wanted = ["an object", isObject];
 const names: Wanted = ["a list of names", isListOf(isText)];
@@ -215,17 +215,17 @@ function unusable(name: string, expected: string, value: unknown): PortolanError
   return new PortolanError("invalid-argument", `${name}: expected ${expected}, got ${nameOf(value)}`);
 }
 
-/** The directories that servers may work in: those that are there, where that can be looked at. */
+/** The directories that servers may work in. On Node only those that exist are listed. */
 export class ExposedRoots {
   readonly #clock: Clock;
   readonly #changed: () => void;
-  /** Unknown until somebody says which there are. */
+  /** Undefined until roots are set. */
   #all: readonly RootDefinition[] | undefined;
   #watching: Promise<RootWatch | undefined> | undefined;
   #watch: RootWatch | undefined;
   #isOver = false;
 
-  /** `changed` is called when there are others than before. */
+  /** `changed` is called when the list changes. */
   constructor(clock: Clock, changed: () => void) {
     this.#clock = clock;
     this.#changed = changed;
@@ -238,7 +238,7 @@ export class ExposedRoots {
   async set(roots: readonly RootDefinition[]): Promise<void> {
     for (const { uri } of roots) if (!uri.startsWith("file://")) throw unusableRoots(uri);
     this.#all = roots;
-    // Elsewhere than on Node there are no directories to look at.
+    // Other platforms have no directories to check.
     this.#watching ??= import("./node/roots.ts").then(
       ({ RootWatch }) => new RootWatch(this.#clock, this.#changed),
       () => undefined,

@@ -17,7 +17,7 @@ import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
 import type { BlockedState } from "./supervisor.ts";
 
-/** What the servers of a host share. */
+/** Parts of the host that its servers share. */
 export interface ServersOptions
   extends Pick<ServerDependencies, "clock" | "startSlots" | "info" | "logLevel" | "limits" | "auth" | "via"> {
   readonly catalog: Catalog;
@@ -27,16 +27,16 @@ export interface ServersOptions
   readonly activity: ActivityLog;
   readonly emit: (event: HostEvent) => void;
   readonly answersFor: (server: HostedServer) => Answers;
-  /** Where what servers offer is kept from one start to the next. */
+  /** Stores the lists of features from one start to the next. */
   readonly kv?: KeyValue | undefined;
 }
 
-/** The servers of a host: who is there, who may be started, and what they offer. */
+/** The servers of a host: their entries, the trust in them, and their features. */
 export class Servers {
   readonly #options: ServersOptions;
   readonly #servers = new Map<string, HostedServer>();
   readonly #changed = new Map<string, readonly ChangedDefinition[]>();
-  /** What the user has shown or hidden, against what the entry says. */
+  /** Tools that the user has shown or hidden, by server and name; they override the entry. */
   readonly #shown = new Map<string, Map<string, boolean>>();
   readonly #trustQuestions = new Map<HostedServer, Promise<void>>();
   readonly #cache: FeatureCache | undefined;
@@ -63,16 +63,16 @@ export class Servers {
     throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; there is ${known}`);
   }
 
-  /** The server, if it runs: then it may. */
+  /** Returns the server if it is connected, and therefore trusted. */
   findRunning(name: string): HostedServer | undefined {
     const server = this.#servers.get(name);
     return server?.client && server;
   }
 
-  /** The server, after the user has agreed to it, where that is needed. */
+  /** Returns the server after the user has agreed to it, where that is needed. */
   async findTrusted(name: string, signal?: AbortSignal): Promise<HostedServer> {
     const server = this.find(name);
-    // Whoever gives up waiting leaves the question to the others.
+    // A caller that stops waiting leaves the question to the others.
     if (server.supervisor.state === "untrusted") await waitFor(this.#askForTrust(server), signal);
     return server;
   }
@@ -93,7 +93,7 @@ export class Servers {
     if (cached) server.features = cached;
     for (const secret of secretsOf(entry)) this.#options.activity.addSecret(secret);
     this.#servers.set(name, server);
-    // In the same turn: it cannot be used before it is known whether it may be.
+    // In the same turn, so that the server cannot be used before its trust is known.
     await this.#applyDecision(server).catch(async (reason) => {
       await this.remove(name);
       throw reason;
@@ -117,12 +117,12 @@ export class Servers {
     await this.#applyDecision(server);
   }
 
-  /** Writes down whether a server may be started, and acts upon it. */
+  /** Stores the decision whether a server may be started, and applies it. */
   async trust(name: string, verdict: TrustVerdict): Promise<void> {
     await this.#recordTrust(this.find(name), verdict);
   }
 
-  /** Acts upon what the user has decided by now. */
+  /** Starts or blocks each server as the user's decisions now say. */
   async applyDecisions(): Promise<void> {
     await Promise.all(this.all.map((server) => this.#applyDecision(server)));
   }
@@ -140,7 +140,7 @@ export class Servers {
     return [...this.#changed].flatMap(([server, changes]) => changes.map((change) => ({ ...change, server })));
   }
 
-  /** Takes a changed definition as the right one, if it is still the one that was looked at. */
+  /** Accepts a changed definition if it is still the one that the user looked at. */
   async accept(name: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
     const server = this.find(name);
     const { name: of, digest } = change;
@@ -159,16 +159,16 @@ export class Servers {
     this.#options.emit({ kind: "catalog", server: name, changed: "tools" });
   }
 
-  /** Starts servers side by side; returns when each is ready or has failed, or when it takes too long. */
+  /** Starts servers in parallel. Resolves when each is ready or has failed, at the latest after `withinMs`. */
   async start(servers: readonly HostedServer[], withinMs: number, signal: AbortSignal | undefined): Promise<void> {
     const started = servers.map(async ({ name }) => (await this.findTrusted(name)).use());
     const timer = new AbortController();
     const pause = pauseFor(this.#options.clock, withinMs, timer.signal).catch(() => {});
-    // What has begun goes on, whoever gives up waiting.
+    // A start that has begun continues when its caller stops waiting.
     await waitFor(Promise.race([Promise.allSettled(started), pause]), signal).finally(() => timer.abort());
   }
 
-  /** Starts those of which nothing is known from the last time; gives a sentence for each that fails. */
+  /** Starts the servers whose features are not cached. Returns one sentence for each that failed. */
   async prepare(wanted: readonly string[] | undefined, withinMs: number, signal: AbortSignal): Promise<string[]> {
     const { catalog } = this.#options;
     const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
@@ -184,13 +184,13 @@ export class Servers {
     await Promise.allSettled(this.all.map((server) => server.close()));
   }
 
-  /** Takes what a server offers as what counts from now on. */
+  /** Replaces a server's features. */
   #updateCatalog(server: HostedServer, features: ListedFeatures): Promise<void> {
     server.features = features;
     return server.enqueue(() => this.#comparePins(server));
   }
 
-  /** Compares what a server offers with what was accepted, and puts it into the catalogue. */
+  /** Compares a server's features with the pinned definitions, and puts them into the catalogue. */
   async #comparePins(server: HostedServer): Promise<void> {
     const { pins, catalog, activity, emit } = this.#options;
     const { name, digest: serverDigest, features } = server;
@@ -227,7 +227,7 @@ export class Servers {
     return (tool) => shown?.get(tool) ?? isNamed(tool);
   }
 
-  /** Finds out whether a server may be started, and acts upon it; what must not be started offers nothing either. */
+  /** Blocks or unblocks a server as the user's decisions now say. A blocked server is not in the catalogue. */
   async #applyDecision(server: HostedServer): Promise<void> {
     const { grants, catalog } = this.#options;
     const { name, supervisor, entry, features } = server;
@@ -240,7 +240,7 @@ export class Servers {
     let reason: string | undefined;
     if (entry.problem !== undefined) [blocked, reason] = ["misconfigured", entry.problem];
     else if (server.isOff) blocked = "disabled";
-    // What a file names is started only if the user has agreed to exactly that.
+    // A server from a file starts only if the user has agreed to exactly this configuration.
     else if (!(known?.allow ?? isOurs)) [blocked, reason] = ["untrusted", known && "the user said no"];
     if (blocked) {
       catalog.remove(name);
@@ -257,7 +257,7 @@ export class Servers {
   ): Promise<void> {
     const { grants, activity } = this.#options;
     const { name, digest } = server;
-    // A no that is not remembered would be asked again at once.
+    // Without storing a "no", the same question would come again at once.
     const kept = scope === "always" ? "always" : "session";
     await grants.add({ ...trustIn(server), allow, scope: kept });
     await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
@@ -293,7 +293,7 @@ function trustIn({ name: server, digest }: HostedServer) {
   return { kind: "trust", server, serverDigest: digest, subject: "", digest } as const;
 }
 
-/** A server that an application names itself, as a host knows it. */
+/** Converts a definition of an application to an entry. */
 export function toEntry(name: string, definition: ServerDefinition | ServerEntry): ServerEntry {
   if (typeof definition !== "object" || definition === null) throw unusable(name, nameOf(definition));
   if ("target" in definition) return definition.name === name ? definition : { ...definition, name };
@@ -333,7 +333,9 @@ function unusable(name: string, got: string): PortolanError {
 
 type Named = readonly [name: string, value: string];
 
-/** What an entry says that must not be written down anywhere else: what is called a secret, or looks like a key. */
+/**
+ * Returns the values of an entry that must not appear in a log: those with secret names, and those that look like keys.
+ */
 export function secretsOf(entry: ServerEntry): string[] {
   const { target, configured } = entry;
   const settings = [target, configured].flatMap(settingsOf);
@@ -355,7 +357,7 @@ function settingsOf(target: ServerTarget): Named[] {
   return "url" in target ? Object.entries(target.headers ?? {}) : [];
 }
 
-/** Arguments behind the flags, or in the settings, that name them. */
+/** Arguments with the names of their flags: `--token x`, `--token=x`, `TOKEN=x`. */
 function argumentsOf(target: ServerTarget): Named[] {
   const args = "command" in target ? (target.args ?? []) : [];
   return args.map((word, at) => {
@@ -365,7 +367,7 @@ function argumentsOf(target: ServerTarget): Named[] {
   });
 }
 
-/** Arguments that are nothing but a variable of the user. */
+/** Arguments that consist of one variable, with the variable's name. */
 function variablesOf(target: ServerTarget, configured: ServerTarget): Named[] {
   if (!("command" in target && "command" in configured)) return [];
   return (configured.args ?? []).map((word, at) => {

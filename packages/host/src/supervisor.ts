@@ -13,23 +13,23 @@ import {
 } from "./limits.ts";
 import { checkBounds, type ServerEntry } from "./options.ts";
 
-/** What a supervisor works with. */
+/** Options of `Supervisor`. */
 export interface SupervisorOptions {
   readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<Connection>;
-  /** Shared by all servers of a host, so that they do not all start at once. */
+  /** Shared by all servers of a host, which limits how many start at once. */
   readonly startSlots: Semaphore;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Called in every new state. */
+  /** Called after each change of the state. */
   readonly onStateChange: () => void;
-  /** Called with every new connection before anybody uses it. */
+  /** Called with each new connection before it is used. */
   readonly onConnect: (client: Client) => Promise<void> | void;
 }
 
-/** States in which a server is not started, whoever asks. */
+/** States in which a server is never started. */
 export type BlockedState = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
 
-/** Keeps one server running: starts it when it is needed, and again, with patience, when it is lost. */
+/** Keeps one server connected: starts it when it is needed, and restarts it with growing pauses after a failure. */
 export class Supervisor {
   readonly entry: ServerEntry;
   readonly #options: SupervisorOptions;
@@ -45,7 +45,7 @@ export class Supervisor {
   #readyAt = 0;
   #startMs: number | undefined;
   #wasReady = false;
-  /** The end of what the last process wrote, when it is gone. */
+  /** Standard error output of the last process. */
   #lastStderr: string | undefined;
 
   constructor(entry: ServerEntry, options: SupervisorOptions) {
@@ -53,7 +53,7 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** The way to the server while it runs. */
+  /** The client while the server is connected. */
   get client(): Client | undefined {
     return this.#connection?.client;
   }
@@ -80,7 +80,10 @@ export class Supervisor {
     };
   }
 
-  /** The running server, started if need be; fails at once while it is down or must not be started. */
+  /**
+   * Returns the client of the connected server, and starts it if necessary. Rejects at once while it is down or
+   * blocked.
+   */
   async use(signal?: AbortSignal): Promise<Client> {
     if (this.#connection) return this.#connection.client;
     if (this.#starting) return waitFor(this.#starting, signal);
@@ -89,7 +92,7 @@ export class Supervisor {
     return waitFor(this.start(), signal);
   }
 
-  /** Starts it now, however often it has failed. */
+  /** Starts the server now, without waiting for the next retry. */
   start(): Promise<Client> {
     if (this.#connection) return Promise.resolve(this.#connection.client);
     if (this.#starting) return this.#starting;
@@ -99,13 +102,13 @@ export class Supervisor {
     const starting = this.#options.startSlots.run(() => this.#open(stop.signal), stop.signal);
     this.#stopStarting = stop;
     this.#starting = starting;
-    // The state tells of it; whoever waits hears it, too.
+    // The state shows the failure; callers of `use` receive it, too.
     starting.catch(() => {});
     this.#setState("starting");
     return starting;
   }
 
-  /** Ends it; it is started again when it is needed, unless it must not be. */
+  /** Stops the server. It starts again when it is needed, unless it is blocked. */
   async stop(next: BlockedState | "idle" | "closed" = "idle", reason?: string): Promise<void> {
     if (this.#state === "closed" || (next === "idle" && this.isBlocked)) return;
     this.#stopTimer?.();
@@ -121,12 +124,12 @@ export class Supervisor {
     await starting?.catch(() => {});
   }
 
-  /** Lets a server that was not to be started be started from now on. */
+  /** Allows a blocked server to start. */
   unblock(): void {
     if (this.isBlocked && this.#state !== "closed") this.#setState("idle");
   }
 
-  /** Whether it is not started, whoever asks. */
+  /** True while the server is never started. */
   get isBlocked(): boolean {
     return ["disabled", "misconfigured", "untrusted", "closed"].includes(this.#state);
   }
@@ -140,7 +143,7 @@ export class Supervisor {
       const { client } = connection;
       try {
         if (signal.aborted) throw toError(signal.reason);
-        // Before it counts as up: what a server offers is looked at before it is used.
+        // Before the state is "ready", so that the lists are read before the first call.
         await onConnect(client);
         if (signal.aborted) throw toError(signal.reason);
       } catch (reason) {
@@ -179,12 +182,12 @@ export class Supervisor {
     }
     const { clock, random } = this.#options;
     const delayMs = Math.min(firstRestartPauseMs * restartPauseGrowth ** this.#failures, longestRestartPauseMs);
-    // Servers that were lost together do not come back together.
+    // Jitter, so that servers that failed together do not restart together.
     const jitteredMs = Math.round(delayMs * (0.8 + 0.4 * random()));
     this.#failures += 1;
     this.#retryAt = clock.now() + jitteredMs;
     this.#setState("down", reason.message);
-    // A server that never ran is not likely to run by itself: it waits for somebody who needs it.
+    // A server that never ran will hardly run by itself; it starts when a call needs it.
     if (!this.#wasReady || this.#failures > maxRestartFailures) return;
     this.#stopTimer = clock.after(jitteredMs, () => {
       if (this.#state === "down") this.start();
@@ -213,7 +216,7 @@ export class Supervisor {
   }
 }
 
-/** Lets so many through at a time; the others wait in line. */
+/** Lets a fixed number of tasks run at once; the others wait in a queue. */
 export class Semaphore {
   #free: number;
   #queue: (() => void)[] = [];
@@ -223,7 +226,7 @@ export class Semaphore {
     this.#free = permits;
   }
 
-  /** Does the work when it is its turn; who gives up leaves the line. */
+  /** Runs a task when there is a permit. An aborted one leaves the queue. */
   async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
     else await this.#acquire(signal);
@@ -231,7 +234,7 @@ export class Semaphore {
       return await work();
     } finally {
       const next = this.#queue.shift();
-      // Whoever leaves hands its place on, so that nobody slips in between.
+      // The permit passes directly to the next in the queue, so that no newcomer takes it.
       if (next) next();
       else this.#free += 1;
     }
