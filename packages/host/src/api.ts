@@ -27,7 +27,7 @@ export type ServerDefinition = ServerTarget & ServerSettings;
 
 /** Limits and review for servers that ask for a model's answer (sampling). */
 export interface SamplingOptions extends SamplingLimits {
-  /** What the user reviews: the request and the answer, only the request, or neither. Default: "both". */
+  /** Parts that the user reviews: the request and the answer, only the request, or none. Default: "both". */
   readonly review?: "both" | "request" | "none";
   /** Other limits or another review for single servers, by name. */
   readonly servers?: { readonly [server: string]: SamplingLimits & Pick<SamplingOptions, "review"> };

@@ -34,7 +34,7 @@ export const rootCheckMs = 1_000;
 export const quickCallMs = 100;
 /** One server cannot take all places of the questions that wait for the user. */
 export const maxOpenQuestionsPerServer = 20;
-/** Nobody answers more questions than this. */
+/** More questions than any user answers. */
 export const maxOpenQuestions = 200;
 /** A reader of events that is slower than the host loses the oldest ones. */
 export const maxUnreadEvents = 1_000;
@@ -93,7 +93,7 @@ export const maxPinnedServerChars: number = 4 * 1024 * 1024;
 export const maxPinWrites = 20;
 /** A definition that is nested more deeply is compared as a whole from there on. */
 export const maxDiffDepth = 64;
-/** Nobody reads more differences than this. */
+/** More differences than any user reads. */
 export const maxDiffChanges = 1_000;
 /** Items of one argument that a rule looks at. */
 export const maxComparedItems = 1_000;

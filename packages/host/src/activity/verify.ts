@@ -2,7 +2,7 @@ import { maxLogLineBytes, maxVerifiedBlockChars } from "../limits.ts";
 import type { ActivityDamage, ActivityVerdict } from "./log.ts";
 import { type ActivityHead, type ActivityReading, emptyHead, isSealOf, parseSeal, type Seal } from "./sinks.ts";
 
-/** Reads a whole log and says whether it is, to the last byte, what was written. */
+/** Reads a whole log and checks that it is unchanged, byte for byte. */
 export async function verifyActivity(
   reading: ActivityReading,
   isLinear: boolean,
@@ -21,7 +21,7 @@ class Verifier {
   readonly #kept: ActivityReading["head"];
   readonly #contains: string | undefined;
   #last: ActivityHead;
-  /** All seals so far, where the chain may fork. */
+  /** All seals so far, for chains that may fork. */
   readonly #seen = new Map<string, ActivityHead>([["", emptyHead]]);
   #entries = 0;
   #blocks = 0;
@@ -73,7 +73,7 @@ class Verifier {
     }
     const kept = this.#kept;
     if (kept === "unreadable") return this.#bad("the head that is kept beside the log cannot be read");
-    // Between the first block and its head a writer may have been killed.
+    // A writer may have been killed between its first block and the head.
     if (kept === "missing" && this.#blocks > 1) return this.#bad("the head that is kept beside the log is missing");
     if (!this.#hasKept) return this.#bad("the log ends before, or is not, the one that its head was kept of");
     if (typeof kept === "object" && this.#last.block > kept.block + 1) {
@@ -83,7 +83,7 @@ class Verifier {
     return { ok: true, entries: this.#entries, blocks: this.#blocks, head: this.#last.seal };
   }
 
-  /** Checks one block; the reason when it is not what was written here. */
+  /** Checks one block. Returns the reason if it is damaged. */
   async #close(line: string, seal: Seal): Promise<string | undefined> {
     const before = this.#isLinear ? this.#last : this.#seen.get(seal.previous);
     if (before === undefined || before.seal !== seal.previous) return "the block does not follow the one before it";

@@ -25,7 +25,7 @@ import type { Model, ModelTool } from "../models/model.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import type { RunInput, RunOptions, RunState } from "./run.ts";
 
-/** Whether it is the state of a run; throws for what is neither that nor a task. */
+/** Returns true for the state of a run, false for a task. Throws for anything else. */
 export function isState(task: RunInput | RunState): task is RunState {
   if (typeof task === "string") return false;
   if (!isObject(task)) throw invalid("words, a prompt of a server or the state of a run", nameOf(task));
@@ -38,7 +38,7 @@ export function isState(task: RunInput | RunState): task is RunState {
   throw invalid("the state of a run, as its last event has it", "another object with messages");
 }
 
-/** Nothing may be missing: above all not whose words are in it, which consent depends on. */
+/** Nothing may be missing, above all the servers whose content it contains: consent depends on them. */
 function isComplete(state: object): state is RunState {
   const { id, messages, pending, results, contentFrom, resourcesFrom, found, longResults, turns, calls } =
     state as Partial<RunState>;
@@ -50,7 +50,7 @@ function isComplete(state: object): state is RunState {
   );
 }
 
-/** Throws for options that do not go with what is worked on. */
+/** Throws if the options do not fit the task. */
 export function checkTask(task: RunInput | RunState, { history, attach, decisions = {} }: RunOptions): void {
   const state = isState(task) ? task : undefined;
   if (history !== undefined && !Array.isArray(history)) {
@@ -72,12 +72,12 @@ function invalid(expected: string, got: string, of = "run"): PortolanError {
   return new PortolanError("invalid-argument", `${of}: expected ${expected}, got ${got}`);
 }
 
-/** The results that wait for the others of their turn. */
+/** Returns the results of an unfinished turn. */
 export function resultsIn({ results }: RunState): ToolResultContent[] {
   return results.flatMap(({ content }) => content as ToolResultContent[]);
 }
 
-/** What was said before; a call that was not made has an answer, too, since models expect one. */
+/** Returns the messages of a history. Calls that were not made get a result, because models expect one. */
 export function messagesOf(history: readonly SamplingMessage[] | RunState): readonly SamplingMessage[] {
   if (!("messages" in history)) return history;
   const unanswered = history.pending.map(({ id }): ToolResultContent => {
@@ -88,7 +88,7 @@ export function messagesOf(history: readonly SamplingMessage[] | RunState): read
   return answers.length === 0 ? history.messages : [...history.messages, { role: "user", content: answers }];
 }
 
-/** What a model is told before all else: what the application says, and what the servers say of themselves, apart from it. */
+/** Returns the system prompt: the application's text, then the servers' instructions, marked as such. */
 export function systemPrompt(
   applicationText: string | undefined,
   catalog: CatalogView,
@@ -109,7 +109,7 @@ export function systemPrompt(
   return parts.filter((part) => part !== undefined).join("\n\n");
 }
 
-/** What a prompt of a server says, as the beginning of a conversation. */
+/** Converts a server's prompt to the first messages of a conversation. */
 export function toMessages({ messages }: GetPromptResult, model: Model): SamplingMessage[] {
   return messages.map(({ role, content }) => {
     const block = present(content, model);
@@ -121,7 +121,7 @@ export function toMessages({ messages }: GetPromptResult, model: Model): Samplin
   });
 }
 
-/** A resource as part of what the user says. */
+/** Converts a resource to a part of the user's message. */
 export function toAttachment(
   server: string,
   uri: string,
@@ -136,14 +136,14 @@ export function toAttachment(
   ];
 }
 
-/** How results are put before a model. */
+/** How results are shown to a model. */
 export interface Presentation {
   readonly model: Model;
   readonly maxChars: number;
   readonly longResults: LongResults;
 }
 
-/** A tool's result as the model sees it: marked as data, and no longer than it may be. */
+/** Converts a tool's result for the model: marked as data, and shortened if necessary. */
 export function toToolResult(
   toolUseId: string,
   from: string,
@@ -151,7 +151,7 @@ export function toToolResult(
   presentation: Presentation,
 ): ToolResultContent {
   const presented: ContentBlock[] = content.map((block) => present(block, presentation.model));
-  // A tool that answers in structure alone still has something to say.
+  // A tool may return structured content only.
   if (presented.length === 0 && structuredContent !== undefined) {
     presented.push({ type: "text", text: withoutTags(write(structuredContent)) });
   }
@@ -163,7 +163,7 @@ export function toToolResult(
   };
 }
 
-/** What went wrong, in the words of a server: as much its data as any result. */
+/** Converts an error message of a server, which is data like any result. */
 export function toFailure(
   toolUseId: string,
   from: string,
@@ -173,13 +173,13 @@ export function toFailure(
   return toToolResult(toolUseId, from, { content: [{ type: "text", text }], isError: true }, presentation);
 }
 
-/** A block as this model can take it, without words that only a model would read. */
+/** Returns a block that this model accepts, with invisible tag characters escaped. */
 function present(block: ContentBlock, model: Model): ContentBlock {
   const presented = convert(block, model);
   return presented.type === "text" ? { ...presented, text: withoutTags(presented.text) } : presented;
 }
 
-/** Whatever a server has sent: one block that is none must not end the work with all the others. */
+/** An invalid block of a server becomes a placeholder, so that the other blocks are still used. */
 function convert(block: ContentBlock, { capabilities }: Model): ContentBlock {
   const given: unknown = block;
   if (!isObject(given)) return placeholder("something that is no content");
@@ -191,7 +191,7 @@ function convert(block: ContentBlock, { capabilities }: Model): ContentBlock {
     case "audio":
       return capabilities.audio && isMedia(given) ? block : placeholder(`a recording (${describe(given)})`);
     case "resource_link":
-      // Never fetched by itself: the model may ask for it.
+      // Not fetched here; the model may read it with `read_resource`.
       return placeholder(`a resource: ${block.uri}${block.description ? ` (${block.description})` : ""}`);
     case "resource": {
       const { resource } = block;
@@ -212,7 +212,7 @@ function describe({ data, mimeType }: { readonly [member: string]: unknown }): s
   return `${String(mimeType)}, ${sizeOf(data)}`;
 }
 
-/** Deeper than anything can be written is no reason to lose the call. */
+/** A structure that is too deep to serialize must not make the call fail. */
 function write(value: unknown): string {
   try {
     return JSON.stringify(value);
@@ -229,12 +229,12 @@ function sizeOf(base64: unknown): string {
   return `${Math.ceil((String(base64).length * 3) / 4 / 1024)} KB`;
 }
 
-/** Takes what fits, puts the rest aside as one text, and says how to read on. */
+/** Keeps the blocks that fit, stores the rest as one text, and says how to read it. */
 function shorten(blocks: readonly ContentBlock[], { maxChars, longResults }: Presentation): ContentBlock[] {
   let remaining = maxChars;
   const presented: ContentBlock[] = [];
   for (const [at, block] of blocks.entries()) {
-    // Nothing is free: a great many empty blocks are too long as well.
+    // Every block has a size, so that a great many empty ones are too long as well.
     const size = blockOverheadChars + (block.type === "text" ? block.text.length : mediaChars);
     remaining -= size;
     if (remaining < 0) {
@@ -255,7 +255,7 @@ function pointTo(name: string, from: number, total: number): string {
   return `\n[${total - from} of ${total} characters are left out: read on with read_more {"name": "${name}", "from": ${from}}]`;
 }
 
-/** What a request to a model holds. */
+/** One request to a model. */
 export interface Request {
   readonly system: string;
   readonly tools: readonly ModelTool[];
@@ -263,8 +263,8 @@ export interface Request {
 }
 
 /**
- * The messages, with old results moved aside until all fits; undefined when even that is too much. Every call keeps its
- * result, if only as a name to read it by.
+ * Returns the messages, with old results replaced until all fits; undefined if they still do not fit. A replaced result
+ * says how to read it again.
  */
 export function fit(
   request: Request,
@@ -303,7 +303,7 @@ function replaceResult(block: SamplingContent, longResults: LongResults): Sampli
   return { ...block, content: [{ type: "text", text: note }] };
 }
 
-/** Keeps what is too long for the conversation, so that the model can read it in pieces. */
+/** Results that are too long for the conversation. The model reads them in pieces. */
 export class LongResults {
   readonly #texts: Map<string, string>;
   readonly #maxChars: number;
@@ -313,12 +313,12 @@ export class LongResults {
   constructor(texts: { readonly [name: string]: string }, maxChars: number = maxLongResultsChars) {
     this.#texts = new Map(Object.entries(texts));
     this.#maxChars = maxChars;
-    // Names go on where they were, also when the oldest are gone.
+    // Numbering continues, even if the oldest results are gone.
     this.#count = Math.max(0, ...[...this.#texts.keys()].map((name) => Number(name.split("-")[1]) || 0));
     for (const text of this.#texts.values()) this.#chars += text.length;
   }
 
-  /** Keeps a text and gives its name; the oldest ones make room for it. */
+  /** Stores a text and returns its name. The oldest texts make room for it. */
   put(text: string): string {
     this.#count += 1;
     const name = `result-${this.#count}`;

@@ -14,28 +14,28 @@ import type { ModelTool } from "../models/model.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import type { RunOptions } from "./run.ts";
 
-/** What is shown of each definition; made once, because definitions do not change. */
+/** The model's view of each tool, cached because definitions do not change. */
 const presented = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
 
-/** Which tools a model sees. */
+/** Options of `Toolbox`. */
 export interface ToolboxOptions extends Pick<RunOptions, "servers" | "only" | "except"> {
   readonly maxTokens: number;
-  /** Names of tools that were looked up before. */
+  /** Tools that were found by search earlier. */
   readonly found: readonly string[];
 }
 
 /** The tools that a model sees in one conversation. */
 export class Toolbox {
   readonly #catalog: CatalogView;
-  /** Whether a server takes part. */
+  /** True if a server takes part. */
   readonly isWanted: (server: string) => boolean;
   readonly #isShown: (name: string) => boolean;
   readonly #maxTokens: number;
-  /** Names of the tools that the model has looked up, in the order in which it did. */
+  /** Tools that the model has found by search, in this order. */
   readonly #found: Set<string>;
   #hasLongResults = false;
 
-  /** When all tools together would take more than `maxTokens`, the model is given a search instead. */
+  /** If all tools together need more than `maxTokens`, the model gets a search instead. */
   constructor(catalog: CatalogView, options: ToolboxOptions) {
     const { servers, maxTokens, found } = options;
     this.#catalog = catalog;
@@ -50,12 +50,12 @@ export class Toolbox {
     return [...this.#found];
   }
 
-  /** From now on there is something to read on in. */
+  /** Adds the tool `read_more`, because there is a long result to read. */
   enableReadMore(): void {
     this.#hasLongResults = true;
   }
 
-  /** What the model is given this time; what it was given once stays in its place, which providers' caches rely on. */
+  /** Returns the tools for the next turn. Known tools keep their order, which providers' caches depend on. */
   tools(): ModelTool[] {
     const visible = this.#catalog.tools.filter((tool) => this.#isFor(tool));
     const builtIn = this.#ownTools();
@@ -69,15 +69,15 @@ export class Toolbox {
     return [...builtIn, findToolsTool, ...known];
   }
 
-  /** The tool that a model means, unless it may not see it. */
+  /** Returns the tool with this model name, unless it is hidden from this run. */
   find(modelName: string): CatalogTool | undefined {
     const tool = this.#catalog.byModelName(modelName);
     return tool && this.#isFor(tool) ? tool : undefined;
   }
 
-  /** The tools that fit a query; the model may call them from now on. */
+  /** Returns the tools that match a query best. The model may call them from now on. */
   findTools(query: string, limit: number): CatalogTool[] {
-    // All of them: those that are not for this run must not take the places of the others.
+    // Filtered after the search, so that hidden tools do not take the places of others.
     const best = this.#catalog
       .search(query, { limit: Number.POSITIVE_INFINITY })
       .filter((tool) => this.#isFor(tool))
@@ -86,7 +86,7 @@ export class Toolbox {
     return best;
   }
 
-  /** The resources whose names, addresses or descriptions hold all words of a query. */
+  /** Returns resources whose names, addresses or descriptions contain all words of a query. */
   resources(query: string, limit: number): { readonly server: string; readonly text: string }[] {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (text: string) => words.every((word) => text.includes(word));
@@ -117,7 +117,7 @@ export class Toolbox {
   }
 }
 
-/** A tool as a model sees it: labelled with its server, and without anything that a person would not see. */
+/** Returns a tool as models see it: labelled with its server, and with invisible characters escaped. */
 function present(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: number } {
   const known = presented.get(entry);
   if (known) return known;
@@ -133,7 +133,7 @@ function present(entry: CatalogTool): { readonly tool: ModelTool; readonly token
   return made;
 }
 
-/** Descriptions below a schema are words of the server, too. */
+/** Escapes descriptions inside a schema, because they are text of the server, too. */
 function presentSchema(value: unknown, depth: number): unknown {
   if (depth > maxSchemaDepth) return {};
   if (Array.isArray(value)) return value.map((item) => presentSchema(item, depth + 1));
@@ -152,7 +152,7 @@ function presentSchema(value: unknown, depth: number): unknown {
   );
 }
 
-/** Lets a model look for tools when there are too many to show. */
+/** Searches for tools when there are too many to list. */
 export const findToolsTool: ModelTool = {
   name: "find_tools",
   description:
@@ -164,7 +164,7 @@ export const findToolsTool: ModelTool = {
   },
 };
 
-/** Lets a model read on in a result that was too long. */
+/** Reads a part of a result that was too long. */
 export const readMoreTool: ModelTool = {
   name: "read_more",
   description: "Reads on in a result that was too long to show whole.",
@@ -178,7 +178,7 @@ export const readMoreTool: ModelTool = {
   },
 };
 
-/** Let a model find and, with the user's consent, read resources. */
+/** Find and read resources; reading needs the user's consent. */
 export const resourceTools: readonly ModelTool[] = [
   {
     name: "find_resources",

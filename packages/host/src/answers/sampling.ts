@@ -31,27 +31,30 @@ import type { Grants } from "../policy/index.ts";
 import type { HostAnswers, ModelChoice, SamplingVerdict } from "../questions.ts";
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
 
-/** What servers' questions are answered with. */
+/** Parts of the host that answer servers' requests. */
 export interface AnswerDependencies {
   readonly questions: Questions;
   readonly grants: Grants;
   readonly activity: ActivityLog;
   readonly models: readonly Model[];
   readonly sampling: SamplingOptions;
-  /** None said: servers are not told that there are none, which would leave them nothing to work on. */
+  /** Undefined if the application set no roots. An empty list would leave servers nothing to work on. */
   readonly roots: () => readonly RootDefinition[] | undefined;
   readonly budgetOf: (server: string) => Budget;
   readonly rateOf: (server: string) => QuestionRate;
   readonly warn: (server: string, message: string) => void;
 }
 
-/** The run and the answers that belong to some call. */
+/** The run and the answers of a call during which a server asks. */
 export interface CallOrigin {
   readonly run?: string;
   readonly answers?: HostAnswers;
 }
 
-/** How one server's questions are answered, the same on every revision; what nobody answers is not offered. */
+/**
+ * Returns the handlers of one server's requests, for every revision. A request that the application cannot answer is
+ * not offered.
+ */
 export function answersFor(server: HostedServer, dependencies: AnswerDependencies, origin: CallOrigin = {}): Answers {
   const { questions, models, sampling } = dependencies;
   const { answers } = origin;
@@ -95,7 +98,7 @@ class ServerAnswers {
       this.#log("answer", { of: "form", action: "decline", why: `secret fields: ${given.join(", ")}` });
       return { action: "decline" };
     }
-    // What was entered is between the user and the server.
+    // The content of a form is private between the user and the server.
     this.#log("answer", { of: "form", action: answer.action });
     return answer;
   }
@@ -125,7 +128,7 @@ class ServerAnswers {
     const bound = { kind: "sampling", server: name, serverDigest: digest, digest: "sampling" } as const;
     if (grants.find({ ...bound, subject: "" })?.allow === false)
       throw new RpcError(-1, "Sampling was refused: the user does not want it from this server");
-    // A yes is for the model that was shown: by its preferences, a server could otherwise choose another.
+    // A grant is bound to the model that was shown; otherwise a server could choose another by its preferences.
     const isAllowed = ({ id }: Model) => grants.find({ ...bound, subject: id })?.allow === true;
     return sample(
       {
@@ -148,7 +151,7 @@ class ServerAnswers {
     );
   }
 
-  /** The roots that the server may know of: those meant for it, and those that the user agrees to. */
+  /** Returns the roots that the server may see: those assigned to it, and those that the user agrees to. */
   async roots({ signal }: QuestionContext): Promise<readonly Root[]> {
     this.#count("roots");
     const { questions, grants, roots } = this.#dependencies;
@@ -181,7 +184,7 @@ class ServerAnswers {
     return this.#exposed([...given, ...agreed]);
   }
 
-  /** Neither the user nor the log may be worn out by a server that asks without end; sampling has a budget of its own. */
+  /** Limits the requests of one server, for the user's sake and the log's. Sampling has its own budget. */
   #count(of: "form" | "address" | "roots"): void {
     const { name } = this.#server;
     const rate = this.#dependencies.rateOf(name);
@@ -214,21 +217,21 @@ class ServerAnswers {
   }
 }
 
-/** What a server's wish to use a model is answered with. */
+/** Everything that one sampling request needs. */
 export interface SamplingContext {
   readonly server: string;
   readonly models: readonly Model[];
   readonly budget: Budget;
   readonly questions: Questions;
-  /** What the user looks at when this model is asked. */
+  /** The parts that the user reviews for this model. */
   readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
-  /** Hears of each step. */
+  /** Records a step in the log. */
   readonly log: (step: string, data: object) => void;
-  /** Hears what the user has decided, about which model and for how long. */
+  /** Called with the user's verdict and the model that it is about. */
   readonly onVerdict: (verdict: SamplingVerdict, model: Model) => Promise<void>;
 }
 
-/** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
+/** Lets a model answer a server's request, if the user agrees to the request and to the answer. */
 export async function sample(
   sampling: SamplingContext,
   wanted: CreateMessageParams,
@@ -236,7 +239,7 @@ export async function sample(
   origin: CallOrigin = {},
 ): Promise<CreateMessageResult> {
   const { server, models, budget } = sampling;
-  // A server sees nothing of the conversation, whatever it asks for.
+  // A server never sees the conversation, whatever it asks for.
   const { includeContext: _, ...own } = wanted;
   const inputTokens = estimateInput(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
@@ -253,12 +256,12 @@ export async function sample(
   }
 }
 
-/** A request that the budget allows. */
+/** A request within the budget. */
 interface Allowed {
   readonly params: CreateMessageParams;
   readonly model: Model;
   readonly inputTokens: number;
-  /** What is counted for it, and what it has used so far. */
+  /** Tokens reserved for the request, and tokens used so far. */
   readonly account: { held: number; used: number };
 }
 
@@ -317,8 +320,7 @@ async function review(
   return result;
 }
 
-/** What the server hears; the code is the one that the specification gives for a user's no. */
-/** Refused without asking anybody: written down once in a while, since a server may go on without end. */
+/** Refuses without asking the user. Logged at most once a minute, because a server may repeat it without end. */
 function overBudget(why: string, { budget, log }: SamplingContext, data: object): RpcError {
   return refused(why, budget.shouldLog(why) ? log : () => {}, data);
 }
@@ -340,28 +342,28 @@ function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
   return { id, capabilities, ...(notice !== undefined && { notice }) };
 }
 
-/** What one server may use of the models. */
+/** Limits for one server's use of the models. */
 export interface SamplingLimits {
-  /** Of one answer; what a server asks for beyond is not given. 4,096 unless said. */
+  /** Tokens of one answer; a larger request is reduced. Default: 4,096. */
   readonly maxTokens?: number;
-  /** Of all its requests and answers together; 100,000 unless said. */
+  /** Tokens of all requests and answers together. Default: 100,000. */
   readonly tokens?: number;
-  /** Of requests in all; 1,000 unless said. */
+  /** Requests in all. Default: 1,000. */
   readonly requests?: number;
-  /** 10 unless said. */
+  /** Default: 10. */
   readonly requestsPerMinute?: number;
 }
 
-/** Counts what one server has used. */
+/** Counts the tokens and requests of one server. */
 export class Budget {
   readonly maxTokens: number;
   readonly #limits: Required<SamplingLimits>;
   readonly #clock: Clock;
   #tokens = 0;
   #requests = 0;
-  /** When the requests of the last minute were made. */
+  /** Times of the requests of the last minute. */
   readonly #recent: number[] = [];
-  /** When it was last said why there is no more; there are only so many reasons. */
+  /** When each reason was last logged; there are only a few reasons. */
   readonly #loggedAt = new Map<string, number>();
 
   constructor(limits: SamplingLimits, clock: Clock) {
@@ -381,7 +383,7 @@ export class Budget {
     return { tokens: Math.max(0, tokens - this.#tokens), requests: Math.max(0, requests - this.#requests) };
   }
 
-  /** Whether a refusal is worth a word: the same within a minute is not. */
+  /** Returns false for a reason that was logged within the last minute. */
   shouldLog(why: string): boolean {
     const now = this.#clock.now();
     const shouldLog = now - (this.#loggedAt.get(why) ?? Number.NEGATIVE_INFINITY) >= minuteMs;
@@ -389,7 +391,7 @@ export class Budget {
     return shouldLog;
   }
 
-  /** Counts a request that may use so many tokens; says what it is too much for, and then counts nothing. */
+  /** Reserves tokens for a request. Returns the limit that it would exceed, and then reserves nothing. */
   take(maxUse: number): string | undefined {
     const { requestsPerMinute, requests, tokens } = this.#limits;
     const now = this.#clock.now();
@@ -399,23 +401,23 @@ export class Budget {
     if (this.#tokens + maxUse > tokens) return `${tokens} tokens`;
     this.#recent.push(now);
     this.#requests += 1;
-    // At once, not when the answer is there: requests made side by side share what is left.
+    // Reserved at once, because parallel requests share the rest.
     this.#tokens += maxUse;
     return undefined;
   }
 
-  /** What an answer may still have of a wish for so many, beside what its request takes; `held` was counted for it before. */
+  /** Returns the tokens that an answer may use. `held` was reserved for this request before. */
   grant(wanted: number, inputTokens = 0, held = 0): number {
     return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens + held - inputTokens));
   }
 
-  /** Corrects what was counted for a request by what it has used. */
+  /** Replaces the reserved tokens of a request by those it used. */
   settle(maxUse: number, used: number): void {
     this.#tokens += used - maxUse;
   }
 }
 
-/** Gives each server a budget of its own, the first time it is asked for. */
+/** Returns a function that gives each server its own budget. */
 export function createBudgets(
   options: SamplingLimits & { readonly servers?: { readonly [server: string]: SamplingLimits } },
   clock: Clock,

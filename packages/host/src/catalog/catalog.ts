@@ -11,50 +11,50 @@ import { Index, type Match, search } from "./search.ts";
 export interface CatalogTool {
   readonly server: string;
   readonly name: string;
-  /** What models call it: at most 64 letters, digits, `_` and `-`, and never the name of another. */
+  /** The tool's name for models: at most 64 letters, digits, `_` and `-`, and unique. */
   readonly modelName: string;
   readonly definition: Tool;
-  /** Of its definition: what grants are bound to. */
+  /** Digest of its definition; grants are bound to it. */
   readonly digest: string;
-  /** Whether models may see it. */
+  /** True if models see it. */
   readonly isVisible: boolean;
-  /** Its definition has changed since it was accepted: nobody can call it until that is looked at. */
+  /** Its definition changed since it was accepted. It cannot be called until the user accepts it again. */
   readonly isQuarantined: boolean;
-  /** A tool of another name or server that it could be taken for, or that for it: who imitates whom cannot be known. */
+  /** Another tool with a confusingly similar name. Which of the two is the imitation cannot be known. */
   readonly resembles: string | undefined;
 }
 
-/** A feature of one of the servers. */
+/** A feature with the name of its server. */
 export type ServerFeature<T> = T & { readonly server: string };
 
-/** What a definition was found to be. */
+/** The result of comparing a tool with its pin. */
 export interface PinStatus {
   readonly digest: string;
   readonly isQuarantined: boolean;
 }
 
-/** How what a server offers is put in. */
+/** Options of `Catalog.put`. */
 export interface PutOptions {
   readonly acceptsInstructions: boolean;
-  /** Whether models may see a tool. */
+  /** True if models may see a tool. */
   readonly isShown: (tool: string) => boolean;
-  /** Asked at the last moment: a server may be gone by then. */
+  /** Checked at the last moment, because the server may have been removed meanwhile. */
   readonly isWanted?: () => boolean;
 }
 
-/** What can be looked up in all that the servers offer. */
+/** Read access to the features of all servers. */
 export interface CatalogView {
-  /** Every tool, also those that models do not see. */
+  /** All tools, including those that models do not see. */
   readonly tools: readonly CatalogTool[];
   readonly prompts: readonly ServerFeature<Prompt>[];
   readonly resources: readonly ServerFeature<Resource>[];
   readonly templates: readonly ServerFeature<ResourceTemplate>[];
   tool(server: string, name: string): CatalogTool | undefined;
-  /** The tool that a model means. */
+  /** Returns the tool with this model name. */
   byModelName(name: string): CatalogTool | undefined;
-  /** The visible tools that fit best, the best first. */
+  /** Returns the visible tools that match best, the best first. */
   search(query: string, options?: { readonly limit?: number; readonly server?: string }): CatalogTool[];
-  /** How the server says that it is to be used, once that was accepted. */
+  /** The server's instructions, once they are accepted. */
   instructions(server: string): string | undefined;
 }
 
@@ -62,18 +62,18 @@ interface ServerPart {
   readonly features: ListedFeatures;
   readonly tools: ReadonlyMap<string, CatalogTool>;
   readonly instructions?: string;
-  /** Made with the part, so that no search has to wait for all parts at once. */
+  /** Built for each server, so that no search has to wait for all of them. */
   readonly index: Index<CatalogTool>;
 }
 
-/** All that the servers offer, in parts: what one server changes touches its part alone. */
+/** The features of all servers, in one part for each server, so that a change affects only its part. */
 export class Catalog implements CatalogView {
   readonly #parts = new Map<string, ServerPart>();
   readonly #byModelName = new Map<string, CatalogTool>();
-  /** All whose names look alike. */
+  /** Tools with similar names. */
   readonly #byAppearance = new Map<string, Set<CatalogTool>>();
   readonly #appearanceOf: (name: string) => string;
-  /** The parts put together; made anew when somebody looks after a change. */
+  /** All parts together; rebuilt after a change when it is read. */
   #merged: {
     tools?: CatalogTool[];
     prompts?: ServerFeature<Prompt>[];
@@ -81,7 +81,7 @@ export class Catalog implements CatalogView {
     templates?: ServerFeature<ResourceTemplate>[];
   } = {};
 
-  /** `lookOf` gives names that look alike the same text. */
+  /** `appearanceOf` returns the same text for names that look alike. */
   constructor(appearanceOf: (name: string) => string) {
     this.#appearanceOf = appearanceOf;
   }
@@ -106,7 +106,7 @@ export class Catalog implements CatalogView {
     return this.#merged.templates;
   }
 
-  /** Whether it is known what a server offers. */
+  /** True if the features of a server are known. */
   knows(server: string): boolean {
     return this.#parts.has(server);
   }
@@ -129,7 +129,7 @@ export class Catalog implements CatalogView {
     return this.#parts.get(server)?.instructions;
   }
 
-  /** Puts in what a server offers now, in place of what it offered before. */
+  /** Replaces the features of a server. */
   async put(
     server: string,
     features: ListedFeatures,
@@ -145,7 +145,7 @@ export class Catalog implements CatalogView {
         const alike = () => this.#findSimilar(server, name);
         return {
           ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
-          // Looked up when it is asked for: the other may come later, and go.
+          // Evaluated when it is read, because the similar tool may come and go.
           get resembles() {
             return alike();
           },
@@ -154,7 +154,7 @@ export class Catalog implements CatalogView {
     );
     if (!isWanted()) return;
     this.remove(server);
-    // Of two by one name the last counts.
+    // If a name occurs twice, the last definition counts.
     const tools = new Map(named.map((tool) => [tool.name, tool]));
     for (const tool of tools.values()) {
       const appearance = this.#appearanceOf(tool.name);
@@ -209,7 +209,7 @@ function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {
   return index;
 }
 
-/** Whether a name is among those that are wanted and not among those that are not; `*` stands for any characters. */
+/** Returns the test of whether a name is included and not excluded; `*` stands for any characters. */
 export function createNameFilter(names: {
   readonly only?: readonly string[] | undefined;
   readonly except?: readonly string[] | undefined;
@@ -220,17 +220,20 @@ export function createNameFilter(names: {
 }
 const separator = "__";
 const plainName = /^[A-Za-z0-9_-]+$/;
-/** What ends in this was shortened or spelled anew; a plain name that looks like it is, too, so the two never meet. */
+/**
+ * Ending of a name that was shortened or respelled. A plain name with such an ending is respelled, too, so the two
+ * never collide.
+ */
 const endsInDigest = /_x[a-z0-9]{10}$/;
 
 /**
- * What a model calls a feature of a server: letters, digits, `_` and `-`, at most 64 of them, the same in every
- * conversation, and another for every other pair of server and name.
+ * Returns a feature's name for models: at most 64 letters, digits, `_` and `-`; the same in every conversation, and
+ * different for every other pair of server and name.
  */
 export async function modelNameOf(server: string, name: string): Promise<string> {
   const joined = server + separator + name;
   const isPlain = plainName.test(joined) && joined.length <= maxModelNameChars && !endsInDigest.test(joined);
-  // The first `__` divides: a server whose own name has one, or ends where it begins, is spelled anew.
+  // The first `__` separates server and name. A server name that contains `__` or ends in `_` is respelled.
   if (isPlain && !server.includes(separator) && !server.endsWith("_")) return joined;
   const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
   const suffix = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
@@ -248,7 +251,7 @@ const isFeatures = object({
   instructions: optional(string),
 });
 
-/** Remembers what servers offer, so that it is known before they run. What cannot be read or kept is found out anew. */
+/** Caches the features of servers, so that they are known before the servers start. A failure only costs time. */
 export class FeatureCache {
   readonly #kv: KeyValue;
 

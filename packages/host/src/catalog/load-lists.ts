@@ -3,7 +3,7 @@ import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
 import { listPauseMs, maxListChars, maxListItems } from "../limits.ts";
 
-/** What one server offers, as it says. */
+/** The features that one server lists. */
 export interface ListedFeatures {
   readonly tools: readonly Tool[];
   readonly prompts: readonly Prompt[];
@@ -12,23 +12,23 @@ export interface ListedFeatures {
   readonly instructions?: string;
 }
 
-/** The lists that change together. */
+/** A list that changes as a whole. */
 export type FeatureKind = "tools" | "prompts" | "resources";
 
-/** How much of what a server offers is looked at. */
+/** Limits for each list of a server. */
 export interface FeatureLimits {
-  /** Of each list; 2,000 unless said. */
+  /** Items of one list. Default: 2,000. */
   readonly maxItems?: number;
-  /** Characters of JSON of each list; 4 Mi unless said. */
+  /** Characters of JSON of one list. Default: 4 Mi. */
   readonly maxChars?: number;
 }
 
 const noResources = { resources: [], templates: [] };
 
-/** What is known of a server before anything is. */
+/** The features before the first listing. */
 export const noFeatures: ListedFeatures = { tools: [], prompts: [], ...noResources };
 
-/** Reads the lists of one kind. `warn` hears what was left out, and why. */
+/** Reads the lists of one kind. `warn` is called with everything that was left out. */
 export async function readFeatures(
   client: Client,
   kind: FeatureKind,
@@ -38,7 +38,7 @@ export async function readFeatures(
   if (client.server.capabilities[kind] === undefined) return kind === "resources" ? noResources : { [kind]: [] };
   const read = <T>(what: string, items: AsyncIterable<T>, keyOf: (item: T) => string) =>
     readList(items, keyOf, limits, (why) => warn(`${what}: ${why}`));
-  // A kept list would hide the very change that led here.
+  // A cached list would hide the change that caused this call.
   const options = { fresh: true };
   if (kind === "tools") return { tools: await read("tools", client.tools(options), ({ name }) => name) };
   if (kind === "prompts") return { prompts: await read("prompts", client.prompts(options), ({ name }) => name) };
@@ -73,14 +73,14 @@ async function readList<T>(
       list.set(key, item);
     }
   } catch (thrown) {
-    // A list that breaks off is worth what came before; one without a beginning is none.
+    // A list that ends with an error is used as far as it came; one that fails at once is an error.
     if (list.size === 0) throw thrown;
     warn(`the list breaks off after ${list.size}: ${toError(thrown).message}`);
   }
   return [...list.values()];
 }
 
-/** Does some work again whenever it is wanted, one at a time and with pauses between: however often it is wanted. */
+/** Runs work at each request, one at a time and with a pause in between; requests meanwhile are merged. */
 export class Throttle {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
@@ -120,7 +120,7 @@ export class Throttle {
     const startedAt = this.#clock.now();
     await this.#work();
     const now = this.#clock.now();
-    // Whoever takes long is asked less often.
+    // A slow server is asked less often.
     this.#notBefore = now + Math.max(listPauseMs, 4 * (now - startedAt));
     this.#isBusy = false;
     if (this.#isRequested) this.request();

@@ -1,17 +1,17 @@
 import { maxSearchTextChars, maxSearchWords } from "../limits.ts";
-/** One thing that can be found. */
+/** One search result. */
 export interface Match<T> {
   readonly item: T;
   readonly score: number;
 }
 
-/** The words of a thing, those of its name first: they weigh more. */
+/** The searchable text of an item. Words of the name weigh more. */
 export interface SearchText {
   readonly name: string;
   readonly text: string;
 }
 
-// The usual values of BM25, the ranking that is meant here.
+// The usual parameters of BM25 ranking.
 const saturation = 1.2;
 const lengthShare = 0.75;
 const nameWeight = 4;
@@ -21,10 +21,10 @@ interface Document<T> {
   readonly length: number;
 }
 
-/** The searchable words of one server's part, so that a change makes only this part anew. */
+/** The search index of one server, so that a change rebuilds only this part. */
 export class Index<T> {
   readonly documents: Document<T>[] = [];
-  /** Where each word occurs, and how much it weighs there. */
+  /** Weight of each word in each document. */
   readonly occurrences: Map<string, Map<number, number>> = new Map();
   words = 0;
 
@@ -45,7 +45,7 @@ export class Index<T> {
   }
 }
 
-/** The things that fit a query best, the best first. */
+/** Returns the items that match a query best, the best first. */
 export function search<T>(indexes: readonly Index<T>[], query: string, limit: number): Match<T>[] {
   const total = indexes.reduce((sum, { documents }) => sum + documents.length, 0);
   const meanLength = indexes.reduce((sum, { words }) => sum + words, 0) / Math.max(1, total);
@@ -73,7 +73,10 @@ export function search<T>(indexes: readonly Index<T>[], query: string, limit: nu
     .slice(0, limit);
 }
 
-/** The words of a text, in lower case and without endings: `listOpenIssues` and `list_open_issue` are the same. */
+/**
+ * Returns the words of a text in lower case and without endings: `listOpenIssues` and `list_open_issue` give the same
+ * words.
+ */
 export function wordsOf(text: string): string[] {
   const apart = text.slice(0, maxSearchTextChars).replace(/([\p{Ll}\d])(\p{Lu})/gu, "$1 $2");
   const words = apart.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];

@@ -1,7 +1,7 @@
 import { maxBlankRun, maxInspectedChars } from "../limits.ts";
 import { display } from "./escape.ts";
 
-/** What a text is suspected of. */
+/** The kind of a finding. */
 export type SuspicionKind =
   | "hidden-characters"
   | "secrecy"
@@ -16,30 +16,30 @@ export type SuspicionKind =
 /** A place in a text that a person should read before trusting it. */
 export interface SuspiciousText {
   readonly kind: SuspicionKind;
-  /** Where it begins, in characters. */
+  /** Position in characters. */
   readonly at: number;
-  /** What stands there, escaped. */
+  /** The text at this place, escaped. */
   readonly excerpt: string;
   readonly why: string;
 }
 
-/** What `findSuspicious` compares with. */
+/** Options of `findSuspicious`. */
 export interface SuspicionOptions {
   /** Names of tools that this text has no reason to mention, such as those of other servers. */
   readonly otherTools?: Iterable<string>;
 }
 
 /**
- * Looks for the usual shapes of instructions that are meant for a model and not for its user. It only warns: a text
- * without findings may still be hostile, and one with findings may be honest.
+ * Finds the usual forms of instructions for a model that its user should not see. A text without findings may still be
+ * hostile, and one with findings may be honest.
  */
 export function findSuspicious(text: string, options: SuspicionOptions = {}): SuspiciousText[] {
-  // Beyond this nobody describes a tool; what follows is shown to the user all the same.
+  // No honest description is longer; the user sees the rest as well.
   const looked = text.slice(0, maxInspectedChars);
   const plain = looked
     .normalize("NFKC")
     .replace(/[\p{DI}\p{Cf}]/gu, "")
-    // Two patterns of blanks that meet would try every place of a long gap against every other.
+    // Adjacent patterns of blanks would take quadratic time for a long gap.
     .replace(longGap, (gap) => gap.slice(0, maxBlankRun));
   const findings: SuspiciousText[] = [];
   for (const { kind, why, pattern, raw } of shapes) {
@@ -57,9 +57,9 @@ const longGap = new RegExp(String.raw`\s{${maxBlankRun + 1},}`, "g");
 interface Shape {
   readonly kind: SuspicionKind;
   readonly why: string;
-  /** Without nested repetition, so that a long text takes no longer than its length. */
+  /** Without nested repetition, so that it takes linear time. */
   readonly pattern: RegExp;
-  /** Looked for before invisible characters are taken away. */
+  /** Applied before invisible characters are removed. */
   readonly raw?: boolean;
 }
 
@@ -138,7 +138,7 @@ function toFinding(kind: SuspicionKind, why: string, at: number, found: string):
   return { kind, at, excerpt: display(found, { maxChars: 120 }), why };
 }
 
-/** A name of some length that stands alone; short ones are ordinary words. */
+/** Finds a name as a whole word. Short names are ignored, because they are ordinary words. */
 function findWord(text: string, name: string): number {
   if (name.length < 5 || !/[\W_]|[a-z][A-Z]/.test(name)) return -1;
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) {
@@ -148,7 +148,7 @@ function findWord(text: string, name: string): number {
   return -1;
 }
 
-/** Letters of other scripts by the Latin one that they look like, in lower case; what NFKC folds is not repeated here. */
+/** Letters of other scripts by the Latin letter that they look like, in lower case; without those that NFKC folds. */
 const looksLike: { readonly [latin: string]: string } = {
   a: "аαɑạąǎ⍺",
   b: "ЬьвƄβ",
@@ -183,7 +183,7 @@ const looksLike: { readonly [latin: string]: string } = {
 const latinOf = new Map(
   Object.entries(looksLike).flatMap(([latin, others]) => [...others].map((other) => [other, latin] as const)),
 );
-/** Between themselves these are told apart by context at best, so they stand for one another only where names are compared. */
+/** Characters that are confused with each other; equal only where names are compared. */
 const alike = new Map<string, string>([
   ["l", "i"],
   ["1", "i"],
@@ -192,14 +192,14 @@ const alike = new Map<string, string>([
   ["0", "o"],
 ]);
 
-/** A name in the Latin letters that it seems to be written in; digits and letters stay apart. */
+/** Replaces look-alike letters by Latin ones; digits and letters stay different. */
 export function toLatin(name: string): string {
   let text = "";
   for (const sign of bare(name)) text += sign >= "!" && sign <= "~" ? sign : (latinOf.get(sign) ?? sign);
   return text;
 }
 
-/** The same for all names that a person may take for one another. */
+/** Returns the same text for all names that a person may confuse. */
 export function skeletonOf(name: string): string {
   let text = "";
   for (const sign of toLatin(name)) text += alike.get(sign) ?? sign;
@@ -209,16 +209,16 @@ export function skeletonOf(name: string): string {
     .replace(/[\s._-]+/g, "_");
 }
 
-/** Compatibility forms folded, marks and all that is invisible taken away, lower case. */
+/** Folds compatibility forms, removes marks and invisible characters, and converts to lower case. */
 export function bare(name: string): string {
-  // Folded first: some capitals have no small form before they are.
+  // Folded first, because some capitals have a small form only afterwards.
   return name
     .normalize("NFKD")
     .toLowerCase()
     .replace(/[\p{M}\p{DI}\p{Cf}\p{Cc}]+/gu, "");
 }
 
-/** Which of the other names this one could be taken for; the very same name is not meant. */
+/** Returns the first other name that this one may be confused with. An equal name is ignored. */
 export function lookalike(name: string, others: Iterable<string>): string | undefined {
   const skeleton = skeletonOf(name);
   for (const other of others) {

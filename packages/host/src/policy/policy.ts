@@ -5,23 +5,23 @@ import { canonicalJson } from "portolan/storage";
 import { toLatin } from "../display/suspicious.ts";
 import { maxComparedItems } from "../limits.ts";
 
-/** Rules that were checked once and are quick to ask. */
+/** Compiled rules. */
 export interface Policy {
   readonly rules: readonly Rule[];
-  /** The first rule that matches decides; without one the user is asked. */
+  /** The first matching rule decides. Without a match the effect is "ask". */
   decide(call: PolicyCall): Decision;
-  /** Whether a tool is allowed whatever it is called with, outside of conversations: that need be asked only once. */
+  /** True if the tool is allowed with any arguments outside conversations, so that the result may be cached. */
   allowsAlways(call: PolicyCall): boolean;
 }
 
-/** One rule: what it says about a call must hold, all of it; what it does not say does not matter. */
+/** One rule. A call matches if all given members match; missing members match every call. */
 export interface Rule {
   /**
-   * Names as `server.tool`, `*` for any characters; one of them must match. In a rule that allows, what stands before a
-   * dot is the whole name of the server.
+   * Names as `server.tool`; `*` stands for any characters. One of them must match. In a rule that allows, the part
+   * before a dot is the complete name of the server.
    */
   readonly match?: string | readonly string[];
-  /** Names of servers, `*` for any characters: exact where names have dots. */
+  /** Names of servers; `*` stands for any characters. Use it where names contain dots. */
   readonly server?: string | readonly string[];
   readonly when?: (call: PolicyCall) => boolean;
   readonly readOnly?: boolean;
@@ -29,25 +29,25 @@ export interface Rule {
   readonly idempotent?: boolean;
   readonly openWorld?: boolean;
   /**
-   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. Where `*` stands for several, a rule
-   * that allows needs all of them, and any other needs one.
+   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. If `*` covers several values, all must
+   * pass in a rule that allows, and one in any other rule.
    */
   readonly args?: { readonly [path: string]: ArgumentTest };
-  /** Allows even after untrusted content has entered the conversation. */
+  /** Allows calls even after untrusted content has entered the conversation. */
   readonly evenAfterUntrusted?: boolean;
-  /** Allows even while resources of other servers are in the conversation. */
+  /** Allows calls even while resources of other servers are in the conversation. */
   readonly evenWithResources?: boolean;
   readonly then: Effect;
-  /** Shown to the user, and told to the model when the call is denied. */
+  /** Shown to the user, and to the model if the call is denied. */
   readonly reason?: string;
 }
 
-/** What happens to a call. */
+/** The decision about a call. */
 export type Effect = "allow" | "ask" | "deny";
 
 /**
- * What one argument must be; all that is said must hold. An argument that is not there fails every test, and so does a
- * value with a `..` step in `startsWith` and `matches` of a rule that allows.
+ * Tests of one argument; all given members must pass. A missing argument fails every test. In a rule that allows,
+ * `startsWith` and `matches` also fail for a value with a `..` step.
  */
 export interface ArgumentTest {
   readonly equals?: unknown;
@@ -59,7 +59,7 @@ export interface ArgumentTest {
   readonly max?: number;
 }
 
-/** A call as a policy sees it. */
+/** A call as rules see it. */
 export interface PolicyCall {
   readonly server: string;
   readonly tool: string;
@@ -69,7 +69,7 @@ export interface PolicyCall {
   readonly destructive: boolean;
   readonly idempotent: boolean;
   readonly openWorld: boolean;
-  /** Whether the server's hints count. */
+  /** True if the server's hints are trusted. */
   readonly trusted: boolean;
   readonly definition: Tool;
   readonly args: JsonObject;
@@ -79,26 +79,26 @@ export interface PolicyCall {
   readonly resourcesFrom: readonly string[];
 }
 
-/** What a policy says about a call; shared between calls, so not to be changed. */
+/** The result of a policy. Shared between calls, so do not change it. */
 export interface Decision {
   readonly effect: Effect;
-  /** The place of the rule that decided; none when no rule did. */
+  /** Index of the rule that decided; undefined if no rule matched. */
   readonly rule?: number;
   readonly reason: string;
   readonly cautions: readonly Caution[];
 }
 
-/** Why a call that a rule allows is asked about, or what to know when it is asked about anyway. */
+/** A reason to ask about a call that a rule allows, or to take special care. */
 export interface Caution {
   /**
-   * `untrusted-content`: what a server wrote may have led the model to this call. `data-flow`: data of one server may
-   * go to another.
+   * `untrusted-content`: text from a server may have caused this call. `data-flow`: data of one server may go to
+   * another.
    */
   readonly kind: "untrusted-content" | "data-flow";
   readonly from: readonly string[];
 }
 
-/** Checks rules and makes them quick to ask; what is wrong with one is said with its place. */
+/** Compiles rules. Throws with the place of an invalid one. */
 export function compilePolicy(rules: readonly Rule[]): Policy {
   if (!Array.isArray(rules)) throw invalidRule("policy", "an array of rules", nameOf(rules));
   const kept = rules.map((rule: unknown, index) => {
@@ -113,7 +113,7 @@ export function compilePolicy(rules: readonly Rule[]): Policy {
   };
 }
 
-/** Whether a call is of a tool that is meant. */
+/** Tests the names of a call. */
 type CallTest = (call: PolicyCall) => boolean;
 
 interface CompiledRule {
@@ -122,7 +122,10 @@ interface CompiledRule {
   readonly isNamed: CallTest | undefined;
   readonly isOfServer: CallTest | undefined;
   readonly args: ArgumentTests | undefined;
-  /** The same rule for names in plain letters; none for a rule that allows, which is meant to the letter. */
+  /**
+   * The same rule for names with look-alike letters replaced; undefined for a rule that allows, which must match
+   * exactly.
+   */
   readonly plain: CompiledRule | undefined;
 }
 
@@ -203,7 +206,7 @@ function nameGlob(pattern: string): CallTest {
   return ({ name }) => glob(name);
 }
 
-/** Server and tool apart: what is allowed for all tools of `git` is not for a server that somebody has called `git.x`. */
+/** Matches server and tool separately: a rule for all tools of `git` must not cover a server named `git.x`. */
 function splitGlob(pattern: string): CallTest {
   const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
   if (dots.length === 0) return nameGlob(pattern);
@@ -219,7 +222,7 @@ function freeze(decision: Decision): Decision {
 
 const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherwise.", cautions: noCautions });
 
-/** On the way of every call: nothing is made unless there is something to warn about. */
+/** Hot path: allocates only where there is a caution. */
 function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
   let plain: PolicyCall | undefined;
   let similarRule: CompiledRule | undefined;
@@ -236,7 +239,7 @@ function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
   return withCautions(undecided, undefined, call);
 }
 
-/** What one rule would stop, but for a letter or a quote, another does not allow without asking. */
+/** Asks instead of allowing a call that another rule would stop if a letter or a quote were different. */
 function decisionOf({ decision }: CompiledRule, similarRule: CompiledRule | undefined): Decision {
   if (similarRule === undefined || decision.effect !== "allow") return decision;
   const rule = similarRule.decision.rule ?? 0;
@@ -248,22 +251,22 @@ function decisionOf({ decision }: CompiledRule, similarRule: CompiledRule | unde
   };
 }
 
-/** The first rule that is about the tool must not depend on anything else. */
+/** The first rule about the tool must not depend on anything else. */
 function allowsAlways(rules: readonly CompiledRule[], call: PolicyCall): boolean {
   const plain = toPlainNames(call);
   const first = rules.find((compiled) => isAbout(compiled, call) || (compiled.plain && isAbout(compiled.plain, plain)));
   return first?.rule.then === "allow" && first.args === undefined && first.rule.when === undefined;
 }
 
-/** Whether a rule is about a call that it does not match, if its server reads it with some goodwill. */
+/** True if a rule that does not match would match another spelling of the names or arguments. */
 function nearlyMatches(compiled: CompiledRule, plain: PolicyCall): boolean {
   const { rule, args } = compiled;
-  // What a function of the application says is said.
+  // A function of the application gets no second interpretation.
   if (rule.when !== undefined || !isAbout(compiled, plain)) return false;
   return args === undefined || args.nearlyHold(plain.args);
 }
 
-/** The call with the names that its tool and server seem to have; most have them already. */
+/** Returns the call with look-alike letters of its names replaced; most calls are returned unchanged. */
 function toPlainNames(call: PolicyCall): PolicyCall {
   if (/^[a-z\d_.-]*$/.test(call.name)) return call;
   const [server, tool] = [toLatin(call.server), toLatin(call.tool)];
@@ -276,13 +279,13 @@ function matches(compiled: CompiledRule, call: PolicyCall): boolean {
   if (args !== undefined && !args.hold(call.args)) return false;
   if (rule.when === undefined) return true;
   const verdict: unknown = rule.when(call);
-  // A promise is no answer, and taking it for a yes would open the door.
+  // A promise is truthy; treating it as true would allow every call.
   if (verdict && verdict !== true)
     throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(verdict)}`);
   return verdict === true;
 }
 
-/** Whether a rule is about a tool, apart from what it is called with. */
+/** True if a rule matches the tool, apart from its arguments. */
 function isAbout({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
   if (isNamed !== undefined && !isNamed(call)) return false;
   if (isOfServer !== undefined && !isOfServer(call)) return false;
@@ -292,7 +295,7 @@ function isAbout({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall):
   return rule.openWorld === undefined || rule.openWorld === call.openWorld;
 }
 
-/** A rule that cannot say whether it applies might have denied. */
+/** A rule that fails denies the call, because it might have denied it. */
 function failed({ decision }: CompiledRule, error: unknown): Decision {
   const why = error instanceof Error ? error.message : String(error);
   const reason = `Rule ${(decision.rule ?? 0) + 1} of the policy failed: ${why}`;
@@ -318,13 +321,13 @@ function invalidRule(where: string, expected: string, got: string): PortolanErro
   return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
 }
 
-/** A test of one value. */
+/** Tests one value. */
 type Check = (value: unknown) => boolean;
 
-/** The tests of a rule's arguments. */
+/** Compiled tests of a rule's arguments. */
 export interface ArgumentTests {
   hold(args: unknown): boolean;
-  /** Whether they hold, or would if the server took an argument for what it is not. */
+  /** True if the tests pass, or would pass if the server converted an argument. */
   nearlyHold(args: unknown): boolean;
 }
 
@@ -352,7 +355,7 @@ function holds(value: unknown, steps: readonly string[], at: number, check: Chec
   if (step === undefined) return check(value);
   if (typeof value !== "object" || value === null) return false;
   if (step !== "*") {
-    // Own members only: what every object has was not sent by anybody.
+    // Own members only: inherited ones were not sent by the caller.
     return Object.hasOwn(value, step) && holds(value[step as keyof typeof value], steps, at + 1, check, isStrict);
   }
   const items = Object.values(value);
@@ -402,7 +405,7 @@ function equalTo(given: unknown): Check {
   return (value) => typeof value === "object" && value !== null && canonicalJson(value) === text;
 }
 
-/** A beginning says nothing about a path that climbs out of it again. */
+/** In a rule that allows, a prefix must not match a path that leaves it with `..`. */
 function textCheck(check: (value: string) => boolean, isStrict: boolean): Check {
   if (!isStrict) return (value) => typeof value === "string" && check(value);
   return (value) => typeof value === "string" && check(value) && !parentStep.test(value);
@@ -415,8 +418,8 @@ function isNumber(value: unknown): value is number {
 }
 
 /**
- * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
- * leads. The value itself is not among them.
+ * Returns other values that a server may convert an argument to: a number in quotes to a number, a single item to a
+ * list, a path to its normalized form. The value itself is not included.
  */
 function interpretationsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value))
@@ -434,7 +437,7 @@ function interpretationsOfOne(value: unknown): readonly unknown[] {
   return interpretations;
 }
 
-/** A text as a path or an address that was followed to its end. */
+/** Normalizes a text as a path or an address. */
 function toPath(text: string): string {
   const plain = decode(text.normalize("NFKC")).replaceAll("\\", "/");
   const [, scheme = "", rest = ""] = /^([a-z][a-z\d+.-]*:\/\/)?([\s\S]*)$/i.exec(plain) ?? [];
@@ -456,7 +459,7 @@ function decode(text: string): string {
   });
 }
 
-/** Compiles a pattern in which `*` stands for any characters; the time of a test grows with the text alone. */
+/** Compiles a pattern in which `*` stands for any characters. A test takes linear time. */
 export function compileGlob(pattern: string): (text: string) => boolean {
   const [first = "", ...rest] = pattern.split(/\*+/);
   const last = rest.pop();
@@ -480,7 +483,7 @@ export function compileGlob(pattern: string): (text: string) => boolean {
   };
 }
 
-/** What a tool is taken to do. */
+/** The assumed behaviour of a tool. */
 export interface Hints {
   readonly readOnly: boolean;
   readonly destructive: boolean;
@@ -488,10 +491,10 @@ export interface Hints {
   readonly openWorld: boolean;
 }
 
-/** The worst that the spec allows to assume. */
+/** The worst case, which the spec assumes without hints. */
 const unknownHints: Hints = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
 
-/** What a tool's annotations say, where its server is trusted; otherwise, and where they say nothing, the worst. */
+/** Returns the annotations of a trusted server's tool; the worst case for others, and for each missing hint. */
 export function hintsOf(tool: Tool, trusted: boolean): Hints {
   const { annotations } = tool;
   if (!trusted || typeof annotations !== "object" || annotations === null) return unknownHints;

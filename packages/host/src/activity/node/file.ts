@@ -26,7 +26,7 @@ import {
   writePosition,
 } from "./read.ts";
 
-/** A log in a file: lines of JSON, with its head beside it, for any number of processes. */
+/** Opens a log in a file: lines of JSON, and its head in a second file, for any number of processes. */
 export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {
   const files = filesOf(resolve(path));
   await mkdir(dirname(files.log), { recursive: true, mode: 0o700 });
@@ -35,7 +35,7 @@ export async function fileSink(path: string, options: { readonly maxBytes?: numb
   return sink;
 }
 
-/** Checks the log in a file as it is, without mending what was left unfinished. */
+/** Verifies the log in a file as it is, without a repair. */
 export async function verifyFile(path: string, contains?: string): Promise<ActivityVerdict> {
   return verifyActivity(await readFiles(filesOf(resolve(path)), false), true, contains);
 }
@@ -45,7 +45,7 @@ class FileSink implements ActivitySink {
   readonly #files: ActivityFiles;
   readonly #maxBytes: number;
   #queue: Promise<void> = Promise.resolve();
-  /** What we wrote last, and into which file. */
+  /** The end after our last block, and the file that contains it. */
   #last: { readonly position: LogPosition; readonly inode: number } | undefined;
 
   constructor(files: ActivityFiles, maxBytes: number) {
@@ -71,7 +71,7 @@ class FileSink implements ActivitySink {
         this.#last = { position: next, inode };
       } catch (error) {
         this.#last = undefined;
-        // All or nothing: the block will be written again. Where even this fails, the next one mends it.
+        // All or nothing: the block is written again. If even this fails, the next writer repairs it.
         await truncate(this.#files.log, start).catch(() => undefined);
         throw error;
       }
@@ -86,7 +86,7 @@ class FileSink implements ActivitySink {
     await this.#queue.catch(() => undefined);
   }
 
-  /** Where the next block goes: behind our own last one, unless somebody else has written since. */
+  /** Returns the position of the next block: after our own last one, unless another process has written since. */
   async #findEnd(): Promise<LogPosition> {
     const last = this.#last;
     if (last) {
@@ -96,7 +96,9 @@ class FileSink implements ActivitySink {
     return recover(this.#files);
   }
 
-  /** Puts a full file aside under the next number; nothing has that name, for only holders of the lock give names. */
+  /**
+   * Renames a full file to the next number. The name is free, because only the holder of the lock creates such names.
+   */
   async #rotateIfFull(position: LogPosition, bytes: number): Promise<LogPosition> {
     if (position.bytes === 0 || position.bytes + bytes <= this.#maxBytes) return position;
     const rotated = position.rotated + 1;
@@ -104,7 +106,7 @@ class FileSink implements ActivitySink {
     return { ...position, rotated, bytes: 0 };
   }
 
-  /** One after the other, here and in all processes. */
+  /** Runs work one after the other, in this and all other processes. */
   #withLock(work: () => Promise<void>): Promise<void> {
     const run = async () => {
       const release = await holdFileLock(this.#files.lock);
@@ -120,12 +122,12 @@ class FileSink implements ActivitySink {
 }
 
 /**
- * Where the log really ends, to be called under the lock. The kept place may be one block behind, when its writer was
- * killed; and what that writer left unfinished is sealed as far as it is whole, and put into a side file otherwise.
+ * Finds the real end of the log; call it under the lock. The stored position may be one block behind if its writer was
+ * killed. Complete entries of an unfinished block are sealed, the rest is moved to `<file>.torn`.
  */
 export async function recover(files: ActivityFiles): Promise<LogPosition> {
   const kept = await readPosition(files);
-  // As it was left: there is nothing behind the last seal, and no file was put aside since.
+  // Unchanged: nothing follows the last seal, and no file was rotated since.
   if (typeof kept === "object" && kept.bytes > 0 && (await sizeOf(files.log)) === kept.bytes) return kept;
   const position = typeof kept === "string" ? await findLastSeal(files) : kept;
   const rotated = await countRotated(files);
@@ -136,11 +138,11 @@ export async function recover(files: ActivityFiles): Promise<LogPosition> {
 }
 
 interface Advanced extends LogPosition {
-  /** What stands behind the last seal. */
+  /** The bytes after the last seal. */
   readonly tail: Buffer;
 }
 
-/** Without a kept place: behind the last seal of the newest file that has one. */
+/** Without a stored position: finds the last seal of the newest file that has one. */
 async function findLastSeal(files: ActivityFiles): Promise<LogPosition> {
   const rotated = await countRotated(files);
   for (const number of [rotated, rotated - 1]) {
@@ -154,14 +156,14 @@ async function findLastSeal(files: ActivityFiles): Promise<LogPosition> {
   return { head: emptyHead, rotated, bytes: 0 };
 }
 
-/** Goes on over whole blocks and over files that were put aside since the place was kept. */
+/** Advances over complete blocks, and over files that were rotated since the position was stored. */
 async function advance(files: ActivityFiles, from: LogPosition, rotated: number): Promise<Advanced> {
   let { head } = from;
   for (let number = from.rotated, bytes = from.bytes; ; number++, bytes = 0) {
     const isLive = number >= rotated;
     const path = isLive ? files.log : `${files.log}.${number + 1}`;
     const size = await sizeOf(path);
-    // Shorter than it was: the chain goes on from where it had come to, so that the gap stays to be seen.
+    // The file was truncated. The chain continues from the stored head, so that the gap stays visible.
     const start = size < bytes ? await lastLineEnd(path) : bytes;
     const rest = await readFrom(path, start);
     let end = 0;
@@ -169,7 +171,7 @@ async function advance(files: ActivityFiles, from: LogPosition, rotated: number)
       const seal = line.text === undefined ? undefined : parseSeal(line.text);
       if (seal === undefined || line.text === undefined) continue;
       const body = rest.subarray(end, line.start).toString("utf8");
-      // One that does not fit was not written by us; it stays, and is for `verify` to report.
+      // A seal that does not match stays; `verify` reports it.
       if (seal.previous === head.seal && (await isSealOf(line.text, seal, body))) head = headOf(seal);
       end = line.end;
     }
@@ -177,7 +179,7 @@ async function advance(files: ActivityFiles, from: LogPosition, rotated: number)
   }
 }
 
-/** Seals the whole entries of a tail, with an entry that tells of it, and moves the rest aside. */
+/** Seals the complete entries of a tail together with an entry about the repair, and moves the rest away. */
 async function repair(
   files: ActivityFiles,
   position: LogPosition,
@@ -206,7 +208,7 @@ async function repair(
   return mended;
 }
 
-/** Adds bytes at the end of a file of its owner's, and sees them on the disk; gives the file's number. */
+/** Appends bytes to a file that only its owner can read, and flushes them to the disk. Returns the inode. */
 export async function appendTo(path: string, bytes: Uint8Array): Promise<number> {
   const file = await open(path, "a", 0o600);
   try {
@@ -220,13 +222,13 @@ export async function appendTo(path: string, bytes: Uint8Array): Promise<number>
 
 interface Line {
   readonly start: number;
-  /** Behind the line's end. */
+  /** Position after the line feed. */
   readonly end: number;
-  /** Undefined when it is no UTF-8. */
+  /** Undefined if it is not valid UTF-8. */
   readonly text: string | undefined;
 }
 
-/** The lines that have an end. */
+/** Returns the complete lines. */
 function linesOf(bytes: Buffer): Line[] {
   const lines: Line[] = [];
   let start = 0;

@@ -5,7 +5,7 @@ import { holdFileLock } from "portolan/storage/node";
 import { maxLogLineBytes, readChunkBytes } from "../../limits.ts";
 import type { ActivityHead, ActivityReading, ActivityText } from "../sinks.ts";
 
-/** The log as it is at this moment, and its head; neither is touched. */
+/** Reads the current log and its head without changing them. */
 export async function readFiles(files: ActivityFiles, newestFirst: boolean): Promise<ActivityReading> {
   const release = await lockIfAllowed(files.lock);
   try {
@@ -23,7 +23,7 @@ export async function readFiles(files: ActivityFiles, newestFirst: boolean): Pro
   }
 }
 
-/** Whoever may only read sees what is there, be it in the middle of a block. */
+/** Readers without permission to lock may see an unfinished block. */
 async function lockIfAllowed(path: string): Promise<() => void> {
   try {
     return await holdFileLock(path);
@@ -43,7 +43,7 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Files put aside keep their names, so they are opened one by one; the last one was opened under the lock. */
+/** Rotated files keep their names, so they are opened one by one. The live file was opened under the lock. */
 async function* forward(log: string, rotated: number, live: FileHandle | undefined, size: number): Texts {
   try {
     for (let number = 1; number <= rotated; number++) {
@@ -94,7 +94,7 @@ async function* chunksOf(file: FileHandle, part: string, size: number): Texts {
   if (left.length > 0) yield { part, text: decode(left) };
 }
 
-/** Whole lines from the end on; within one text they are in the order of writing. */
+/** Reads complete lines from the end; the lines of one text are in the order of writing. */
 async function* chunksBack(file: FileHandle, part: string, size: number): Texts {
   let left: Buffer = Buffer.alloc(0);
   for (let at = size; at > 0; ) {
@@ -118,7 +118,7 @@ async function readChunk(file: FileHandle, at: number, length: number): Promise<
   return bytes.subarray(0, bytesRead);
 }
 
-/** Equal texts for equal bytes only: what is no UTF-8 is read in a way in which no block of ours can be read. */
+/** Different bytes must become different texts. Invalid UTF-8 is read as Latin-1, which matches no sealed block. */
 function decode(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -127,12 +127,12 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** Where the next block of a log goes. */
+/** The position of the next block. */
 export interface LogPosition {
   readonly head: ActivityHead;
-  /** How many files were put aside. */
+  /** Number of rotated files. */
   readonly rotated: number;
-  /** Where the last block ends in the file that is being written. */
+  /** The end of the last block in the live file. */
   readonly bytes: number;
 }
 
@@ -141,16 +141,16 @@ export interface ActivityFiles {
   readonly log: string;
   readonly head: string;
   readonly lock: string;
-  /** What was unfinished when its writer ended. */
+  /** Receives the incomplete lines of killed writers. */
   readonly unfinished: string;
 }
 
-/** The names of a log's files; those put aside are `<file>.1`, `<file>.2`…, the oldest first. */
+/** Returns the names of a log's files. Rotated ones are `<file>.1`, `<file>.2`…, the oldest first. */
 export function filesOf(path: string): ActivityFiles {
   return { log: path, head: `${path}.head`, lock: `${path}.lock`, unfinished: `${path}.torn` };
 }
 
-/** The place that was kept when the last block was written. */
+/** Reads the position that was stored with the last block. */
 export async function readPosition(files: ActivityFiles): Promise<LogPosition | "missing" | "unreadable"> {
   const text = await readFile(files.head, "utf8").catch((error: unknown) => {
     if (isMissing(error)) return undefined;
@@ -168,9 +168,9 @@ export async function readPosition(files: ActivityFiles): Promise<LogPosition | 
   return text === toText(position) ? position : "unreadable";
 }
 
-/** Keeps the place, all of it or the one before. */
+/** Stores the position atomically. */
 export async function writePosition(files: ActivityFiles, position: LogPosition): Promise<void> {
-  // One name is enough under the lock; what a writer that was killed left there is written over.
+  // One name is enough under the lock; a leftover of a killed writer is overwritten.
   const draft = `${files.head}.new`;
   const file = await open(draft, "w", 0o600);
   try {
@@ -186,14 +186,14 @@ export async function writePosition(files: ActivityFiles, position: LogPosition)
   }
 }
 
-/** With a check of its own, for the numbers of files and bytes are in no seal. */
+/** Has its own checksum, because no seal covers the numbers of files and bytes. */
 function toText({ head, rotated, bytes }: LogPosition): string {
   const { seal, block, seq } = head;
   const text = `{"seal":"${seal}","block":${block},"seq":${seq},"aside":${rotated},"bytes":${bytes},`;
   return `${text}"check":"${createHash("sha256").update(text).digest("base64url").slice(0, 11)}"}\n`;
 }
 
-/** How many files were put aside, by their names. */
+/** Returns the highest number of a rotated file. */
 export async function countRotated(files: ActivityFiles): Promise<number> {
   const prefix = `${basename(files.log)}.`;
   let count = 0;
@@ -204,7 +204,7 @@ export async function countRotated(files: ActivityFiles): Promise<number> {
   return count;
 }
 
-/** Whether an error says that there is no such file. */
+/** True if the error says that the file does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
