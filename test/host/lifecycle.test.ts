@@ -72,7 +72,7 @@ describe("servers", () => {
     for await (const event of host.run("go", { model: createModel({ say: "ok" }), servers })) {
       if (event.type === "notice") notices.push(event.text);
     }
-    expect(notices).toEqual([expect.stringMatching(/^gone takes no part: it is down, .*code 7/)]);
+    expect(notices).toEqual([expect.stringMatching(/^gone is not used: it is down, .*code 7/)]);
     expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle", "down", "disabled"]);
   });
 

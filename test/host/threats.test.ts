@@ -154,10 +154,10 @@ test("T69: endless, circular and oversized lists are truncated with a warning, a
   expect(count("giant")).toBe(10);
   expect(host.catalog.tool("twice", "same")?.definition.description).toBe("first");
   expect((await warningsOf(events, 4)).sort()).toEqual([
-    expect.stringContaining('"same" is there twice'),
+    expect.stringContaining('"same" is listed twice'),
     "tools: more than 100 items; the rest is left out",
     "tools: more than 200000 characters; the rest is left out",
-    expect.stringMatching(/the list breaks off after 2: .*a second time/),
+    expect.stringMatching(/the list failed after 2 items: .*a second time/),
   ]);
   expect(textOf(await host.callTool("giant", "small"))).toBe("ok");
 });

@@ -285,12 +285,12 @@ export interface ServerStatus {
 /** Returns the reason of a state, and the next step for an untrusted server. */
 export function reasonOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
   if (reason !== undefined || state !== "untrusted") return reason;
-  return "nobody has agreed to it: give the host `answers.trust`, or call `host.trust`";
+  return "the user has not agreed to start it: give the host `answers.trust`, or call `host.trust`";
 }
 
 /** Explains why a server is not part of a run; without a status it does not exist. */
 export function explainAbsence(name: string, status?: ServerStatus): string {
-  if (!status) return `${name} takes no part: there is no such server`;
+  if (!status) return `${name} is not used: there is no such server`;
   const why = reasonOf(status);
-  return `${name} takes no part: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
+  return `${name} is not used: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
 }

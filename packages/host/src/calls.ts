@@ -132,7 +132,7 @@ export class Calls {
       const similar = this.#options.catalog
         .search(name, { server: server.name, limit: 3 })
         .map((advice) => advice.name);
-      const advice = similar.length === 0 ? "" : `; near to it are ${similar.join(", ")}`;
+      const advice = similar.length === 0 ? "" : `; did you mean ${similar.join(" or ")}?`;
       throw new PortolanError("invalid-argument", `${server.name} has no tool ${JSON.stringify(name)}${advice}`);
     }
     if (tool.isQuarantined) throw definitionChanged(server, name);
@@ -246,7 +246,7 @@ function toJsonText(args: JsonObject): string | undefined {
 
 function definitionChanged(server: HostedServer, name: string): PortolanError {
   return denied(
-    `${server.name}.${name} is not the tool that was accepted: its definition has changed; look at it (changedDefinitions) and accept it first`,
+    `${server.name}.${name} is blocked: its definition changed since it was accepted. Review it with changedDefinitions(), then accept() it`,
   );
 }
 

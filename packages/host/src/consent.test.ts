@@ -65,7 +65,7 @@ function approval(server = "s"): QuestionDraft<"approve"> {
 test("one server cannot fill the list of questions for the others", async () => {
   const { questions } = createAsking({ approve: "later" });
   const waiting = Array.from({ length: 20 }, () => questions.ask(approval("loud")));
-  await expect(questions.ask(approval("loud"))).rejects.toThrow("20 questions about loud wait already");
+  await expect(questions.ask(approval("loud"))).rejects.toThrow("20 questions about loud are waiting already");
   const other = questions.ask(approval("quiet"));
   expect(questions.waiting).toHaveLength(21);
   await questions.answer(questions.waiting.at(-1)?.id ?? "", true);
@@ -126,7 +126,7 @@ test("servers cannot make an application ask without end, also where a function 
   // What the application itself set off is not counted.
   waiting.push(...Array.from({ length: 300 }, () => questions.ask(approval("loud"))));
   for (let at = 0; at < 9; at += 1) waiting.push(...Array.from({ length: 20 }, () => questions.ask(form(`s${at}`))));
-  await expect(questions.ask(form("last"))).rejects.toThrow("200 questions wait already");
+  await expect(questions.ask(form("last"))).rejects.toThrow("200 questions are waiting already");
   expect(onAsked).toHaveLength(500);
   questions.close();
   for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");

@@ -124,7 +124,7 @@ export class Consent {
       subject: uri,
       digest: "resource",
       action: { kind: "resource", uri },
-      reason: "Data of the server would go to the model.",
+      reason: "The resource would be sent to the model.",
       cautions: [],
       contentFrom: [],
       definitionText: "",
@@ -142,12 +142,14 @@ export class Consent {
     if (known) {
       this.#record(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
       if (known.allow) return;
-      throw denied(`${what} is not allowed: the user said no, ${known.scope === "always" ? "for good" : "for now"}`);
+      throw denied(
+        `${what} is not allowed: the user said no ${known.scope === "always" ? "permanently" : "for this session"}`,
+      );
     }
     if (!this.#questions.canAsk("approve", options.answers)) {
-      this.#record(id, server, subject, { effect: "deny", reason: "nobody to ask" });
+      this.#record(id, server, subject, { effect: "deny", reason: "no way to ask the user" });
       throw denied(
-        `${what} needs the user's approval, and nobody is asked here: give the host \`answers.approve\`, or a rule`,
+        `${what} needs the user's approval, but this host cannot ask: give the host \`answers.approve\`, or a rule that allows the call`,
       );
     }
     const asked = this.#questions.ask<"approve">(
@@ -269,7 +271,7 @@ export class Questions {
     const kind = draft.kind as K;
     if (own) checkAnswerers(own);
     const answerer = own?.[kind] ?? this.#answers[kind];
-    if (answerer === undefined) throw unanswered(kind, "nobody answers such questions here");
+    if (answerer === undefined) throw unanswered(kind, `the host has no \`answers.${kind}\``);
     if (this.#isClosed) throw hostClosed();
     if (signal?.aborted) throw toError(signal.reason);
     const isCounted = answerer === "later" || serverKinds.includes(kind);
@@ -319,7 +321,7 @@ export class Questions {
     if (isWaiting(open)) return open;
     throw new PortolanError(
       "invalid-argument",
-      `answer: no question ${JSON.stringify(id)} waits for an answer: it was answered or taken back, or is none of this host`,
+      `answer: no question ${JSON.stringify(id)} is waiting: it was answered or withdrawn, or belongs to another host`,
     );
   }
 
@@ -327,8 +329,8 @@ export class Questions {
     const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
     const ofServer = counted.filter(({ question }) => question.server === server).length;
     if (ofServer >= maxOpenQuestionsPerServer)
-      throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
-    if (counted.length >= maxOpenQuestions) throw unanswered(kind, `${counted.length} questions wait already`);
+      throw unanswered(kind, `${ofServer} questions about ${server} are waiting already`);
+    if (counted.length >= maxOpenQuestions) throw unanswered(kind, `${counted.length} questions are waiting already`);
   }
 
   #wait(open: OpenQuestion): Promise<unknown> {
@@ -351,7 +353,7 @@ function isWaiting(open: OpenQuestion | undefined): open is Required<OpenQuestio
 }
 
 function unanswered(kind: QuestionKind, why: string): PortolanError {
-  return new PortolanError("unanswered", `A question (${kind}) was not put to the user: ${why}`);
+  return new PortolanError("unanswered", `The user was not asked (${kind}): ${why}`);
 }
 
 function hostClosed(): PortolanError {
@@ -364,7 +366,7 @@ const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "openUrl",
 export function checkAnswerers(answers: HostAnswers): void {
   for (const [kind, answerer] of Object.entries(answers)) {
     if (!(kinds as readonly string[]).includes(kind)) {
-      const message = `answers.${kind}: there are no such questions; there are ${kinds.join(", ")}`;
+      const message = `answers.${kind}: unknown kind of question; expected one of ${kinds.join(", ")}`;
       throw new PortolanError("invalid-argument", message);
     }
     if (answerer === undefined || answerer === "later" || typeof answerer === "function") continue;

@@ -9,7 +9,7 @@ import type {
 } from "portolan";
 import { PortolanError } from "portolan";
 import { type Clock, systemClock } from "portolan/client";
-import { partOf } from "portolan/internal";
+import { checkOptions, partOf } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { createMemoryStorage } from "portolan/storage";
 import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
@@ -188,10 +188,13 @@ export class LocalHost implements Host {
   }
 
   events(filter: EventFilter = {}): AsyncIterableIterator<HostEvent> {
+    checkOptions(filter, { kinds: 1, server: 1 }, "events");
     return this.#feed.read(createEventFilter(filter));
   }
 
-  async ready({ withinMs = readyWaitMs, signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+  async ready(options: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+    checkOptions(options, { withinMs: 1, signal: 1 }, "ready");
+    const { withinMs = readyWaitMs, signal } = options;
     await this.#servers.start(this.#servers.all, withinMs, signal);
     return this.servers;
   }
@@ -236,7 +239,7 @@ export class LocalHost implements Host {
     checkRunOptions(options);
     checkTask(task, options);
     const id = isState(task) ? task.id : crypto.randomUUID();
-    if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is at work already`);
+    if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is already running`);
     const run = startRun({
       id,
       task,

@@ -235,7 +235,7 @@ export class HostedServer {
 
   #warnUnlessExpected(thrown: unknown, expected: readonly string[], what = ""): undefined {
     const isExpected = thrown instanceof PortolanError && expected.includes(thrown.code);
-    if (!isExpected) this.#warn(`changes${what} are not heard of: ${toError(thrown).message}`);
+    if (!isExpected) this.#warn(`Changes${what} are not received: ${toError(thrown).message}`);
   }
 
   #warn(message: string): void {
@@ -366,7 +366,9 @@ async function openCustom(
 ): Promise<Link | Channel> {
   const late = new AbortController();
   const abort = () => late.abort(signal.reason);
-  const stopTimer = clock.after(connectMs, () => late.abort(timedOut(`open: nothing in ${connectMs} ms`)));
+  const stopTimer = clock.after(connectMs, () =>
+    late.abort(timedOut(`open: no connection within ${connectMs} ms; raise connectMs if it is slow to start`)),
+  );
   signal.addEventListener("abort", abort, { once: true });
   const opening = (async () => target.open())();
   try {

@@ -1,10 +1,12 @@
 import type { Channel } from "portolan";
 import { logLevels, PortolanError } from "portolan";
 import type { Clock, EraPolicy, HttpAuth, HttpHeaders, Link } from "portolan/client";
-import { isObject, nameOf } from "portolan/internal";
+import { checkOptions, isObject, nameOf, type OptionNames } from "portolan/internal";
 import type { RunOptions } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
+import type { SamplingLimits } from "./answers/sampling.ts";
 import type { HostOptions } from "./api.ts";
+import type { FeatureLimits } from "./catalog/load-lists.ts";
 import { checkAnswerers } from "./consent.ts";
 import type { RootWatch } from "./node/roots.ts";
 
@@ -89,10 +91,13 @@ export type Source =
 export function checkHostOptions(options: HostOptions): void {
   check("createHost", options, hostOptions);
   checkAnswerers(options.answers ?? {});
-  checkBounds("limits.", { ...options.limits });
-  const { sampling = {} } = options;
+  const { limits = {}, sampling = {} } = options;
+  checkOptions(limits, limitNames, "limits");
+  checkBounds("limits.", { ...limits });
+  checkOptions(sampling, { ...samplingLimitNames, review: 1, servers: 1 }, "sampling");
   expect("sampling.review", sampling.review, reviews);
   for (const [server, own] of Object.entries(sampling.servers ?? {})) {
+    checkOptions(own, { ...samplingLimitNames, review: 1 }, `sampling.servers.${server}`);
     expect(`sampling.servers.${server}.review`, own.review, reviews);
   }
 }
@@ -118,9 +123,9 @@ export function checkBounds(of: string, bounds: { readonly [name: string]: unkno
 }
 
 /** The description of a valid value, and its test. */
-type Wanted = readonly [expected: string, fits: (value: unknown) => boolean];
+type Expected = readonly [expected: string, fits: (value: unknown) => boolean];
 
-type Table<T> = { readonly [name in keyof Required<T>]: Wanted };
+type Table<T> = { readonly [name in keyof Required<T>]: Expected };
 
 const isText = (value: unknown): boolean => typeof value === "string";
 const isFunction = (value: unknown): boolean => typeof value === "function";
@@ -137,15 +142,15 @@ function isModel(value: unknown): boolean {
 }
 
 /** Checked elsewhere. */
-const anything: Wanted = ["anything", () => true];
-const object: Wanted = ["an object", isObject];
-const names: Wanted = ["a list of names", isListOf(isText)];
-const fun: Wanted = ["a function", isFunction];
+const anything: Expected = ["anything", () => true];
+const object: Expected = ["an object", isObject];
+const names: Expected = ["a list of names", isListOf(isText)];
+const callback: Expected = ["a function", isFunction];
 const modelWords = "{ id, capabilities, stream } such as those of portolan-host/models";
 
 const hostOptions: Table<HostOptions> = {
   servers: [
-    "servers by name, entries as readConfigs gives them, or the path of a file",
+    "servers by name, entries from readConfigs, or the path of a file",
     (value) =>
       isText(value) ||
       (Array.isArray(value) ? value.every((entry) => isObject(entry) && "target" in entry) : isObject(value)),
@@ -158,10 +163,10 @@ const hostOptions: Table<HostOptions> = {
   questionsPerMinute: anything,
   storage: ["{ kv } of a storage", (value) => isObject(value) && has("get", "set", "delete", "list")(value["kv"])],
   account: ["a name", isText],
-  activity: ["a log as openActivity or openActivityFile gives it", has("record", "ready", "flush", "query", "close")],
+  activity: ["a log of openActivity or openActivityFile", has("record", "ready", "flush", "query", "close")],
   info: object,
-  auth: fun,
-  via: fun,
+  auth: callback,
+  via: callback,
   logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
   limits: object,
   startsAtOnce: anything,
@@ -170,7 +175,7 @@ const hostOptions: Table<HostOptions> = {
 
 const runOptions: Table<RunOptions> = {
   model: [modelWords, isModel],
-  system: ["words", isText],
+  system: ["a text", isText],
   attach: [
     "a list of { server, uri }",
     isListOf((item) => isObject(item) && isText(item["server"]) && isText(item["uri"])),
@@ -193,21 +198,24 @@ const runOptions: Table<RunOptions> = {
   signal: ["an AbortSignal", has("addEventListener", "removeEventListener")],
 };
 
-const reviews: Wanted = ['"both", "request" or "none"', isOneOf("both", "request", "none")];
+/** Names of other products for our options. */
+const synonyms = { mcpServers: "servers", models: "model", rules: "policy", log: "activity" };
+const limitNames = { maxItems: 1, maxChars: 1 } satisfies OptionNames<FeatureLimits>;
+const samplingLimitNames = {
+  maxTokens: 1,
+  tokens: 1,
+  requests: 1,
+  requestsPerMinute: 1,
+} satisfies OptionNames<SamplingLimits>;
+const reviews: Expected = ['"both", "request" or "none"', isOneOf("both", "request", "none")];
 
 function check<T extends object>(of: string, options: T, table: Table<T>): void {
   if (!isObject(options)) throw unusable(of, "an object of options", options);
-  for (const [name, value] of Object.entries(options)) {
-    const wanted = Object.hasOwn(table, name) ? table[name as keyof T] : undefined;
-    if (!wanted) {
-      const known = Object.keys(table).join(", ");
-      throw new PortolanError("invalid-argument", `${of}: there is no option ${name}; there are ${known}`);
-    }
-    expect(name, value, wanted);
-  }
+  checkOptions(options, table as object as OptionNames<T>, of, { synonyms });
+  for (const name in table) expect(name, options[name], table[name]);
 }
 
-function expect(name: string, value: unknown, [expected, fits]: Wanted): void {
+function expect(name: string, value: unknown, [expected, fits]: Expected): void {
   if (value !== undefined && !fits(value)) throw unusable(name, expected, value);
 }
 
@@ -257,6 +265,6 @@ export class ExposedRoots {
 }
 
 function unusableRoots(uri: string): PortolanError {
-  const message = `roots: expected an address that begins with file://, got ${nameOf(uri)}; pathToFileURL of node:url makes one of a path`;
+  const message = `roots: expected an address that begins with file://, got ${nameOf(uri)}; convert a path with pathToFileURL of node:url`;
   return new PortolanError("invalid-argument", message);
 }

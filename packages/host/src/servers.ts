@@ -1,6 +1,6 @@
 import { PortolanError } from "portolan";
 import type { Answers } from "portolan/client";
-import { nameOf, pauseFor } from "portolan/internal";
+import { checkOptions, nameOf, type OptionNames, pauseFor } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
 import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
@@ -12,7 +12,7 @@ import { isConfigured } from "./config/written.ts";
 import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
 import { maxReportedChanges } from "./limits.ts";
-import type { ServerEntry, ServerTarget } from "./options.ts";
+import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
 import type { BlockedState } from "./supervisor.ts";
@@ -60,7 +60,7 @@ export class Servers {
     const server = this.#servers.get(name);
     if (server) return server;
     const known = [...this.#servers.keys()].slice(0, 20).join(", ") || "none";
-    throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; there is ${known}`);
+    throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; the servers are ${known}`);
   }
 
   /** Returns the server if it is connected, and therefore trusted. */
@@ -83,7 +83,7 @@ export class Servers {
     const cached = await this.#cache?.read({ name, digest });
     if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
     if (this.#servers.has(name)) {
-      throw new PortolanError("invalid-argument", `There is a server ${JSON.stringify(name)} already; remove it first`);
+      throw new PortolanError("invalid-argument", `A server ${JSON.stringify(name)} exists already; remove it first`);
     }
     const server = new HostedServer(entry, digest, {
       ...this.#options,
@@ -148,7 +148,7 @@ export class Servers {
     if (!(await this.#options.pins.accept(pinned, change))) {
       throw new PortolanError(
         "invalid-argument",
-        `${name}: the definition of ${of} is not the one to be accepted; look at changedDefinitions() again`,
+        `${name}: the definition of ${of} changed again, so it was not accepted; read changedDefinitions() again`,
       );
     }
     this.#options.activity.record(
@@ -298,6 +298,7 @@ export function toEntry(name: string, definition: ServerDefinition | ServerEntry
   if (typeof definition !== "object" || definition === null) throw unusable(name, nameOf(definition));
   if ("target" in definition) return definition.name === name ? definition : { ...definition, name };
   const target = toTarget(name, definition);
+  checkDefinition(name, target, definition);
   const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager } = definition;
   const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager };
   return {
@@ -322,6 +323,19 @@ function toTarget(name: string, definition: Partial<ServerDefinition>): ServerTa
     return { url, ...(headers && { headers }), ...(auth && { auth }), ...(legacySse !== undefined && { legacySse }) };
   }
   throw unusable(name, `an object with ${Object.keys(definition).join(", ") || "nothing"}`);
+}
+
+const commandNames = { command: 1, args: 1, cwd: 1, env: 1, graceMs: 1 } satisfies OptionNames<CommandTarget>;
+const httpNames = { url: 1, headers: 1, auth: 1, legacySse: 1 } satisfies OptionNames<HttpTarget>;
+const settingNames = {
+  ...{ disabled: 1, trustHints: 1, trustContent: 1, only: 1, except: 1, era: 1, connectMs: 1, idleMs: 1, eager: 1 },
+} satisfies OptionNames<ServerSettings>;
+
+/** Throws if a definition has an unknown member. An object with `open` is the application's own and may have others. */
+function checkDefinition(name: string, target: ServerTarget, definition: ServerDefinition): void {
+  if ("open" in target) return;
+  const own: { readonly [name: string]: 1 } = "command" in target ? commandNames : httpNames;
+  checkOptions<{ readonly [name: string]: unknown }>({ ...definition }, { ...own, ...settingNames }, `servers.${name}`);
 }
 
 function unusable(name: string, got: string): PortolanError {

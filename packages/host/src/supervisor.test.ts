@@ -65,7 +65,7 @@ test("a server that cannot be started fails at once until it is tried again", as
     throw new PortolanError("connection-closed", "it exited with code 1");
   });
   await expect(supervisor.use()).rejects.toThrow("it exited with code 1");
-  await expect(supervisor.use()).rejects.toThrow("one is down; it is tried again in 1 s: it exited with code 1");
+  await expect(supervisor.use()).rejects.toThrow("one is down; next attempt in 1 s: it exited with code 1");
   expect(attempts()).toBe(1);
   await clock.advance(1_000);
   // Nobody needs it: it is not started by itself.
@@ -155,7 +155,7 @@ test("what must not be started is not, whoever asks", async () => {
   expect(attempts()).toBe(1);
   await supervisor.stop("closed");
   supervisor.unblock();
-  await expect(supervisor.use()).rejects.toThrow("one was removed, or its host is closed");
+  await expect(supervisor.use()).rejects.toThrow("one was removed, or the host is closed");
 });
 
 test("a server that wants a login is not tried again by itself", async () => {

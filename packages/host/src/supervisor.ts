@@ -204,11 +204,11 @@ export class Supervisor {
     const { name } = this.entry;
     const { retryInMs, ...status } = this.status;
     const states: { [state in ServerState]?: string } = {
-      disabled: "is switched off",
-      misconfigured: "cannot be started as it is configured",
+      disabled: "is disabled",
+      misconfigured: "cannot be started because its configuration is invalid",
       untrusted: "is not trusted yet, so it is not started",
-      down: `is down; it is tried again in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
-      closed: "was removed, or its host is closed",
+      down: `is down; next attempt in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
+      closed: "was removed, or the host is closed",
     };
     const reason = reasonOf(status);
     const why = reason === undefined ? "" : `: ${reason}`;

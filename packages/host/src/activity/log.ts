@@ -1,4 +1,5 @@
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import type { ActivityReading, ActivitySink } from "./sinks.ts";
 import { verifyActivity } from "./verify.ts";
 import { ActivityWriter } from "./writer.ts";
@@ -21,8 +22,18 @@ export interface ActivityOptions {
 
 /** Opens a log. Entries are written in blocks, and each block is sealed to the previous one. */
 export function openActivity(sink: ActivitySink, options: ActivityOptions = {}): ActivityLog {
+  checkOptions(options, optionNames, "openActivity");
   return new SealedLog(sink, options);
 }
+
+const optionNames = {
+  required: 1,
+  flushMs: 1,
+  maxWaiting: 1,
+  secrets: 1,
+  now: 1,
+  onError: 1,
+} satisfies OptionNames<ActivityOptions>;
 
 /** Options of `openActivityFile`. */
 export interface ActivityFileOptions extends ActivityOptions {
@@ -35,8 +46,9 @@ export interface ActivityFileOptions extends ActivityOptions {
  * block of a killed process. Needs Node.
  */
 export async function openActivityFile(path: string, options: ActivityFileOptions = {}): Promise<ActivityLog> {
+  checkOptions(options, { ...optionNames, maxBytes: 1 }, "openActivityFile");
   const { fileSink } = await import("./node/file.ts");
-  return openActivity(await fileSink(path, options), options);
+  return new SealedLog(await fileSink(path, options), options);
 }
 
 /** Verifies the log in a file as it is, without a repair. Needs Node. */
@@ -171,7 +183,7 @@ class SealedLog implements ActivityLog {
   ready(): void {
     const { failure } = this.#writer;
     if (!this.#isRequired || failure === undefined) return;
-    throw new PortolanError("store-failed", "The activity log is required and cannot be written", { cause: failure });
+    throw new PortolanError("store-failed", "The activity log is required but cannot be written", { cause: failure });
   }
 
   flush(): Promise<void> {

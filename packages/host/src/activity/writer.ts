@@ -104,8 +104,8 @@ export class ActivityWriter {
     this.#unreported += 1;
     // Reported once for each gap, so that a broken sink does not flood the listener.
     if (this.#unreported > 1) return;
-    const why = this.#isClosed ? "it is closed" : "too many entries wait to be written";
-    this.#gap = error ?? new PortolanError("limit-reached", `The activity log loses entries: ${why}`);
+    const why = this.#isClosed ? "it is closed" : "too many entries are waiting to be written";
+    this.#gap = error ?? new PortolanError("limit-reached", `The activity log drops entries: ${why}`);
     this.#reportError(this.#gap);
     if (!this.#isClosed) this.#schedule(this.#flushMs);
   }
@@ -334,7 +334,7 @@ export class ActivityPages {
     let text = isSmall(entry) ? JSON.stringify(entry) : "";
     if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
     if (text.startsWith('{"')) return text.slice(1);
-    throw new PortolanError("invalid-argument", "Activity: expected an object with a kind");
+    throw new PortolanError("invalid-argument", "record: expected an object with a kind");
   }
 
   #stringifyShort(activity: Activity): string {

@@ -50,13 +50,13 @@ test.each([
 });
 
 test.each([
-  [{ type: "text", text: 5 }, "[a text without words]"],
-  [{ type: "text", text: { length: -1e9 } }, "[a text without words]"],
-  [{ type: "text" }, "[a text without words]"],
+  [{ type: "text", text: 5 }, "[a text without content]"],
+  [{ type: "text", text: { length: -1e9 } }, "[a text without content]"],
+  [{ type: "text" }, "[a text without content]"],
   [{ type: "image", data: 5, mimeType: "image/png" }, "[an image (image/png, 1 KB)]"],
-  [{ type: "resource" }, "[a resource that is not there]"],
-  [{ type: "odd\u202e" }, "[something of the kind odd\\u{202e}]"],
-  [undefined, "[something that is no content]"],
+  [{ type: "resource" }, "[a resource without content]"],
+  [{ type: "odd\u202e" }, "[content of the unknown type odd\\u{202e}]"],
+  [undefined, "[invalid content]"],
 ])("what is no content, such as %j, is said to be none", (block, presented) => {
   const content = [block as ContentBlock, { type: "text" as const, text: "x".repeat(2_000) }];
   const presentation = { model: seeing, maxChars: 500, longResults: new LongResults({}) };
@@ -127,7 +127,7 @@ test("structured content that is too deep to be written is said to be", () => {
   const presentation = { model: blind, maxChars: 1_000, longResults: new LongResults({}) };
   const structuredContent = JSON.parse(`${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
   const { content } = toToolResult("1", "x", { content: [], structuredContent }, presentation);
-  expect(content[1]).toEqual({ type: "text", text: "[a structure that is too deep to be shown]" });
+  expect(content[1]).toEqual({ type: "text", text: "[structured content that is too deep to show]" });
 });
 
 /** A call's result of about so many tokens. */
@@ -137,7 +137,7 @@ function result(id: string, tokens: number): SamplingMessage {
 }
 
 function idsShown(messages: readonly SamplingMessage[] = []): string {
-  return messages.map((message) => (JSON.stringify(message).includes("moved aside") ? "-" : "+")).join("");
+  return messages.map((message) => (JSON.stringify(message).includes("removed to save space") ? "-" : "+")).join("");
 }
 
 const request = (messages: SamplingMessage[]) => ({ system: "", tools: [], messages });

@@ -28,14 +28,14 @@ import type { RunInput, RunOptions, RunState } from "./run.ts";
 /** Returns true for the state of a run, false for a task. Throws for anything else. */
 export function isState(task: RunInput | RunState): task is RunState {
   if (typeof task === "string") return false;
-  if (!isObject(task)) throw invalid("words, a prompt of a server or the state of a run", nameOf(task));
+  if (!isObject(task)) throw invalid("a text, a prompt of a server or the state of a run", nameOf(task));
   const { messages, server, prompt } = task as Partial<RunState & Exclude<RunInput, string>>;
   if (messages === undefined) {
     if (typeof server === "string" && typeof prompt === "string") return false;
     throw invalid("{ server, prompt }", `an object with ${Object.keys(task).join(", ") || "nothing"}`);
   }
   if (isComplete(task)) return true;
-  throw invalid("the state of a run, as its last event has it", "another object with messages");
+  throw invalid("the complete state of a run, from its last event", "another object with messages");
 }
 
 /** Nothing may be missing, above all the servers whose content it contains: consent depends on them. */
@@ -56,14 +56,14 @@ export function checkTask(task: RunInput | RunState, { history, attach, decision
   if (history !== undefined && !Array.isArray(history)) {
     if (!isObject(history)) throw invalid("messages or the state of a run", nameOf(history), "history");
     if (!isComplete(history))
-      throw invalid("the state of a run, as its last event has it", "another object", "history");
+      throw invalid("the complete state of a run, from its last event", "another object", "history");
   }
   const extra = Object.entries({ history, attach }).find(([, value]) => value !== undefined);
-  if (state && extra) throw invalid("nothing, since the run goes on with its state", nameOf(extra[1]), extra[0]);
+  if (state && extra) throw invalid("nothing, because the run continues from its state", nameOf(extra[1]), extra[0]);
   const waiting = state?.pending.map(({ id }) => id) ?? [];
   for (const call of Object.keys(decisions)) {
     if (waiting.includes(call)) continue;
-    const why = `no call ${JSON.stringify(call)} waits; there is ${waiting.join(", ") || "none"}`;
+    const why = `no call ${JSON.stringify(call)} is waiting; the waiting calls are ${waiting.join(", ") || "none"}`;
     throw new PortolanError("invalid-argument", `decisions: ${why}`);
   }
 }
@@ -103,7 +103,7 @@ export function systemPrompt(
     const instructions = catalog.instructions(server);
     if (instructions === undefined) continue;
     parts.push(
-      `How server "${display(server)}" says it is to be used:\n${display(instructions, { maxChars: maxInstructionsChars, lines: "keep" })}`,
+      `Instructions of server "${display(server)}":\n${display(instructions, { maxChars: maxInstructionsChars, lines: "keep" })}`,
     );
   }
   return parts.filter((part) => part !== undefined).join("\n\n");
@@ -182,10 +182,10 @@ function present(block: ContentBlock, model: Model): ContentBlock {
 /** An invalid block of a server becomes a placeholder, so that the other blocks are still used. */
 function convert(block: ContentBlock, { capabilities }: Model): ContentBlock {
   const given: unknown = block;
-  if (!isObject(given)) return placeholder("something that is no content");
+  if (!isObject(given)) return placeholder("invalid content");
   switch (block.type) {
     case "text":
-      return typeof block.text === "string" ? block : placeholder("a text without words");
+      return typeof block.text === "string" ? block : placeholder("a text without content");
     case "image":
       return capabilities.images && isMedia(given) ? block : placeholder(`an image (${describe(given)})`);
     case "audio":
@@ -195,12 +195,12 @@ function convert(block: ContentBlock, { capabilities }: Model): ContentBlock {
       return placeholder(`a resource: ${block.uri}${block.description ? ` (${block.description})` : ""}`);
     case "resource": {
       const { resource } = block;
-      if (!isObject(resource)) return placeholder("a resource that is not there");
+      if (!isObject(resource)) return placeholder("a resource without content");
       if ("text" in resource) return { type: "text", text: `${resource.uri}\n${resource.text}` };
-      return placeholder(`a resource: ${resource.uri}, ${sizeOf(resource.blob)} of bytes`);
+      return placeholder(`a resource: ${resource.uri}, ${sizeOf(resource.blob)} of binary data`);
     }
     default:
-      return placeholder(`something of the kind ${display(String(given["type"]), { maxChars: 100 })}`);
+      return placeholder(`content of the unknown type ${display(String(given["type"]), { maxChars: 100 })}`);
   }
 }
 
@@ -217,7 +217,7 @@ function write(value: unknown): string {
   try {
     return JSON.stringify(value);
   } catch {
-    return "[a structure that is too deep to be shown]";
+    return "[structured content that is too deep to show]";
   }
 }
 
@@ -252,7 +252,7 @@ function cut(text: string, remaining: number, longResults: LongResults): TextCon
 }
 
 function pointTo(name: string, from: number, total: number): string {
-  return `\n[${total - from} of ${total} characters are left out: read on with read_more {"name": "${name}", "from": ${from}}]`;
+  return `\n[${total - from} of ${total} characters are left out: continue with read_more {"name": "${name}", "from": ${from}}]`;
 }
 
 /** One request to a model. */
@@ -299,7 +299,7 @@ function replaceResult(block: SamplingContent, longResults: LongResults): Sampli
   if (block.type !== "tool_result") return block;
   const text = block.content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("\n");
   const name = longResults.put(text);
-  const note = `[moved aside to make room: read it again with read_more {"name": "${name}", "from": 0}]`;
+  const note = `[removed to save space: read it again with read_more {"name": "${name}", "from": 0}]`;
   return { ...block, content: [{ type: "text", text: note }] };
 }
 

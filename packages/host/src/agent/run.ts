@@ -164,7 +164,10 @@ export function startRun(
 ): StartedRun {
   const { model, id } = options;
   if (!model) {
-    throw new PortolanError("invalid-argument", "run: expected a model, got none; give one to the host or to the run");
+    throw new PortolanError(
+      "invalid-argument",
+      "run: expected a model, got none; pass `model` to createHost or to run",
+    );
   }
   const stop = new AbortController();
   const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
@@ -172,7 +175,7 @@ export function startRun(
   const abort = () => stop.abort(callerSignal?.reason);
   if (callerSignal?.aborted) abort();
   else callerSignal?.addEventListener("abort", abort, { once: true });
-  const stream = new EventStream(() => cancel("nobody reads the run any more"));
+  const stream = new EventStream(() => cancel("the reader stopped reading its events"));
   // A reader that stops reading must not keep a cancelled run from ending.
   stop.signal.addEventListener("abort", () => stream.release(), { once: true });
   const emit = (event: RunEvent) => stream.emit(event);
@@ -228,7 +231,10 @@ export class EventStream implements AsyncIterable<RunEvent> {
 
   [Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
     if (this.#isTaken) {
-      throw new PortolanError("invalid-argument", "run: its events are read already; they are for one reader");
+      throw new PortolanError(
+        "invalid-argument",
+        "run: expected one reader, got a second; iterate over the events only once",
+      );
     }
     this.#isTaken = true;
     return this.#read();

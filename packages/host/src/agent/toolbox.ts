@@ -97,7 +97,7 @@ export class Toolbox {
       .slice(0, limit)
       .map((item) => {
         const { server, name, description = name } = item;
-        const address = "uri" in item ? item.uri : `${item.uriTemplate} (fill in what is in braces)`;
+        const address = "uri" in item ? item.uri : `${item.uriTemplate} (replace the parts in braces)`;
         return {
           server,
           text: `${server}: ${display(address)} ${display(description, { maxChars: maxResourceDescriptionChars })}`,
@@ -156,7 +156,7 @@ function presentSchema(value: unknown, depth: number): unknown {
 export const findToolsTool: ModelTool = {
   name: "find_tools",
   description:
-    "There are more tools than are listed here. Looks for tools by what they do, in a few words; those it names can be called from then on.",
+    "There are more tools than are listed here. Finds tools by what they do, described in a few words. You can call the tools that it returns.",
   inputSchema: {
     type: "object",
     properties: { query: { type: "string", description: "What the tool should do, in a few words" } },
@@ -167,7 +167,7 @@ export const findToolsTool: ModelTool = {
 /** Reads a part of a result that was too long. */
 export const readMoreTool: ModelTool = {
   name: "read_more",
-  description: "Reads on in a result that was too long to show whole.",
+  description: "Reads a part of a result that was too long to show.",
   inputSchema: {
     type: "object",
     properties: {
@@ -182,10 +182,12 @@ export const readMoreTool: ModelTool = {
 export const resourceTools: readonly ModelTool[] = [
   {
     name: "find_resources",
-    description: "Lists resources of the servers whose names, addresses or descriptions hold all words of a query.",
+    description: "Lists resources of the servers whose names, addresses or descriptions contain all words of a query.",
     inputSchema: {
       type: "object",
-      properties: { query: { type: "string", description: "Words to look for; none for the first ones" } },
+      properties: {
+        query: { type: "string", description: "Words to search for; leave it empty for the first resources" },
+      },
     },
   },
   {

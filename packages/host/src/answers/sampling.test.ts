@@ -44,7 +44,7 @@ test.each([
 test("requests are counted by the minute and in all", async () => {
   const clock = createClock();
   const budget = new Budget({ requestsPerMinute: 2, requests: 3 }, clock);
-  expect([budget.take(1), budget.take(1), budget.take(1)]).toEqual([undefined, undefined, "2 requests in a minute"]);
+  expect([budget.take(1), budget.take(1), budget.take(1)]).toEqual([undefined, undefined, "2 requests per minute"]);
   await clock.advance(60_000);
   expect([budget.take(1), budget.take(1)]).toEqual([undefined, "3 requests"]);
   expect(budget.left.requests).toBe(0);

@@ -109,7 +109,7 @@ class ServerAnswers {
     const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
     this.#log("question", { of: "address", host: address.host, warnings: address.warnings });
     if (!isSafe || address.hasCredentials) {
-      this.#log("answer", { of: "address", action: "decline", why: "it is no safe address" });
+      this.#log("answer", { of: "address", action: "decline", why: "the address is not safe" });
       return { action: "decline" };
     }
     const request = { kind: "openUrl", params, address, ...this.#questionBase } as const;
@@ -190,12 +190,12 @@ class ServerAnswers {
     const rate = this.#dependencies.rateOf(name);
     const taken = rate.take();
     if (taken === "asked") return;
-    const why = `more than ${rate.perMinute} questions in a minute`;
+    const why = `more than ${rate.perMinute} questions per minute`;
     if (taken === "first too many") {
       this.#log("question", { of, refused: why });
-      this.#dependencies.warn(name, `It has asked ${why}; the others of this minute are refused`);
+      this.#dependencies.warn(name, `Asked ${why}; further requests of this minute are refused`);
     }
-    throw new RpcError(-1, `Nobody was asked: a server may not ask ${why}`);
+    throw new RpcError(-1, `The user was not asked: a server may not send ${why}`);
   }
 
   #exposed(roots: readonly Root[]): readonly Root[] {
@@ -244,7 +244,7 @@ export async function sample(
   const inputTokens = estimateInput(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
   const model = chooseModel(models, params.modelPreferences, needsOf(params));
-  if (!model) throw overBudget("no model here can take what it holds", sampling, { server });
+  if (!model) throw overBudget("no model supports its content", sampling, { server });
   const maxUse = inputTokens + params.maxTokens;
   const excess = budget.take(maxUse);
   if (excess !== undefined) throw overBudget(`this server may use no more than ${excess}`, sampling, { limit: excess });
@@ -313,7 +313,7 @@ async function review(
   account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
   if (reviews.response) {
     const verdict = await questions.ask<"sample">({ ...request, stage: "response", params, result }, options);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", log, { stage: "response" });
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user withheld the answer", log, { stage: "response" });
     if (verdict.result) result = verdict.result;
   }
   log("answered", { model: result.model, result });
@@ -396,7 +396,7 @@ export class Budget {
     const { requestsPerMinute, requests, tokens } = this.#limits;
     const now = this.#clock.now();
     while (this.#recent[0] !== undefined && now - this.#recent[0] >= minuteMs) this.#recent.shift();
-    if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests in a minute`;
+    if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests per minute`;
     if (this.#requests >= requests) return `${requests} requests`;
     if (this.#tokens + maxUse > tokens) return `${tokens} tokens`;
     this.#recent.push(now);

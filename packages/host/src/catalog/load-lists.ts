@@ -61,7 +61,7 @@ async function readList<T>(
     for await (const item of items) {
       const key = keyOf(item);
       if (list.has(key)) {
-        warn(`${JSON.stringify(key.slice(0, 100))} is there twice; the first one counts`);
+        warn(`${JSON.stringify(key.slice(0, 100))} is listed twice; the first one is used`);
         continue;
       }
       chars += JSON.stringify(item).length;
@@ -75,7 +75,7 @@ async function readList<T>(
   } catch (thrown) {
     // A list that ends with an error is used as far as it came; one that fails at once is an error.
     if (list.size === 0) throw thrown;
-    warn(`the list breaks off after ${list.size}: ${toError(thrown).message}`);
+    warn(`the list failed after ${list.size} items: ${toError(thrown).message}`);
   }
   return [...list.values()];
 }

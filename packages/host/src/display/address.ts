@@ -53,7 +53,7 @@ function parse(url: string | URL): URL {
   if (text.length <= maxUrlChars && URL.canParse(text)) return new URL(text);
   throw new PortolanError(
     "invalid-argument",
-    `Address: expected an absolute URL, got ${display(text, { maxChars: 100 })}`,
+    `inspectHost: expected an absolute URL, got ${display(text, { maxChars: 100 })}`,
   );
 }
 
@@ -62,16 +62,16 @@ function warn(facts: Omit<HostInspection, "warnings">, { port }: URL, written: s
   const { scheme, host, unicodeHost } = facts;
   if (scheme !== "https" && !(scheme === "http" && facts.isLoopback)) {
     warnings.push(
-      scheme === "http" ? "What you enter travels unencrypted (http)." : `This is no web address (${scheme}:).`,
+      scheme === "http" ? "The connection is not encrypted (http)." : `This is not a web address (${scheme}:).`,
     );
   }
-  if (facts.hasCredentials) warnings.push(`What stands before the @ is not the host: the host is ${host}.`);
-  if (facts.isPunycode) warnings.push(`The name is written with other than plain letters: ${unicodeHost} is ${host}.`);
+  if (facts.hasCredentials) warnings.push(`The part before the @ is not the host. The host is ${host}.`);
+  if (facts.isPunycode) warnings.push(`The name contains special letters: ${unicodeHost} is ${host}.`);
   if (facts.mixesScripts) warnings.push("The name mixes letters of several scripts.");
-  if (facts.imitates !== undefined) warnings.push(`The name looks like ${facts.imitates}, which is another host.`);
-  if (facts.isIp && !facts.isLoopback) warnings.push("The address is a number; nobody vouches for a name.");
-  if (port !== "" && !facts.isLoopback) warnings.push(`The port is not the usual one: ${port}.`);
-  if (display(written) !== written) warnings.push("The address was written with hidden or unusual characters.");
+  if (facts.imitates !== undefined) warnings.push(`The name looks like ${facts.imitates}, but it is a different host.`);
+  if (facts.isIp && !facts.isLoopback) warnings.push("The host is an IP address without a name.");
+  if (port !== "" && !facts.isLoopback) warnings.push(`The port is unusual: ${port}.`);
+  if (display(written) !== written) warnings.push("The address contains hidden or unusual characters.");
   return warnings;
 }
 

@@ -48,7 +48,7 @@ export function findSuspicious(text: string, options: SuspicionOptions = {}): Su
   }
   for (const name of options.otherTools ?? []) {
     const at = findWord(plain, name);
-    if (at !== -1) findings.push(toFinding("other-tool", "It speaks of a tool that is not its own.", at, name));
+    if (at !== -1) findings.push(toFinding("other-tool", "It mentions a tool of another server.", at, name));
   }
   return findings.sort((a, b) => a.at - b.at);
 }
@@ -72,25 +72,25 @@ const orders = `(?:instructions?|rules?|guidelines?|directions?|prompts?|polic(?
 const shapes: readonly Shape[] = [
   {
     kind: "hidden-characters",
-    why: "It holds characters that cannot be seen.",
+    why: "It contains invisible characters.",
     pattern:
       /[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e0fff}\u00ad\u180e\ufeff\u061c\u200e\u200f\u115f\u1160\u3164]|[\ufe00-\ufe0e]|\p{Cs}|\p{Co}|(?![\n\r\t])\p{Cc}|\ufe0f{2}/u,
     raw: true,
   },
   {
     kind: "secrecy",
-    why: "It wants something kept from the user.",
+    why: "It asks to keep something secret from the user.",
     pattern: new RegExp(String.raw`\b${not}\s+(?:\w+\s+){0,2}?${tell}\s+(?:\w+\s+){0,3}?(?:to\s+)?${user}\b`, "i"),
   },
   {
     kind: "secrecy",
-    why: "It wants something kept from the user.",
+    why: "It asks to keep something secret from the user.",
     pattern:
       /\b(?:(?:keep|hide|conceal)\s+(?:\w+\s+){0,4}?(?:secret|hidden|confidential|private|from\s+(?:the\s+)?(?:user|human|person))|(?:silently|secretly|quietly|covertly|discreetly)\s+(?!ignor|skip|discard|drop|fail|truncat|omit)\w+|user\s+(?:must|should|does|need|will)\s*(?:not|n['’]t|never)\s+(?:know|see|notice|be\s+(?:told|aware|informed))|confidential\s+to\s+the\s+(?:model|assistant|agent))/i,
   },
   {
     kind: "override",
-    why: "It wants other instructions set aside.",
+    why: "It asks to ignore other instructions.",
     pattern: new RegExp(
       String.raw`\b(?:ignore|disregard|forget|override|bypass|supersede|set\s+aside)s?\s+(?:\w+\s+){0,3}?${before}?\s*(?:\w+\s+){0,2}?${orders}\b`,
       "i",
@@ -98,37 +98,37 @@ const shapes: readonly Shape[] = [
   },
   {
     kind: "override",
-    why: "It gives the model orders beyond its own use.",
+    why: "It gives the model instructions that go beyond this tool.",
     pattern:
       /\b(?:before\s+(?:using|calling|invoking|running|you\s+(?:use|call|invoke|run))\s+(?:any|this|the|other|another|every)\s+(?:\w+\s+)?tools?|(?:you\s+are\s+now|from\s+now\s+on,?\s+you|new\s+(?:system\s+)?instructions?\s*:|system\s+(?:prompt|override|message)\s*:)|(?:otherwise|or\s+else)[,\s]+(?:\w+\s+){0,4}?(?:will\s+(?:fail|not\s+work|crash|break|be\s+(?:deleted|lost|terminated|fired)))|(?:whenever|every\s+time|each\s+time)\s+(?:\w+\s+){0,5}?(?:tool|message|e-?mail|payment|command|file)s?\s+(?:\w+\s+){0,4}?(?:is|are|must|should)\s+(?:\w+\s+)?(?:also|first|instead|always)|(?:instead\s+of|rather\s+than)\s+(?:calling|using|the\s+(?:tool|recipient|address|number))\b)/i,
   },
   {
     kind: "markup",
-    why: "It imitates the marks of a system or of the conversation.",
+    why: "It imitates the markup of system messages.",
     pattern:
       /<\/?\s*(?:important|system|instructions?|secret|critical|assistant|human|admin|override|hidden|sudo|mandatory|note[\s_-]?to[\s_-]?(?:ai|model|assistant))\b[^<>]{0,40}>|\[\/?(?:INST|SYSTEM|IMPORTANT)\]|<\|[a-z_]{2,30}\|>|<!--|^\s{0,8}#{1,6}\s*(?:system|instructions?\s+for\s+(?:the\s+)?(?:ai|model|assistant))\b|^\s{0,8}(?:system|assistant|human)\s*:/im,
   },
   {
     kind: "secret-place",
-    why: "It names a place where secrets are kept.",
+    why: "It names a place where secrets are stored.",
     pattern:
       /~?\/?\.ssh\b|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|\.aws\/credentials|\.(?:cursor|vscode|claude)\/mcp\.json|\.mcp\.json|claude_desktop_config|\.kube\/config|\.netrc\b|\.npmrc\b|\.git-credentials|\/etc\/(?:passwd|shadow)\b|\.gnupg\b|(?:^|[\s"'`(/])\.env\b|\bwallet\.dat\b|\.docker\/config\.json|(?:contents?|values?|dump)\s+of\s+(?:\w+\s+){0,3}?environment\s+variables|(?:your|the)\s+(?:system\s+prompt|conversation\s+history|chat\s+history|previous\s+messages)/i,
   },
   {
     kind: "sends-away",
-    why: "It wants data sent somewhere.",
+    why: "It asks to send data elsewhere.",
     pattern:
       /\b(?:send|post|forward|upload|exfiltrate|transmit|leak|copy|bcc|cc|append|include|pass|attach|put|add|encode)\b[^.\n]{0,120}?(?:\bto\s+(?:https?:\/\/|[\w.+-]{1,64}@[\w-]{1,64}\.|\+\d{6})|\b(?:as|in|into|to)\s+(?:the\s+|a\s+)?['"`]?(?:sidenote|side_note|notes?|context|metadata|feedback|debug|extra|comment)['"`]?\s+(?:parameter|argument|field|property)|\b(?:as|in)\s+(?:a\s+)?(?:query|url)\s+(?:parameter|string))/i,
   },
   {
     kind: "encoded",
-    why: "It holds a long text that nobody can read.",
+    why: "It contains a long encoded text.",
     pattern:
       /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{120,}={0,2}|(?<![0-9a-f])(?:[0-9a-f]{2}[\s:]?){80,}|(?:\\x[0-9a-f]{2}){12,}|(?:%[0-9a-f]{2}){20,}/i,
   },
   {
     kind: "padding",
-    why: "A long gap moves the rest out of sight.",
+    why: "A long gap hides the rest.",
     pattern: /[ \t\u00a0\u2000-\u200a\u3000]{60,}|(?:\r?\n[ \t]?){20,}/,
     raw: true,
   },

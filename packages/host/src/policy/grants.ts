@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
-import { nameOf } from "portolan/internal";
+import { checkOptions, nameOf } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { grantsPerPage, grantTtlMs, maxStoredGrants } from "../limits.ts";
@@ -81,6 +81,7 @@ export function argumentsDigest(args: JsonObject): Promise<string> {
 
 /** Opens the grants of a storage: "always" is read once, "session" stays in memory. */
 export async function createGrants(kv: KeyValue, options: GrantsOptions = {}): Promise<Grants> {
+  checkOptions(options, { now: 1, maxGrants: 1 }, "createGrants");
   const grants = new StoredGrants(kv, options.now ?? Date.now, options.maxGrants ?? maxStoredGrants);
   await grants.reload();
   return grants;
@@ -129,7 +130,7 @@ class StoredGrants implements Grants {
       ...(lastsMs === undefined ? {} : { expiresAt: createdAt + lastsMs }),
     };
     if (!isGrant(grant)) {
-      throw new PortolanError("invalid-argument", `Grant: expected a whole one, with digests, got ${nameOf(given)}`);
+      throw new PortolanError("invalid-argument", `add: expected a complete grant with digests, got ${nameOf(given)}`);
     }
     this.#makeRoom(before.length);
     if (grant.scope === "always") {
@@ -190,7 +191,10 @@ class StoredGrants implements Grants {
     if (this.#byId.size - leaving < this.#maxGrants) return;
     for (const grant of this.#byId.values()) if (!this.#isLive(grant)) this.#drop(grant);
     if (this.#byId.size - leaving < this.#maxGrants) return;
-    throw new PortolanError("limit-reached", `Grants: expected at most ${this.#maxGrants}; revoke some`);
+    throw new PortolanError(
+      "limit-reached",
+      `There are ${this.#maxGrants} grants already; revoke some, or raise maxGrants`,
+    );
   }
 
   #put(grant: Grant): void {

@@ -1,5 +1,6 @@
 import type { Tool } from "portolan";
 import { PortolanError } from "portolan";
+import { checkOptions } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { display, displayValue } from "../display/escape.ts";
@@ -67,6 +68,7 @@ export interface PinsOptions {
 
 /** Opens the pins of a storage: one row for each server. */
 export function createPins(kv: KeyValue, options: PinsOptions = {}): Pins {
+  checkOptions(options, { maxTools: 1, maxKeptChars: 1 }, "createPins");
   return new StoredPins(kv, options.maxTools ?? maxPinnedTools, options.maxKeptChars ?? maxPinnedDefinitionChars);
 }
 
@@ -117,7 +119,7 @@ class StoredPins implements Pins {
     }
     throw new PortolanError(
       "store-failed",
-      `Pins of ${server.server}: others wrote them ${maxPinWrites} times meanwhile`,
+      `The pins of ${server.server} could not be written: other processes changed them ${maxPinWrites} times meanwhile`,
     );
   }
 }
@@ -276,7 +278,7 @@ export function parseRow(text: string | undefined): PinRow | undefined {
     const { tools, instructions } = JSON.parse(text) as { tools: [string, Pinned][]; instructions?: Pinned };
     return { tools: new Map(tools), ...(instructions === undefined ? {} : { instructions }) };
   } catch (cause) {
-    throw new PortolanError("store-failed", "Pins: expected a row of our own, got something else", { cause });
+    throw new PortolanError("store-failed", "The stored pins cannot be read: their format is unknown", { cause });
   }
 }
 
@@ -331,7 +333,7 @@ function compare(before: unknown, after: unknown, path: string, depth: number, c
 export function renderChanges(changes: readonly DefinitionChange[]): string {
   return changes
     .map((change) => [
-      display(change.path || "all of it"),
+      display(change.path || "whole definition"),
       ...side("-", change, "before"),
       ...side("+", change, "after"),
     ])

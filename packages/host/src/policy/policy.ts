@@ -1,6 +1,6 @@
 import type { JsonObject, Tool } from "portolan";
 import { PortolanError } from "portolan";
-import { nameOf } from "portolan/internal";
+import { checkOptions, nameOf, type OptionNames } from "portolan/internal";
 import { canonicalJson } from "portolan/storage";
 import { toLatin } from "../display/suspicious.ts";
 import { maxComparedItems } from "../limits.ts";
@@ -140,13 +140,15 @@ const flags = [
   "evenWithResources",
 ] as const;
 
-const known = new Set<string>([...flags, "match", "server", "when", "args", "then", "reason"]);
+const memberNames = {
+  ...{ match: 1, server: 1, when: 1, args: 1, then: 1, reason: 1 },
+  ...{ readOnly: 1, destructive: 1, idempotent: 1, openWorld: 1, evenAfterUntrusted: 1, evenWithResources: 1 },
+} satisfies OptionNames<Rule>;
+const ruleSynonyms = { tool: "match", tools: "match", effect: "then", action: "then", arguments: "args" };
 
 function compileRule(rule: Rule, index: number): CompiledRule {
   const where = `policy[${index}]`;
-  for (const member of Object.keys(rule)) {
-    if (!known.has(member)) throw invalidRule(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
-  }
+  checkOptions(rule, memberNames, where, { code: "invalid-definition", synonyms: ruleSynonyms });
   if (!effects.includes(rule.then)) throw invalidRule(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
   for (const flag of flags) {
     const value: unknown = rule[flag];
@@ -164,7 +166,7 @@ function compileRule(rule: Rule, index: number): CompiledRule {
   }
   const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
   const allows = rule.then === "allow";
-  const decision = freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
+  const decision: Decision = Object.freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
   const args = rule.args && compileArguments(rule.args, allows, `${where}.args`);
   const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
     decision,
@@ -216,11 +218,11 @@ function splitGlob(pattern: string): CallTest {
 
 const noCautions: readonly Caution[] = Object.freeze([]);
 
-function freeze(decision: Decision): Decision {
-  return Object.freeze(decision);
-}
-
-const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherwise.", cautions: noCautions });
+const undecided: Decision = Object.freeze({
+  effect: "ask",
+  reason: "No rule matches this call.",
+  cautions: noCautions,
+});
 
 /** Hot path: allocates only where there is a caution. */
 function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
@@ -246,7 +248,7 @@ function decisionOf({ decision }: CompiledRule, similarRule: CompiledRule | unde
   return {
     effect: "ask",
     rule,
-    reason: `It is all but what rule ${rule + 1} of the policy is about.`,
+    reason: `It is almost what rule ${rule + 1} of the policy forbids or asks about.`,
     cautions: noCautions,
   };
 }
