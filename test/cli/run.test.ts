@@ -80,7 +80,7 @@ test.each([
   await first.see(/was not approved/);
   expect(await first.exited).toBe(0);
   const second = openTerminal(args, { cwd });
-  await second.see(how === "once" ? "v view its definition" : "the user said no, for good");
+  await second.see(how === "once" ? "v view its definition" : "the user said no permanently");
 });
 
 test("reads a resource for the model only if the person agrees", async () => {

@@ -40,7 +40,7 @@ test("shows the whole answer and withholds it from the server", async () => {
   await terminal.answer(request, "y");
   await terminal.answer(response, "v");
   await terminal.answer(/"stopReason"[\s\S]*n withhold it/, "n");
-  await terminal.see("Sampling was refused: the user keeps the answer");
+  await terminal.see("Sampling was refused: the user withheld the answer");
   expect(terminal.screen()).not.toContain('"role":"assistant","content"');
   expect(await terminal.exited).not.toBe(0);
 });

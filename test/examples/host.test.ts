@@ -42,7 +42,7 @@ test("the script asks before it starts a server, runs its task, and logs its act
   expect(log).toContain('"name":"now"');
 
   const refused = await run("n");
-  expect(refused.errors).toContain("time takes no part");
+  expect(refused.errors).toContain("time is not used");
   expect(refused.errors).not.toContain("⚙");
 });
 
@@ -79,7 +79,7 @@ test("the web back end streams a run, and continues it when the page answers", a
   expect(types).toEqual(expect.arrayContaining(["notice", "tool", "approval", "text", "done"]));
   expect(types.at(-1)).toBe("done");
   expect(await (await post("/answers", { id: "q99", answer: true })).json()).toEqual({
-    error: expect.stringContaining('answer: no question "q99" waits for an answer'),
+    error: expect.stringContaining('answer: no question "q99" is waiting'),
   });
 });
 

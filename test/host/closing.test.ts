@@ -35,7 +35,7 @@ test("of two servers added at once under one name, one is refused and never star
   await host.ready();
   const outcomes = results.map(({ status }, at) => `${status}, started ${[first, second][at]?.starts} times`);
   expect(outcomes.sort()).toEqual(["fulfilled, started 1 times", "rejected, started 0 times"]);
-  await expect(host.add("s", second)).rejects.toThrow('There is a server "s" already');
+  await expect(host.add("s", second)).rejects.toThrow('A server "s" exists already');
 });
 
 test("a server whose adding failed is not listed, and can be added again", async () => {
@@ -97,7 +97,7 @@ test("starting fails after connectMs when the application's open never resolves"
   starting.catch(() => {});
   await vi.waitFor(() => expect(clock.pending).toBe(1));
   await clock.advance(5_000);
-  await expect(starting).rejects.toThrow("nothing in 5000 ms");
+  await expect(starting).rejects.toThrow("no connection within 5000 ms");
   expect(stateOf(host)).toBe("down");
 });
 

@@ -41,7 +41,7 @@ test("a call of a model is denied without rules and without an approver, a call 
   const host = await makeHost({ servers: { notes: inMemory(createNotes()) } });
   await expect(host.callTool("notes", "read", { name: "a" })).rejects.toMatchObject({
     code: "denied",
-    message: expect.stringContaining("nobody is asked here"),
+    message: expect.stringContaining("this host cannot ask"),
   });
   expect(textOf(await host.callTool("notes", "read", { name: "a" }, { by: "user" }))).toBe("note a");
 });
@@ -102,7 +102,7 @@ test("a denial can be permanent", async () => {
   const { asked, approve } = approver({ allow: false, for: "always", reason: "never write" });
   const host = await makeHost({ servers: { notes: inMemory(createNotes()) }, answers: { approve } });
   await expect(host.callTool("notes", "write", {})).rejects.toThrow("never write");
-  await expect(host.callTool("notes", "write", {})).rejects.toThrow("the user said no, for good");
+  await expect(host.callTool("notes", "write", {})).rejects.toThrow("the user said no permanently");
   expect(asked).toHaveLength(1);
 });
 
@@ -176,7 +176,7 @@ test("a changed definition is quarantined, reported with a diff, and can be call
   const { change } = await nextEvent(events, "definition");
   expect(change).toMatchObject({ name: "write", before: { description: "Writes a note" } });
   expect(change.diff.map(({ path }) => path)).toContain("description");
-  await expect(host.callTool("notes", "write", {}, { by: "user" })).rejects.toThrow("its definition has changed");
+  await expect(host.callTool("notes", "write", {}, { by: "user" })).rejects.toThrow("its definition changed since");
   expect(host.catalog.tool("notes", "write")).toMatchObject({ isQuarantined: true, isVisible: false });
   expect(host.changedDefinitions()).toHaveLength(1);
   await host.accept("notes", change);
@@ -189,8 +189,10 @@ test("a changed definition is quarantined, reported with a diff, and can be call
 test("a failing tool returns a result; an unknown tool or server is rejected with the nearest names", async () => {
   const host = await makeHost({ servers: { notes: inMemory(createNotes()) }, policy: [{ then: "allow" }] });
   expect(await host.callTool("notes", "fail", {})).toMatchObject({ isError: true });
-  await expect(host.callTool("notes", "reads", {})).rejects.toThrow('notes has no tool "reads"; near to it are read');
-  await expect(host.callTool("nobody", "read", {})).rejects.toThrow('There is no server "nobody"; there is notes');
+  await expect(host.callTool("notes", "reads", {})).rejects.toThrow('notes has no tool "reads"; did you mean read?');
+  await expect(host.callTool("nobody", "read", {})).rejects.toThrow(
+    'There is no server "nobody"; the servers are notes',
+  );
 });
 
 test('a question with the answerer "later" waits until host.answer', async () => {

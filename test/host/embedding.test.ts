@@ -92,7 +92,7 @@ test.each([
   [
     "an unknown kind of question",
     { aprove: () => true },
-    "answers.aprove: there are no such questions; there are trust, approve",
+    "answers.aprove: unknown kind of question; expected one of trust, approve",
   ],
 ])("%s is rejected as an answerer", async (_, answers, message) => {
   await expect(createHost({ answers: answers as never })).rejects.toThrow(message);
@@ -158,7 +158,7 @@ test("the events of a run can be read only once", async () => {
   const host = await makeHost({ model: createModel({ say: "hello" }) });
   const run = host.run("x");
   const events = run[Symbol.asyncIterator]();
-  expect(() => run[Symbol.asyncIterator]()).toThrow("read already");
+  expect(() => run[Symbol.asyncIterator]()).toThrow("expected one reader");
   const types: string[] = [];
   for (let next = await events.next(); !next.done; next = await events.next()) types.push(next.value.type);
   expect(types).toEqual(["text", "usage", "done"]);
@@ -173,7 +173,7 @@ test("a decision about a call that is not waiting is rejected", async () => {
   if (!question) throw new Error("the run asked no approval question");
   const { state } = await run.result;
   expect(() => host.run(state, { model: createModel(), decisions: { [question.id]: true } })).toThrow(
-    `decisions: no call "${question.id}" waits; there is t1.0`,
+    `decisions: no call "${question.id}" is waiting; the waiting calls are t1.0`,
   );
   expect(() => host.run("x", { model: model(), decisions: { "t1.0": true } })).toThrow("decisions: no call");
   const done = await host.run(state, { model: createModel(), decisions: { [question.callId]: true } }).result;
@@ -191,15 +191,15 @@ test("continuing a run rejects options that it cannot use, and incomplete states
   );
   // Consent depends on `contentFrom`, so a state without it is incomplete.
   const { contentFrom: _, ...less } = state;
-  expect(() => host.run(less as never)).toThrow("expected the state of a run");
-  expect(() => host.run("x", { history: less as never })).toThrow("expected the state of a run");
+  expect(() => host.run(less as never)).toThrow("expected the complete state of a run");
+  expect(() => host.run("x", { history: less as never })).toThrow("expected the complete state of a run");
 });
 
 test("a run for an unknown server reports it with a notice", async () => {
   const host = await makeHost({ model: createModel({ say: "alone" }), servers: { g: inMemory(greeter()) } });
   const notices: string[] = [];
   for await (const event of host.run("x", { servers: ["gg"] })) if (event.type === "notice") notices.push(event.text);
-  expect(notices).toEqual(["gg takes no part: there is no such server"]);
+  expect(notices).toEqual(["gg is not used: there is no such server"]);
 });
 
 test("the log level and subscriptions of a server are restored after its restart", async () => {
@@ -260,7 +260,7 @@ test("a subscription that cannot be restored after a restart causes a warning", 
   const events = host.events({ kinds: ["warning"] });
   await host.stop("r");
   await host.start("r");
-  expect((await nextEvent(events, "warning")).message).toContain("changes of a:b are not heard of");
+  expect((await nextEvent(events, "warning")).message).toContain("Changes of a:b are not received");
 });
 
 test("failed calls and reads are logged", async () => {

@@ -43,7 +43,7 @@ test("a host with ten servers, most of them faulty, reports each fault, and the 
   expect(await honest()).toBe("honest: hello");
   await expect(say("silent")).rejects.toThrow(/silent is down.*has not answered in 1500 ms/);
   await expect(say("crashing")).rejects.toThrow(/exited with code 3[\s\S]*about to crash: no disk/);
-  await expect(say("crashing")).rejects.toThrow(/crashing is down; it is tried again in \d s/);
+  await expect(say("crashing")).rejects.toThrow(/crashing is down; next attempt in \d s/);
   expect(await honest()).toBe("honest: hello");
 
   // The question marks the password field as secret, and the password is not sent.

@@ -11,15 +11,15 @@ test.each([
   [{ sampling: { tokens: Number.NaN } }, "sampling.tokens: expected a number of at least 0, got number NaN"],
   [{ sampling: { servers: { s: { requests: -1 } } } }, "sampling.servers.s.requests: expected a number"],
   [{ limits: { maxItems: "all" } }, 'limits.maxItems: expected a number of at least 0, got "all"'],
-  [{ server: {} }, "createHost: there is no option server; there are servers, model"],
+  [{ server: {} }, "createHost: unknown option `server`; did you mean `servers`?"],
   [null, "createHost: expected an object of options, got null"],
-  [{ servers: [{ command: "node" }] }, "servers: expected servers by name, entries as readConfigs gives them"],
+  [{ servers: [{ command: "node" }] }, "servers: expected servers by name, entries from readConfigs"],
   [
     { model: "gpt" },
     "model: expected { id, capabilities, stream } such as those of portolan-host/models, or a list of them",
   ],
   [{ storage: {} }, "storage: expected { kv } of a storage, got an object"],
-  [{ activity: "log.ndjson" }, "activity: expected a log as openActivity or openActivityFile gives it"],
+  [{ activity: "log.ndjson" }, "activity: expected a log of openActivity or openActivityFile"],
   [{ sampling: { review: "never" } }, 'sampling.review: expected "both", "request" or "none", got "never"'],
   [{ sampling: { servers: { s: { review: 1 } } } }, "sampling.servers.s.review: expected"],
   [{ logLevel: "verbose" }, 'logLevel: expected a level from debug to emergency, got "verbose"'],
@@ -35,7 +35,7 @@ test.each([
   [{ decisions: { a: "yes" } }, "decisions: expected true or false by the callId of each question, got an object"],
   [{ only: "a.b" }, 'only: expected a list of names, got "a.b"'],
   [{ attach: ["a:b"] }, "attach: expected a list of { server, uri }, got an array"],
-  [{ maxTurn: 3 }, "run: there is no option maxTurn; there are model, system"],
+  [{ maxTurn: 3 }, "run: unknown option `maxTurn`; did you mean `maxTurns`?"],
   [{ contextTokens: -1 }, "contextTokens: expected a number of at least 0, got number -1"],
 ])("run rejects %j", async (options, message) => {
   const host = await makeHost({ model: createModel() });
@@ -84,7 +84,7 @@ test("the error for an untrusted server names answers.trust and host.trust", asy
   await expect(host.callTool("s", "greet")).rejects.toThrow(advice);
   const notices: string[] = [];
   for await (const event of host.run("x")) if (event.type === "notice") notices.push(event.text);
-  expect(notices).toEqual([`s takes no part: it is untrusted, nobody has agreed to it: ${advice}`]);
+  expect(notices).toEqual([`s is not used: it is untrusted, the user has not agreed to start it: ${advice}`]);
   await host.trust("s", false);
   await expect(host.callTool("s", "greet")).rejects.toThrow("the user said no");
 });

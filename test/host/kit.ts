@@ -168,8 +168,8 @@ export function countStarts(
 export function entryFromFile(way: CustomTarget, args: readonly string[] = ["server.js"]): ServerEntry {
   return {
     name: "s",
-    way,
-    written: { command: "node", args },
+    target: way,
+    configured: { command: "node", args },
     settings: {},
     source: { kind: "file", file: "/p/.mcp.json", path: "mcpServers.s", product: "claude-code", scope: "project" },
   };

@@ -72,7 +72,7 @@ describe("servers", () => {
     for await (const event of host.run("go", { model: createModel({ say: "ok" }), servers })) {
       if (event.type === "notice") notices.push(event.text);
     }
-    expect(notices).toEqual([expect.stringMatching(/^gone takes no part: it is down, .*code 7/)]);
+    expect(notices).toEqual([expect.stringMatching(/^gone is not used: it is down, .*code 7/)]);
     expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle", "down", "disabled"]);
   });
 
@@ -81,8 +81,8 @@ describe("servers", () => {
     const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => `it is ${key}` });
     const entry: ServerEntry = {
       name: "s",
-      way: inMemory(loud),
-      written: { command: "x", env: { CODE: key } },
+      target: inMemory(loud),
+      configured: { command: "x", env: { CODE: key } },
       settings: {},
       source: { kind: "code" },
     };

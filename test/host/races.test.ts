@@ -90,7 +90,7 @@ test("trust neither enables a disabled server nor starts a misconfigured one", a
   await host.enable("off", false);
   expect(states()[0]).toBe("disabled");
   expect(host.catalog.tools).toEqual([]);
-  await expect(host.callTool("off", "greet", {}, { by: "user" })).rejects.toThrow("off is switched off");
+  await expect(host.callTool("off", "greet", {}, { by: "user" })).rejects.toThrow("off is disabled");
 });
 
 test("a trust answer does not apply to another server added later under the same name", async () => {

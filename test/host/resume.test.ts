@@ -128,7 +128,7 @@ test("a cancelled run that continues does not repeat finished or running calls",
   const [first, second, third] = (next.asked[0]?.messages.at(-1)?.content ?? []) as unknown[];
   expect(JSON.stringify(first)).toContain("written");
   expect(second).toMatchObject({ isError: true });
-  expect(JSON.stringify(second)).toContain("It may have been carried out");
+  expect(JSON.stringify(second)).toContain("It may have taken effect");
   expect(JSON.stringify(third)).toContain("written");
 });
 
@@ -142,7 +142,7 @@ test("a run cancelled in its last call continues, and the model learns that the 
   expect([reason, state.pending]).toEqual(["cancelled", []]);
   const next = createModel({ say: "end" });
   expect(await host.run(asJson(state), { model: next }).result).toMatchObject({ reason: "done" });
-  expect(JSON.stringify(next.asked[0]?.messages.at(-1))).toContain("It may have been carried out");
+  expect(JSON.stringify(next.asked[0]?.messages.at(-1))).toContain("It may have taken effect");
   expect(did).toEqual(["stop"]);
 });
 
@@ -154,7 +154,7 @@ test("a state cannot be continued by two runs at once", async () => {
   first.cancel();
   const { state } = await first.result;
   const second = host.run(state, { model: createModel() });
-  expect(() => host.run(state, { model: createModel() })).toThrow("is at work already");
+  expect(() => host.run(state, { model: createModel() })).toThrow("is already running");
   second.cancel();
   await second.result;
   const third = host.run({ ...state, pending: [] }, { model: createModel({ say: "end" }) });
@@ -162,11 +162,11 @@ test("a state cannot be continued by two runs at once", async () => {
 });
 
 test.each([
-  [undefined, "expected words, a prompt of a server or the state of a run, got nothing"],
+  [undefined, "expected a text, a prompt of a server or the state of a run, got nothing"],
   [3, "got number 3"],
   [{ prompt: "x" }, "expected { server, prompt }, got an object with prompt"],
-  [{ messages: [], pending: [] }, "expected the state of a run"],
-  [{ messages: [], pending: [], results: [] }, "expected the state of a run"],
+  [{ messages: [], pending: [] }, "expected the complete state of a run"],
+  [{ messages: [], pending: [], results: [] }, "expected the complete state of a run"],
 ])("run rejects the task %j", async (task, message) => {
   const host = await makeHost({ model: createModel() });
   expect(() => host.run(task as never)).toThrow(message);

@@ -78,7 +78,7 @@ test("tool descriptions name their server, and server instructions are in the sy
   const [request] = model.asked;
   expect(request?.tools?.find(({ name }) => name === "desk__count")?.description).toBe("[desk] Counts");
   expect(request?.system).toMatch(/^You are a clerk\./);
-  expect(request?.system).toContain('How server "desk" says it is to be used:\nCount before you weigh.');
+  expect(request?.system).toContain('Instructions of server "desk":\nCount before you weigh.');
 });
 
 test("read-only calls run in parallel, other calls in order", async () => {
@@ -212,7 +212,7 @@ test("old results are removed when the conversation exceeds the context, and eve
   const last = model.asked.at(-1);
   const text = JSON.stringify(last?.messages);
   expect(estimateTokens([...last!.messages])).toBeLessThan(13_000);
-  expect(text).toContain("moved aside to make room");
+  expect(text).toContain("removed to save space");
   expect(text.match(/tool_use"/g)).toHaveLength(text.match(/"tool_result"/g)?.length ?? 0);
 });
 
@@ -298,7 +298,7 @@ test("a run pauses for approval, and continues from its serialized state in anot
   const results = second.asked[0]?.messages.at(-1)?.content;
   expect(JSON.stringify(results)).toContain("counted to 1");
   expect(JSON.stringify(results)).toContain("heavy");
-  await expect(async () => later.run({ ...state, pending: 3 })).rejects.toThrow("expected the state of a run");
+  await expect(async () => later.run({ ...state, pending: 3 })).rejects.toThrow("expected the complete state of a run");
 });
 
 test("cancelling a run, or leaving its event loop, aborts its calls", async () => {

@@ -18,8 +18,8 @@ test("T30: a command is shown complete with hidden characters escaped, and every
   const hidden = ["-c", "true\nrm -rf /", "safe\u202egnp.exe", "a\u200bb", "\u001b[2Kfriendly", "x".repeat(300)];
   const entry = (args: string[]): ServerEntry => ({
     name: "s",
-    way: { command: "sh", args },
-    written: { command: "sh", args },
+    target: { command: "sh", args },
+    configured: { command: "sh", args },
     settings: {},
     source: { kind: "file", file: "/p/.mcp.json", path: "mcpServers.s", product: "claude-code", scope: "project" },
   });
@@ -154,10 +154,10 @@ test("T69: endless, circular and oversized lists are truncated with a warning, a
   expect(count("giant")).toBe(10);
   expect(host.catalog.tool("twice", "same")?.definition.description).toBe("first");
   expect((await warningsOf(events, 4)).sort()).toEqual([
-    expect.stringContaining('"same" is there twice'),
+    expect.stringContaining('"same" is listed twice'),
     "tools: more than 100 items; the rest is left out",
     "tools: more than 200000 characters; the rest is left out",
-    expect.stringMatching(/the list breaks off after 2: .*a second time/),
+    expect.stringMatching(/the list failed after 2 items: .*a second time/),
   ]);
   expect(textOf(await host.callTool("giant", "small"))).toBe("ok");
 });

@@ -16,7 +16,7 @@ function entry(command = "node", args: readonly string[] = ["server.js"]): Serve
   const made: ServerEntry & { starts: number } = {
     name: "hello",
     starts: 0,
-    way: {
+    target: {
       open() {
         made.starts += 1;
         const [near, far] = createMemoryPair({ serialize: true });
@@ -24,7 +24,7 @@ function entry(command = "node", args: readonly string[] = ["server.js"]): Serve
         return near;
       },
     },
-    written: { command, args, env: { TOKEN: "t0ken-of-hello" } },
+    configured: { command, args, env: { TOKEN: "t0ken-of-hello" } },
     settings: {},
     source: {
       kind: "file",
@@ -115,8 +115,8 @@ test("the activity log contains no secrets of a server entry", async () => {
   const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => "it is t0ken-of-hello" });
   const server: ServerEntry = {
     ...entry(),
-    way: inMemory(loud),
-    written: { command: "x", env: { API_KEY: "t0ken-of-hello" } },
+    target: inMemory(loud),
+    configured: { command: "x", env: { API_KEY: "t0ken-of-hello" } },
   };
   const host = await makeHost({ servers: [server], answers: { trust: () => true } });
   await host.callTool("hello", "leak", {}, { by: "user" });

@@ -280,7 +280,7 @@ test.each(["2025-06-18", "2025-11-25", "2026-07-28"])(
     const entries = await activityEntries(host, "question");
     expect(entries.map(({ refused }) => refused)).toEqual([
       ...[undefined, undefined, undefined],
-      "more than 3 questions in a minute",
+      "more than 3 questions per minute",
     ]);
     expect(textOf(await host.callTool("calm", "find"))).toBe("found");
   },

@@ -22,96 +22,104 @@ import type { ServerEntry, ServerSettings, ServerTarget, Source } from "./option
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
 import type { HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
 
-/** A server as an application names it: how it is reached, and what is to be known of it. */
+/** One server as an application defines it: how to reach it, and its settings. */
 export type ServerDefinition = ServerTarget & ServerSettings;
 
-/** How servers may use the models. */
+/** Limits and review for servers that ask for a model's answer (sampling). */
 export interface SamplingOptions extends SamplingLimits {
-  /** What the user looks at: what is asked and what is answered, unless said. */
+  /** Parts that the user reviews: the request and the answer, only the request, or none. Default: "both". */
   readonly review?: "both" | "request" | "none";
-  /** Other settings for some servers. */
+  /** Other limits or another review for single servers, by name. */
   readonly servers?: { readonly [server: string]: SamplingLimits & Pick<SamplingOptions, "review"> };
 }
 
 export interface HostOptions {
-  /** By name; or as `readConfigs` gives them; or the path of a configuration file, which is read. */
+  /** Servers by name, entries from `readConfigs`, or the path of a configuration file to read. */
   readonly servers?: { readonly [name: string]: ServerDefinition } | readonly ServerEntry[] | string;
-  /** What answers; of several, each request of a server chooses. */
+  /** The model for runs and sampling. With several, each sampling request chooses one by its preferences. */
   readonly model?: Model | readonly Model[];
-  /** The first rule that fits decides; what none fits is asked. */
+  /** The first rule that matches decides. Without a match the user is asked. */
   readonly policy?: readonly Rule[];
-  /** How the user is asked. */
+  /** Callbacks that answer questions on the user's behalf. */
   readonly answers?: HostAnswers;
-  /** The directories that servers may work in. */
+  /** Directories that servers may work in. */
   readonly roots?: readonly RootDefinition[];
   readonly sampling?: SamplingOptions;
-  /** How many forms, addresses and wishes for roots a server may come with in a minute; 60 unless said. */
+  /** Forms, addresses and root lists that one server may ask for in a minute. Default: 60. */
   readonly questionsPerMinute?: number;
-  /** Keeps grants, accepted definitions and what servers offer; in memory unless said. */
+  /** Stores grants, accepted definitions and lists of features. Default: in memory. */
   readonly storage?: { readonly kv: KeyValue };
-  /** Whose host it is, where the storage is one for several users: nobody has what another was asked. */
+  /** The user of this host, where several users share one storage. Each account has its own grants and pins. */
   readonly account?: string;
-  /** Where all that is done is written down; in memory unless said. */
+  /** The log of all calls and decisions. Default: in memory. */
   readonly activity?: ActivityLog;
-  /** Who the host says it is. */
+  /** Name and version that the host sends to servers. */
   readonly info?: Implementation;
-  /** How requests to a server are authorized that its entry says nothing about: `oauth` of `portolan/auth/client`. */
+  /** Returns the authorization for an entry that has none of its own, such as `oauth` of `portolan/auth/client`. */
   readonly auth?: (entry: ServerEntry) => HttpAuth | undefined;
-  /** The fetch for an address that is not reached straight, such as by a proxy; undefined for one that is. */
+  /** Returns the `fetch` for an address that needs a proxy; undefined for a direct connection. */
   readonly via?: (url: URL) => typeof fetch | undefined;
-  /** The least severe message that servers are to log; `info` unless said. */
+  /** The least severe level that servers log. Default: "info". */
   readonly logLevel?: LogLevel;
   readonly limits?: FeatureLimits;
-  /** How many servers may start at once; 8 unless said. */
+  /** Servers that may start at the same time. Default: 8. */
   readonly startsAtOnce?: number;
   readonly clock?: Clock;
 }
 
-/** What was said so far, as far as consent needs to know. */
+/** The origins of what is in a conversation, which consent depends on. */
 export interface Conversation {
-  /** Servers whose words are in it, and are not to be trusted. */
+  /** Servers whose untrusted content is in the conversation. */
   readonly contentFrom: Set<string>;
-  /** Servers whose resources are in it. */
+  /** Servers whose resources are in the conversation. */
   readonly resourcesFrom: Set<string>;
 }
 
 export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta"> {
-  /** Who wants it: what the user does by hand needs no second question, though a rule may forbid it. A model's wish unless said. */
+  /**
+   * The initiator of the call. A call by the user is not asked about again, but a rule may still deny it. Default:
+   * "model".
+   */
   readonly by?: "user" | "model";
-  /** The same for all calls of a conversation: notes whose words came in. Without it, nobody is asked because of them. */
+  /**
+   * Shared by all calls of one conversation; collects the servers whose content entered it. Without it, content causes
+   * no questions.
+   */
   readonly conversation?: Conversation;
-  /** Before those of the host. */
+  /** Answers that come before those of the host. */
   readonly answers?: HostAnswers;
-  /** The run that it is part of, and the call as the model names it. */
+  /** The run that makes the call, and the model's id of the call. */
   readonly run?: string;
   readonly callId?: string;
 }
 
-/** How a completion is asked for. */
+/** Options of `host.complete`. */
 export interface CompleteOptions extends Pick<HostCallOptions, "signal"> {
-  /** The values of the other arguments, as far as there are any. */
+  /** Values of the other arguments that are already filled in. */
   readonly known?: { [name: string]: string };
 }
 
-/** How long servers are waited for. */
+/** Options of `host.ready`. */
 export interface ReadyOptions {
-  /** 10 s unless said. */
+  /** Default: 10 seconds. */
   readonly withinMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** Many servers and one user in control of them. */
+/** Several servers under the control of one user. */
 export interface Host extends AsyncDisposable {
   readonly servers: readonly ServerStatus[];
   readonly catalog: CatalogView;
   readonly activity: ActivityLog;
-  /** The questions that wait for `answer`. */
+  /** Questions that wait for `host.answer`. */
   readonly questions: readonly HostQuestion[];
   readonly grants: { list(): readonly Grant[]; revoke(id: string): Promise<boolean> };
-  /** Answers a question that waits, with an `AnswerOf` its kind; rejects what is none, and the question goes on waiting. */
+  /**
+   * Answers a waiting question with an `AnswerOf` its kind. Rejects an invalid answer, and the question keeps waiting.
+   */
   answer(id: string, answer: unknown): Promise<void>;
   events(filter?: EventFilter): AsyncIterableIterator<HostEvent>;
-  /** Starts every server that may be started, and resolves when each is ready or has failed, or after a while. */
+  /** Starts every trusted server. Resolves when each is ready or has failed, at the latest after `withinMs`. */
   ready(options?: ReadyOptions): Promise<readonly ServerStatus[]>;
 
   callTool(server: string, tool: string, args?: JsonObject, options?: HostCallOptions): Promise<CallToolResult>;
@@ -128,41 +136,41 @@ export interface Host extends AsyncDisposable {
     argument: { name: string; value: string },
     options?: CompleteOptions,
   ): Promise<Completion>;
-  /** Tells of changes of a resource as events of the kind `resource`; undo by calling what it gives. */
+  /** Subscribes to a resource: changes arrive as events of kind `resource`. Returns the function that ends it. */
   follow(server: string, uri: string): Promise<() => Promise<void>>;
 
-  /** Has a model work on a prompt, or go on with what it has begun. */
+  /** Starts an agent run for a task, or continues a run from its state. */
   run(task: RunInput | RunState, options?: RunOptions): Run;
 
   add(name: string, server: ServerDefinition | ServerEntry): Promise<void>;
   remove(server: string): Promise<void>;
-  /** Starts it now, however often it has failed. */
+  /** Starts the server now, without waiting for the next retry. */
   start(server: string): Promise<ServerStatus>;
   stop(server: string): Promise<void>;
-  /** Switches it off, or on again. */
+  /** Switches the server on or off. */
   enable(server: string, isOn: boolean): Promise<void>;
-  /** Decides whether it may be started. */
+  /** Decides whether the server may be started. */
   trust(server: string, verdict: TrustVerdict | boolean): Promise<void>;
-  /** Asks for a sign of life. */
+  /** Measures the time of one ping. */
   ping(server: string): Promise<{ readonly ms: number }>;
   setLogLevel(server: string, level: LogLevel): Promise<void>;
   /** Shows a tool to models, or hides it. */
   show(server: string, tool: string, isVisible: boolean): Promise<void>;
-  /** The definitions that have changed since they were accepted. */
+  /** Definitions that changed since they were accepted. */
   changedDefinitions(): readonly (ChangedDefinition & { readonly server: string })[];
-  /** Accepts a changed definition, exactly as `changedDefinitions` or an event has shown it. */
+  /** Accepts a changed definition, exactly as `changedDefinitions` or an event showed it. */
   accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void>;
   setRoots(roots: readonly RootDefinition[]): Promise<void>;
-  /** Ends every server and every run. */
+  /** Stops every run and every server. */
   close(): Promise<void>;
 }
 
-/** Something that an interface may want to show. */
+/** Something that a user interface may show. */
 export type HostEvent =
   | { readonly kind: "server"; readonly server: string; readonly status: ServerStatus }
-  /** What a server offers is another now. */
+  /** The list of a server's features changed. */
   | { readonly kind: "catalog"; readonly server: string; readonly changed: FeatureKind }
-  /** A definition has changed since it was accepted, and cannot be used until it is again. */
+  /** A definition changed since it was accepted. It cannot be used until it is accepted again. */
   | { readonly kind: "definition"; readonly server: string; readonly change: ChangedDefinition }
   | { readonly kind: "resource"; readonly server: string; readonly uri: string }
   | {
@@ -179,7 +187,7 @@ export type HostEvent =
       readonly name: string;
       readonly progress: Progress;
     }
-  /** A call has ended in one way or another. */
+  /** A call ended. */
   | {
       readonly kind: "ended";
       readonly server: string;
@@ -197,16 +205,16 @@ export type HostEvent =
     }
   | { readonly kind: "stderr"; readonly server: string; readonly line: string }
   | { readonly kind: "question"; readonly server: string; readonly question: HostQuestion }
-  /** A question needs no answer any more. */
+  /** A question no longer needs an answer. */
   | { readonly kind: "answered"; readonly server: string; readonly question: HostQuestion }
-  /** Something odd that failed no call. */
+  /** A problem that made no call fail. */
   | { readonly kind: "warning"; readonly server: string; readonly message: string }
-  /** So many events were not kept for a reader that was too slow. */
+  /** The reader was too slow, and this many events were dropped. */
   | { readonly kind: "lost"; readonly server: ""; readonly count: number };
 
 export type HostEventKind = HostEvent["kind"];
 
-/** Which events to hear of; all unless said. */
+/** The events to read. Default: all. */
 export interface EventFilter {
   readonly kinds?: readonly HostEventKind[];
   readonly server?: string;
@@ -224,65 +232,65 @@ export function createHostFeed(): Feed<HostEvent> {
   });
 }
 
-/** Whether an event is wanted. */
-export function wants({ kinds, server }: EventFilter): (event: HostEvent) => boolean {
+/** Returns the test of whether an event passes a filter. */
+export function createEventFilter({ kinds, server }: EventFilter): (event: HostEvent) => boolean {
   const set = kinds && new Set<string>(kinds);
   return (event) => (set?.has(event.kind) ?? true) && (server === undefined || event.server === server);
 }
 
-/** The kinds of lists that a change is about. */
-export function offersChangedBy(change: Change): FeatureKind | undefined {
+/** Returns the lists that a change affects; undefined for a change of one resource. */
+export function changedFeatures(change: Change): FeatureKind | undefined {
   return change.kind === "resource" ? undefined : change.kind;
 }
 
-/** What a server is doing, as far as its user is concerned. */
+/** The state of one server. */
 export type ServerState =
-  /** Switched off by the configuration or the user. */
+  /** Switched off by the configuration or by the user. */
   | "disabled"
-  /** Its entry cannot be used as it is. */
+  /** Its entry is invalid; `reason` says why. */
   | "misconfigured"
-  /** Nobody has said yet that it may be started. */
+  /** The user has not agreed to start it. */
   | "untrusted"
-  /** It will be started when it is needed. */
+  /** Starts when a call needs it. */
   | "idle"
   | "starting"
   | "ready"
-  /** It failed: calls fail at once until it is tried again. */
+  /** The last start or connection failed. Calls fail at once until the next retry. */
   | "down"
-  /** Somebody must sign in first. */
+  /** The user must sign in first. */
   | "login"
-  /** It was removed, or the host is closed. */
+  /** Removed, or the host is closed. */
   | "closed";
 
-/** A server as an interface shows it. */
+/** One server as a user interface shows it. */
 export interface ServerStatus {
   readonly name: string;
   readonly state: ServerState;
   readonly source: Source;
-  /** Why it is in this state, and what to do, where there is something to say. */
+  /** The reason of the state, and the next step where there is one. */
   readonly reason?: string;
-  /** Who answered, once somebody has. */
+  /** The name, version and capabilities of the connected server. */
   readonly profile?: ServerProfile;
   readonly pid?: number;
-  /** The end of what it wrote to its standard error. */
+  /** The end of its standard error output. */
   readonly stderr?: string;
-  /** How long the last start took. */
+  /** Duration of the last start. */
   readonly startMs?: number;
-  /** How often it was started again after it was lost. */
+  /** Restarts after a lost connection. */
   readonly restarts: number;
-  /** In so many milliseconds it is tried again. */
+  /** Milliseconds until the next retry. */
   readonly retryInMs?: number;
 }
 
-/** Why a server is in its state, also where that needs no word beside its state. */
-export function whyOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
+/** Returns the reason of a state, and the next step for an untrusted server. */
+export function reasonOf({ state, reason }: Pick<ServerStatus, "state" | "reason">): string | undefined {
   if (reason !== undefined || state !== "untrusted") return reason;
-  return "nobody has agreed to it: give the host `answers.trust`, or call `host.trust`";
+  return "the user has not agreed to start it: give the host `answers.trust`, or call `host.trust`";
 }
 
-/** Why a server takes no part in a run; one without a status is not there. */
-export function absence(name: string, status?: ServerStatus): string {
-  if (!status) return `${name} takes no part: there is no such server`;
-  const why = whyOf(status);
-  return `${name} takes no part: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
+/** Explains why a server is not part of a run; without a status it does not exist. */
+export function explainAbsence(name: string, status?: ServerStatus): string {
+  if (!status) return `${name} is not used: there is no such server`;
+  const why = reasonOf(status);
+  return `${name} is not used: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
 }

@@ -11,54 +11,55 @@ import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
 import { type Consent, denied } from "./consent.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
+import { quickCallMs } from "./limits.ts";
 
-/** Asks a server for something. */
-type Act<T> = (client: Client, options: CallOptions) => Promise<T>;
+/** Sends one request to a server. */
+type ServerRequest<T> = (client: Client, options: CallOptions) => Promise<T>;
 
-/** What calls without wishes of their own are made with: nothing is made for them. */
-export const plain: HostCallOptions & CallOptions = {};
+/** Shared options of calls without options: the fast path allocates none. */
+export const noOptions: HostCallOptions & CallOptions = {};
 
-/** What calls are made with. */
+/** Parts of the host that calls use. */
 export interface CallsOptions {
   readonly catalog: Catalog;
   readonly consent: Consent;
-  readonly diary: Diary;
+  readonly callLog: CallLog;
   readonly feed: Feed<HostEvent>;
   readonly clock: Clock;
-  /** How a server's questions are answered in the course of some call. */
+  /** Returns the handlers of the server's own requests during this call. */
   readonly answersFor: (server: HostedServer, options: HostCallOptions) => Answers;
 }
 
-/** Everything that is asked of servers on the user's behalf: agreed to, done, and written down. */
+/** All calls to servers on the user's behalf: approved, sent and logged. */
 export class Calls {
-  readonly #with: CallsOptions;
-  /** A log holds the calls of many hosts, one after the other. */
+  readonly #options: CallsOptions;
+  /** Distinguishes the calls of several hosts that write to one log. */
   readonly #name = crypto.randomUUID().slice(0, 8);
   #count = 0;
 
   constructor(options: CallsOptions) {
-    this.#with = options;
+    this.#options = options;
   }
 
-  /** As few promises as can be, for a server that runs and a tool that a rule allows. */
+  /** Calls a tool with as few promises as possible where the server is connected and a rule allows the call. */
   callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
     try {
-      const deed = new LoggedCall("call", this.#begin(), server, name, args, options);
-      deed.argsText = written(args);
+      const logged = new LoggedCall("call", this.#nextId(), server, name, args, options);
+      logged.argsText = toJsonText(args);
       const { client } = server;
-      if (client) return this.#callTool(deed, client, args);
-      return this.#reach(deed).then((reached) => this.#callTool(deed, reached, args));
+      if (client) return this.#callTool(logged, client, args);
+      return this.#connect(logged).then((connected) => this.#callTool(logged, connected, args));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
-    const deed = new LoggedCall("resource", this.#begin(), server, uri, undefined, options);
-    const client = server.client ?? (await this.#reach(deed));
-    await this.#with.consent.permitResource(deed.id, server, uri, options);
-    const act: Act<ReadResourceResult> = (running, call) => running.readResource(uri, call);
-    const result = await this.#act(deed, client, act);
+    const logged = new LoggedCall("resource", this.#nextId(), server, uri, undefined, options);
+    const client = server.client ?? (await this.#connect(logged));
+    await this.#options.consent.permitResource(logged.id, server, uri, options);
+    const request: ServerRequest<ReadResourceResult> = (running, call) => running.readResource(uri, call);
+    const result = await this.#perform(logged, client, request);
     options.conversation?.resourcesFrom.add(server.name);
     return result;
   }
@@ -69,128 +70,136 @@ export class Calls {
     args: { [name: string]: string },
     options: HostCallOptions,
   ): Promise<GetPromptResult> {
-    const deed = new LoggedCall("prompt", this.#begin(), server, name, args, options);
-    const client = server.client ?? (await this.#reach(deed));
-    const act: Act<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
-    const result = await this.#act(deed, client, act);
-    const brings = result.messages.map(({ content }) => content);
-    noteResources(server, brings, options);
+    const logged = new LoggedCall("prompt", this.#nextId(), server, name, args, options);
+    const client = server.client ?? (await this.#connect(logged));
+    const request: ServerRequest<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
+    const result = await this.#perform(logged, client, request);
+    const blocks = result.messages.map(({ content }) => content);
+    noteResources(server, blocks, options);
     return result;
   }
 
-  #callTool(deed: LoggedCall, client: Client, args: JsonObject): Promise<CallToolResult> {
-    const { id, server, name, options } = deed;
-    const tool = this.#known(deed);
-    const act: Act<CallToolResult> = (running, call) => {
-      // Another process may be another server.
+  #callTool(logged: LoggedCall, client: Client, args: JsonObject): Promise<CallToolResult> {
+    const { id, server, name, options } = logged;
+    const tool = this.#checkTool(logged);
+    const request: ServerRequest<CallToolResult> = (running, call) => {
+      // After a restart the server may be a different one.
       if (running !== client) this.#checkSame(server, tool);
       const called = running.callTool(name, args, call);
-      return options.conversation ? called.then((result) => bringing(server, result, options)) : called;
+      return options.conversation ? called.then((result) => noteResultResources(server, result, options)) : called;
     };
-    const asking = this.#with.consent.permitTool(id, server, tool, args, options);
-    if (!asking) return this.#act(deed, client, act);
-    return asking.then(() => {
-      // Looked at again: the user may have taken their time, and the server its chance.
-      this.#known(deed, tool);
-      return this.#act(deed, client, act);
+    const approval = this.#options.consent.permitTool(id, server, tool, args, options);
+    if (!approval) return this.#perform(logged, client, request);
+    return approval.then(() => {
+      // Checked again, because the definition may have changed while the user decided.
+      this.#checkTool(logged, tool);
+      return this.#perform(logged, client, request);
     });
   }
 
-  /** Nothing is done that could not be written down, where that is required. */
-  #begin(): string {
-    this.#with.diary.ready();
+  /** Returns the id of the next call. Throws if a required log cannot be written. */
+  #nextId(): string {
+    this.#options.callLog.ready();
     this.#count += 1;
     return `${this.#name}-${this.#count}`;
   }
 
-  /** The running server; that it cannot be reached is written down. */
-  async #reach(deed: LoggedCall): Promise<Client> {
-    const { server, options } = deed;
+  /** Returns the client of the server; logs a server that cannot be reached. */
+  async #connect(logged: LoggedCall): Promise<Client> {
+    const { server, options } = logged;
     try {
       return await server.use(options.signal);
     } catch (reason) {
-      taint(server, options);
-      this.#with.diary.fail(deed, failureOf(reason, options));
+      markUntrusted(server, options);
+      this.#options.callLog.fail(logged, failureOf(reason, options));
       throw reason;
     }
   }
 
-  /** The tool that a deed is about, if it may be called and is still what it was; that it is not is written down. */
-  #known(deed: LoggedCall, before?: CatalogTool): CatalogTool {
+  /** Returns the tool if it may be called and has not changed; logs the call otherwise. */
+  #checkTool(logged: LoggedCall, previous?: CatalogTool): CatalogTool {
     try {
-      return before ? this.#checkSame(deed.server, before) : this.#find(deed.server, deed.name);
+      return previous ? this.#checkSame(logged.server, previous) : this.#find(logged.server, logged.name);
     } catch (reason) {
-      this.#with.diary.fail(deed, failureOf(reason, deed.options));
+      this.#options.callLog.fail(logged, failureOf(reason, logged.options));
       throw reason;
     }
   }
 
   #find(server: HostedServer, name: string): CatalogTool {
-    const tool = this.#with.catalog.tool(server.name, name);
+    const tool = this.#options.catalog.tool(server.name, name);
     if (!tool) {
-      const known = this.#with.catalog.search(name, { server: server.name, limit: 3 }).map((near) => near.name);
-      const near = known.length === 0 ? "" : `; near to it are ${known.join(", ")}`;
-      throw new PortolanError("invalid-argument", `${server.name} has no tool ${JSON.stringify(name)}${near}`);
+      const similar = this.#options.catalog
+        .search(name, { server: server.name, limit: 3 })
+        .map((advice) => advice.name);
+      const advice = similar.length === 0 ? "" : `; did you mean ${similar.join(" or ")}?`;
+      throw new PortolanError("invalid-argument", `${server.name} has no tool ${JSON.stringify(name)}${advice}`);
     }
-    if (tool.isQuarantined) throw changed(server, name);
+    if (tool.isQuarantined) throw definitionChanged(server, name);
     return tool;
   }
 
   #checkSame(server: HostedServer, { name, digest }: CatalogTool): CatalogTool {
     const tool = this.#find(server, name);
-    if (tool.digest !== digest) throw changed(server, name);
+    if (tool.digest !== digest) throw definitionChanged(server, name);
     return tool;
   }
 
-  /** Does it and writes down how it went. */
-  async #act<T extends object>(deed: LoggedCall, client: Client, act: Act<T>): Promise<T> {
-    const { diary, feed, clock } = this.#with;
-    const { id, server, name, options } = deed;
-    const begun = clock.now();
-    diary.begin(deed);
-    if (feed.isHeard) feed.tell({ kind: "call", server: server.name, id, name, ...runOf(options) });
-    const call = this.#callOptions(deed);
+  /** Sends a request and logs its outcome. */
+  async #perform<T extends object>(logged: LoggedCall, client: Client, request: ServerRequest<T>): Promise<T> {
+    const { callLog, feed, clock } = this.#options;
+    const { id, server, name, options } = logged;
+    const startedAt = clock.now();
+    callLog.begin(logged);
+    if (feed.hasReaders) feed.emit({ kind: "call", server: server.name, id, name, ...runOf(options) });
+    const call = this.#callOptions(logged);
     try {
       let result: T;
       try {
-        result = await act(client, call);
+        result = await request(client, call);
       } catch (thrown) {
-        result = await this.#again(thrown, deed, act, call);
+        result = await this.#retryUnsent(thrown, logged, request, call);
       }
-      diary.end(deed, clock.now() - begun, result);
-      if (feed.isHeard) this.#tellEnd(deed, "done", begun);
+      callLog.end(logged, clock.now() - startedAt, result);
+      if (feed.hasReaders) this.#emitEnd(logged, "done", startedAt);
       return result;
     } catch (thrown) {
       const failure = failureOf(thrown, options);
-      diary.end(deed, clock.now() - begun, undefined, failure);
-      this.#tellEnd(deed, failure.how, begun);
+      callLog.end(logged, clock.now() - startedAt, undefined, failure);
+      this.#emitEnd(logged, failure.how, startedAt);
       throw thrown;
     } finally {
-      taint(server, options);
+      markUntrusted(server, options);
     }
   }
 
-  /** A call that certainly did not reach its server is made once more. */
-  async #again<T>(thrown: unknown, { server, options }: LoggedCall, act: Act<T>, call: CallOptions): Promise<T> {
-    const neverRan = thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
-    if (!neverRan) throw thrown;
-    return act(await server.use(options.signal), call);
+  /** Sends a call again, once, if it certainly did not reach the server. */
+  async #retryUnsent<T>(
+    thrown: unknown,
+    { server, options }: LoggedCall,
+    request: ServerRequest<T>,
+    call: CallOptions,
+  ): Promise<T> {
+    const wasNotSent =
+      thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
+    if (!wasNotSent) throw thrown;
+    return request(await server.use(options.signal), call);
   }
 
   #callOptions({ id, server, name, argsText: argumentsText, options }: LoggedCall): WrittenCallOptions {
-    const { feed, answersFor } = this.#with;
-    if (options === plain && !feed.isHeard) return { argumentsText };
+    const { feed, answersFor } = this.#options;
+    if (options === noOptions && !feed.hasReaders) return { argumentsText };
     const { signal, idleMs, totalMs, meta, onProgress, answers, run } = options;
-    const hears = onProgress !== undefined || feed.isHeard;
+    const wantsProgress = onProgress !== undefined || feed.hasReaders;
     return {
       argumentsText,
       ...(signal && { signal }),
       ...(idleMs !== undefined && { idleMs }),
       ...(totalMs !== undefined && { totalMs }),
       ...(meta && { meta }),
-      ...(hears && {
+      ...(wantsProgress && {
         onProgress: (progress) => {
-          feed.tell({ kind: "progress", server: server.name, id, name, progress });
+          feed.emit({ kind: "progress", server: server.name, id, name, progress });
           onProgress?.(progress);
         },
       }),
@@ -198,33 +207,36 @@ export class Calls {
     };
   }
 
-  #tellEnd({ id, server, name }: LoggedCall, how: "done" | "failed" | "cancelled", begun: number): void {
-    const { feed, clock } = this.#with;
-    feed.tell({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - begun });
+  #emitEnd({ id, server, name }: LoggedCall, how: "done" | "failed" | "cancelled", startedAt: number): void {
+    const { feed, clock } = this.#options;
+    feed.emit({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - startedAt });
   }
 }
 
-function failureOf(thrown: unknown, { signal }: HostCallOptions): Failure {
+function failureOf(thrown: unknown, { signal }: HostCallOptions): CallFailed {
   return { how: signal?.aborted ? "cancelled" : "failed", message: toError(thrown).message };
 }
 
-/** What a server says is in the conversation from now on; why it failed is in its own words, too. */
-function taint({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
+/** Marks a server's content as part of the conversation. An error message is its content, too. */
+function markUntrusted({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
   if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
 }
 
-function bringing(server: HostedServer, result: CallToolResult, options: HostCallOptions): CallToolResult {
+function noteResultResources(server: HostedServer, result: CallToolResult, options: HostCallOptions): CallToolResult {
   noteResources(server, result.content, options);
   return result;
 }
 
-/** A resource is one, too, where a result or a prompt brings it along. */
+/** Notes resources that are embedded in a result or a prompt. */
 function noteResources({ name }: HostedServer, blocks: readonly ContentBlock[], options: HostCallOptions): void {
   if (blocks.some((block) => block?.type === "resource")) options.conversation?.resourcesFrom.add(name);
 }
 
-/** Written once, for the server and for the log; undefined where that cannot be, which the client explains. */
-function written(args: JsonObject): string | undefined {
+/**
+ * Serializes arguments once, for the server and the log. Returns undefined for invalid ones, which the client then
+ * reports.
+ */
+function toJsonText(args: JsonObject): string | undefined {
   try {
     return JSON.stringify(args);
   } catch {
@@ -232,13 +244,13 @@ function written(args: JsonObject): string | undefined {
   }
 }
 
-function changed(server: HostedServer, name: string): PortolanError {
+function definitionChanged(server: HostedServer, name: string): PortolanError {
   return denied(
-    `${server.name}.${name} is not the tool that was accepted: its definition has changed; look at it (changedDefinitions) and accept it first`,
+    `${server.name}.${name} is blocked: its definition changed since it was accepted. Review it with changedDefinitions(), then accept() it`,
   );
 }
 
-/** Something that is asked of a server. */
+/** One call while it runs, and its entry in the log. */
 export class LoggedCall {
   readonly kind: "call" | "resource" | "prompt";
   readonly id: string;
@@ -246,11 +258,13 @@ export class LoggedCall {
   readonly name: string;
   readonly args: JsonObject | undefined;
   readonly options: HostCallOptions;
-  /** The arguments as JSON, as they were sent. */
+  /** The arguments as they were sent. */
   argsText: string | undefined = undefined;
-  /** Those that are open, in the order in which they began; a set would cost more than all else that a diary does. */
-  before: LoggedCall | undefined = undefined;
-  after: LoggedCall | undefined = undefined;
+  /**
+   * Links of the list of open calls, in the order of their beginning. A `Set` would cost more than the rest of the log.
+   */
+  previous: LoggedCall | undefined = undefined;
+  next: LoggedCall | undefined = undefined;
   isOpen = false;
 
   constructor(
@@ -270,105 +284,102 @@ export class LoggedCall {
   }
 }
 
-/** Why a deed has no result. */
-export interface Failure {
+/** Why a call has no result. */
+export interface CallFailed {
   readonly how: "cancelled" | "failed";
   readonly message: string;
 }
 
-/** What takes longer is written down before it has ended. */
-const shortMs = 100;
-
-/** Writes down what is asked of servers and what came of it: what is quick in one entry, what takes longer in two. */
-export class Diary {
+/** Logs calls: quick ones in one entry, longer ones at their beginning and at their end. */
+export class CallLog {
   readonly #activity: ActivityLog;
   readonly #clock: Clock;
-  /** What has begun and is not written down yet. */
+  /** Open calls that are not logged yet. */
   #first: LoggedCall | undefined;
   #last: LoggedCall | undefined;
-  #isWatching = false;
+  #isTimerSet = false;
 
   constructor(activity: ActivityLog, clock: Clock) {
     this.#activity = activity;
     this.#clock = clock;
   }
 
-  /** Throws when nothing can be written down and all must be. */
+  /** Throws if the log is required and cannot be written. */
   ready(): void {
     this.#activity.ready();
   }
 
-  begin(deed: LoggedCall): void {
-    deed.isOpen = true;
-    deed.before = this.#last;
-    if (this.#last) this.#last.after = deed;
-    else this.#first = deed;
-    this.#last = deed;
-    if (this.#isWatching) return;
-    this.#isWatching = true;
-    this.#clock.after(shortMs, () => this.#writeOpen());
+  begin(logged: LoggedCall): void {
+    logged.isOpen = true;
+    logged.previous = this.#last;
+    if (this.#last) this.#last.next = logged;
+    else this.#first = logged;
+    this.#last = logged;
+    if (this.#isTimerSet) return;
+    this.#isTimerSet = true;
+    this.#clock.after(quickCallMs, () => this.#recordOpen());
   }
 
-  /** It came to an end: with a result, or because of something that was thrown. */
-  end(deed: LoggedCall, ms: number, result: object | undefined, failure?: Failure): void {
-    const { kind, id, server, name, args, options } = deed;
-    const said = result && saidBy(result);
-    if (!this.#take(deed)) {
-      this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ms, ...failure, result: said });
-    } else if (said) {
+  /** Logs the end of a call, with its result or its failure. */
+  end(logged: LoggedCall, ms: number, result: object | undefined, failure?: CallFailed): void {
+    const { kind, id, server, name, args, options } = logged;
+    const kept = result && withoutProtocolMembers(result);
+    if (!this.#unlink(logged)) {
+      this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ms, ...failure, result: kept });
+    } else if (kept) {
       const { by = "model", run } = options;
-      this.#activity.record(new CallEntry(kind, id, server.name, name, by, run, args, deed.argsText, ms, said));
+      this.#activity.record(new CallEntry(kind, id, server.name, name, by, run, args, logged.argsText, ms, kept));
     } else {
-      this.#activity.record({ ...entryOf(deed), ms, ...failure });
+      this.#activity.record({ ...entryOf(logged), ms, ...failure });
     }
   }
 
-  /** It never began. */
-  fail(deed: LoggedCall, failure: Failure): void {
-    this.#activity.record({ ...entryOf(deed), ...failure });
+  /** Logs a call that was never sent. */
+  fail(logged: LoggedCall, failure: CallFailed): void {
+    this.#activity.record({ ...entryOf(logged), ...failure });
   }
 
-  #writeOpen(): void {
-    this.#isWatching = false;
-    for (let deed = this.#first; deed; deed = this.#first) {
-      this.#take(deed);
-      this.#activity.record(entryOf(deed));
+  #recordOpen(): void {
+    this.#isTimerSet = false;
+    for (let logged = this.#first; logged; logged = this.#first) {
+      this.#unlink(logged);
+      this.#activity.record(entryOf(logged));
     }
   }
 
-  /** Whether it was not written down yet. */
-  #take(deed: LoggedCall): boolean {
-    if (!deed.isOpen) return false;
-    const { before, after } = deed;
-    if (before) before.after = after;
-    else this.#first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    deed.isOpen = false;
-    deed.before = undefined;
-    deed.after = undefined;
+  /** Removes a call from the open ones. Returns false if its beginning is logged already. */
+  #unlink(logged: LoggedCall): boolean {
+    if (!logged.isOpen) return false;
+    const { previous, next } = logged;
+    if (previous) previous.next = next;
+    else this.#first = next;
+    if (next) next.previous = previous;
+    else this.#last = previous;
+    logged.isOpen = false;
+    logged.previous = undefined;
+    logged.next = undefined;
     return true;
   }
 }
 
 function entryOf({ kind, id, server, name, args, argsText, options }: LoggedCall): Activity {
-  // As they were sent: their owner may have changed them since.
+  // The arguments as they were sent, because the caller may have changed the object since.
   const sent: unknown = argsText === undefined ? args : JSON.parse(argsText);
-  // Members without a value are not written.
+  // JSON leaves out members that are undefined.
   return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args: sent };
 }
 
-/** A result without what the protocol adds to it, which says nothing of what was done. */
-function saidBy(result: object): object {
-  const said: { [name: string]: unknown } = {};
+/** Returns a result without the members that the protocol adds. */
+function withoutProtocolMembers(result: object): object {
+  const kept: { [name: string]: unknown } = {};
   for (const name in result) {
     if (name === "_meta" || name === "resultType" || name === "ttlMs" || name === "cacheScope") continue;
-    said[name] = result[name as keyof typeof result];
+    kept[name] = result[name as keyof typeof result];
   }
-  return said;
+  return kept;
 }
 
-/** The run that a call is part of, if it is. */
+/** Returns the run that a call belongs to, for an event or entry. */
 export function runOf({ run }: HostCallOptions): { run?: string } {
   return run === undefined ? {} : { run };
 }

@@ -2,7 +2,7 @@ import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";
 import { memorySink, openActivity } from "./activity/index.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
-import { Asking, Consent, type Draft } from "./consent.ts";
+import { Consent, type QuestionDraft, Questions } from "./consent.ts";
 import type { HostedServer } from "./hosted-server.ts";
 import { compilePolicy, createGrants, type Rule } from "./policy/index.ts";
 import type { HostAnswers, HostQuestion } from "./questions.ts";
@@ -12,12 +12,12 @@ const tool = { server: "s", name: "read", definition, digest: "d" } as unknown a
 
 /** Whether a tool may be called without a question. */
 async function createPermit(...rules: Rule[]) {
-  const asking = new Asking({}, { asked: () => undefined, settled: () => undefined });
+  const questions = new Questions({}, { onAsked: () => undefined, onSettled: () => undefined });
   const grants = await createGrants(createMemoryStorage().kv);
-  const consent = new Consent(compilePolicy(rules), grants, asking, openActivity(memorySink()));
+  const consent = new Consent(compilePolicy(rules), grants, questions, openActivity(memorySink()));
   return async (server: object, args = {}, options = {}) => {
-    const asked = consent.permitTool("c1", { name: "s", ...server } as HostedServer, tool, args, options);
-    return asked === undefined || (await asked.then(() => true).catch(() => false));
+    const onAsked = consent.permitTool("c1", { name: "s", ...server } as HostedServer, tool, args, options);
+    return onAsked === undefined || (await onAsked.then(() => true).catch(() => false));
   };
 }
 
@@ -42,16 +42,16 @@ test("what is allowed with some arguments is looked at each time", async () => {
 });
 
 function createAsking(answers: HostAnswers) {
-  const settled: string[] = [];
-  const asked: HostQuestion[] = [];
-  const asking = new Asking(answers, {
-    asked: (question) => asked.push(question),
-    settled: ({ id }) => settled.push(id),
+  const onSettled: string[] = [];
+  const onAsked: HostQuestion[] = [];
+  const questions = new Questions(answers, {
+    onAsked: (question) => onAsked.push(question),
+    onSettled: ({ id }) => onSettled.push(id),
   });
-  return { asking, asked, settled };
+  return { questions, onAsked, onSettled };
 }
 
-function approval(server = "s"): Draft<"approve"> {
+function approval(server = "s"): QuestionDraft<"approve"> {
   return {
     kind: "approve",
     server,
@@ -63,100 +63,100 @@ function approval(server = "s"): Draft<"approve"> {
 }
 
 test("one server cannot fill the list of questions for the others", async () => {
-  const { asking } = createAsking({ approve: "later" });
-  const waiting = Array.from({ length: 20 }, () => asking.ask(approval("loud")));
-  await expect(asking.ask(approval("loud"))).rejects.toThrow("20 questions about loud wait already");
-  const other = asking.ask(approval("quiet"));
-  expect(asking.waiting).toHaveLength(21);
-  await asking.answer(asking.waiting.at(-1)?.id ?? "", true);
+  const { questions } = createAsking({ approve: "later" });
+  const waiting = Array.from({ length: 20 }, () => questions.ask(approval("loud")));
+  await expect(questions.ask(approval("loud"))).rejects.toThrow("20 questions about loud are waiting already");
+  const other = questions.ask(approval("quiet"));
+  expect(questions.waiting).toHaveLength(21);
+  await questions.answer(questions.waiting.at(-1)?.id ?? "", true);
   expect(await other).toEqual({ allow: true });
-  asking.close();
+  questions.close();
   for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");
-  expect(asking.waiting).toEqual([]);
+  expect(questions.waiting).toEqual([]);
 });
 
 test("a question that nobody answers is not put", async () => {
-  const { asking, asked } = createAsking({});
-  expect(asking.answers("approve")).toBe(false);
-  await expect(asking.ask(approval())).rejects.toMatchObject({ code: "unanswered" });
-  expect(asked).toEqual([]);
+  const { questions, onAsked } = createAsking({});
+  expect(questions.canAsk("approve")).toBe(false);
+  await expect(questions.ask(approval())).rejects.toMatchObject({ code: "unanswered" });
+  expect(onAsked).toEqual([]);
 });
 
 test("answers of the one who asks come first", async () => {
-  const { asking } = createAsking({ approve: () => false });
-  expect(await asking.ask(approval(), { own: { approve: () => true } })).toEqual({ allow: true });
+  const { questions } = createAsking({ approve: () => false });
+  expect(await questions.ask(approval(), { own: { approve: () => true } })).toEqual({ allow: true });
 });
 
 test.each([[undefined], ["yes"], [1], [{}], [{ allow: "yes" }], [null]])("%j is no answer", async (answer) => {
-  const { asking, settled } = createAsking({ approve: () => answer as never });
-  await expect(asking.ask(approval())).rejects.toThrow("answers.approve: expected true, false or { allow }");
-  expect(settled).toHaveLength(1);
+  const { questions, onSettled } = createAsking({ approve: () => answer as never });
+  await expect(questions.ask(approval())).rejects.toThrow("answers.approve: expected true, false or { allow }");
+  expect(onSettled).toHaveLength(1);
 });
 
 test("what an answerer throws is why there is no answer", async () => {
-  const { asking } = createAsking({
+  const { questions } = createAsking({
     approve: () => {
       throw new Error("the dialog broke");
     },
   });
-  await expect(asking.ask(approval())).rejects.toThrow("the dialog broke");
+  await expect(questions.ask(approval())).rejects.toThrow("the dialog broke");
 });
 
 test("an answerer that never answers is not waited for once the question is taken back", async () => {
-  const { asking, asked } = createAsking({ approve: () => new Promise(() => {}) });
+  const { questions, onAsked } = createAsking({ approve: () => new Promise(() => {}) });
   const stop = new AbortController();
-  const waiting = asking.ask(approval(), { signal: stop.signal });
+  const waiting = questions.ask(approval(), { signal: stop.signal });
   stop.abort(new Error("too late"));
   await expect(waiting).rejects.toThrow("too late");
-  expect(asked[0]?.signal.aborted).toBe(true);
-  await expect(asking.ask(approval(), { signal: stop.signal })).rejects.toThrow("too late");
+  expect(onAsked[0]?.signal.aborted).toBe(true);
+  await expect(questions.ask(approval(), { signal: stop.signal })).rejects.toThrow("too late");
 });
 
 test("servers cannot make an application ask without end, also where a function answers", async () => {
   const never = () => new Promise<never>(() => {});
-  const { asking, asked } = createAsking({ elicit: never, approve: never });
-  const form = (server: string): Draft<"elicit"> => ({
+  const { questions, onAsked } = createAsking({ elicit: never, approve: never });
+  const form = (server: string): QuestionDraft<"elicit"> => ({
     kind: "elicit",
     server,
     params: { message: "", requestedSchema: { type: "object", properties: {} } },
     secretFields: [],
   });
-  const waiting: Promise<unknown>[] = Array.from({ length: 20 }, () => asking.ask(form("loud")));
-  await expect(asking.ask(form("loud"))).rejects.toMatchObject({ code: "unanswered" });
+  const waiting: Promise<unknown>[] = Array.from({ length: 20 }, () => questions.ask(form("loud")));
+  await expect(questions.ask(form("loud"))).rejects.toMatchObject({ code: "unanswered" });
   // What the application itself set off is not counted.
-  waiting.push(...Array.from({ length: 300 }, () => asking.ask(approval("loud"))));
-  for (let at = 0; at < 9; at += 1) waiting.push(...Array.from({ length: 20 }, () => asking.ask(form(`s${at}`))));
-  await expect(asking.ask(form("last"))).rejects.toThrow("200 questions wait already");
-  expect(asked).toHaveLength(500);
-  asking.close();
+  waiting.push(...Array.from({ length: 300 }, () => questions.ask(approval("loud"))));
+  for (let at = 0; at < 9; at += 1) waiting.push(...Array.from({ length: 20 }, () => questions.ask(form(`s${at}`))));
+  await expect(questions.ask(form("last"))).rejects.toThrow("200 questions are waiting already");
+  expect(onAsked).toHaveLength(500);
+  questions.close();
   for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");
 });
 
 test("nothing is asked once it is closed", async () => {
-  const { asking, asked } = createAsking({ approve: () => true });
-  asking.close();
-  await expect(asking.ask(approval())).rejects.toThrow("The host is closed");
-  expect(asked).toEqual([]);
+  const { questions, onAsked } = createAsking({ approve: () => true });
+  questions.close();
+  await expect(questions.ask(approval())).rejects.toThrow("The host is closed");
+  expect(onAsked).toEqual([]);
 });
 
 test("questions about a server that is gone are taken back, and no others", async () => {
-  const { asking, asked } = createAsking({ approve: "later" });
-  const gone = asking.ask(approval("gone"));
-  const here = asking.ask(approval("here"));
-  asking.withdraw("gone");
+  const { questions, onAsked } = createAsking({ approve: "later" });
+  const gone = questions.ask(approval("gone"));
+  const here = questions.ask(approval("here"));
+  questions.withdraw("gone");
   await expect(gone).rejects.toThrow("gone was removed");
-  expect(asked[0]?.signal.aborted).toBe(true);
-  await asking.answer(asking.waiting[0]?.id ?? "", false);
+  expect(onAsked[0]?.signal.aborted).toBe(true);
+  await questions.answer(questions.waiting[0]?.id ?? "", false);
   expect(await here).toEqual({ allow: false });
 });
 
 test("an answerer that gives up its own question and never answers is not waited for", async () => {
   const stop = new AbortController();
-  const { asking } = createAsking({
+  const { questions } = createAsking({
     approve: () => {
       stop.abort(new Error("gone"));
       return new Promise(() => {});
     },
   });
-  await expect(asking.ask(approval(), { signal: stop.signal })).rejects.toThrow("gone");
+  await expect(questions.ask(approval(), { signal: stop.signal })).rejects.toThrow("gone");
 });

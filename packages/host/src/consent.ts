@@ -7,6 +7,7 @@ import type { HostCallOptions } from "./api.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
 import { findSuspicious } from "./display/index.ts";
 import type { HostedServer } from "./hosted-server.ts";
+import { maxOpenQuestions, maxOpenQuestionsPerServer } from "./limits.ts";
 import { argumentsDigest, type Caution, type Grants, hintsOf, type Policy, type PolicyCall } from "./policy/index.ts";
 import type {
   Action,
@@ -18,10 +19,10 @@ import type {
   SamplingQuestion,
 } from "./questions.ts";
 
-const nobody: readonly string[] = [];
+const none: readonly string[] = [];
 
-/** What somebody wishes to do: what it is called in the log, and what a grant for it is bound to. */
-interface Wish {
+/** One action that needs consent: its name in the log, and the digests that a grant is bound to. */
+interface ConsentRequest {
   readonly id: string;
   readonly kind: "tool" | "resource";
   readonly server: HostedServer;
@@ -30,29 +31,32 @@ interface Wish {
   readonly action: Action;
   readonly reason: string;
   readonly cautions: readonly Caution[];
-  /** Whose words a grant must have known of. */
-  readonly knowing: readonly string[];
-  readonly words: string;
+  /** Servers of the cautions: a grant must have been given in their presence. */
+  readonly contentFrom: readonly string[];
+  readonly definitionText: string;
   readonly resembles?: string;
 }
 
-/** Decides whether something may be done on the user's behalf: by rule, by an earlier answer, or by asking. */
+/** Decides whether an action is allowed: by a rule, by a grant, or by asking the user. */
 export class Consent {
   readonly #policy: Policy;
   readonly #grants: Grants;
-  readonly #asking: Asking;
+  readonly #questions: Questions;
   readonly #activity: ActivityLog;
-  /** Tools that a rule allows whatever they are called with, and whether their server's hints counted then. */
+  /** Tools that a rule allows with any arguments, and whether their server's hints were trusted at that time. */
   readonly #allowed = new WeakMap<CatalogTool, boolean>();
 
-  constructor(policy: Policy, grants: Grants, asking: Asking, activity: ActivityLog) {
+  constructor(policy: Policy, grants: Grants, questions: Questions, activity: ActivityLog) {
     this.#policy = policy;
     this.#grants = grants;
-    this.#asking = asking;
+    this.#questions = questions;
     this.#activity = activity;
   }
 
-  /** Returns when a tool may be called, at once where a rule says so; throws or rejects with "denied" when it may not. */
+  /**
+   * Returns undefined if a rule allows the call; otherwise a promise of the user's consent. Throws or rejects with
+   * "denied".
+   */
   permitTool(
     id: string,
     server: HostedServer,
@@ -63,8 +67,8 @@ export class Consent {
     const { conversation, by = "model" } = options;
     if (!conversation && this.#allowed.get(tool) === server.trustsHints) return undefined;
     const { definition, name } = tool;
-    const contentFrom = conversation ? [...conversation.contentFrom] : nobody;
-    const resourcesFrom = conversation ? [...conversation.resourcesFrom] : nobody;
+    const contentFrom = conversation ? [...conversation.contentFrom] : none;
+    const resourcesFrom = conversation ? [...conversation.resourcesFrom] : none;
     const hints = hintsOf(definition, server.trustsHints);
     const call: PolicyCall = {
       server: server.name,
@@ -86,10 +90,10 @@ export class Consent {
       return undefined;
     }
     if (effect === "deny") {
-      this.#note(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
+      this.#record(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
       throw denied(`${call.name} is not allowed: ${reason}`);
     }
-    // What the user does by hand is the user's answer.
+    // A call by the user is the user's consent.
     if (by === "user") return undefined;
     return this.#ask(
       {
@@ -101,8 +105,8 @@ export class Consent {
         action: { kind: "tool", tool: name, args, definition },
         reason,
         cautions,
-        knowing: cautions.flatMap(({ from }) => from),
-        words: JSON.stringify(definition),
+        contentFrom: cautions.flatMap(({ from }) => from),
+        definitionText: JSON.stringify(definition),
         ...(tool.resembles !== undefined && { resembles: tool.resembles }),
       },
       args,
@@ -110,50 +114,52 @@ export class Consent {
     );
   }
 
-  /** Resolves when a model may see a resource. */
+  /** Resolves if the resource may be sent to the model; rejects with "denied". */
   async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
     if (options.by === "user") return;
-    const wish: Wish = {
+    const request: ConsentRequest = {
       id,
       kind: "resource",
       server,
       subject: uri,
       digest: "resource",
       action: { kind: "resource", uri },
-      reason: "Data of the server would go to the model.",
+      reason: "The resource would be sent to the model.",
       cautions: [],
-      knowing: [],
-      words: "",
+      contentFrom: [],
+      definitionText: "",
     };
-    await this.#ask(wish, undefined, options);
+    await this.#ask(request, undefined, options);
   }
 
-  async #ask(wish: Wish, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
-    const { id, kind, server, subject, digest, knowing, action, reason, cautions, resembles } = wish;
+  async #ask(request: ConsentRequest, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
+    const { id, kind, server, subject, digest, contentFrom, action, reason, cautions, resembles } = request;
     const what = `${server.name}.${subject}`;
     const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
-    const query = { ...bound, contentFrom: knowing };
+    const query = { ...bound, contentFrom: contentFrom };
     const argsDigest = args && this.#grants.needsArguments(query) ? await argumentsDigest(args) : undefined;
     const known = this.#grants.find(argsDigest === undefined ? query : { ...query, args: argsDigest });
     if (known) {
-      this.#note(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
+      this.#record(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
       if (known.allow) return;
-      throw denied(`${what} is not allowed: the user said no, ${known.scope === "always" ? "for good" : "for now"}`);
-    }
-    if (!this.#asking.answers("approve", options.answers)) {
-      this.#note(id, server, subject, { effect: "deny", reason: "nobody to ask" });
       throw denied(
-        `${what} needs the user's approval, and nobody is asked here: give the host \`answers.approve\`, or a rule`,
+        `${what} is not allowed: the user said no ${known.scope === "always" ? "permanently" : "for this session"}`,
       );
     }
-    const asked = this.#asking.ask<"approve">(
+    if (!this.#questions.canAsk("approve", options.answers)) {
+      this.#record(id, server, subject, { effect: "deny", reason: "no way to ask the user" });
+      throw denied(
+        `${what} needs the user's approval, but this host cannot ask: give the host \`answers.approve\`, or a rule that allows the call`,
+      );
+    }
+    const asked = this.#questions.ask<"approve">(
       {
         kind: "approve",
         server: server.name,
         action,
         reason,
         cautions,
-        findings: findSuspicious(wish.words),
+        findings: findSuspicious(request.definitionText),
         ...(resembles !== undefined && { resembles }),
         ...(options.run !== undefined && { run: options.run }),
         ...(options.callId !== undefined && { callId: options.callId }),
@@ -161,19 +167,19 @@ export class Consent {
       { own: options.answers, signal: options.signal },
     );
     const verdict = await asked.catch((thrown) => {
-      this.#note(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
+      this.#record(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
       throw thrown;
     });
-    await this.#remember(verdict, bound, knowing, args);
+    await this.#remember(verdict, bound, contentFrom, args);
     const { allow, for: scope = "once", reason: why } = verdict;
-    this.#note(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
+    this.#record(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
     if (!allow) throw denied(`${what} was not approved by the user${why === undefined ? "" : `: ${why}`}`);
   }
 
   async #remember(
     { allow, for: scope = "once", onlyTheseArguments }: ApprovalVerdict,
     bound: { kind: "tool" | "resource"; server: string; serverDigest: string; subject: string; digest: string },
-    knowing: readonly string[],
+    contentFrom: readonly string[],
     args: JsonObject | undefined,
   ): Promise<void> {
     if (scope === "once") return;
@@ -181,7 +187,7 @@ export class Consent {
       ...bound,
       allow,
       scope,
-      knowing,
+      contentFrom,
       ...(onlyTheseArguments && args && { args: await argumentsDigest(args) }),
     });
     this.#activity.record(
@@ -198,171 +204,169 @@ export class Consent {
     );
   }
 
-  #note(id: string, server: HostedServer, name: string, data: object): void {
+  #record(id: string, server: HostedServer, name: string, data: object): void {
     this.#activity.record({ kind: "decision", server: server.name, name, id, ...data }, { urgent: true });
   }
 }
 
-/** Something that the user, or a rule of the user, does not want. */
+/** Returns the error of a refused action. */
 export function denied(message: string): PortolanError {
   return new PortolanError("denied", message);
 }
+/** Questions that servers ask on their own; the others follow from a call. */
+const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
 
-/** How many questions may wait for the user: about one server, and in all. */
-const maxOfServer = 20;
-const maxWaiting = 200;
-/** What servers ask when they like; the rest is asked because somebody uses them. */
-const ofServers: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
+/** A question before it has an id. */
+export type QuestionDraft<K extends QuestionKind> = Draft<Extract<HostQuestion, { kind: K }>>;
+type Draft<Q> = Q extends HostQuestion ? Omit<Q, "id" | "signal"> : never;
 
-/** A question of some kind before it has a name. */
-export type Draft<K extends QuestionKind> = DraftOf<Extract<HostQuestion, { kind: K }>>;
-type DraftOf<Q> = Q extends HostQuestion ? Omit<Q, "id" | "signal"> : never;
-
-/** For whom a question is asked. */
+/** Options of `Questions.ask`. */
 export interface AskOptions {
-  /** Answers before those of the host. */
+  /** Answers that come before those of the host. */
   readonly own?: HostAnswers | undefined;
-  /** Takes the question back. */
+  /** Withdraws the question. */
   readonly signal?: AbortSignal | undefined;
 }
 
-interface Open {
+interface OpenQuestion {
   readonly question: HostQuestion;
-  readonly taken: AbortController;
-  /** Whether it takes one of the places that there are. */
+  readonly withdrawal: AbortController;
+  /** Counts towards the limits of open questions. */
   readonly isCounted: boolean;
-  /** Answers it, where `answer` is waited for. */
+  /** Delivers the answer; only for questions that wait for `answer`. */
   settle?: (answer: unknown) => void;
 }
 
-/** Puts questions to the application, and keeps those that it answers later. */
-export class Asking {
+/** Asks the application, and holds the questions that it answers later. */
+export class Questions {
   readonly #answers: HostAnswers;
-  readonly #asked: (question: HostQuestion) => void;
-  readonly #settled: (question: HostQuestion) => void;
-  readonly #open = new Map<string, Open>();
+  readonly #onAsked: (question: HostQuestion) => void;
+  readonly #onSettled: (question: HostQuestion) => void;
+  readonly #open = new Map<string, OpenQuestion>();
   #count = 0;
   #isClosed = false;
 
-  /** `asked` hears of each question, `settled` when one needs no answer any more. */
+  /** `onAsked` is called for each question, `onSettled` when it no longer needs an answer. */
   constructor(
     answers: HostAnswers,
-    { asked, settled }: { asked: (question: HostQuestion) => void; settled: (question: HostQuestion) => void },
+    { onAsked, onSettled }: { onAsked: (question: HostQuestion) => void; onSettled: (question: HostQuestion) => void },
   ) {
     this.#answers = answers;
-    this.#asked = asked;
-    this.#settled = settled;
+    this.#onAsked = onAsked;
+    this.#onSettled = onSettled;
   }
 
-  /** Whether anybody answers such questions. */
-  answers(kind: QuestionKind, own?: HostAnswers): boolean {
+  /** True if the application answers questions of this kind. */
+  canAsk(kind: QuestionKind, own?: HostAnswers): boolean {
     return (own?.[kind] ?? this.#answers[kind]) !== undefined;
   }
 
-  /** The questions that wait for `answer`. */
+  /** Questions that wait for `answer`. */
   get waiting(): readonly HostQuestion[] {
     return [...this.#open.values()].filter(isWaiting).map(({ question }) => question);
   }
 
-  /** The application's answer; rejects when the question is taken back or cannot be put. */
-  async ask<K extends QuestionKind>(draft: Draft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
+  /** Returns the application's answer. Rejects if the question is withdrawn or cannot be asked. */
+  async ask<K extends QuestionKind>(draft: QuestionDraft<K>, { own, signal }: AskOptions = {}): Promise<AnswerOf[K]> {
     const kind = draft.kind as K;
     if (own) checkAnswerers(own);
     const answerer = own?.[kind] ?? this.#answers[kind];
-    if (answerer === undefined) throw unanswered(kind, "nobody answers such questions here");
-    if (this.#isClosed) throw closed();
+    if (answerer === undefined) throw unanswered(kind, `the host has no \`answers.${kind}\``);
+    if (this.#isClosed) throw hostClosed();
     if (signal?.aborted) throw toError(signal.reason);
-    const isCounted = answerer === "later" || ofServers.includes(kind);
-    if (isCounted) this.#checkRoom(kind, draft.server);
+    const isCounted = answerer === "later" || serverKinds.includes(kind);
+    if (isCounted) this.#checkLimits(kind, draft.server);
     this.#count += 1;
-    const taken = new AbortController();
-    const question = { ...draft, id: `q${this.#count}`, signal: taken.signal } as HostQuestion;
-    const takeBack = () => taken.abort(signal?.reason);
-    signal?.addEventListener("abort", takeBack, { once: true });
-    const open: Open = { question, taken, isCounted };
+    const withdrawal = new AbortController();
+    const question = { ...draft, id: `q${this.#count}`, signal: withdrawal.signal } as HostQuestion;
+    const withdraw = () => withdrawal.abort(signal?.reason);
+    signal?.addEventListener("abort", withdraw, { once: true });
+    const open: OpenQuestion = { question, withdrawal, isCounted };
     this.#open.set(question.id, open);
     try {
       const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
-      return toAnswer<K>(question, await waitFor(answer, taken.signal));
+      return parseAnswer<K>(question, await waitFor(answer, withdrawal.signal));
     } finally {
-      signal?.removeEventListener("abort", takeBack);
+      signal?.removeEventListener("abort", withdraw);
       this.#open.delete(question.id);
-      this.#settled(question);
+      this.#onSettled(question);
     }
   }
 
-  /** Takes every question about a server back. */
+  /** Withdraws all questions about a server. */
   withdraw(server: string): void {
     const reason = new PortolanError("cancelled", `${server} was removed`);
-    for (const { question, taken } of this.#open.values()) if (question.server === server) taken.abort(reason);
+    for (const { question, withdrawal } of this.#open.values())
+      if (question.server === server) withdrawal.abort(reason);
   }
 
-  /** Takes every question back, and puts no more. */
+  /** Withdraws all questions and accepts no more. */
   close(): void {
     this.#isClosed = true;
-    for (const { taken } of this.#open.values()) taken.abort(closed());
+    for (const { withdrawal } of this.#open.values()) withdrawal.abort(hostClosed());
   }
 
-  /** Answers a question that waits; rejects when there is none, or the answer is none. */
+  /** Answers a waiting question. Rejects if there is none with this id, or if the answer is invalid. */
   async answer(id: string, answer: unknown): Promise<void> {
     const { question } = this.#waiting(id);
     await checkAnswer(question, answer);
-    // Looked for again: another answer may have been faster.
+    // Looked up again, because another answer may have come first.
     const { settle } = this.#waiting(id);
     this.#open.delete(id);
     settle(answer);
   }
 
-  #waiting(id: string): Required<Open> {
+  #waiting(id: string): Required<OpenQuestion> {
     const open = this.#open.get(id);
     if (isWaiting(open)) return open;
     throw new PortolanError(
       "invalid-argument",
-      `answer: no question ${JSON.stringify(id)} waits for an answer: it was answered or taken back, or is none of this host`,
+      `answer: no question ${JSON.stringify(id)} is waiting: it was answered or withdrawn, or belongs to another host`,
     );
   }
 
-  #checkRoom(kind: QuestionKind, server: string): void {
+  #checkLimits(kind: QuestionKind, server: string): void {
     const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
     const ofServer = counted.filter(({ question }) => question.server === server).length;
-    if (ofServer >= maxOfServer) throw unanswered(kind, `${ofServer} questions about ${server} wait already`);
-    if (counted.length >= maxWaiting) throw unanswered(kind, `${counted.length} questions wait already`);
+    if (ofServer >= maxOpenQuestionsPerServer)
+      throw unanswered(kind, `${ofServer} questions about ${server} are waiting already`);
+    if (counted.length >= maxOpenQuestions) throw unanswered(kind, `${counted.length} questions are waiting already`);
   }
 
-  #wait(open: Open): Promise<unknown> {
+  #wait(open: OpenQuestion): Promise<unknown> {
     return new Promise((settle) => {
       open.settle = settle;
-      this.#asked(open.question);
+      this.#onAsked(open.question);
     });
   }
 
   async #call(answerer: Answer, question: HostQuestion): Promise<unknown> {
-    this.#asked(question);
+    this.#onAsked(question);
     return answerer(question);
   }
 }
 
 type Answer = (question: HostQuestion) => unknown;
 
-function isWaiting(open: Open | undefined): open is Required<Open> {
-  return open?.settle !== undefined && !open.taken.signal.aborted;
+function isWaiting(open: OpenQuestion | undefined): open is Required<OpenQuestion> {
+  return open?.settle !== undefined && !open.withdrawal.signal.aborted;
 }
 
 function unanswered(kind: QuestionKind, why: string): PortolanError {
-  return new PortolanError("unanswered", `A question (${kind}) was not put to the user: ${why}`);
+  return new PortolanError("unanswered", `The user was not asked (${kind}): ${why}`);
 }
 
-function closed(): PortolanError {
+function hostClosed(): PortolanError {
   return new PortolanError("cancelled", "The host is closed");
 }
 
 const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "openUrl", "sample", "roots"];
 
-/** Throws for what nobody could be asked by. */
+/** Throws if an answerer is neither a function nor "later", or its kind is unknown. */
 export function checkAnswerers(answers: HostAnswers): void {
   for (const [kind, answerer] of Object.entries(answers)) {
     if (!(kinds as readonly string[]).includes(kind)) {
-      const message = `answers.${kind}: there are no such questions; there are ${kinds.join(", ")}`;
+      const message = `answers.${kind}: unknown kind of question; expected one of ${kinds.join(", ")}`;
       throw new PortolanError("invalid-argument", message);
     }
     if (answerer === undefined || answerer === "later" || typeof answerer === "function") continue;
@@ -371,14 +375,14 @@ export function checkAnswerers(answers: HostAnswers): void {
   }
 }
 
-/** Rejects what is no answer to a question, also what does not fit its form. */
+/** Rejects an answer that has the wrong type or does not match its form. */
 export async function checkAnswer(question: HostQuestion, given: unknown): Promise<void> {
-  const answer = toAnswer(question, given);
+  const answer = parseAnswer(question, given);
   if (question.kind === "elicit") await checkFormAnswer(question.params, answer as ElicitResult);
 }
 
-/** The answer in full; throws for what is none. */
-export function toAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
+/** Returns the complete answer; throws if it is invalid. */
+export function parseAnswer<K extends QuestionKind>(question: HostQuestion, given: unknown): AnswerOf[K] {
   const { kind } = question;
   const isVerdict = kind !== "elicit" && kind !== "openUrl";
   if (isVerdict && typeof given === "boolean") return { allow: given } as AnswerOf[K];
@@ -387,35 +391,35 @@ export function toAnswer<K extends QuestionKind>(question: HostQuestion, given: 
     ? isObject(given) && typeof given["allow"] === "boolean"
     : isObject(given) && ["accept", "decline", "cancel"].includes(given["action"] as string);
   if (!isRight) {
-    const wanted = isVerdict ? "true, false or { allow }" : '{ action: "accept" | "decline" | "cancel" }';
-    const came = isObject(given) ? `${member} ${nameOf(given[member])}` : nameOf(given);
-    throw invalid(kind, `expected ${wanted}, got ${came}`);
+    const expected = isVerdict ? "true, false or { allow }" : '{ action: "accept" | "decline" | "cancel" }';
+    const got = isObject(given) ? `${member} ${nameOf(given[member])}` : nameOf(given);
+    throw invalid(kind, `expected ${expected}, got ${got}`);
   }
   const answer = given as unknown as AnswerOf[K];
   if (kind === "sample") checkSampling(question, answer as AnswerOf["sample"]);
   return answer;
 }
 
-/** What was edited goes to a model or to a server as it is. */
+/** Checks edited parameters and results, because they go to a model or server unchanged. */
 function checkSampling(question: SamplingQuestion, { params, result, model }: AnswerOf["sample"]): void {
   const problem = optional(samplingParams)(params, "params") ?? optional(samplingResult)(result, "result");
   if (problem !== undefined) throw invalid("sample", problem);
   if (question.stage !== "request" || model === undefined) return;
-  const able = [question.model, ...question.alternatives].map(({ id }) => id);
-  if (able.includes(model)) return;
-  throw invalid("sample", `expected a model that can answer (${able.join(", ")}), got ${nameOf(model)}`);
+  const allowed = [question.model, ...question.alternatives].map(({ id }) => id);
+  if (allowed.includes(model)) return;
+  throw invalid("sample", `expected a model that can answer (${allowed.join(", ")}), got ${nameOf(model)}`);
 }
 
 function invalid(kind: QuestionKind, why: string): PortolanError {
   return new PortolanError("answer-invalid", `answers.${kind}: ${why}`);
 }
 
-/** Waits unless the signal aborts before; what others wait for goes on. */
+/** Waits for a promise until the signal aborts. The work itself continues. */
 export function waitFor<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
     const abort = () => reject(toError(signal.reason));
-    // Heard in any case: what fails when nobody waits any more is still handled.
+    // Always handled, so that a failure after the abort is not an unhandled rejection.
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });

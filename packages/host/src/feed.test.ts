@@ -19,10 +19,10 @@ async function readAll(reader: AsyncIterable<Event>): Promise<Event[]> {
 
 test("every reader hears what happens after it began, also before it looks", async () => {
   const feed = createFeed();
-  feed.tell({ value: 1 });
+  feed.emit({ value: 1 });
   const [first, second] = [feed.read(), feed.read((event) => "value" in event && event.value > 2)];
-  feed.tell({ value: 2 });
-  feed.tell({ value: 3 });
+  feed.emit({ value: 2 });
+  feed.emit({ value: 3 });
   feed.end();
   expect(await readAll(first)).toEqual([{ value: 2 }, { value: 3 }]);
   expect(await readAll(second)).toEqual([{ value: 3 }]);
@@ -31,8 +31,8 @@ test("every reader hears what happens after it began, also before it looks", asy
 test("events of one key replace each other until somebody looks", async () => {
   const feed = createFeed();
   const reader = feed.read();
-  for (let value = 0; value < 100; value += 1) feed.tell({ key: "progress", value });
-  feed.tell({ value: 7 });
+  for (let value = 0; value < 100; value += 1) feed.emit({ key: "progress", value });
+  feed.emit({ value: 7 });
   feed.end();
   expect(await readAll(reader)).toEqual([{ key: "progress", value: 99 }, { value: 7 }]);
 });
@@ -40,7 +40,7 @@ test("events of one key replace each other until somebody looks", async () => {
 test("a slow reader is told how much it missed", async () => {
   const feed = createFeed(3);
   const reader = feed.read();
-  for (let value = 0; value < 10; value += 1) feed.tell({ value });
+  for (let value = 0; value < 10; value += 1) feed.emit({ value });
   feed.end();
   expect(await readAll(reader)).toEqual([{ lost: 7 }, { value: 7 }, { value: 8 }, { value: 9 }]);
 });
@@ -49,9 +49,9 @@ test("a reader that waits hears at once, and who leaves is forgotten", async () 
   const feed = createFeed();
   const reader = feed.read();
   const next = reader.next();
-  feed.tell({ value: 1 });
+  feed.emit({ value: 1 });
   expect(await next).toEqual({ value: { value: 1 }, done: false });
   await reader.return?.();
-  expect(feed.isHeard).toBe(false);
+  expect(feed.hasReaders).toBe(false);
   expect(await reader.next()).toEqual({ value: undefined, done: true });
 });

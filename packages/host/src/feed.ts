@@ -1,14 +1,15 @@
-/** How a feed treats readers that fall behind. */
+import { maxUnreadEvents } from "./limits.ts";
+/** Options of `Feed`. */
 export interface FeedOptions<E> {
-  /** Events of one key replace each other while nobody has read them; those without one are all kept. */
+  /** Unread events with the same key replace each other; events without a key are all kept. */
   readonly keyOf: (event: E) => string | undefined;
-  /** What a reader hears in place of the events it was too slow for. */
+  /** Makes the event that replaces the dropped ones. */
   readonly lost: (count: number) => E;
-  /** How many unread events are kept for each reader; 1,000 unless said. */
+  /** Unread events kept for each reader. Default: 1,000. */
   readonly maxUnread?: number;
 }
 
-/** Events for any number of readers, each of which hears all that happens after it began, as far as it keeps up. */
+/** Events for any number of readers. Each reader receives the events after it began; a slow one loses the oldest. */
 export class Feed<E> {
   readonly #options: FeedOptions<E>;
   readonly #readers = new Set<Reader<E>>();
@@ -18,16 +19,16 @@ export class Feed<E> {
     this.#options = options;
   }
 
-  /** Whether anybody reads: what nobody reads need not be made. */
-  get isHeard(): boolean {
+  /** True if an event would be read; others need not be made. */
+  get hasReaders(): boolean {
     return this.#readers.size > 0;
   }
 
-  tell(event: E): void {
+  emit(event: E): void {
     for (const reader of this.#readers) reader.add(event);
   }
 
-  /** Reading begins at once, not with the first `next`. */
+  /** Begins to read at once, not with the first `next`. */
   read(wants: (event: E) => boolean = () => true): AsyncIterableIterator<E> {
     const reader = new Reader(this.#options, wants, () => this.#readers.delete(reader));
     if (this.#isOver) reader.end();
@@ -35,7 +36,7 @@ export class Feed<E> {
     return reader;
   }
 
-  /** Ends every reader after what it has not read yet. */
+  /** Ends every reader after its unread events. */
   end(): void {
     this.#isOver = true;
     for (const reader of this.#readers) reader.end();
@@ -65,9 +66,9 @@ class Reader<E> implements AsyncIterableIterator<E> {
       waiting({ value: event, done: false });
       return;
     }
-    const { keyOf, maxUnread = 1_000 } = this.#options;
+    const { keyOf, maxUnread = maxUnreadEvents } = this.#options;
     const key = keyOf(event);
-    // Moved to the end: what is told last happened last.
+    // Moved to the end, because the newest event comes last.
     if (key !== undefined) this.#unread.delete(key);
     if (this.#unread.size >= maxUnread) {
       const [oldest] = this.#unread.keys();

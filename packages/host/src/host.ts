@@ -9,7 +9,7 @@ import type {
 } from "portolan";
 import { PortolanError } from "portolan";
 import { type Clock, systemClock } from "portolan/client";
-import { partOf } from "portolan/internal";
+import { checkOptions, partOf } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { createMemoryStorage } from "portolan/storage";
 import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
@@ -24,9 +24,10 @@ import {
   startRun,
 } from "./agent/run.ts";
 import { createRates, type RootDefinition } from "./answers/forms.ts";
-import { type AnswersRoom, answersFor, createBudgets } from "./answers/sampling.ts";
+import { type AnswerDependencies, answersFor, createBudgets } from "./answers/sampling.ts";
 import {
   type CompleteOptions,
+  createEventFilter,
   createHostFeed,
   type EventFilter,
   type Host,
@@ -36,13 +37,13 @@ import {
   type ReadyOptions,
   type ServerDefinition,
   type ServerStatus,
-  wants,
 } from "./api.ts";
-import { Calls, Diary, plain } from "./calls.ts";
+import { CallLog, Calls, noOptions } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
-import { Asking, Consent } from "./consent.ts";
+import { Consent, Questions } from "./consent.ts";
 import { skeletonOf } from "./display/index.ts";
 import type { Feed } from "./feed.ts";
+import { maxStartsAtOnce, readyWaitMs } from "./limits.ts";
 import type { Model } from "./models/model.ts";
 import { checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
 import {
@@ -57,9 +58,39 @@ import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
 import { Semaphore } from "./supervisor.ts";
 
-const defaultReadyMs = 10_000;
+/** Creates a host: several servers under one user's control. A server starts when it is first needed. */
+export async function createHost(options: HostOptions = {}): Promise<Host> {
+  checkHostOptions(options);
+  const { account, storage = createMemoryStorage() } = options;
+  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
+  const entries = await entriesOf(options.servers);
+  const host = new LocalHost(options, await createGrants(kv), kv);
+  try {
+    if (options.roots) await host.setRoots(options.roots);
+    for (const entry of entries) await host.add(entry.name, entry);
+  } catch (reason) {
+    await host.close();
+    throw reason;
+  }
+  return host;
+}
 
-/** A host whose servers are spoken to from this process. */
+async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
+  if (typeof servers === "string") {
+    const { readConfigs } = await import("./node/config/index.ts");
+    const { entries, errors } = await readConfigs(servers);
+    for (const error of errors) throw error;
+    return entries;
+  }
+  if (isList(servers)) return servers;
+  return Object.entries(servers).map(([name, definition]) => toEntry(name, definition));
+}
+
+function isList(servers: Exclude<HostOptions["servers"], string | undefined>): servers is readonly ServerEntry[] {
+  return Array.isArray(servers);
+}
+
+/** A host that connects to its servers from this process. */
 export class LocalHost implements Host {
   readonly activity: ActivityLog;
   readonly #options: HostOptions;
@@ -68,7 +99,7 @@ export class LocalHost implements Host {
   readonly #catalog = new Catalog(skeletonOf);
   readonly #models: readonly Model[];
   readonly #grants: Grants;
-  readonly #asking: Asking;
+  readonly #questions: Questions;
   readonly #servers: Servers;
   readonly #calls: Calls;
   readonly #runs = new Map<string, StartedRun>();
@@ -82,15 +113,15 @@ export class LocalHost implements Host {
     this.#grants = grants;
     this.#models = Array.isArray(model) ? model : [model as Model];
     this.activity = options.activity ?? openActivity(memorySink());
-    this.#asking = new Asking(answers, {
-      asked: (question) => this.#noteQuestion(question),
-      settled: (question) => this.#feed.tell({ kind: "answered", server: question.server, question }),
+    this.#questions = new Questions(answers, {
+      onAsked: (question) => this.#emitQuestion(question),
+      onSettled: (question) => this.#feed.emit({ kind: "answered", server: question.server, question }),
     });
     this.#roots = new ExposedRoots(clock, () => {
       for (const { client } of this.#servers.all) client?.rootsChanged();
     });
-    const room: AnswersRoom = {
-      asking: this.#asking,
+    const dependencies: AnswerDependencies = {
+      questions: this.#questions,
       grants,
       activity: this.activity,
       models: this.#models,
@@ -98,21 +129,21 @@ export class LocalHost implements Host {
       roots: () => this.#roots.present,
       budgetOf: createBudgets(sampling, clock),
       rateOf: createRates(options.questionsPerMinute, clock),
-      warn: (server, message) => this.#feed.tell({ kind: "warning", server, message }),
+      warn: (server, message) => this.#feed.emit({ kind: "warning", server, message }),
     };
     this.#servers = new Servers({
       clock,
       limits,
-      gate: new Semaphore(options.startsAtOnce ?? 8),
+      startSlots: new Semaphore(options.startsAtOnce ?? maxStartsAtOnce),
       info: options.info ?? { name: "portolan", version: "0.1.0" },
       logLevel: options.logLevel ?? "info",
       catalog: this.#catalog,
       grants,
       pins: createPins(kv),
-      asking: this.#asking,
+      questions: this.#questions,
       activity: this.activity,
-      tell: (event) => this.#feed.tell(event),
-      answersFor: (server) => answersFor(server, room),
+      emit: (event) => this.#feed.emit(event),
+      answersFor: (server) => answersFor(server, dependencies),
       ...(options.auth && { auth: options.auth }),
       ...(options.via && { via: options.via }),
       ...(options.storage && { kv }),
@@ -120,10 +151,10 @@ export class LocalHost implements Host {
     this.#calls = new Calls({
       clock,
       catalog: this.#catalog,
-      consent: new Consent(compilePolicy(options.policy ?? []), grants, this.#asking, this.activity),
-      diary: new Diary(this.activity, clock),
+      consent: new Consent(compilePolicy(options.policy ?? []), grants, this.#questions, this.activity),
+      callLog: new CallLog(this.activity, clock),
       feed: this.#feed,
-      answersFor: (server, during) => answersFor(server, room, during),
+      answersFor: (server, during) => answersFor(server, dependencies, during),
     });
   }
 
@@ -136,7 +167,7 @@ export class LocalHost implements Host {
   }
 
   get questions(): readonly HostQuestion[] {
-    return this.#asking.waiting;
+    return this.#questions.waiting;
   }
 
   get grants(): Host["grants"] {
@@ -145,22 +176,25 @@ export class LocalHost implements Host {
       revoke: async (id) => {
         const isKnown = await this.#grants.revoke(id);
         if (isKnown) this.activity.record({ kind: "grant", grant: id, revoked: true }, { urgent: true });
-        // It may have been what lets a server run.
-        if (isKnown) await this.#servers.settleAll();
+        // The grant may have been the trust in a server.
+        if (isKnown) await this.#servers.applyDecisions();
         return isKnown;
       },
     };
   }
 
   answer(id: string, answer: unknown): Promise<void> {
-    return this.#asking.answer(id, answer);
+    return this.#questions.answer(id, answer);
   }
 
   events(filter: EventFilter = {}): AsyncIterableIterator<HostEvent> {
-    return this.#feed.read(wants(filter));
+    checkOptions(filter, { kinds: 1, server: 1 }, "events");
+    return this.#feed.read(createEventFilter(filter));
   }
 
-  async ready({ withinMs = defaultReadyMs, signal }: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+  async ready(options: ReadyOptions = {}): Promise<readonly ServerStatus[]> {
+    checkOptions(options, { withinMs: 1, signal: 1 }, "ready");
+    const { withinMs = readyWaitMs, signal } = options;
     await this.#servers.start(this.#servers.all, withinMs, signal);
     return this.servers;
   }
@@ -169,21 +203,21 @@ export class LocalHost implements Host {
     server: string,
     tool: string,
     args: JsonObject = {},
-    options: HostCallOptions = plain,
+    options: HostCallOptions = noOptions,
   ): Promise<CallToolResult> {
-    const running = this.#servers.running(server);
-    // A server that runs is called without a detour.
+    const running = this.#servers.findRunning(server);
+    // Fast path: a running server is trusted already.
     if (running) return this.#calls.callTool(running, tool, args, options);
-    const admitted = this.#servers.admitted(server, options.signal);
-    return admitted.then((found) => this.#calls.callTool(found, tool, args, options));
+    const findTrusted = this.#servers.findTrusted(server, options.signal);
+    return findTrusted.then((found) => this.#calls.callTool(found, tool, args, options));
   }
 
   async readResource(server: string, uri: string, options: HostCallOptions = {}): Promise<ReadResourceResult> {
-    return this.#calls.readResource(await this.#servers.admitted(server, options.signal), uri, options);
+    return this.#calls.readResource(await this.#servers.findTrusted(server, options.signal), uri, options);
   }
 
   async getPrompt(server: string, name: string, args = {}, options: HostCallOptions = {}): Promise<GetPromptResult> {
-    return this.#calls.getPrompt(await this.#servers.admitted(server, options.signal), name, args, options);
+    return this.#calls.getPrompt(await this.#servers.findTrusted(server, options.signal), name, args, options);
   }
 
   async complete(
@@ -192,12 +226,12 @@ export class LocalHost implements Host {
     argument: { name: string; value: string },
     { signal, known }: CompleteOptions = {},
   ): Promise<Completion> {
-    const client = await (await this.#servers.admitted(server, signal)).use(signal);
+    const client = await (await this.#servers.findTrusted(server, signal)).use(signal);
     return client.complete(ref, argument, { ...(signal && { signal }), ...(known && { known }) });
   }
 
   async follow(server: string, uri: string): Promise<() => Promise<void>> {
-    return (await this.#servers.admitted(server)).follow(uri);
+    return (await this.#servers.findTrusted(server)).follow(uri);
   }
 
   run(task: RunInput | RunState, options: RunOptions = {}): Run {
@@ -205,16 +239,16 @@ export class LocalHost implements Host {
     checkRunOptions(options);
     checkTask(task, options);
     const id = isState(task) ? task.id : crypto.randomUUID();
-    if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is at work already`);
+    if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is already running`);
     const run = startRun({
       id,
       task,
       options,
       host: this,
       model: options.model ?? this.#models[0],
-      isSafe: (server, tool) => this.#isSafe(server, tool),
+      isReadOnly: (server, tool) => this.#isReadOnly(server, tool),
       trustsContent: (server) => this.#servers.find(server).entry.settings.trustContent === true,
-      prepare: (signal) => this.#servers.prepare(options.servers, defaultReadyMs, signal),
+      prepare: (signal) => this.#servers.prepare(options.servers, readyWaitMs, signal),
     });
     this.#runs.set(id, run);
     run.result.finally(() => this.#runs.delete(id));
@@ -230,7 +264,7 @@ export class LocalHost implements Host {
   }
 
   async start(server: string): Promise<ServerStatus> {
-    const { supervisor } = await this.#servers.admitted(server);
+    const { supervisor } = await this.#servers.findTrusted(server);
     await supervisor.start();
     return supervisor.status;
   }
@@ -248,14 +282,14 @@ export class LocalHost implements Host {
   }
 
   async ping(server: string): Promise<{ readonly ms: number }> {
-    const client = await (await this.#servers.admitted(server)).use();
-    const begun = this.#clock.now();
+    const client = await (await this.#servers.findTrusted(server)).use();
+    const startedAt = this.#clock.now();
     await client.ping();
-    return { ms: this.#clock.now() - begun };
+    return { ms: this.#clock.now() - startedAt };
   }
 
   async setLogLevel(server: string, level: LogLevel): Promise<void> {
-    await (await this.#servers.admitted(server)).setLogLevel(level);
+    await (await this.#servers.findTrusted(server)).setLogLevel(level);
   }
 
   async show(server: string, tool: string, isVisible: boolean): Promise<void> {
@@ -286,61 +320,29 @@ export class LocalHost implements Host {
   async #close(): Promise<void> {
     const runs = [...this.#runs.values()];
     for (const run of runs) run.cancel("the host is closed");
-    this.#asking.close();
+    this.#questions.close();
     this.#roots.end();
     await this.#servers.close();
     await Promise.all(runs.map(({ result }) => result));
     this.#feed.end();
-    // The application closes what it brought along.
+    // A log that the application passed in is closed by the application.
     await (this.#options.activity ? this.activity.flush() : this.activity.close());
   }
 
-  #isSafe(server: string, name: string): boolean {
+  #isReadOnly(server: string, name: string): boolean {
     const tool = this.#catalog.tool(server, name);
     return tool !== undefined && hintsOf(tool.definition, this.#servers.find(server).trustsHints).readOnly;
   }
 
-  /** An application hears of a question in the run it belongs to, and of all of them in the events. */
-  #noteQuestion(question: HostQuestion): void {
-    this.#feed.tell({ kind: "question", server: question.server, question });
+  /** Emits a question to all events, and to the run that it belongs to. */
+  #emitQuestion(question: HostQuestion): void {
+    this.#feed.emit({ kind: "question", server: question.server, question });
     const run = question.run === undefined ? undefined : this.#runs.get(question.run);
-    if (isOfRun(question)) void run?.tell({ type: "approval", question });
-    else void run?.tell({ type: "question", question });
+    if (isRunApproval(question)) void run?.emit({ type: "approval", question });
+    else void run?.emit({ type: "question", question });
   }
 }
 
-function isOfRun(question: HostQuestion): question is RunApproval {
+function isRunApproval(question: HostQuestion): question is RunApproval {
   return question.kind === "approve" && question.callId !== undefined;
-}
-
-/** Brings servers together under one user's control. Nothing is started before it is needed. */
-export async function createHost(options: HostOptions = {}): Promise<Host> {
-  checkHostOptions(options);
-  const { account, storage = createMemoryStorage() } = options;
-  const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
-  const entries = await entriesOf(options.servers);
-  const host = new LocalHost(options, await createGrants(kv), kv);
-  try {
-    if (options.roots) await host.setRoots(options.roots);
-    for (const entry of entries) await host.add(entry.name, entry);
-  } catch (reason) {
-    await host.close();
-    throw reason;
-  }
-  return host;
-}
-
-async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
-  if (typeof servers === "string") {
-    const { readConfigs } = await import("./node/config/index.ts");
-    const { entries, errors } = await readConfigs(servers);
-    for (const error of errors) throw error;
-    return entries;
-  }
-  if (isList(servers)) return servers;
-  return Object.entries(servers).map(([name, definition]) => toEntry(name, definition));
-}
-
-function isList(servers: Exclude<HostOptions["servers"], string | undefined>): servers is readonly ServerEntry[] {
-  return Array.isArray(servers);
 }

@@ -3,87 +3,88 @@ import { logLevels, PortolanError } from "portolan";
 import type { Answers, ChangeStream, Client, Clock, ConnectOptions, HttpAuth, Link } from "portolan/client";
 import { connect } from "portolan/client";
 import { timedOut, toError } from "portolan/internal";
-import { type HostEvent, offersChangedBy } from "./api.ts";
+import { changedFeatures, type HostEvent } from "./api.ts";
 import {
   type FeatureKind,
   type FeatureLimits,
   type ListedFeatures,
-  nothing,
-  readOffers,
+  noFeatures,
+  readFeatures,
   Throttle,
 } from "./catalog/load-lists.ts";
 import { waitFor } from "./consent.ts";
+import { connectTimeoutMs, maxLogMessageChars, watchWaitMs } from "./limits.ts";
 import type { CustomTarget, HttpTarget, ServerEntry } from "./options.ts";
 import { type Semaphore, Supervisor } from "./supervisor.ts";
 
-/** How long a server may take to say what it will tell, before its lists are read all the same. */
-const patienceMs = 1_000;
-/** How much of one log message is told. */
-const maxLogChars = 64 * 1024;
-/** It is gone, or tells of no changes. */
-const isGone: readonly string[] = ["connection-closed", "cancelled"];
-const isQuiet: readonly string[] = [...isGone, "capability-missing"];
+/** Errors that end a stream of changes without a warning: the connection closed, or the server sends no changes. */
+const closedCodes: readonly string[] = ["connection-closed", "cancelled"];
+const noChangesCodes: readonly string[] = [...closedCodes, "capability-missing"];
 const kinds: readonly FeatureKind[] = ["tools", "prompts", "resources"];
 
-/** What a host lends to each of its servers. */
-export interface Household {
+/** Parts of the host that each of its servers uses. */
+export interface ServerDependencies {
   readonly clock: Clock;
-  readonly gate: Semaphore;
+  readonly startSlots: Semaphore;
   readonly info: Implementation;
   readonly logLevel: LogLevel;
   readonly limits: FeatureLimits;
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
-  readonly tell: (event: HostEvent) => void;
-  /** How the server's questions are answered. */
+  readonly emit: (event: HostEvent) => void;
+  /** Returns the handlers of the server's own requests. */
   readonly answersFor: (server: HostedServer) => Answers;
-  /** Takes in what a server offers now. */
-  readonly takeIn: (server: HostedServer, offers: ListedFeatures) => Promise<void>;
-  readonly noteState: (server: HostedServer) => void;
+  /** Replaces a server's features in the catalogue. */
+  readonly updateCatalog: (server: HostedServer, features: ListedFeatures) => Promise<void>;
+  readonly onStateChange: (server: HostedServer) => void;
 }
 
-/** One server of a host: kept running, and what it offers kept up to date. */
+/** One server of a host: keeps it connected and its features up to date. */
 export class HostedServer {
   readonly entry: ServerEntry;
-  /** Names exactly what is started or reached, and who said so. */
+  /** Digest of the entry's configuration and source; trust, grants and pins are bound to it. */
   readonly digest: string;
   readonly supervisor: Supervisor;
-  /** Whether what it says of its tools counts. */
+  /** Trusts the hints of its tools. */
   trustsHints: boolean;
   /** Switched off, by its entry or by the user. */
   isOff: boolean;
-  readonly #house: Household;
-  readonly #paces: { readonly [kind in FeatureKind]: Throttle };
-  /** What it offered when it was last looked at. */
-  offers: ListedFeatures = nothing;
+  readonly #dependencies: ServerDependencies;
+  readonly #throttles: { readonly [kind in FeatureKind]: Throttle };
+  /** The features when the lists were last read. */
+  features: ListedFeatures = noFeatures;
   /** The connection whose lists were read. */
-  #introduced: Client | undefined;
-  #turn: Promise<void> = Promise.resolve();
-  readonly #followed: Followed;
+  #listedClient: Client | undefined;
+  #queue: Promise<void> = Promise.resolve();
+  readonly #subscriptions: ResourceSubscriptions;
   #logLevel: LogLevel;
 
-  constructor(entry: ServerEntry, digest: string, house: Household) {
+  constructor(entry: ServerEntry, digest: string, dependencies: ServerDependencies) {
     this.entry = entry;
     this.digest = digest;
-    this.#house = house;
+    this.#dependencies = dependencies;
     this.trustsHints = entry.settings.trustHints ?? entry.source.kind === "code";
     this.isOff = entry.settings.disabled === true;
-    this.#logLevel = house.logLevel;
-    this.#followed = new Followed(
-      (uri) => house.tell({ kind: "resource", server: entry.name, uri }),
-      (uri, thrown) => this.#unheard(thrown, isGone, ` of ${uri}`),
+    this.#logLevel = dependencies.logLevel;
+    this.#subscriptions = new ResourceSubscriptions(
+      (uri) => dependencies.emit({ kind: "resource", server: entry.name, uri }),
+      (uri, thrown) => this.#warnUnlessExpected(thrown, closedCodes, ` of ${uri}`),
     );
-    const { gate, clock } = house;
+    const { startSlots, clock } = dependencies;
     this.supervisor = new Supervisor(entry, {
-      gate,
+      startSlots,
       clock,
       random: Math.random,
       open: (_, signal) => this.#open(signal),
-      connected: (client) => this.#connected(client),
-      changed: () => house.noteState(this),
+      onConnect: (client) => this.#onConnect(client),
+      onStateChange: () => dependencies.onStateChange(this),
     });
-    const paceOf = (kind: FeatureKind) => new Throttle(clock, () => this.#refresh(kind));
-    this.#paces = { tools: paceOf("tools"), prompts: paceOf("prompts"), resources: paceOf("resources") };
+    const throttleFor = (kind: FeatureKind) => new Throttle(clock, () => this.#refresh(kind));
+    this.#throttles = {
+      tools: throttleFor("tools"),
+      prompts: throttleFor("prompts"),
+      resources: throttleFor("resources"),
+    };
   }
 
   get name(): string {
@@ -98,39 +99,39 @@ export class HostedServer {
     return this.supervisor.use(signal);
   }
 
-  /** Tells of changes of a resource, also after a restart, until what it gives is called. */
+  /** Subscribes to a resource, across restarts. Returns the function that ends it. */
   async follow(uri: string): Promise<() => Promise<void>> {
-    return this.#followed.add(await this.use(), uri);
+    return this.#subscriptions.add(await this.use(), uri);
   }
 
-  /** What it is to log from now on, also after a restart. */
+  /** Sets the level of the server's log, across restarts. */
   async setLogLevel(level: LogLevel): Promise<void> {
     await (await this.use()).setLogLevel(level);
     this.#logLevel = level;
   }
 
-  /** Has one list read again, though never faster than is good for anybody. */
+  /** Reads one list again, throttled. */
   refresh(kind: FeatureKind): void {
-    this.#paces[kind].want();
+    this.#throttles[kind].request();
   }
 
-  /** Does one thing after the other, so that what was read last is what counts in the end. */
-  inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work);
-    this.#turn = done.catch(() => {});
+  /** Runs work one after the other, so that the last list read is the one that stays. */
+  enqueue(work: () => Promise<void>): Promise<void> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => {});
     return done;
   }
 
   async close(): Promise<void> {
-    for (const kind of kinds) this.#paces[kind].stop();
+    for (const kind of kinds) this.#throttles[kind].stop();
     await this.supervisor.stop("closed");
   }
 
   #open(signal: AbortSignal) {
-    const { tell, info, clock, auth, via } = this.#house;
-    const answers = this.#house.answersFor(this);
+    const { emit, info, clock, auth, via } = this.#dependencies;
+    const answers = this.#dependencies.answersFor(this);
     const { name: server } = this;
-    const warn = (message: string) => tell({ kind: "warning", server, message });
+    const warn = (message: string) => emit({ kind: "warning", server, message });
     return openConnection(this.entry, {
       signal,
       info,
@@ -140,210 +141,212 @@ export class HostedServer {
       ...(answers.sample && { capabilities: { sampling: { tools: {} } } }),
       auth: auth?.(this.entry),
       via,
-      onStderr: (line) => tell({ kind: "stderr", server, line }),
-      onLog: (message) => tell({ kind: "log", server, ...toLog(message) }),
-      onNotification: (method) => this.#heardUnpromised(method),
+      onStderr: (line) => emit({ kind: "stderr", server, line }),
+      onLog: (message) => emit({ kind: "log", server, ...toLog(message) }),
+      onNotification: (method) => this.#onUnannouncedChange(method),
       onError: ({ message }) => warn(message),
     });
   }
 
-  /** Some servers tell of changes without having promised it, so that nobody watches for them. */
-  #heardUnpromised(method: string): void {
-    const capabilities = this.#introduced?.server.capabilities;
+  /**
+   * Reads a list again for servers that send changes without declaring `listChanged`, so that no stream reports them.
+   */
+  #onUnannouncedChange(method: string): void {
+    const capabilities = this.#listedClient?.server.capabilities;
     for (const kind of kinds) {
       if (method !== `notifications/${kind}/list_changed`) continue;
       if (capabilities?.[kind] && !capabilities[kind].listChanged) this.refresh(kind);
     }
   }
 
-  /** Looks at all that a new connection offers before it is used. */
-  async #connected(client: Client): Promise<void> {
-    // First, so that no change falls between reading and watching.
-    const watching = this.#watch(client);
-    const isInTime = await this.#isInTime(watching);
+  /** Reads all lists of a new connection before it is used. */
+  async #onConnect(client: Client): Promise<void> {
+    // Watch first, so that no change is lost between reading and watching.
+    const watch = this.#watch(client);
+    const isWatched = await this.#isWatched(watch);
     const { instructions } = client.server;
     const parts = await Promise.all(kinds.map((kind) => this.#read(client, kind)));
-    const { instructions: _, ...lists } = this.offers;
-    const offers = Object.assign({ ...lists }, ...parts, instructions !== undefined && { instructions });
-    await this.#house.takeIn(this, offers);
-    this.#introduced = client;
-    this.#followed.goOn(client);
-    // From now on: what has changed meanwhile waits in the watch.
-    watching.then((watch) => {
-      if (!watch) return undefined;
-      if (!isInTime) for (const kind of kinds) this.refresh(kind);
-      return this.#hear(watch);
+    const { instructions: _, ...lists } = this.features;
+    const features = Object.assign({ ...lists }, ...parts, instructions !== undefined && { instructions });
+    await this.#dependencies.updateCatalog(this, features);
+    this.#listedClient = client;
+    this.#subscriptions.resume(client);
+    // Changes since the watch began wait in its stream.
+    watch.then((changes) => {
+      if (!changes) return undefined;
+      if (!isWatched) for (const kind of kinds) this.refresh(kind);
+      return this.#readChanges(changes);
     });
   }
 
-  async #isInTime(watching: Promise<unknown>): Promise<boolean> {
+  async #isWatched(watch: Promise<unknown>): Promise<boolean> {
     let stop: () => void = () => {};
     const pause = new Promise<boolean>((resolve) => {
-      stop = this.#house.clock.after(patienceMs, () => resolve(false));
+      stop = this.#dependencies.clock.after(watchWaitMs, () => resolve(false));
     });
-    const isInTime = await Promise.race([watching.then(() => true), pause]);
+    const isWatched = await Promise.race([watch.then(() => true), pause]);
     stop();
-    return isInTime;
+    return isWatched;
   }
 
   async #refresh(kind: FeatureKind): Promise<void> {
-    const client = this.#introduced;
+    const client = this.#listedClient;
     if (!client) return;
     const part = await this.#read(client, kind);
     if (client !== this.client) return;
     try {
-      await this.#house.takeIn(this, { ...this.offers, ...part });
+      await this.#dependencies.updateCatalog(this, { ...this.features, ...part });
     } catch (thrown) {
-      // What cannot be compared with what was accepted is not used: with the next start it is tried again.
+      // Features that cannot be compared with the pins are not used. The next start tries again.
       this.#warn(`${kind}: ${toError(thrown).message}`);
       await this.supervisor.stop();
       return;
     }
-    this.#house.tell({ kind: "catalog", server: this.name, changed: kind });
+    this.#dependencies.emit({ kind: "catalog", server: this.name, changed: kind });
   }
 
-  /** A list that cannot be read leaves the one that is known. */
+  /** Reads one list. A list that cannot be read keeps its previous content. */
   async #read(client: Client, kind: FeatureKind): Promise<Partial<ListedFeatures>> {
     try {
-      return await readOffers(client, kind, this.#house.limits, (what) => this.#warn(what));
+      return await readFeatures(client, kind, this.#dependencies.limits, (what) => this.#warn(what));
     } catch (thrown) {
       this.#warn(`${kind}: ${toError(thrown).message}`);
       return {};
     }
   }
 
-  /** The changes that a connection tells of, if it does. */
+  /** Opens the stream of list changes, if the server sends them. */
   #watch(client: Client): Promise<ChangeStream | undefined> {
     return client
       .watch({ tools: true, prompts: true, resources: true })
-      .catch((thrown) => this.#unheard(thrown, isQuiet));
+      .catch((thrown) => this.#warnUnlessExpected(thrown, noChangesCodes));
   }
 
-  async #hear(watch: ChangeStream): Promise<void> {
+  async #readChanges(changes: ChangeStream): Promise<void> {
     try {
-      for await (const change of watch) {
-        const kind = offersChangedBy(change);
+      for await (const change of changes) {
+        const kind = changedFeatures(change);
         if (kind) this.refresh(kind);
       }
     } catch (thrown) {
-      this.#unheard(thrown, isQuiet);
+      this.#warnUnlessExpected(thrown, noChangesCodes);
     }
   }
 
-  #unheard(thrown: unknown, expected: readonly string[], what = ""): undefined {
+  #warnUnlessExpected(thrown: unknown, expected: readonly string[], what = ""): undefined {
     const isExpected = thrown instanceof PortolanError && expected.includes(thrown.code);
-    if (!isExpected) this.#warn(`changes${what} are not heard of: ${toError(thrown).message}`);
+    if (!isExpected) this.#warn(`Changes${what} are not received: ${toError(thrown).message}`);
   }
 
   #warn(message: string): void {
-    this.#house.tell({ kind: "warning", server: this.name, message });
+    this.#dependencies.emit({ kind: "warning", server: this.name, message });
   }
 }
 
-/** What a server logs, with the levels and names that there are: it may have sent anything. */
+/** Normalizes a log message, because a server may send anything. */
 function toLog({ level, logger, data = null }: Partial<LogMessageParams>): Omit<LogMessageParams, "_meta"> {
   const known = logLevels.find((one) => one === level) ?? "info";
   return { level: known, ...(typeof logger === "string" && { logger }), data: shorten(data) };
 }
 
-/** A long message is cut: many of them wait for each reader. */
+/** Cuts a long message, because many of them wait for each reader. */
 function shorten(data: unknown): unknown {
   const text = typeof data === "string" ? data : JSON.stringify(data);
-  if (text.length <= maxLogChars) return data;
-  return `${text.slice(0, maxLogChars)} (${text.length - maxLogChars} more characters)`;
+  if (text.length <= maxLogMessageChars) return data;
+  return `${text.slice(0, maxLogMessageChars)} (${text.length - maxLogMessageChars} more characters)`;
 }
 
-/** A resource whose changes somebody wants to hear of. */
-interface Following {
+/** One subscription to a resource. */
+interface ResourceSubscription {
   readonly uri: string;
-  watch?: ChangeStream;
+  changes?: ChangeStream;
 }
 
-/** The resources of one server that are followed, from one connection to the next. */
-export class Followed {
-  readonly #all = new Set<Following>();
-  readonly #heard: (uri: string) => void;
-  readonly #failed: (uri: string, thrown: unknown) => void;
+/** The resource subscriptions of one server, renewed with each connection. */
+export class ResourceSubscriptions {
+  readonly #all = new Set<ResourceSubscription>();
+  readonly #onChange: (uri: string) => void;
+  readonly #onFailure: (uri: string, thrown: unknown) => void;
 
-  /** `heard` is called for each change, `failed` when there will be no more of them. */
-  constructor(heard: (uri: string) => void, failed: (uri: string, thrown: unknown) => void) {
-    this.#heard = heard;
-    this.#failed = failed;
+  /** `onChange` is called for each change, `onFailure` when a subscription ends with an error. */
+  constructor(onChange: (uri: string) => void, onFailure: (uri: string, thrown: unknown) => void) {
+    this.#onChange = onChange;
+    this.#onFailure = onFailure;
   }
 
-  /** Follows a resource until what it gives is called. */
+  /** Subscribes to a resource. Returns the function that ends it. */
   async add(client: Client, uri: string): Promise<() => Promise<void>> {
-    const following: Following = { uri };
-    // Before it is watched: the connection may be another by then.
-    this.#all.add(following);
+    const subscription: ResourceSubscription = { uri };
+    // Added before it is watched, because the connection may be replaced meanwhile.
+    this.#all.add(subscription);
     try {
-      await this.#watch(client, following);
+      await this.#watch(client, subscription);
     } catch (reason) {
-      this.#all.delete(following);
+      this.#all.delete(subscription);
       throw reason;
     }
     return async () => {
-      this.#all.delete(following);
-      await following.watch?.close();
+      this.#all.delete(subscription);
+      await subscription.changes?.close();
     };
   }
 
-  /** Goes on with a new connection. */
-  goOn(client: Client): void {
-    for (const following of this.#all) {
-      this.#watch(client, following).catch((thrown) => this.#failed(following.uri, thrown));
+  /** Renews all subscriptions on a new connection. */
+  resume(client: Client): void {
+    for (const subscription of this.#all) {
+      this.#watch(client, subscription).catch((thrown) => this.#onFailure(subscription.uri, thrown));
     }
   }
 
-  async #watch(client: Client, following: Following): Promise<void> {
-    const { uri } = following;
-    const watch = await client.watch({ uris: [uri] });
-    // Whoever has left meanwhile could not close it.
-    if (!this.#all.has(following)) return watch.close();
-    following.watch = watch;
-    this.#hear(watch).catch((thrown) => this.#failed(uri, thrown));
+  async #watch(client: Client, subscription: ResourceSubscription): Promise<void> {
+    const { uri } = subscription;
+    const changes = await client.watch({ uris: [uri] });
+    // Ended meanwhile, when there was no stream to close yet.
+    if (!this.#all.has(subscription)) return changes.close();
+    subscription.changes = changes;
+    this.#readChanges(changes).catch((thrown) => this.#onFailure(uri, thrown));
   }
 
-  async #hear(watch: ChangeStream): Promise<void> {
-    for await (const change of watch) if (change.kind === "resource") this.#heard(change.uri);
+  async #readChanges(changes: ChangeStream): Promise<void> {
+    for await (const change of changes) if (change.kind === "resource") this.#onChange(change.uri);
   }
 }
 
-const defaultConnectMs = 60_000;
-
-/** A running server: how to speak to it, and what is known of its process. */
+/** A connected server and its process. */
 export interface Connection {
   readonly client: Client;
   readonly pid?: number | undefined;
   readonly stderr?: string | undefined;
 }
 
-/** What a connection is opened with. */
-export interface Opening extends Omit<ConnectOptions, "auth"> {
+/** Options of `openConnection`. */
+export interface OpenOptions extends Omit<ConnectOptions, "auth"> {
   readonly answers: Answers;
-  /** Authorizes requests, unless the entry says how. */
+  /** Authorization for an entry that has none of its own. */
   readonly auth: HttpAuth | undefined;
-  /** The fetch for an address that is not reached straight. */
+  /** Returns the `fetch` for an address that needs a proxy. */
   readonly via: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly onStderr: (line: string) => void;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
 
-/** Connects to a server in the way its entry says. */
-export async function openConnection({ way, settings }: ServerEntry, opening: Opening): Promise<Connection> {
-  const { onStderr, auth: _auth, via: _via, ...options } = opening;
+/** Connects to the target of an entry. */
+export async function openConnection({ target, settings }: ServerEntry, options: OpenOptions): Promise<Connection> {
+  const { onStderr, auth: _auth, via: _via, ...connectOptions } = options;
   const { era, connectMs, idleMs } = settings;
-  const process = "command" in way ? (await import("portolan/client/stdio")).stdio({ ...way, onStderr }) : undefined;
-  const target =
-    process ?? ("open" in way ? await inTime(way, connectMs, opening) : await httpLink(way as HttpTarget, opening));
-  const client = await connect(target, {
-    ...options,
+  const process =
+    "command" in target ? (await import("portolan/client/stdio")).stdio({ ...target, onStderr }) : undefined;
+  const link =
+    process ??
+    ("open" in target ? await openCustom(target, connectMs, options) : await httpLink(target as HttpTarget, options));
+  const client = await connect(link, {
+    ...connectOptions,
     ...(era !== undefined && { era }),
     ...(connectMs !== undefined && { connectMs }),
     ...(idleMs !== undefined && { idleMs }),
   });
-  // Read when somebody looks: a process writes more as it lives.
+  // Getters, because a process writes more while it runs.
   return {
     client,
     get pid() {
@@ -355,35 +358,37 @@ export async function openConnection({ way, settings }: ServerEntry, opening: Op
   };
 }
 
-/** What the application opens; it is not waited for longer than for any other server, and closed if it comes too late. */
-async function inTime(
-  way: CustomTarget,
-  connectMs = defaultConnectMs,
-  { signal, clock }: Opening,
+/** Calls the application's `open`, with the same time limit as any other server. A late result is closed. */
+async function openCustom(
+  target: CustomTarget,
+  connectMs = connectTimeoutMs,
+  { signal, clock }: OpenOptions,
 ): Promise<Link | Channel> {
   const late = new AbortController();
-  const giveUp = () => late.abort(signal.reason);
-  const stopTimer = clock.after(connectMs, () => late.abort(timedOut(`open: nothing in ${connectMs} ms`)));
-  signal.addEventListener("abort", giveUp, { once: true });
-  const opened = (async () => way.open())();
+  const abort = () => late.abort(signal.reason);
+  const stopTimer = clock.after(connectMs, () =>
+    late.abort(timedOut(`open: no connection within ${connectMs} ms; raise connectMs if it is slow to start`)),
+  );
+  signal.addEventListener("abort", abort, { once: true });
+  const opening = (async () => target.open())();
   try {
-    return await waitFor(opened, late.signal);
+    return await waitFor(opening, late.signal);
   } catch (reason) {
-    opened.then((target) => target.close()).catch(() => {});
+    opening.then((link) => link.close()).catch(() => {});
     throw reason;
   } finally {
     stopTimer();
-    signal.removeEventListener("abort", giveUp);
+    signal.removeEventListener("abort", abort);
   }
 }
 
-async function httpLink({ url, headers, legacySse, ...way }: HttpTarget, opening: Opening): Promise<Link> {
+async function httpLink({ url, headers, legacySse, auth }: HttpTarget, options: OpenOptions): Promise<Link> {
   const { http } = await import("portolan/client/http");
-  const authorized = way.auth ?? opening.auth;
-  const fetch = URL.canParse(url) ? opening.via?.(new URL(url)) : undefined;
+  const authorization = auth ?? options.auth;
+  const fetch = URL.canParse(url) ? options.via?.(new URL(url)) : undefined;
   return http(url, {
     ...(headers && { headers }),
-    ...(authorized && { auth: authorized }),
+    ...(authorization && { auth: authorization }),
     ...(fetch && { fetch }),
     ...(legacySse !== undefined && { legacySse }),
   });

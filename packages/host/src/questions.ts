@@ -14,43 +14,43 @@ import type { HostInspection, SuspiciousText } from "./display/index.ts";
 import type { ModelCapabilities } from "./models/model.ts";
 import type { Caution } from "./policy/index.ts";
 
-/** What every question of a host has. */
+/** Members of every question. */
 export interface QuestionBase {
   readonly id: string;
-  /** The server that it is about. */
+  /** The server that the question is about. */
   readonly server: string;
-  /** The run in whose course it came up. */
+  /** The run that caused the question. */
   readonly run?: string;
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when no answer is needed any more. */
   readonly signal: AbortSignal;
 }
 
-/** May this server be started, or reached, at all? */
+/** May this server be started or connected to? */
 export interface TrustQuestion extends QuestionBase {
   readonly kind: "trust";
-  /** Exactly what would be started or reached, and who wrote it. */
+  /** The exact command or address, and the origin of its configuration. */
   readonly subject: TrustSubject;
 }
 
-/** What is to be done on the user's behalf. */
+/** An action on the user's behalf. */
 export type Action =
   | { readonly kind: "tool"; readonly tool: string; readonly args: JsonObject; readonly definition: Tool }
-  /** Data of the server goes to the model. */
+  /** Sends data of the server to the model. */
   | { readonly kind: "resource"; readonly uri: string };
 
-/** May this be done? */
+/** May this action be carried out? */
 export interface ApprovalQuestion extends QuestionBase {
   readonly kind: "approve";
-  /** The call as the model names it. */
+  /** The model's id of the call. */
   readonly callId?: string;
   readonly action: Action;
-  /** Why it is asked. */
+  /** Why the question is asked. */
   readonly reason: string;
-  /** What makes it riskier than it looks. */
+  /** Reasons for special care. */
   readonly cautions: readonly Caution[];
-  /** What in the definition looks like an attack; nothing found proves nothing. */
+  /** Suspicious wording in the definition. An empty list proves nothing. */
   readonly findings: readonly SuspiciousText[];
-  /** A tool of another name or server that it could be taken for. */
+  /** Another tool with a confusingly similar name. */
   readonly resembles?: string;
 }
 
@@ -58,31 +58,31 @@ export interface ApprovalQuestion extends QuestionBase {
 export interface FormQuestion extends QuestionBase {
   readonly kind: "elicit";
   readonly params: ElicitFormParams;
-  /** Fields that look as if they ask for something secret, which no form may: they are sent only if the answer says so. */
+  /** Fields that seem to ask for secrets, which forms must not. They are sent only with `sendSecrets`. */
   readonly secretFields: readonly string[];
 }
 
-/** Will the user open this address? It was not and will not be fetched. */
+/** Will the user open this address? The host never fetches it. */
 export interface UrlQuestion extends QuestionBase {
   readonly kind: "openUrl";
   readonly params: ElicitUrlParams;
-  /** The whole address and where it really leads. */
+  /** The whole address and its real host. */
   readonly address: HostInspection;
 }
 
-/** May a server's words go to a model, and a model's words to the server? */
+/** May this request go to a model, or its answer to the server? */
 export type SamplingQuestion = SamplingRequestQuestion | SamplingResponseQuestion;
 
 export interface SamplingRequestQuestion extends QuestionBase {
   readonly kind: "sample";
   readonly stage: "request";
   readonly params: CreateMessageParams;
-  /** The model that would answer, and the others that could. */
+  /** The chosen model, and the others that could answer. */
   readonly model: ModelChoice;
   readonly alternatives: readonly ModelChoice[];
-  /** About how much the request holds. */
+  /** Estimated size of the request. */
   readonly inputTokens: number;
-  /** What the server may still use. */
+  /** The rest of the server's budget. */
   readonly left: { readonly tokens: number; readonly requests: number };
 }
 
@@ -99,7 +99,7 @@ export interface ModelChoice {
   readonly notice?: string;
 }
 
-/** May the server know of these directories? */
+/** May the server see these directories? */
 export interface RootsQuestion extends QuestionBase {
   readonly kind: "roots";
   readonly roots: readonly Root[];
@@ -113,51 +113,51 @@ export type HostQuestion =
   | SamplingQuestion
   | RootsQuestion;
 
-/** How long an answer holds: this once, until the host is closed, or until it is taken back. */
+/** How long an answer is valid: for this question, until the host closes, or until it is revoked. */
 export type AnswerScope = "once" | "session" | "always";
 
-/** Yes or no, and for how long. */
+/** Yes or no, and how long it is valid. */
 export interface Verdict {
   readonly allow: boolean;
-  /** `once` unless said. */
+  /** Default: "once". */
   readonly for?: AnswerScope;
-  /** Told to whoever asked. */
+  /** Reason of a "no", for the model or the server that asked. */
   readonly reason?: string;
 }
 
 export interface TrustVerdict extends Verdict {
-  /** Whether what it says of its tools (read-only, destructive…) is to be believed. */
+  /** Trusts the server's hints about its tools (read-only, destructive…). */
   readonly trustHints?: boolean;
 }
 
 export interface ApprovalVerdict extends Verdict {
-  /** Holds for these very arguments alone. */
+  /** Valid only for exactly these arguments. */
   readonly onlyTheseArguments?: boolean;
 }
 
 export interface FormAnswer extends ElicitResult {
-  /** What was entered into fields that look secret is to be sent nevertheless. */
+  /** Sends the values of fields that look secret. */
   readonly sendSecrets?: boolean;
 }
 
 export interface SamplingVerdict extends Verdict {
-  /** In the place of what the server wants to ask. */
+  /** Replaces the server's request. */
   readonly params?: CreateMessageParams;
-  /** Another model. */
+  /** The id of another model. */
   readonly model?: string;
-  /** In the place of what the model said. */
+  /** Replaces the model's answer. */
   readonly result?: CreateMessageResult;
 }
 
 export interface RootsVerdict extends Verdict {
-  /** Only these of them. */
+  /** Only these directories. Default: all of the question. */
   readonly roots?: readonly Root[];
 }
 
-/** Answers questions, or has them wait until `host.answer` does. */
+/** A function that answers questions, or "later" for those that `host.answer` answers. */
 export type Answerer<Q, A> = ((question: Q) => MaybePromise<A>) | "later";
 
-/** How an application answers on its user's behalf. What is left out is answered with no, or not offered to servers at all. */
+/** Callbacks that answer on the user's behalf. Without one, the answer is no, or servers cannot ask at all. */
 export interface HostAnswers {
   readonly trust?: Answerer<TrustQuestion, TrustVerdict | boolean>;
   readonly approve?: Answerer<ApprovalQuestion, ApprovalVerdict | boolean>;
@@ -169,7 +169,7 @@ export interface HostAnswers {
 
 export type QuestionKind = HostQuestion["kind"];
 
-/** What a question of some kind is answered with, in full. */
+/** The complete answer to each kind of question. */
 export interface AnswerOf {
   trust: TrustVerdict;
   approve: ApprovalVerdict;

@@ -3,7 +3,7 @@ import type { ServerEntry, ServerTarget } from "./options.ts";
 import { secretsOf } from "./servers.ts";
 
 function secretsIn(way: ServerTarget, written: ServerTarget = way): string[] {
-  const entry: ServerEntry = { name: "s", way, written, settings: {}, source: { kind: "code" } };
+  const entry: ServerEntry = { name: "s", target: way, configured: written, settings: {}, source: { kind: "code" } };
   return [...new Set(secretsOf(entry))];
 }
 

@@ -1,57 +1,55 @@
 import { PortolanError } from "portolan";
 import type { Answers } from "portolan/client";
-import { nameOf, pauseFor } from "portolan/internal";
+import { checkOptions, nameOf, type OptionNames, pauseFor } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
 import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
-import { absence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
-import { type Catalog, createFilter, OfferMemory } from "./catalog/catalog.ts";
-import { type ListedFeatures, nothing } from "./catalog/load-lists.ts";
+import { explainAbsence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
+import { type Catalog, createNameFilter, FeatureCache } from "./catalog/catalog.ts";
+import { type ListedFeatures, noFeatures } from "./catalog/load-lists.ts";
 import { describeForTrust, trustDigest } from "./config/index.ts";
 import { isConfigured } from "./config/written.ts";
-import { type Asking, waitFor } from "./consent.ts";
-import { HostedServer, type Household } from "./hosted-server.ts";
-import type { ServerEntry, ServerTarget } from "./options.ts";
+import { type Questions, waitFor } from "./consent.ts";
+import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
+import { maxReportedChanges } from "./limits.ts";
+import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
-import type { Barrier } from "./supervisor.ts";
+import type { BlockedState } from "./supervisor.ts";
 
-/** So many changes are told at a time: a server that changes everything all the time must not fill the log. */
-const maxNoted = 20;
-
-/** What the servers of a host share. */
+/** Parts of the host that its servers share. */
 export interface ServersOptions
-  extends Pick<Household, "clock" | "gate" | "info" | "logLevel" | "limits" | "auth" | "via"> {
+  extends Pick<ServerDependencies, "clock" | "startSlots" | "info" | "logLevel" | "limits" | "auth" | "via"> {
   readonly catalog: Catalog;
   readonly grants: Grants;
   readonly pins: Pins;
-  readonly asking: Asking;
+  readonly questions: Questions;
   readonly activity: ActivityLog;
-  readonly tell: (event: HostEvent) => void;
+  readonly emit: (event: HostEvent) => void;
   readonly answersFor: (server: HostedServer) => Answers;
-  /** Where what servers offer is kept from one start to the next. */
+  /** Stores the lists of features from one start to the next. */
   readonly kv?: KeyValue | undefined;
 }
 
-/** The servers of a host: who is there, who may be started, and what they offer. */
+/** The servers of a host: their entries, the trust in them, and their features. */
 export class Servers {
-  readonly #with: ServersOptions;
-  readonly #members = new Map<string, HostedServer>();
+  readonly #options: ServersOptions;
+  readonly #servers = new Map<string, HostedServer>();
   readonly #changed = new Map<string, readonly ChangedDefinition[]>();
-  /** What the user has shown or hidden, against what the entry says. */
+  /** Tools that the user has shown or hidden, by server and name; they override the entry. */
   readonly #shown = new Map<string, Map<string, boolean>>();
-  readonly #asked = new Map<HostedServer, Promise<void>>();
-  readonly #memory: OfferMemory | undefined;
-  readonly #lastState = new WeakMap<HostedServer, ServerState>();
+  readonly #trustQuestions = new Map<HostedServer, Promise<void>>();
+  readonly #cache: FeatureCache | undefined;
+  readonly #lastStates = new WeakMap<HostedServer, ServerState>();
   #isClosed = false;
 
   constructor(options: ServersOptions) {
-    this.#with = options;
-    this.#memory = options.kv && new OfferMemory(options.kv);
+    this.#options = options;
+    this.#cache = options.kv && new FeatureCache(options.kv);
   }
 
   get all(): readonly HostedServer[] {
-    return [...this.#members.values()];
+    return [...this.#servers.values()];
   }
 
   get statuses(): readonly ServerStatus[] {
@@ -59,22 +57,22 @@ export class Servers {
   }
 
   find(name: string): HostedServer {
-    const server = this.#members.get(name);
+    const server = this.#servers.get(name);
     if (server) return server;
-    const known = [...this.#members.keys()].slice(0, 20).join(", ") || "none";
-    throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; there is ${known}`);
+    const known = [...this.#servers.keys()].slice(0, 20).join(", ") || "none";
+    throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; the servers are ${known}`);
   }
 
-  /** The server, if it runs: then it may. */
-  running(name: string): HostedServer | undefined {
-    const server = this.#members.get(name);
+  /** Returns the server if it is connected, and therefore trusted. */
+  findRunning(name: string): HostedServer | undefined {
+    const server = this.#servers.get(name);
     return server?.client && server;
   }
 
-  /** The server, after the user has agreed to it, where that is needed. */
-  async admitted(name: string, signal?: AbortSignal): Promise<HostedServer> {
+  /** Returns the server after the user has agreed to it, where that is needed. */
+  async findTrusted(name: string, signal?: AbortSignal): Promise<HostedServer> {
     const server = this.find(name);
-    // Whoever gives up waiting leaves the question to the others.
+    // A caller that stops waiting leaves the question to the others.
     if (server.supervisor.state === "untrusted") await waitFor(this.#askForTrust(server), signal);
     return server;
   }
@@ -82,21 +80,21 @@ export class Servers {
   async add(entry: ServerEntry): Promise<void> {
     const { name, settings } = entry;
     const digest = await trustDigest(entry);
-    const remembered = await this.#memory?.read({ name, digest });
+    const cached = await this.#cache?.read({ name, digest });
     if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
-    if (this.#members.has(name)) {
-      throw new PortolanError("invalid-argument", `There is a server ${JSON.stringify(name)} already; remove it first`);
+    if (this.#servers.has(name)) {
+      throw new PortolanError("invalid-argument", `A server ${JSON.stringify(name)} exists already; remove it first`);
     }
     const server = new HostedServer(entry, digest, {
-      ...this.#with,
-      takeIn: (member, offers) => this.#takeIn(member, offers),
-      noteState: (member) => this.#noteState(member),
+      ...this.#options,
+      updateCatalog: (server, features) => this.#updateCatalog(server, features),
+      onStateChange: (server) => this.#onStateChange(server),
     });
-    if (remembered) server.offers = remembered;
-    for (const secret of secretsOf(entry)) this.#with.activity.addSecret(secret);
-    this.#members.set(name, server);
-    // In the same turn: it cannot be used before it is known whether it may be.
-    await this.#settle(server).catch(async (reason) => {
+    if (cached) server.features = cached;
+    for (const secret of secretsOf(entry)) this.#options.activity.addSecret(secret);
+    this.#servers.set(name, server);
+    // In the same turn, so that the server cannot be used before its trust is known.
+    await this.#applyDecision(server).catch(async (reason) => {
       await this.remove(name);
       throw reason;
     });
@@ -105,28 +103,28 @@ export class Servers {
 
   async remove(name: string): Promise<void> {
     const server = this.find(name);
-    this.#members.delete(name);
-    this.#with.catalog.remove(name);
+    this.#servers.delete(name);
+    this.#options.catalog.remove(name);
     this.#changed.delete(name);
     this.#shown.delete(name);
-    this.#with.asking.withdraw(name);
+    this.#options.questions.withdraw(name);
     await server.close();
   }
 
   async enable(name: string, isOn: boolean): Promise<void> {
     const server = this.find(name);
     server.isOff = !isOn;
-    await this.#settle(server);
+    await this.#applyDecision(server);
   }
 
-  /** Writes down whether a server may be started, and acts upon it. */
+  /** Stores the decision whether a server may be started, and applies it. */
   async trust(name: string, verdict: TrustVerdict): Promise<void> {
-    await this.#decide(this.find(name), verdict);
+    await this.#recordTrust(this.find(name), verdict);
   }
 
-  /** Acts upon what the user has decided by now. */
-  async settleAll(): Promise<void> {
-    await Promise.all(this.all.map((server) => this.#settle(server)));
+  /** Starts or blocks each server as the user's decisions now say. */
+  async applyDecisions(): Promise<void> {
+    await Promise.all(this.all.map((server) => this.#applyDecision(server)));
   }
 
   /** Shows a tool to models or hides it, whatever the configuration says. */
@@ -134,51 +132,51 @@ export class Servers {
     const server = this.find(name);
     const shown = this.#shown.get(name) ?? new Map<string, boolean>();
     this.#shown.set(name, shown.set(tool, isVisible));
-    await this.#takeIn(server, server.offers);
-    this.#with.tell({ kind: "catalog", server: name, changed: "tools" });
+    await this.#updateCatalog(server, server.features);
+    this.#options.emit({ kind: "catalog", server: name, changed: "tools" });
   }
 
   changedDefinitions(): (ChangedDefinition & { readonly server: string })[] {
     return [...this.#changed].flatMap(([server, changes]) => changes.map((change) => ({ ...change, server })));
   }
 
-  /** Takes a changed definition as the right one, if it is still the one that was looked at. */
+  /** Accepts a changed definition if it is still the one that the user looked at. */
   async accept(name: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
     const server = this.find(name);
     const { name: of, digest } = change;
     const pinned = { server: name, serverDigest: server.digest };
-    if (!(await this.#with.pins.accept(pinned, change))) {
+    if (!(await this.#options.pins.accept(pinned, change))) {
       throw new PortolanError(
         "invalid-argument",
-        `${name}: the definition of ${of} is not the one to be accepted; look at changedDefinitions() again`,
+        `${name}: the definition of ${of} changed again, so it was not accepted; read changedDefinitions() again`,
       );
     }
-    this.#with.activity.record(
+    this.#options.activity.record(
       { kind: "definition", server: name, name: of, accepted: true, digest },
       { urgent: true },
     );
-    await this.#takeIn(server, server.offers);
-    this.#with.tell({ kind: "catalog", server: name, changed: "tools" });
+    await this.#updateCatalog(server, server.features);
+    this.#options.emit({ kind: "catalog", server: name, changed: "tools" });
   }
 
-  /** Starts servers side by side; returns when each is ready or has failed, or when it takes too long. */
+  /** Starts servers in parallel. Resolves when each is ready or has failed, at the latest after `withinMs`. */
   async start(servers: readonly HostedServer[], withinMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const started = servers.map(async ({ name }) => (await this.admitted(name)).use());
-    const enough = new AbortController();
-    const pause = pauseFor(this.#with.clock, withinMs, enough.signal).catch(() => {});
-    // What has begun goes on, whoever gives up waiting.
-    await waitFor(Promise.race([Promise.allSettled(started), pause]), signal).finally(() => enough.abort());
+    const started = servers.map(async ({ name }) => (await this.findTrusted(name)).use());
+    const timer = new AbortController();
+    const pause = pauseFor(this.#options.clock, withinMs, timer.signal).catch(() => {});
+    // A start that has begun continues when its caller stops waiting.
+    await waitFor(Promise.race([Promise.allSettled(started), pause]), signal).finally(() => timer.abort());
   }
 
-  /** Starts those of which nothing is known from the last time; gives a sentence for each that fails. */
+  /** Starts the servers whose features are not cached. Returns one sentence for each that failed. */
   async prepare(wanted: readonly string[] | undefined, withinMs: number, signal: AbortSignal): Promise<string[]> {
-    const { catalog } = this.#with;
+    const { catalog } = this.#options;
     const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
     await this.start(missing, withinMs, signal);
-    const strangers = (wanted ?? []).filter((name) => !this.#members.has(name));
+    const unknown = (wanted ?? []).filter((name) => !this.#servers.has(name));
     const failed = missing.filter(({ name, supervisor }) => !catalog.knows(name) && supervisor.state !== "disabled");
-    const absent = failed.map(({ name, supervisor }) => absence(name, supervisor.status));
-    return [...strangers.map((name) => absence(name)), ...absent];
+    const absent = failed.map(({ name, supervisor }) => explainAbsence(name, supervisor.status));
+    return [...unknown.map((name) => explainAbsence(name)), ...absent];
   }
 
   async close(): Promise<void> {
@@ -186,18 +184,18 @@ export class Servers {
     await Promise.allSettled(this.all.map((server) => server.close()));
   }
 
-  /** Takes what a server offers as what counts from now on. */
-  #takeIn(server: HostedServer, offers: ListedFeatures): Promise<void> {
-    server.offers = offers;
-    return server.inTurn(() => this.#compare(server));
+  /** Replaces a server's features. */
+  #updateCatalog(server: HostedServer, features: ListedFeatures): Promise<void> {
+    server.features = features;
+    return server.enqueue(() => this.#comparePins(server));
   }
 
-  /** Compares what a server offers with what was accepted, and puts it into the catalogue. */
-  async #compare(server: HostedServer): Promise<void> {
-    const { pins, catalog, activity, tell } = this.#with;
-    const { name, digest: serverDigest, offers } = server;
-    const isWanted = () => !server.supervisor.isBarred;
-    const report = await pins.check({ server: name, serverDigest }, offers.tools, offers.instructions);
+  /** Compares a server's features with the pinned definitions, and puts them into the catalogue. */
+  async #comparePins(server: HostedServer): Promise<void> {
+    const { pins, catalog, activity, emit } = this.#options;
+    const { name, digest: serverDigest, features } = server;
+    const isWanted = () => !server.supervisor.isBlocked;
+    const report = await pins.check({ server: name, serverDigest }, features.tools, features.instructions);
     if (!isWanted()) return;
     const before = new Set((this.#changed.get(name) ?? []).map(({ digest }) => digest));
     this.#changed.set(name, report.changed);
@@ -205,86 +203,89 @@ export class Servers {
     const isShown = this.#isShown(server);
     await catalog.put(
       name,
-      offers,
+      features,
       (tool) => {
         const changed = byName.get(`tool ${tool.name}`);
         return { digest: changed ?? report.digests.get(tool.name) ?? "", isQuarantined: changed !== undefined };
       },
       { acceptsInstructions: !byName.has("instructions instructions"), isShown, isWanted },
     );
-    const fresh = report.changed.filter(({ digest }) => !before.has(digest));
-    for (const change of fresh.slice(0, maxNoted)) {
+    const newChanges = report.changed.filter(({ digest }) => !before.has(digest));
+    for (const change of newChanges.slice(0, maxReportedChanges)) {
       const { name: of, digest, diff } = change;
       activity.record({ kind: "definition", server: name, name: of, digest, diff });
-      tell({ kind: "definition", server: name, change });
+      emit({ kind: "definition", server: name, change });
     }
-    const more = fresh.length - maxNoted;
+    const more = newChanges.length - maxReportedChanges;
     if (more > 0) activity.record({ kind: "definition", server: name, more });
-    await this.#memory?.keep(server, offers).catch(({ message }) => tell({ kind: "warning", server: name, message }));
+    await this.#cache?.write(server, features).catch(({ message }) => emit({ kind: "warning", server: name, message }));
   }
 
   #isShown({ name, entry }: HostedServer): (tool: string) => boolean {
-    const isNamed = createFilter(entry.settings);
+    const isNamed = createNameFilter(entry.settings);
     const shown = this.#shown.get(name);
     return (tool) => shown?.get(tool) ?? isNamed(tool);
   }
 
-  /** Finds out whether a server may be started, and acts upon it; what must not be started offers nothing either. */
-  async #settle(server: HostedServer): Promise<void> {
-    const { grants, catalog } = this.#with;
-    const { name, supervisor, entry, offers } = server;
-    if (this.#members.get(name) !== server) return;
+  /** Blocks or unblocks a server as the user's decisions now say. A blocked server is not in the catalogue. */
+  async #applyDecision(server: HostedServer): Promise<void> {
+    const { grants, catalog } = this.#options;
+    const { name, supervisor, entry, features } = server;
+    if (this.#servers.get(name) !== server) return;
     const isOurs = entry.source.kind === "code";
     const known = grants.find(trustIn(server));
     const believed = isOurs || (grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false);
     server.trustsHints = entry.settings.trustHints ?? believed;
-    let barrier: Barrier | undefined;
+    let blocked: BlockedState | undefined;
     let reason: string | undefined;
-    if (entry.problem !== undefined) [barrier, reason] = ["misconfigured", entry.problem];
-    else if (server.isOff) barrier = "disabled";
-    // What a file names is started only if the user has agreed to exactly that.
-    else if (!(known?.allow ?? isOurs)) [barrier, reason] = ["untrusted", known && "the user said no"];
-    if (barrier) {
+    if (entry.problem !== undefined) [blocked, reason] = ["misconfigured", entry.problem];
+    else if (server.isOff) blocked = "disabled";
+    // A server from a file starts only if the user has agreed to exactly this configuration.
+    else if (!(known?.allow ?? isOurs)) [blocked, reason] = ["untrusted", known && "the user said no"];
+    if (blocked) {
       catalog.remove(name);
-      await supervisor.stop(barrier, reason);
+      await supervisor.stop(blocked, reason);
       return;
     }
-    supervisor.admit();
-    if (offers !== nothing && !catalog.knows(name)) await this.#takeIn(server, offers);
+    supervisor.unblock();
+    if (features !== noFeatures && !catalog.knows(name)) await this.#updateCatalog(server, features);
   }
 
-  async #decide(server: HostedServer, { allow, for: scope = "once", trustHints = false }: TrustVerdict): Promise<void> {
-    const { grants, activity } = this.#with;
+  async #recordTrust(
+    server: HostedServer,
+    { allow, for: scope = "once", trustHints = false }: TrustVerdict,
+  ): Promise<void> {
+    const { grants, activity } = this.#options;
     const { name, digest } = server;
-    // A no that is not remembered would be asked again at once.
+    // Without storing a "no", the same question would come again at once.
     const kept = scope === "always" ? "always" : "session";
     await grants.add({ ...trustIn(server), allow, scope: kept });
     await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
     activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
-    await this.#settle(server);
+    await this.#applyDecision(server);
   }
 
   #askForTrust(server: HostedServer): Promise<void> {
-    const { asking, grants } = this.#with;
+    const { questions, grants } = this.#options;
     const { name, entry } = server;
-    if (!asking.answers("trust") || grants.find(trustIn(server))) return Promise.resolve();
-    const asked =
-      this.#asked.get(server) ??
-      asking
+    if (!questions.canAsk("trust") || grants.find(trustIn(server))) return Promise.resolve();
+    const question =
+      this.#trustQuestions.get(server) ??
+      questions
         .ask<"trust">({ kind: "trust", server: name, subject: describeForTrust(entry) })
-        .then((verdict) => this.#decide(server, verdict))
-        .finally(() => this.#asked.delete(server));
-    this.#asked.set(server, asked);
-    return asked;
+        .then((verdict) => this.#recordTrust(server, verdict))
+        .finally(() => this.#trustQuestions.delete(server));
+    this.#trustQuestions.set(server, question);
+    return question;
   }
 
-  #noteState(server: HostedServer): void {
+  #onStateChange(server: HostedServer): void {
     const { status } = server.supervisor;
     const { name, state, reason } = status;
-    if (this.#lastState.get(server) === state) return;
-    this.#lastState.set(server, state);
-    this.#with.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
-    this.#with.tell({ kind: "server", server: name, status });
+    if (this.#lastStates.get(server) === state) return;
+    this.#lastStates.set(server, state);
+    this.#options.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
+    this.#options.emit({ kind: "server", server: name, status });
   }
 }
 
@@ -292,23 +293,24 @@ function trustIn({ name: server, digest }: HostedServer) {
   return { kind: "trust", server, serverDigest: digest, subject: "", digest } as const;
 }
 
-/** A server that an application names itself, as a host knows it. */
+/** Converts a definition of an application to an entry. */
 export function toEntry(name: string, definition: ServerDefinition | ServerEntry): ServerEntry {
   if (typeof definition !== "object" || definition === null) throw unusable(name, nameOf(definition));
-  if ("way" in definition) return definition.name === name ? definition : { ...definition, name };
-  const way = wayOf(name, definition);
+  if ("target" in definition) return definition.name === name ? definition : { ...definition, name };
+  const target = toTarget(name, definition);
+  checkDefinition(name, target, definition);
   const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager } = definition;
   const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager };
   return {
     name,
-    way,
-    written: way,
+    target,
+    configured: target,
     source: { kind: "code" },
     settings: Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)),
   };
 }
 
-function wayOf(name: string, definition: Partial<ServerDefinition>): ServerTarget {
+function toTarget(name: string, definition: Partial<ServerDefinition>): ServerTarget {
   if ("open" in definition && typeof definition.open === "function") return { open: definition.open };
   if ("command" in definition && typeof definition.command === "string") {
     const { command, args, cwd, env, graceMs } = definition;
@@ -323,6 +325,19 @@ function wayOf(name: string, definition: Partial<ServerDefinition>): ServerTarge
   throw unusable(name, `an object with ${Object.keys(definition).join(", ") || "nothing"}`);
 }
 
+const commandNames = { command: 1, args: 1, cwd: 1, env: 1, graceMs: 1 } satisfies OptionNames<CommandTarget>;
+const httpNames = { url: 1, headers: 1, auth: 1, legacySse: 1 } satisfies OptionNames<HttpTarget>;
+const settingNames = {
+  ...{ disabled: 1, trustHints: 1, trustContent: 1, only: 1, except: 1, era: 1, connectMs: 1, idleMs: 1, eager: 1 },
+} satisfies OptionNames<ServerSettings>;
+
+/** Throws if a definition has an unknown member. An object with `open` is the application's own and may have others. */
+function checkDefinition(name: string, target: ServerTarget, definition: ServerDefinition): void {
+  if ("open" in target) return;
+  const own: { readonly [name: string]: 1 } = "command" in target ? commandNames : httpNames;
+  checkOptions<{ readonly [name: string]: unknown }>({ ...definition }, { ...own, ...settingNames }, `servers.${name}`);
+}
+
 function unusable(name: string, got: string): PortolanError {
   return new PortolanError(
     "invalid-argument",
@@ -332,26 +347,33 @@ function unusable(name: string, got: string): PortolanError {
 
 type Named = readonly [name: string, value: string];
 
-/** What an entry says that must not be written down anywhere else: what is called a secret, or looks like a key. */
+/**
+ * Returns the values of an entry that must not appear in a log: those with secret names, and those that look like keys.
+ */
 export function secretsOf(entry: ServerEntry): string[] {
-  const { way, written } = entry;
-  const said = [way, written].flatMap(settingsOf);
-  const keys = said.filter(([name, value]) => hasSecretName(name) || /^[\w+/=.-]{20,}$/.test(value));
-  const more = [...wordsOf(way), ...wordsOf(written), ...putIn(way, written), ...parametersOf(way)];
+  const { target, configured } = entry;
+  const settings = [target, configured].flatMap(settingsOf);
+  const keys = settings.filter(([name, value]) => hasSecretName(name) || /^[\w+/=.-]{20,}$/.test(value));
+  const more = [
+    ...argumentsOf(target),
+    ...argumentsOf(configured),
+    ...variablesOf(target, configured),
+    ...parametersOf(target),
+  ];
   const { clientSecret } = (isConfigured(entry) && entry.oauth) || {};
   return [...keys, ...more.filter(([name]) => hasSecretName(name)), ["secret", clientSecret ?? ""] as const]
     .map(([, value]) => value)
     .filter((value) => value !== "");
 }
 
-function settingsOf(way: ServerTarget): Named[] {
-  if ("command" in way) return Object.entries(way.env ?? {});
-  return "url" in way ? Object.entries(way.headers ?? {}) : [];
+function settingsOf(target: ServerTarget): Named[] {
+  if ("command" in target) return Object.entries(target.env ?? {});
+  return "url" in target ? Object.entries(target.headers ?? {}) : [];
 }
 
-/** Arguments behind the flags, or in the settings, that name them. */
-function wordsOf(way: ServerTarget): Named[] {
-  const args = "command" in way ? (way.args ?? []) : [];
+/** Arguments with the names of their flags: `--token x`, `--token=x`, `TOKEN=x`. */
+function argumentsOf(target: ServerTarget): Named[] {
+  const args = "command" in target ? (target.args ?? []) : [];
   return args.map((word, at) => {
     const [, name = "", value] = /^-{0,2}([\w.-]+)=([\s\S]*)$/.exec(word) ?? [];
     if (value !== undefined) return [name, value];
@@ -359,17 +381,17 @@ function wordsOf(way: ServerTarget): Named[] {
   });
 }
 
-/** Arguments that are nothing but a variable of the user. */
-function putIn(way: ServerTarget, written: ServerTarget): Named[] {
-  if (!("command" in way && "command" in written)) return [];
-  return (written.args ?? []).map((word, at) => {
+/** Arguments that consist of one variable, with the variable's name. */
+function variablesOf(target: ServerTarget, configured: ServerTarget): Named[] {
+  if (!("command" in target && "command" in configured)) return [];
+  return (configured.args ?? []).map((word, at) => {
     const [, name = ""] = /^\$\{?(?:env:)?(\w+)(?::-[^}]*)?\}?$/.exec(word) ?? [];
-    return [name, way.args?.[at] ?? ""];
+    return [name, target.args?.[at] ?? ""];
   });
 }
 
-function parametersOf(way: ServerTarget): Named[] {
-  if (!("url" in way) || !URL.canParse(way.url)) return [];
-  const { searchParams, password } = new URL(way.url);
+function parametersOf(target: ServerTarget): Named[] {
+  if (!("url" in target) || !URL.canParse(target.url)) return [];
+  const { searchParams, password } = new URL(target.url);
   return [...searchParams, ["password", password]];
 }

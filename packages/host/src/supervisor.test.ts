@@ -8,8 +8,8 @@ import { Semaphore, Supervisor } from "./supervisor.ts";
 
 const entry: ServerEntry = {
   name: "one",
-  way: { command: "true" },
-  written: { command: "true" },
+  target: { command: "true" },
+  configured: { command: "true" },
   settings: {},
   source: { kind: "code" },
 };
@@ -33,16 +33,16 @@ class Line implements Connection {
   }
 }
 
-function createSupervisor(open: (attempt: number) => Promise<Connection>, gate = new Semaphore(8)) {
+function createSupervisor(open: (attempt: number) => Promise<Connection>, startSlots = new Semaphore(8)) {
   const clock = createClock();
   const states: string[] = [];
   let attempts = 0;
   const supervisor: Supervisor = new Supervisor(entry, {
     clock,
-    gate,
+    startSlots,
     random: () => 0.5,
-    connected: () => {},
-    changed: () => states.push(supervisor.status.state),
+    onConnect: () => {},
+    onStateChange: () => states.push(supervisor.status.state),
     open: () => {
       attempts += 1;
       return open(attempts);
@@ -65,7 +65,7 @@ test("a server that cannot be started fails at once until it is tried again", as
     throw new PortolanError("connection-closed", "it exited with code 1");
   });
   await expect(supervisor.use()).rejects.toThrow("it exited with code 1");
-  await expect(supervisor.use()).rejects.toThrow("one is down; it is tried again in 1 s: it exited with code 1");
+  await expect(supervisor.use()).rejects.toThrow("one is down; next attempt in 1 s: it exited with code 1");
   expect(attempts()).toBe(1);
   await clock.advance(1_000);
   // Nobody needs it: it is not started by itself.
@@ -150,12 +150,12 @@ test("what must not be started is not, whoever asks", async () => {
   await supervisor.stop("untrusted");
   await expect(supervisor.use()).rejects.toThrow("one is not trusted yet, so it is not started");
   await expect(supervisor.start()).rejects.toMatchObject({ code: "server-unavailable" });
-  supervisor.admit();
+  supervisor.unblock();
   await supervisor.use();
   expect(attempts()).toBe(1);
   await supervisor.stop("closed");
-  supervisor.admit();
-  await expect(supervisor.use()).rejects.toThrow("one was removed, or its host is closed");
+  supervisor.unblock();
+  await expect(supervisor.use()).rejects.toThrow("one was removed, or the host is closed");
 });
 
 test("a server that wants a login is not tried again by itself", async () => {
@@ -169,7 +169,7 @@ test("a server that wants a login is not tried again by itself", async () => {
 });
 
 test("only so many servers start at once", async () => {
-  const gate = new Semaphore(2);
+  const startSlots = new Semaphore(2);
   const finishers: (() => void)[] = [];
   let running = 0;
   let most = 0;
@@ -180,7 +180,7 @@ test("only so many servers start at once", async () => {
       await new Promise<void>((resolve) => finishers.push(resolve));
       running -= 1;
       return new Line();
-    }, gate),
+    }, startSlots),
   );
   const started = Promise.all(supervisors.map(({ supervisor }) => supervisor.use()));
   for (let round = 0; round < 200; round += 1) {
@@ -210,10 +210,10 @@ test("a pause never grows beyond a minute, and is not the same for all", async (
   expect(supervisor.status.retryInMs).toBe(60_000);
   const early = new Supervisor(entry, {
     clock,
-    gate: new Semaphore(1),
+    startSlots: new Semaphore(1),
     random: () => 0,
-    connected: () => {},
-    changed: () => {},
+    onConnect: () => {},
+    onStateChange: () => {},
     open: () => Promise.reject(new Error("no")),
   });
   await early.start().catch(() => {});
@@ -268,10 +268,10 @@ test("what a process last wrote is kept when it is gone", async () => {
 });
 
 test("who waits in line can be stopped at once", async () => {
-  const gate = new Semaphore(1);
+  const startSlots = new Semaphore(1);
   let finish: (line: Line) => void = () => {};
-  const slow = createSupervisor(() => new Promise((resolve) => (finish = resolve)), gate);
-  const waiting = createSupervisor(async () => new Line(), gate);
+  const slow = createSupervisor(() => new Promise((resolve) => (finish = resolve)), startSlots);
+  const waiting = createSupervisor(async () => new Line(), startSlots);
   const first = slow.supervisor.start();
   const second = waiting.supervisor.start();
   // Resolves though the first one still holds the only place.
@@ -298,45 +298,45 @@ function createWork() {
   return Object.assign(work, { run });
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const permit = () => new Promise((resolve) => setImmediate(resolve));
 
 test("places are handed on in order, and nobody gets in beside", async () => {
-  const gate = new Semaphore(1);
+  const startSlots = new Semaphore(1);
   const works = [createWork(), createWork(), createWork()];
   const [first, second, third] = works as [ReturnType<typeof createWork>, ...typeof works];
-  const passing = [gate.pass(first.run), gate.pass(second?.run ?? first.run)];
+  const passing = [startSlots.run(first.run), startSlots.run(second?.run ?? first.run)];
   first.end();
   await passing[0];
-  await turn();
-  passing.push(gate.pass(third?.run ?? first.run));
-  await turn();
+  await permit();
+  passing.push(startSlots.run(third?.run ?? first.run));
+  await permit();
   expect(works.map(({ isRunning }) => isRunning)).toEqual([true, true, false]);
   second?.end();
-  await turn();
+  await permit();
   expect(third?.isRunning).toBe(true);
   third?.end();
   await Promise.all(passing);
 });
 
 test("who gives up leaves the line, and its place goes to the next", async () => {
-  const gate = new Semaphore(1);
+  const startSlots = new Semaphore(1);
   const [first, last] = [createWork(), createWork()];
   const stop = new AbortController();
-  const passing = gate.pass(first.run);
-  const given = gate.pass(() => expect.unreachable(), stop.signal);
-  const waiting = gate.pass(last.run);
+  const passing = startSlots.run(first.run);
+  const given = startSlots.run(() => expect.unreachable(), stop.signal);
+  const waiting = startSlots.run(last.run);
   stop.abort(new Error("never mind"));
   await expect(given).rejects.toThrow("never mind");
   first.end();
   await passing;
-  await turn();
+  await permit();
   expect(last.isRunning).toBe(true);
   last.end();
   await waiting;
 });
 
 test("work that fails frees its place", async () => {
-  const gate = new Semaphore(1);
-  await expect(gate.pass(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
-  expect(await gate.pass(async () => "yes")).toBe("yes");
+  const startSlots = new Semaphore(1);
+  await expect(startSlots.run(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(await startSlots.run(async () => "yes")).toBe("yes");
 });

@@ -1,39 +1,38 @@
 import { PortolanError } from "portolan";
 import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
-import { type ServerState, type ServerStatus, whyOf } from "./api.ts";
+import { reasonOf, type ServerState, type ServerStatus } from "./api.ts";
 import { waitFor } from "./consent.ts";
 import type { Connection } from "./hosted-server.ts";
+import {
+  firstRestartPauseMs,
+  longestRestartPauseMs,
+  maxRestartFailures,
+  restartPauseGrowth,
+  stableAfterMs,
+} from "./limits.ts";
 import { checkBounds, type ServerEntry } from "./options.ts";
 
-const firstPauseMs = 1_000;
-const longestPauseMs = 60_000;
-const growth = 1.6;
-/** Whoever has lived for so long is not taken for one that crashes at every start. */
-const soundAfterMs = 10_000;
-/** After so many failures in a row a server is left alone until somebody needs it. */
-const maxFailures = 8;
-
-/** States in which a server is not started, whoever asks. */
-export type Barrier = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
-
-/** What a supervisor works with. */
-export interface Supervision {
+/** Options of `Supervisor`. */
+export interface SupervisorOptions {
   readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<Connection>;
-  /** Shared by all servers of a host, so that they do not all start at once. */
-  readonly gate: Semaphore;
+  /** Shared by all servers of a host, which limits how many start at once. */
+  readonly startSlots: Semaphore;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Called in every new state. */
-  readonly changed: () => void;
-  /** Called with every new connection before anybody uses it. */
-  readonly connected: (client: Client) => Promise<void> | void;
+  /** Called after each change of the state. */
+  readonly onStateChange: () => void;
+  /** Called with each new connection before it is used. */
+  readonly onConnect: (client: Client) => Promise<void> | void;
 }
 
-/** Keeps one server running: starts it when it is needed, and again, with patience, when it is lost. */
+/** States in which a server is never started. */
+export type BlockedState = Extract<ServerState, "disabled" | "misconfigured" | "untrusted">;
+
+/** Keeps one server connected: starts it when it is needed, and restarts it with growing pauses after a failure. */
 export class Supervisor {
   readonly entry: ServerEntry;
-  readonly #with: Supervision;
+  readonly #options: SupervisorOptions;
   #state: ServerState = "idle";
   #reason: string | undefined;
   #connection: Connection | undefined;
@@ -43,18 +42,18 @@ export class Supervisor {
   #failures = 0;
   #restarts = 0;
   #retryAt = 0;
-  #upSince = 0;
+  #readyAt = 0;
   #startMs: number | undefined;
-  #wasUp = false;
-  /** The end of what the last process wrote, when it is gone. */
-  #lastWords: string | undefined;
+  #wasReady = false;
+  /** Standard error output of the last process. */
+  #lastStderr: string | undefined;
 
-  constructor(entry: ServerEntry, supervision: Supervision) {
+  constructor(entry: ServerEntry, options: SupervisorOptions) {
     this.entry = entry;
-    this.#with = supervision;
+    this.#options = options;
   }
 
-  /** The way to the server while it runs. */
+  /** The client while the server is connected. */
   get client(): Client | undefined {
     return this.#connection?.client;
   }
@@ -66,7 +65,7 @@ export class Supervisor {
   get status(): ServerStatus {
     const { name, source } = this.entry;
     const { pid, client } = this.#connection ?? {};
-    const stderr = this.#connection?.stderr ?? this.#lastWords;
+    const stderr = this.#connection?.stderr ?? this.#lastStderr;
     return {
       name,
       source,
@@ -77,72 +76,75 @@ export class Supervisor {
       ...(pid !== undefined && { pid }),
       ...(stderr && { stderr }),
       ...(this.#startMs !== undefined && { startMs: this.#startMs }),
-      ...(this.#state === "down" && { retryInMs: Math.max(0, this.#retryAt - this.#with.clock.now()) }),
+      ...(this.#state === "down" && { retryInMs: Math.max(0, this.#retryAt - this.#options.clock.now()) }),
     };
   }
 
-  /** The running server, started if need be; fails at once while it is down or must not be started. */
+  /**
+   * Returns the client of the connected server, and starts it if necessary. Rejects at once while it is down or
+   * blocked.
+   */
   async use(signal?: AbortSignal): Promise<Client> {
     if (this.#connection) return this.#connection.client;
     if (this.#starting) return waitFor(this.#starting, signal);
     const mayStart = this.#state === "idle" || this.#state === "login";
-    if (!mayStart && !(this.#state === "down" && this.#with.clock.now() >= this.#retryAt)) throw this.#unusable();
+    if (!mayStart && !(this.#state === "down" && this.#options.clock.now() >= this.#retryAt)) throw this.#unavailable();
     return waitFor(this.start(), signal);
   }
 
-  /** Starts it now, however often it has failed. */
+  /** Starts the server now, without waiting for the next retry. */
   start(): Promise<Client> {
     if (this.#connection) return Promise.resolve(this.#connection.client);
     if (this.#starting) return this.#starting;
-    if (this.isBarred) return Promise.reject(this.#unusable());
+    if (this.isBlocked) return Promise.reject(this.#unavailable());
     this.#stopTimer?.();
     const stop = new AbortController();
-    const starting = this.#with.gate.pass(() => this.#open(stop.signal), stop.signal);
+    const starting = this.#options.startSlots.run(() => this.#open(stop.signal), stop.signal);
     this.#stopStarting = stop;
     this.#starting = starting;
-    // The state tells of it; whoever waits hears it, too.
+    // The state shows the failure; callers of `use` receive it, too.
     starting.catch(() => {});
-    this.#enter("starting");
+    this.#setState("starting");
     return starting;
   }
 
-  /** Ends it; it is started again when it is needed, unless it must not be. */
-  async stop(next: Barrier | "idle" | "closed" = "idle", reason?: string): Promise<void> {
-    if (this.#state === "closed" || (next === "idle" && this.isBarred)) return;
+  /** Stops the server. It starts again when it is needed, unless it is blocked. */
+  async stop(next: BlockedState | "idle" | "closed" = "idle", reason?: string): Promise<void> {
+    if (this.#state === "closed" || (next === "idle" && this.isBlocked)) return;
     this.#stopTimer?.();
     const connection = this.#connection;
     const starting = this.#starting;
     this.#connection = undefined;
     this.#starting = undefined;
     this.#failures = 0;
-    this.#wasUp = false;
-    this.#enter(next, reason);
+    this.#wasReady = false;
+    this.#setState(next, reason);
     this.#stopStarting?.abort(new PortolanError("cancelled", `${this.entry.name}: stopped while it was starting`));
     await connection?.client.close();
     await starting?.catch(() => {});
   }
 
-  /** Lets a server that was not to be started be started from now on. */
-  admit(): void {
-    if (this.isBarred && this.#state !== "closed") this.#enter("idle");
+  /** Allows a blocked server to start. */
+  unblock(): void {
+    if (this.isBlocked && this.#state !== "closed") this.#setState("idle");
   }
 
-  /** Whether it is not started, whoever asks. */
-  get isBarred(): boolean {
+  /** True while the server is never started. */
+  get isBlocked(): boolean {
     return ["disabled", "misconfigured", "untrusted", "closed"].includes(this.#state);
   }
 
   async #open(signal: AbortSignal): Promise<Client> {
-    const { clock, connected } = this.#with;
-    const begun = clock.now();
+    const { clock, onConnect } = this.#options;
+    const startedAt = clock.now();
     try {
       if (signal.aborted) throw toError(signal.reason);
-      const connection = await this.#with.open(this.entry, signal);
+      const connection = await this.#options.open(this.entry, signal);
       const { client } = connection;
       try {
         if (signal.aborted) throw toError(signal.reason);
-        // Before it counts as up: what a server offers is looked at before it is used.
-        await connected(client);
+        // Before the state is "ready", so that the lists are read before the first call.
+        await onConnect(client);
         if (signal.aborted) throw toError(signal.reason);
       } catch (reason) {
         await client.close();
@@ -150,104 +152,104 @@ export class Supervisor {
       }
       this.#connection = connection;
       this.#starting = undefined;
-      this.#startMs = clock.now() - begun;
-      this.#upSince = clock.now();
-      if (this.#wasUp) this.#restarts += 1;
-      this.#wasUp = true;
-      this.#enter("ready");
-      client.closed.then((reason) => this.#lose(connection, reason));
+      this.#startMs = clock.now() - startedAt;
+      this.#readyAt = clock.now();
+      if (this.#wasReady) this.#restarts += 1;
+      this.#wasReady = true;
+      this.#setState("ready");
+      client.closed.then((reason) => this.#onLost(connection, reason));
       return client;
     } catch (thrown) {
       const reason = toError(thrown);
-      if (!signal.aborted) this.#fail(reason);
+      if (!signal.aborted) this.#onFailure(reason);
       throw reason;
     }
   }
 
-  #lose(connection: Connection, reason: Error | undefined): void {
+  #onLost(connection: Connection, reason: Error | undefined): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    this.#lastWords = connection.stderr;
-    if (this.#with.clock.now() - this.#upSince >= soundAfterMs) this.#failures = 0;
-    this.#fail(reason ?? new PortolanError("connection-closed", "the connection ended"));
+    this.#lastStderr = connection.stderr;
+    if (this.#options.clock.now() - this.#readyAt >= stableAfterMs) this.#failures = 0;
+    this.#onFailure(reason ?? new PortolanError("connection-closed", "the connection ended"));
   }
 
-  #fail(reason: Error): void {
+  #onFailure(reason: Error): void {
     this.#starting = undefined;
     if (reason instanceof PortolanError && (reason.code === "login-required" || reason.code === "unauthorized")) {
-      this.#enter("login", reason.message);
+      this.#setState("login", reason.message);
       return;
     }
-    const { clock, random } = this.#with;
-    const grown = Math.min(firstPauseMs * growth ** this.#failures, longestPauseMs);
-    // Servers that were lost together do not come back together.
-    const pause = Math.round(grown * (0.8 + 0.4 * random()));
+    const { clock, random } = this.#options;
+    const delayMs = Math.min(firstRestartPauseMs * restartPauseGrowth ** this.#failures, longestRestartPauseMs);
+    // Jitter, so that servers that failed together do not restart together.
+    const jitteredMs = Math.round(delayMs * (0.8 + 0.4 * random()));
     this.#failures += 1;
-    this.#retryAt = clock.now() + pause;
-    this.#enter("down", reason.message);
-    // A server that never ran is not likely to run by itself: it waits for somebody who needs it.
-    if (!this.#wasUp || this.#failures > maxFailures) return;
-    this.#stopTimer = clock.after(pause, () => {
+    this.#retryAt = clock.now() + jitteredMs;
+    this.#setState("down", reason.message);
+    // A server that never ran will hardly run by itself; it starts when a call needs it.
+    if (!this.#wasReady || this.#failures > maxRestartFailures) return;
+    this.#stopTimer = clock.after(jitteredMs, () => {
       if (this.#state === "down") this.start();
     });
   }
 
-  #enter(state: ServerState, reason?: string): void {
+  #setState(state: ServerState, reason?: string): void {
     this.#state = state;
     this.#reason = reason;
-    this.#with.changed();
+    this.#options.onStateChange();
   }
 
-  #unusable(): PortolanError {
+  #unavailable(): PortolanError {
     const { name } = this.entry;
     const { retryInMs, ...status } = this.status;
-    const what: { [state in ServerState]?: string } = {
-      disabled: "is switched off",
-      misconfigured: "cannot be started as it is configured",
+    const states: { [state in ServerState]?: string } = {
+      disabled: "is disabled",
+      misconfigured: "cannot be started because its configuration is invalid",
       untrusted: "is not trusted yet, so it is not started",
-      down: `is down; it is tried again in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
-      closed: "was removed, or its host is closed",
+      down: `is down; next attempt in ${Math.ceil((retryInMs ?? 0) / 1_000)} s`,
+      closed: "was removed, or the host is closed",
     };
-    const reason = whyOf(status);
+    const reason = reasonOf(status);
     const why = reason === undefined ? "" : `: ${reason}`;
-    return new PortolanError("server-unavailable", `${name} ${what[this.#state] ?? this.#state}${why}`);
+    return new PortolanError("server-unavailable", `${name} ${states[this.#state] ?? this.#state}${why}`);
   }
 }
 
-/** Lets so many through at a time; the others wait in line. */
+/** Lets a fixed number of tasks run at once; the others wait in a queue. */
 export class Semaphore {
   #free: number;
-  #line: (() => void)[] = [];
+  #queue: (() => void)[] = [];
 
-  constructor(width: number) {
-    checkBounds("", { startsAtOnce: width }, 1);
-    this.#free = width;
+  constructor(permits: number) {
+    checkBounds("", { startsAtOnce: permits }, 1);
+    this.#free = permits;
   }
 
-  /** Does the work when it is its turn; who gives up leaves the line. */
-  async pass<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  /** Runs a task when there is a permit. An aborted one leaves the queue. */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#free > 0) this.#free -= 1;
-    else await this.#turn(signal);
+    else await this.#acquire(signal);
     try {
       return await work();
     } finally {
-      const next = this.#line.shift();
-      // Whoever leaves hands its place on, so that nobody slips in between.
+      const next = this.#queue.shift();
+      // The permit passes directly to the next in the queue, so that no newcomer takes it.
       if (next) next();
       else this.#free += 1;
     }
   }
 
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
-    let come: () => void = () => {};
-    const turn = new Promise<void>((resolve) => {
-      come = resolve;
+  async #acquire(signal: AbortSignal | undefined): Promise<void> {
+    let grant: () => void = () => {};
+    const permit = new Promise<void>((resolve) => {
+      grant = resolve;
     });
-    this.#line.push(come);
+    this.#queue.push(grant);
     try {
-      await waitFor(turn, signal);
+      await waitFor(permit, signal);
     } catch (reason) {
-      this.#line = this.#line.filter((other) => other !== come);
+      this.#queue = this.#queue.filter((other) => other !== grant);
       throw reason;
     }
   }

@@ -226,7 +226,7 @@ describe("readConfigs", () => {
       expect.stringContaining("home/.cursor/mcp.json:1:17: malformed JSON"),
     ]);
     expect(entries[1]).toMatchObject({
-      written: { command: "${workspaceFolder}/x" },
+      configured: { command: "${workspaceFolder}/x" },
       problem: expect.stringMatching(
         /^missing \$\{env:NO\} \(servers\.db\.args\[0\] in .*repo\/\.vscode\/mcp\.json\): set NO/,
       ),
@@ -242,7 +242,7 @@ describe("readConfigs", () => {
     };
     writeFileSync(join(root, "home/.claude.json"), JSON.stringify(content));
     const { entries } = await readConfigs(await findConfigs({ cwd: repo, ...optionsFor(root) }), optionsFor(root));
-    expect(entries).toMatchObject([{ name: "a", written: { command: "local" }, raw: { level: "local" } }]);
+    expect(entries).toMatchObject([{ name: "a", configured: { command: "local" }, raw: { level: "local" } }]);
   });
 
   test("reads a given path in project scope unless it is at the user's known place", async () => {
@@ -260,7 +260,7 @@ describe("readConfigs", () => {
       "repo/.vscode/mcp.json": '{"servers":{"a":{"command":"${workspaceFolder}"}}}',
       "x/my.json": servers("b"),
     });
-    const wayOf = async (path: string) => (await readConfigs(join(root, path), optionsFor(root))).entries[0]?.way;
+    const wayOf = async (path: string) => (await readConfigs(join(root, path), optionsFor(root))).entries[0]?.target;
     expect(await wayOf("repo/.vscode/mcp.json")).toEqual({ command: join(root, "repo"), cwd: join(root, "repo") });
     expect(await wayOf("x/my.json")).toEqual({ command: "b", cwd: join(root, "x") });
   });
@@ -270,7 +270,7 @@ describe("readConfigs", () => {
       '{"servers":{"a":{"command":"x","envFile":"${workspaceFolder}/.env"},"b":{"command":"x","envFile":"no"}}}';
     const root = folderWith({ "repo/.vscode/mcp.json": text, "repo/.env": "KEY=value\n" });
     const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), optionsFor(root));
-    expect(entries[0]?.way).toMatchObject({ env: { KEY: "value" } });
+    expect(entries[0]?.target).toMatchObject({ env: { KEY: "value" } });
     expect(entries[1]?.problem).toContain("the environment file is not there");
   });
 
@@ -281,7 +281,7 @@ describe("readConfigs", () => {
     let asked = 0;
     const input = async () => `answer ${++asked}`;
     const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), optionsFor(root, { input }));
-    expect(entries.map(({ way }) => "command" in way && way.args)).toEqual([["answer 1"], ["answer 1"]]);
+    expect(entries.map(({ target }) => "command" in target && target.args)).toEqual([["answer 1"], ["answer 1"]]);
   });
 
   test("reports a file that is missing, a folder, a pipe, too large or not UTF-8, without waiting", async () => {

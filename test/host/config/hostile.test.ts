@@ -58,8 +58,8 @@ test("a damaged file gives entries or one PortolanError, and each entry has a tr
 test("editing a damaged file changes only the one server, or fails", async () => {
   const added = {
     name: "s",
-    way: { command: "x" },
-    written: { command: "x" },
+    target: { command: "x" },
+    configured: { command: "x" },
     settings: {},
     source: { kind: "code" },
   } as const;
@@ -76,8 +76,8 @@ test("editing a damaged file changes only the one server, or fails", async () =>
         config.servers.filter((server) => server.name !== name && server.level !== "local");
       // A file with an unknown name is recognized by its servers, so it cannot be parsed without its last one.
       const again = await parseConfig(after, { file }).catch(expectPortolanError);
-      expect((again ? others(again) : []).map(({ written, settings }) => ({ written, settings }))).toEqual(
-        others(before).map(({ written, settings }) => ({ written, settings })),
+      expect((again ? others(again) : []).map(({ configured, settings }) => ({ configured, settings }))).toEqual(
+        others(before).map(({ configured, settings }) => ({ configured, settings })),
       );
     }),
     { numRuns: 1_000 },
@@ -114,7 +114,7 @@ test("no unexpanded placeholder reaches a server", async () => {
           file: "x.json",
           product,
         });
-        const { way, problem } = await expandEntry(raw[0]!, { env: { A: "value" } });
+        const { target: way, problem } = await expandEntry(raw[0]!, { env: { A: "value" } });
         if (problem === undefined) started++;
         expect(JSON.stringify(way)).not.toContain("${");
       },

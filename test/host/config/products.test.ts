@@ -27,7 +27,7 @@ test("Claude Desktop: uses a command unchanged, and reports a variable, because 
   expect(servers).toMatchObject({
     product: "claude-desktop",
     filesystem: {
-      way: {
+      target: {
         command: "npx",
         args: ["-y", "@modelcontextprotocol/server-filesystem", "/Users/ada/Desktop"],
         env: { LOG_LEVEL: "warn" },
@@ -35,7 +35,7 @@ test("Claude Desktop: uses a command unchanged, and reports a variable, because 
       source: { path: "mcpServers.filesystem", scope: "project" },
     },
     "tried-a-variable": {
-      way: { command: "" },
+      target: { command: "" },
       problem: expect.stringContaining("unknown ${HOME} (mcpServers.tried-a-variable.args[0] in "),
     },
   });
@@ -48,8 +48,8 @@ test("Claude Code: expands variables with and without a default, reads HTTP and 
   expect(servers).toMatchObject({
     product: "claude-code",
     files: {
-      way: { command: "npx", args: ["-y", "portolan-files", "/work"], env: { TOKEN: "t1" }, cwd: "/work/atlas" },
-      written: {
+      target: { command: "npx", args: ["-y", "portolan-files", "/work"], env: { TOKEN: "t1" }, cwd: "/work/atlas" },
+      configured: {
         command: "${FILES_BIN:-npx}",
         args: ["-y", "portolan-files", "${PWD}"],
         env: { TOKEN: "${FILES_TOKEN}" },
@@ -58,11 +58,11 @@ test("Claude Code: expands variables with and without a default, reads HTTP and 
       source: { scope: "project" },
     },
     issues: {
-      way: { url: "https://issues.example.com/mcp", headers: { Authorization: "Bearer t2" } },
+      target: { url: "https://issues.example.com/mcp", headers: { Authorization: "Bearer t2" } },
       oauth: { clientId: "issues-cli", callbackPort: 8912 },
     },
-    old: { way: { url: "https://old.example.com/sse", legacySse: true } },
-    dynamic: { way: { url: "" }, problem: expect.stringContaining("mcpServers.dynamic.headersHelper in ") },
+    old: { target: { url: "https://old.example.com/sse", legacySse: true } },
+    dynamic: { target: { url: "" }, problem: expect.stringContaining("mcpServers.dynamic.headersHelper in ") },
   });
   expect(servers["files"]).not.toHaveProperty("problem");
 });
@@ -97,7 +97,7 @@ test("VS Code: reads inputs, an environment file, folder variables and numbers, 
   expect(servers).toMatchObject({
     product: "vscode",
     db: {
-      way: {
+      target: {
         command: "npx",
         args: ["-y", "portolan-database", "--mode", "read"],
         env: { EXTRA: "1", PGURL: "postgres://secret", PORT: "5432" },
@@ -105,13 +105,13 @@ test("VS Code: reads inputs, an environment file, folder variables and numbers, 
       },
       envFile: { path: "${workspaceFolder}/.env", names: ["EXTRA", "PGURL"] },
     },
-    github: { way: { url: "https://api.example.com/mcp/", headers: { Authorization: "Bearer g" } } },
+    github: { target: { url: "https://api.example.com/mcp/", headers: { Authorization: "Bearer g" } } },
     socket: { problem: expect.stringContaining('expected an address of http or https, got one of "unix:"') },
     commanded: { problem: expect.stringContaining("${input:from-command} would run a command, and none is run") },
     settings: { problem: expect.stringContaining("cannot put in ${config:python.path}") },
     undescribed: { problem: expect.stringContaining("${input:nobody} is not described by the file") },
   });
-  expect((servers["db"] as ConfiguredServer).way).not.toHaveProperty("env.UNSET");
+  expect((servers["db"] as ConfiguredServer).target).not.toHaveProperty("env.UNSET");
   expect(asked.map((request) => JSON.parse(request))).toEqual([
     { id: "mode", description: "Mode", options: ["read", "write"], default: "read" },
     { id: "pg-url", description: "Where is the database?", password: true },
@@ -123,7 +123,7 @@ test("Cursor: expands editor variables, reads a registered client, and refuses s
   expect(servers).toMatchObject({
     product: "cursor",
     linter: {
-      way: {
+      target: {
         command: "/work/atlas/bin/atlas-lint",
         args: ["--home", "/home/ada", "--sep", "/"],
         env: { KEY: "k" },
@@ -138,8 +138,8 @@ test("Copilot: reads local servers and the selection of tools", async () => {
   const servers = await read(".copilot/mcp-config.json", { DOCS_KEY: "d" });
   expect(servers).toMatchObject({
     product: "copilot",
-    playwright: { way: { command: "npx" }, settings: {} },
-    docs: { way: { headers: { "X-Key": "d" } }, settings: { only: ["search", "read_*"] } },
+    playwright: { target: { command: "npx" }, settings: {} },
+    docs: { target: { headers: { "X-Key": "d" } }, settings: { only: ["search", "read_*"] } },
   });
   expect((servers["playwright"] as ConfiguredServer).settings).toEqual({});
 });
@@ -149,13 +149,13 @@ test("Codex: reads TOML tables, variables by name and times in seconds, and refu
   expect(servers).toMatchObject({
     product: "codex",
     context: {
-      way: { command: "npx", args: ["-y", "context-server"], env: { MODE: "fast", CONTEXT_KEY: "c" } },
+      target: { command: "npx", args: ["-y", "context-server"], env: { MODE: "fast", CONTEXT_KEY: "c" } },
       settings: { connectMs: 20_000, idleMs: 45_500, only: ["find", "read"], except: ["write"] },
       source: { path: "mcp_servers.context" },
     },
     "design.files": {
-      way: { headers: { "X-Region": "eu", "X-Team": "t", Authorization: "Bearer d" } },
-      written: { headers: { Authorization: "Bearer ${env:DESIGN_TOKEN}" } },
+      target: { headers: { "X-Region": "eu", "X-Team": "t", Authorization: "Bearer d" } },
+      configured: { headers: { Authorization: "Bearer ${env:DESIGN_TOKEN}" } },
       settings: { disabled: true },
       source: { path: 'mcp_servers["design.files"]' },
     },
@@ -169,12 +169,12 @@ test("Gemini: reads its own keys for URLs and tools, and notes its trust flag wi
   expect(servers).toMatchObject({
     product: "gemini",
     python: {
-      way: { command: "python", cwd: "/work/atlas/./tools", env: { DB: "db", KEY: "a" } },
+      target: { command: "python", cwd: "/work/atlas/./tools", env: { DB: "db", KEY: "a" } },
       settings: { idleMs: 15_000, only: ["safe_*"], except: ["rm"] },
       raw: { notes: [expect.stringContaining("mcpServers.python.trust")] },
     },
-    stream: { way: { url: "https://stream.example.com/mcp", headers: { "X-Key": "a" } } },
-    events: { way: { url: "https://events.example.com/sse" } },
+    stream: { target: { url: "https://stream.example.com/mcp", headers: { "X-Key": "a" } } },
+    events: { target: { url: "https://events.example.com/sse" } },
   });
   expect((servers["python"] as ConfiguredServer).settings).not.toHaveProperty("trustHints");
 });
@@ -185,14 +185,17 @@ test("goose: reads YAML extensions and keys from the environment, and refuses bu
     product: "goose",
     developer: { problem: expect.stringContaining("cannot be started here: it is a part of goose") },
     github: {
-      way: {
+      target: {
         command: "npx",
         args: ["-y", "@modelcontextprotocol/server-github"],
         env: { LOG: "debug", GITHUB_TOKEN: "g" },
       },
       settings: { idleMs: 120_000 },
     },
-    wiki: { way: { url: "https://wiki.example.com/mcp", headers: { "X-Team": "docs" } }, settings: { disabled: true } },
+    wiki: {
+      target: { url: "https://wiki.example.com/mcp", headers: { "X-Team": "docs" } },
+      settings: { disabled: true },
+    },
   });
 });
 
@@ -200,9 +203,9 @@ test("Windsurf: reads its own key for URLs, keeps backslashes, and refuses value
   const servers = await read("windsurf/mcp_config.json", { AUTH_TOKEN: "a" });
   expect(servers).toMatchObject({
     product: "windsurf",
-    remote: { way: { headers: { API_KEY: "Bearer a" } }, settings: { except: ["delete"] } },
+    remote: { target: { headers: { API_KEY: "Bearer a" } }, settings: { except: ["delete"] } },
     "from-file": { problem: expect.stringContaining("values are not read from other files") },
-    local: { way: { args: ["C:\\tools\\server.js"] }, settings: { disabled: true } },
+    local: { target: { args: ["C:\\tools\\server.js"] }, settings: { disabled: true } },
   });
 });
 
@@ -210,9 +213,9 @@ test("Zed: reads both forms of a command and URLs, and refuses extensions that o
   const servers = await read("zed/settings.json");
   expect(servers).toMatchObject({
     product: "zed",
-    "new-style": { way: { command: "zed-mcp", args: ["--fast"], env: { A: "1" } } },
-    "old-style": { way: { command: "/opt/old", args: ["serve"], env: { B: "2" } } },
-    remote: { way: { url: "https://zed.example.com/mcp", headers: { "X-Key": "literal" } } },
+    "new-style": { target: { command: "zed-mcp", args: ["--fast"], env: { A: "1" } } },
+    "old-style": { target: { command: "/opt/old", args: ["serve"], env: { B: "2" } } },
+    remote: { target: { url: "https://zed.example.com/mcp", headers: { "X-Key": "literal" } } },
     extension: { problem: expect.stringContaining("an extension of Zed starts it") },
   });
 });
@@ -221,8 +224,8 @@ test("opencode: reads commands as lists and its own syntax for variables", async
   const servers = await read("opencode/opencode.jsonc", { MY_KEY: "k", JIRA: "j" });
   expect(servers).toMatchObject({
     product: "opencode",
-    everything: { way: { command: "bun", args: ["x", "server-everything"], env: { KEY: "k" } } },
-    jira: { way: { headers: { Authorization: "Bearer j" } }, settings: { disabled: true } },
+    everything: { target: { command: "bun", args: ["x", "server-everything"], env: { KEY: "k" } } },
+    jira: { target: { headers: { Authorization: "Bearer j" } }, settings: { disabled: true } },
     "from-file": { problem: expect.stringContaining("(mcp.from-file.command[1] in ") },
   });
 });
@@ -235,7 +238,7 @@ test("Cline: reads times in seconds, and notes automatic approval without applyi
       settings: { disabled: true, idleMs: 60_000 },
       raw: { notes: [expect.stringContaining("mcpServers.weather.autoApprove in ")] },
     },
-    remote: { way: { url: "https://cline.example.com/mcp" }, raw: { notes: [] } },
+    remote: { target: { url: "https://cline.example.com/mcp" }, raw: { notes: [] } },
   });
   expect((servers["weather"] as ConfiguredServer).settings).toEqual({ disabled: true, idleMs: 60_000 });
 });
@@ -244,7 +247,7 @@ test("Kiro: reads disabled tools, notes automatic approval, and expands variable
   expect(await read(".kiro/settings/mcp.json", { AWS_TOKEN: "a" })).toMatchObject({
     product: "kiro",
     "aws-docs": {
-      way: { env: { FASTMCP_LOG_LEVEL: "ERROR", TOKEN: "a" } },
+      target: { env: { FASTMCP_LOG_LEVEL: "ERROR", TOKEN: "a" } },
       settings: { except: ["write_doc"] },
       raw: { notes: [expect.stringContaining("autoApprove")] },
     },
@@ -269,12 +272,12 @@ test("registry server.json: turns packages into commands and their variables int
   expect(servers).toMatchObject({
     product: "registry",
     "io.example/weather": {
-      way: {
+      target: {
         command: "npx",
         args: ["-y", "@example/weather-mcp@1.2.0", "Oslo", "--units", "us", "--verbose"],
         env: { WEATHER_KEY: "k", REGION: "eu" },
       },
-      written: {
+      configured: {
         args: ["-y", "@example/weather-mcp@1.2.0", "${input:city}", "--units", "${input:units}", "--verbose"],
       },
       raw: {
@@ -286,7 +289,7 @@ test("registry server.json: turns packages into commands and their variables int
       },
     },
     "io.example/weather#2": {
-      way: {
+      target: {
         command: "docker",
         args: ["run", "-i", "--rm", "-e", "WEATHER_KEY", "docker.io/example/weather:1.2.0"],
         env: { WEATHER_KEY: "k" },
@@ -294,7 +297,7 @@ test("registry server.json: turns packages into commands and their variables int
     },
     "io.example/weather#3": { problem: expect.stringContaining("packages[2].registryType in ") },
     "io.example/weather#4": {
-      way: { url: "https://acme.example.com/mcp", headers: { Authorization: "Bearer s" } },
+      target: { url: "https://acme.example.com/mcp", headers: { Authorization: "Bearer s" } },
     },
   });
 });
@@ -303,7 +306,7 @@ test("bundle manifest: expands its folder and the user's folders, and reads inpu
   expect(await read("bundle/manifest.json", {}, { inputs: { api_key: "k" } })).toMatchObject({
     product: "bundle",
     calendar: {
-      way: {
+      target: {
         command: "node",
         args: ["/files/bundle/server/index.js", "--in", "/home/ada/Documents"],
         env: { KEY: "k" },
@@ -317,7 +320,7 @@ test("LibreChat: turns user variables into inputs, and reports unknown ones", as
   const servers = await read("librechat/librechat.yaml", { TEAM: "t" }, { inputs: { API_KEY: "k" } });
   expect(servers).toMatchObject({
     product: "librechat",
-    puppeteer: { way: { command: "npx" }, settings: { idleMs: 300_000, connectMs: 10_000 } },
+    puppeteer: { target: { command: "npx" }, settings: { idleMs: 300_000, connectMs: 10_000 } },
     "per-user": { problem: expect.stringContaining("{{LIBRECHAT_USER_ID}} is not described by the file") },
   });
 });
@@ -327,10 +330,10 @@ test("Continue: reads a list of servers, and reports one without a name", async 
   expect(servers).toMatchObject({
     product: "continue",
     sqlite: {
-      way: { command: "uvx", args: ["mcp-server-sqlite"], env: { KEY: "q" } },
+      target: { command: "uvx", args: ["mcp-server-sqlite"], env: { KEY: "q" } },
       source: { path: "mcpServers[0]" },
     },
-    remote: { way: { headers: { "X-Key": "plain" } } },
+    remote: { target: { headers: { "X-Key": "plain" } } },
     "": { problem: expect.stringContaining("mcpServers[2] in ") },
   });
 });
@@ -340,10 +343,10 @@ test("mcphost: reads its URL-like variables, commands as lists and headers as li
   expect(servers).toMatchObject({
     product: "mcphost",
     fs: {
-      way: { command: "npx", args: ["-y", "server-filesystem", "/tmp"], env: { DEBUG: "1" } },
+      target: { command: "npx", args: ["-y", "server-filesystem", "/tmp"], env: { DEBUG: "1" } },
       settings: { only: ["read_file"] },
     },
-    web: { way: { headers: { Authorization: "Bearer w" } } },
+    web: { target: { headers: { Authorization: "Bearer w" } } },
     inside: { problem: expect.stringContaining("it is a part of mcphost") },
   });
 });

@@ -28,8 +28,8 @@ function emptyFolder(): string {
 
 const entry = (command: string): ServerEntry => ({
   name: "s",
-  way: { command },
-  written: { command },
+  target: { command },
+  configured: { command },
   settings: {},
   source: { kind: "code" },
 });
@@ -63,11 +63,11 @@ test("each product's file is written in its own format and read back unchanged",
     ".codeium/windsurf/mcp_config.json",
   ]) {
     const path = join(root, file);
-    await writeServer(path, "s.1", { ...entry("x"), written, settings: { disabled: true, idleMs: 5_000 } });
+    await writeServer(path, "s.1", { ...entry("x"), configured: written, settings: { disabled: true, idleMs: 5_000 } });
     const { entries, errors } = await readConfigs(path);
     expect({ file, errors, entries }).toMatchObject({
       errors: [],
-      entries: [{ name: "s.1", written, settings: { disabled: true, idleMs: 5_000 } }],
+      entries: [{ name: "s.1", configured: written, settings: { disabled: true, idleMs: 5_000 } }],
     });
     expect(entries[0]).not.toHaveProperty("problem");
     await writeServer(path, "s.1", undefined);
@@ -131,7 +131,7 @@ test("the value of a variable is never written to a file", async () => {
   const from = join(root, ".mcp.json");
   writeFileSync(from, '{"mcpServers":{"s":{"url":"https://x","headers":{"Authorization":"Bearer ${TOKEN}"}}}}');
   const { entries } = await readConfigs(from, { env: { TOKEN: "hunter2" } });
-  expect(entries[0]?.way).toMatchObject({ headers: { Authorization: "Bearer hunter2" } });
+  expect(entries[0]?.target).toMatchObject({ headers: { Authorization: "Bearer hunter2" } });
   for (const to of [".cursor/mcp.json", ".codex/config.toml"]) {
     const product = to.startsWith(".codex") ? "codex" : "cursor";
     await writeServer(join(root, to), "s", entries[0]);
@@ -147,7 +147,7 @@ function writerProgram(): string {
   const program = `
     import { writeServer } from "${library}";
     const [file, who, count] = process.argv.slice(2);
-    const entry = { name: "s", way: {}, written: { command: who }, settings: {}, source: { kind: "code" } };
+    const entry = { name: "s", target: {}, configured: { command: who }, settings: {}, source: { kind: "code" } };
     for (let n = 0; n < Number(count); n++) await writeServer(file, who + n, entry);
     process.disconnect();
   `;

@@ -35,7 +35,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     value: {
       name,
       file,
-      written: withoutValues(entry.written),
+      written: withoutValues(entry.configured),
       isTrusted,
       isUsed,
       ...(entry.problem !== undefined && { problem: entry.problem }),
@@ -86,8 +86,8 @@ function entryFromCommandLine(
   return toEntry(name, { command: program, args, ...(Object.keys(env).length > 0 && { env }) });
 }
 
-function toEntry(name: string, way: ServerTarget): ServerEntry {
-  return { name, way, written: way, settings: {}, source: { kind: "code" } };
+function toEntry(name: string, target: ServerTarget): ServerEntry {
+  return { name, target, configured: target, settings: {}, source: { kind: "code" } };
 }
 
 /** Returns the entry of this name from a file of any product. */

@@ -64,15 +64,15 @@ function fitReport(report: string, screen: Screen): string {
 }
 
 async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Target> {
-  const { way } = entry;
-  if ("command" in way) {
-    const { command, args = [], cwd } = way;
+  const { target } = entry;
+  if ("command" in target) {
+    const { command, args = [], cwd } = target;
     // The server gets the same environment as in a host, without our secrets.
-    const env = childEnvironment(context.system.env, way.env);
+    const env = childEnvironment(context.system.env, target.env);
     return { command, args, env, inherits: false, ...(cwd !== undefined && { cwd }) };
   }
-  if (!("url" in way)) throw new Failure("usage", "expected a command or an address");
-  const url = new URL(way.url);
+  if (!("url" in target)) throw new Failure("usage", "expected a command or an address");
+  const url = new URL(target.url);
   const proxy = proxyFor(url, context.system.env);
   if (proxy) {
     // The report would blame the server for changes that a proxy makes.
@@ -81,7 +81,7 @@ async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Ta
     });
   }
   const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });
-  return { url: way.url, headers: { ...signed, ...way.headers } };
+  return { url: target.url, headers: { ...signed, ...target.headers } };
 }
 
 function toRevision(given: string): RevisionDate {

@@ -26,7 +26,7 @@ export async function run(
   const recorder = createRecorder(context, file, entry, flags);
   system.stderr.write(`recording to ${file}\n`);
   try {
-    if ("command" in entry.way) await passBytes(entry.way, environmentOf(entry, context), context, recorder);
+    if ("command" in entry.target) await passBytes(entry.target, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
   } finally {
     recorder.close();
@@ -44,8 +44,8 @@ function freeName(name: string, folder: string): string {
 }
 
 /** A server from a file gets the environment that any host gives; a typed command gets ours. */
-function environmentOf({ way, source }: ServerEntry, { system: { env } }: CommandContext): NodeJS.ProcessEnv {
-  const own = "command" in way ? way.env : undefined;
+function environmentOf({ target, source }: ServerEntry, { system: { env } }: CommandContext): NodeJS.ProcessEnv {
+  const own = "command" in target ? target.env : undefined;
   return source.kind === "code" ? { ...env, ...own } : childEnvironment(env, own);
 }
 

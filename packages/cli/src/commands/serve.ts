@@ -40,7 +40,7 @@ export async function run(
   );
   try {
     const { server } = await upstream.client();
-    const overStdio = stdio === true || (http === undefined && "url" in entry.way);
+    const overStdio = stdio === true || (http === undefined && "url" in entry.target);
     if (overStdio) {
       const serving = serveStdio(proxy.server, { exit: false });
       await Promise.race([serving.closed, waitForInterrupt(signal)]);

@@ -9,16 +9,16 @@ import { type ProbeResult, probe } from "./probe.ts";
 /** Explains why a server at an address does not work. */
 export async function explainAddress(
   entry: ServerEntry,
-  way: HttpTarget,
+  target: HttpTarget,
   message: string,
   { system, hasToken }: { readonly system: System; readonly hasToken: boolean },
 ): Promise<FindingDetails[]> {
-  const result = await probe(way, system);
+  const result = await probe(target, system);
   const { failure, status = 0, type = "", challenge, body = "" } = result;
-  const { host, hostname } = new URL(way.url);
+  const { host, hostname } = new URL(target.url);
   if (result.proxy) return [explainProxy(result.proxy)];
-  if (failure !== undefined) return [explainFailure(way, failure, system), ...explainBypass(way, system)];
-  if (isPage(result)) return [explainPage(way, status, system)];
+  if (failure !== undefined) return [explainFailure(target, failure, system), ...explainBypass(target, system)];
+  if (isPage(result)) return [explainPage(target, status, system)];
   const isHostRefused =
     status === 421 || (status === 403 && challenge === undefined && !hasToken && /host|origin|dns|rebind/i.test(body));
   if (isHostRefused) {
@@ -32,14 +32,14 @@ export async function explainAddress(
       },
     ];
   }
-  if (status === 401 || status === 403) return [explainToken(entry, way, { status, body, hasToken })];
+  if (status === 401 || status === 403) return [explainToken(entry, target, { status, body, hasToken })];
   if (status === 404 || status === 405) {
-    const found = await findPath(way, system);
+    const found = await findPath(target, system);
     return [
       {
         id: "wrong-path",
         level: "error",
-        what: `there is no server at the path ${new URL(way.url).pathname}`,
+        what: `there is no server at the path ${new URL(target.url).pathname}`,
         why: `it answered ${status}${excerpt(body)}`,
         next:
           found === undefined
@@ -48,7 +48,7 @@ export async function explainAddress(
       },
     ];
   }
-  const why = status >= 500 ? `${message}; the fault is in the server${orProxy(way, system)}` : message;
+  const why = status >= 500 ? `${message}; the fault is in the server${orProxy(target, system)}` : message;
   const what =
     status >= 400 ? `it answered ${status}` : `it answers with ${type || "something"}, but not like a server`;
   return [{ id: "odd-answer", level: "error", what, why, next: "look at the log of the server" }];
@@ -66,8 +66,8 @@ function isPage({ type = "", body = "" }: ProbeResult): boolean {
 const selfSigned = ["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"];
 const unknownIssuer = ["UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY"];
 
-function explainFailure(way: HttpTarget, failure: string, system: System): FindingDetails {
-  const { host, hostname, port, protocol } = new URL(way.url);
+function explainFailure(target: HttpTarget, failure: string, system: System): FindingDetails {
+  const { host, hostname, port, protocol } = new URL(target.url);
   const tls = (what: string, why: string, next: string): FindingDetails => ({
     id: "tls",
     level: "error",
@@ -78,7 +78,7 @@ function explainFailure(way: HttpTarget, failure: string, system: System): Findi
   if ([...selfSigned, ...unknownIssuer].includes(failure)) {
     return tls(
       "its certificate is not trusted",
-      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(way, system, " puts in its own")}`,
+      `${failure}: it is self-signed, or signed by an authority that Node does not know${orProxy(target, system, " puts in its own")}`,
       "give Node the certificate of the authority: export NODE_EXTRA_CA_CERTS=/path/to/ca.pem",
     );
   }
@@ -108,12 +108,12 @@ function explainFailure(way: HttpTarget, failure: string, system: System): Findi
   return { id: "unreachable", level: "error", what, why: failure, next };
 }
 
-function explainPage(way: HttpTarget, status: number, system: System): FindingDetails {
+function explainPage(target: HttpTarget, status: number, system: System): FindingDetails {
   return {
     id: "web-page",
     level: "error",
     what: "a web page answers, not a server",
-    why: `it answered ${status} with HTML: probably a sign-in page or a website${orProxy(way, system)}`,
+    why: `it answered ${status} with HTML: probably a sign-in page or a website${orProxy(target, system)}`,
     next: "open the address in a browser to see what answers; then correct it, or sign in there",
   };
 }

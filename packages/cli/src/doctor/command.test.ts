@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { System } from "../system.ts";
 import { explainCommand } from "./command.ts";
 
-const way = { command: "npx", args: ["-y", "server"] };
-const entry: ServerEntry = { name: "a", way, written: way, settings: {}, source: { kind: "code" } };
+const target = { command: "npx", args: ["-y", "server"] };
+const entry: ServerEntry = { name: "a", target, configured: target, settings: {}, source: { kind: "code" } };
 
 function explain(message: string, platform: NodeJS.Platform = "linux") {
-  return explainCommand(entry, way, message, {
+  return explainCommand(entry, target, message, {
     platform,
     home: "/home/nobody",
     execPath: "/usr/bin/node",

@@ -8,7 +8,7 @@ import { entryLocation, type FindingDetails } from "./finding.ts";
 /** Explains why a command does not start or does not answer. */
 export function explainCommand(
   entry: ServerEntry,
-  way: CommandTarget,
+  target: CommandTarget,
   message: string,
   system: System,
 ): FindingDetails {
@@ -17,9 +17,9 @@ export function explainCommand(
     return {
       id: "wrong-command",
       level: "error",
-      what: `its command ${JSON.stringify(way.command)} cannot be started`,
+      what: `its command ${JSON.stringify(target.command)} cannot be started`,
       why: notStarted,
-      next: suggest(entry, way, system),
+      next: suggest(entry, target, system),
     };
   }
   const [, ended = "", words = ""] = /((?:exited with code|was ended by) \S+?)(?:: ([\s\S]*))?$/.exec(message) ?? [];
@@ -39,7 +39,7 @@ export function explainCommand(
       level: "error",
       what: `its command ${ended}`,
       why: words === "" ? "it wrote nothing to standard error" : `its last output: ${words}`,
-      next: nextAfter(words, way),
+      next: nextAfter(words, target),
     };
   }
   return {
@@ -47,7 +47,7 @@ export function explainCommand(
     level: "error",
     what: "its command runs, but does not answer like a server",
     why: message,
-    next: `run it by hand: ${typed(way)}`,
+    next: `run it by hand: ${typed(target)}`,
   };
 }
 
@@ -61,14 +61,14 @@ function typed({ command, args = [] }: CommandTarget): string {
   return (redact([command, ...args]) as string[]).map(quote).join(" ");
 }
 
-function nextAfter(words: string, way: CommandTarget): string {
+function nextAfter(words: string, target: CommandTarget): string {
   if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
     return "it seems to need a variable: portolan add … --env NAME=VALUE --force";
   }
-  return `run it by hand to see more: ${typed(way)}`;
+  return `run it by hand to see more: ${typed(target)}`;
 }
 
 /** Programs that are scripts on Windows, where only a shell finds them without their extension. */

@@ -41,7 +41,7 @@ export async function examine(
   await events.return?.();
   await listening;
   const findings = failure === undefined ? examineRunning(host, name, limits) : await explain(context, entry, failure);
-  return [...findings, ...examineWarnings(heard, "command" in entry.way)];
+  return [...findings, ...examineWarnings(heard, "command" in entry.target)];
 }
 
 function blockedFinding(host: Host, name: string): FindingDetails | undefined {
@@ -120,7 +120,7 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): FindingD
 }
 
 async function explain(context: CommandContext, entry: ServerEntry, failure: unknown): Promise<FindingDetails[]> {
-  const { way } = entry;
+  const { target } = entry;
   const message = withoutOptionNames(failure instanceof Error ? failure.message : String(failure));
   const code = failure instanceof PortolanError ? failure.code : undefined;
   if (code === "invalid-argument") {
@@ -135,15 +135,15 @@ async function explain(context: CommandContext, entry: ServerEntry, failure: unk
         level: "error",
         what: "it does not answer",
         why: message,
-        next: `allow more time (--timeout), or check that it is an MCP server at all${"url" in way ? orProxy(way, context.system, " is silent") : ""}`,
+        next: `allow more time (--timeout), or check that it is an MCP server at all${"url" in target ? orProxy(target, context.system, " is silent") : ""}`,
       },
     ];
   }
-  if ("command" in way) return [explainCommand(entry, way, message, context.system)];
-  if ("url" in way) {
-    const url = new URL(way.url);
+  if ("command" in target) return [explainCommand(entry, target, message, context.system)];
+  if ("url" in target) {
+    const url = new URL(target.url);
     const sent = await authFor(context, entry).authorize({ server: url, method: "POST", url });
-    return explainAddress(entry, way, message, { system: context.system, hasToken: Object.keys(sent).length > 0 });
+    return explainAddress(entry, target, message, { system: context.system, hasToken: Object.keys(sent).length > 0 });
   }
   return [{ id: "failed", level: "error", what: "it failed", why: message, next: "look at its log" }];
 }

@@ -23,9 +23,9 @@ const maxBody = 2_000;
 const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
 
 /** Sends one harmless request without a token, on the same way as all others. */
-export function probe(way: HttpTarget, { env }: System, timeoutMs = 5_000): Promise<ProbeResult> {
-  const proxied = fetchOption(env, way.url);
-  return proxied ? probeVia(proxied.fetch, way, timeoutMs) : probeDirectly(way, timeoutMs);
+export function probe(target: HttpTarget, { env }: System, timeoutMs = 5_000): Promise<ProbeResult> {
+  const proxied = fetchOption(env, target.url);
+  return proxied ? probeVia(proxied.fetch, target, timeoutMs) : probeDirectly(target, timeoutMs);
 }
 
 async function probeVia(

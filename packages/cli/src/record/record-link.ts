@@ -16,15 +16,15 @@ export function createRecorder(
 ): Recorder {
   const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true }, system);
   const { oauth } = entry as Partial<ConfiguredServer>;
-  recorder.learn([system.env, entry.way, entry.written, oauth]);
+  recorder.learn([system.env, entry.target, entry.configured, oauth]);
   return recorder;
 }
 
 /** Returns a link to a server whose messages are recorded, without the tokens of its requests. */
 export async function recordedLink(entry: ServerEntry, context: CommandContext, recorder: Recorder): Promise<Link> {
-  const { way } = entry;
-  if (!("url" in way)) return recordLink(await createLink(entry, context), recorder);
-  const auth: HttpAuth = way.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
+  const { target } = entry;
+  if (!("url" in target)) return recordLink(await createLink(entry, context), recorder);
+  const auth: HttpAuth = target.auth ?? authFor(context, entry, { interactive: context.screen.isInteractive });
   const heard: HttpAuth = {
     async authorize(request) {
       const headers = await auth.authorize(request);
@@ -33,7 +33,7 @@ export async function recordedLink(entry: ServerEntry, context: CommandContext, 
     },
     challenged: async (challenge) => auth.challenged?.(challenge) ?? "fail",
   };
-  return recordLink(await createLink({ ...entry, way: { ...way, auth: heard } }, context), recorder);
+  return recordLink(await createLink({ ...entry, target: { ...target, auth: heard } }, context), recorder);
 }
 
 function recordLink(link: Link, recorder: Recorder): Link {
@@ -90,5 +90,5 @@ function recordLink(link: Link, recorder: Recorder): Link {
 
 /** Returns the same server, with all its messages recorded. */
 export function recordEntry(entry: ServerEntry, context: CommandContext, recorder: Recorder): ServerEntry {
-  return { ...entry, way: { open: () => recordedLink(entry, context, recorder) } };
+  return { ...entry, target: { open: () => recordedLink(entry, context, recorder) } };
 }

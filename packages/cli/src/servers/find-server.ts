@@ -125,11 +125,11 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
 }
 
 /** Returns the words that name this server on a command line. Every suggested command must work as shown. */
-export function targetArgument({ name, way, source }: ServerEntry, { self, cwd }: System): string {
-  if (source.kind !== "code" || !way) return quote(name);
-  if ("url" in way) return quote(way.url);
-  if ("open" in way) return quote(name);
-  const { command, args = [] } = way;
+export function targetArgument({ name, target, source }: ServerEntry, { self, cwd }: System): string {
+  if (source.kind !== "code" || !target) return quote(name);
+  if ("url" in target) return quote(target.url);
+  if ("open" in target) return quote(name);
+  const { command, args = [] } = target;
   const [program, , file = ""] = args;
   if (program !== self) return `-- ${[command, ...args].map(quote).join(" ")}`;
   const near = relative(cwd, file);
@@ -137,8 +137,8 @@ export function targetArgument({ name, way, source }: ServerEntry, { self, cwd }
 }
 
 /** Returns an entry for a server on the command line. It needs no trust: the person typed it. */
-function toEntry(name: string, way: ServerTarget): ServerEntry {
-  return { name, way, written: way, settings: {}, source: { kind: "code" } };
+function toEntry(name: string, target: ServerTarget): ServerEntry {
+  return { name, target, configured: target, settings: {}, source: { kind: "code" } };
 }
 
 function nameOfUrl(url: string): string {

@@ -31,11 +31,11 @@ export async function createLink(
   context: CommandContext,
   onStderr: (line: string) => void = () => {},
 ): Promise<Link> {
-  const { way } = entry;
+  const { target } = entry;
   const { screen, system } = context;
-  if ("command" in way) return stdio({ ...way, onStderr });
-  if ("open" in way) throw new Failure("usage", "expected a command or an address");
-  const { url, headers, legacySse, auth = authFor(context, entry, { interactive: screen.isInteractive }) } = way;
+  if ("command" in target) return stdio({ ...target, onStderr });
+  if ("open" in target) throw new Failure("usage", "expected a command or an address");
+  const { url, headers, legacySse, auth = authFor(context, entry, { interactive: screen.isInteractive }) } = target;
   return http(url, {
     auth,
     ...(headers && { headers }),

@@ -2,10 +2,10 @@ import type { ConfiguredOAuth, ServerEntry } from "portolan-host";
 import { expect, test } from "vitest";
 import { redirectFor, redirectUriFor } from "./sign-in.ts";
 
-const way = { url: "https://example.com/mcp" };
+const target = { url: "https://example.com/mcp" };
 const entryOf = (product: string, oauth?: ConfiguredOAuth) =>
   ({
-    ...{ name: "notes", way, written: way, settings: {} },
+    ...{ name: "notes", target, configured: target, settings: {} },
     source: { kind: "file", file: "f", path: "p", product, scope: "user" },
     ...(oauth && { oauth }),
   }) as ServerEntry;

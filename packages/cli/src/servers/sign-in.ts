@@ -62,10 +62,10 @@ export async function findHttpServer(
   given: string | undefined,
 ): Promise<{ readonly entry: ServerEntry; readonly url: string }> {
   const { entry } = await findTarget(context, given);
-  const { name, way, problem } = entry;
+  const { name, target, problem } = entry;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
-  if ("url" in way) return { entry, url: way.url };
+  if ("url" in target) return { entry, url: target.url };
   throw new Failure("usage", `${name} is started by a command, so it has no sign-in`, {
     next: "set its credentials as variables: portolan add … --env NAME=VALUE --force",
   });

@@ -1,27 +1,159 @@
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import type { ActivityReading, ActivitySink } from "./sinks.ts";
 import { verifyActivity } from "./verify.ts";
 import { ActivityWriter } from "./writer.ts";
 
-/** How a log is kept. */
+/** Options of `openActivity`. */
 export interface ActivityOptions {
-  /** `ready()` throws while the log cannot be written. */
+  /** Calls fail while the log cannot be written: `ready()` throws. Default: false. */
   readonly required?: boolean;
-  /** How long an entry that is not urgent may wait for others; 250 unless given. */
+  /** Longest time that an entry waits for others, unless it is urgent. Default: 250. */
   readonly flushMs?: number;
-  /** Entries that wait while the sink is slow or fails; 10,000 unless given. */
+  /** Entries that wait while the sink is slow or fails. Default: 10,000. */
   readonly maxWaiting?: number;
-  /** Texts that are secrets wherever they stand, beside all that looks like one. */
+  /** Texts to redact everywhere, in addition to everything that looks like a secret. */
   readonly secrets?: Iterable<string>;
-  /** Milliseconds since 1970; `Date.now` unless given. */
+  /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
-  /** Hears what went wrong while writing. */
+  /** Called with errors of writing. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Opens a log: entries are collected, written in blocks, and each block is sealed to the one before it. */
+/** Opens a log. Entries are written in blocks, and each block is sealed to the previous one. */
 export function openActivity(sink: ActivitySink, options: ActivityOptions = {}): ActivityLog {
+  checkOptions(options, optionNames, "openActivity");
   return new SealedLog(sink, options);
+}
+
+const optionNames = {
+  required: 1,
+  flushMs: 1,
+  maxWaiting: 1,
+  secrets: 1,
+  now: 1,
+  onError: 1,
+} satisfies OptionNames<ActivityOptions>;
+
+/** Options of `openActivityFile`. */
+export interface ActivityFileOptions extends ActivityOptions {
+  /** A file that would become larger is rotated to `<file>.1`, `<file>.2`… Default: 64 MiB. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Opens a log in a file that only its owner can read. Several processes may write to it. First repairs an unfinished
+ * block of a killed process. Needs Node.
+ */
+export async function openActivityFile(path: string, options: ActivityFileOptions = {}): Promise<ActivityLog> {
+  checkOptions(options, { ...optionNames, maxBytes: 1 }, "openActivityFile");
+  const { fileSink } = await import("./node/file.ts");
+  return new SealedLog(await fileSink(path, options), options);
+}
+
+/** Verifies the log in a file as it is, without a repair. Needs Node. */
+export async function verifyActivityFile(
+  path: string,
+  options: { readonly contains?: string } = {},
+): Promise<ActivityVerdict> {
+  const { verifyFile } = await import("./node/file.ts");
+  return verifyFile(path, options.contains);
+}
+
+/** An append-only log of all calls and of the user's decisions. */
+export interface ActivityLog extends AsyncDisposable {
+  /** Adds an entry and returns at once; never throws. `urgent` writes it without waiting for others. */
+  record(activity: Activity, options?: { readonly urgent?: boolean }): void;
+  /** Redacts this text from now on. Texts of less than 4 characters are ignored. */
+  addSecret(secret: string): void;
+  /** Throws "store-failed" while a required log cannot be written. */
+  ready(): void;
+  /** Dropped entries. Each gap is recorded by an entry as soon as the log can be written again. */
+  readonly lost: number;
+  /** Resolves when all earlier entries are written; rejects if they cannot be. */
+  flush(): Promise<void>;
+  query(query?: ActivityQuery): AsyncIterable<ActivityEntry>;
+  /** Reads and verifies the whole log. `contains` is the head of an earlier verdict, which must be part of it. */
+  verify(options?: { readonly contains?: string }): Promise<ActivityVerdict>;
+  /** Writes the remaining entries and closes the sink. Rejects if something could not be written. */
+  close(): Promise<void>;
+}
+
+/** The kind of an entry. */
+export type ActivityKind =
+  | "server"
+  | "trust"
+  | "decision"
+  | "call"
+  | "result"
+  | "resource"
+  | "prompt"
+  | "question"
+  | "answer"
+  | "sampling"
+  | "roots"
+  | "definition"
+  | "grant"
+  | "error";
+
+/** Something to record. Further members may be any JSON values. */
+export interface Activity {
+  readonly kind: ActivityKind;
+  readonly server?: string;
+  /** Name of the tool, resource, prompt… */
+  readonly name?: string;
+  /** Shared by all entries of one call. */
+  readonly id?: string;
+  readonly [member: string]: unknown;
+}
+
+/** A recorded entry: secrets are redacted, and long texts are `{ digest, chars, head }`. */
+export interface ActivityEntry extends Activity {
+  /** Number in the log, from 1. */
+  readonly seq: number;
+  /** Time as ISO 8601 in UTC. */
+  readonly at: string;
+}
+
+/** The entries to read; all given members must match. */
+export interface ActivityQuery {
+  readonly kinds?: readonly ActivityKind[];
+  readonly server?: string;
+  readonly name?: string;
+  readonly id?: string;
+  /** From this time on. */
+  readonly since?: Date | string;
+  /** Before this time. */
+  readonly until?: Date | string;
+  /** Text anywhere in the entry, ignoring case. */
+  readonly text?: string;
+  readonly limit?: number;
+  readonly newestFirst?: boolean;
+}
+
+/** Result of a verification. */
+export type ActivityVerdict =
+  | {
+      readonly ok: true;
+      readonly entries: number;
+      readonly blocks: number;
+      /** The last seal. Keep it elsewhere to prove later that nothing before it was changed. */
+      readonly head: string;
+    }
+  | {
+      readonly ok: false;
+      readonly at: ActivityDamage;
+      readonly reason: string;
+      /** A writer was killed in its last block. The next writer repairs it. */
+      readonly isTorn: boolean;
+    };
+
+/** The first place that is damaged. */
+export interface ActivityDamage {
+  /** Name of the file or other part. */
+  readonly part: string;
+  /** From 1. */
+  readonly line: number;
 }
 
 class SealedLog implements ActivityLog {
@@ -51,7 +183,7 @@ class SealedLog implements ActivityLog {
   ready(): void {
     const { failure } = this.#writer;
     if (!this.#isRequired || failure === undefined) return;
-    throw new PortolanError("store-failed", "The activity log is required and cannot be written", { cause: failure });
+    throw new PortolanError("store-failed", "The activity log is required but cannot be written", { cause: failure });
   }
 
   flush(): Promise<void> {
@@ -77,7 +209,7 @@ class SealedLog implements ActivityLog {
     return this.close();
   }
 
-  /** What cannot be written is told elsewhere; what was written can still be read. */
+  /** A failed write is reported elsewhere; earlier entries can still be read. */
   async #settle(): Promise<void> {
     await this.#writer.flush().catch(() => undefined);
   }
@@ -91,103 +223,7 @@ class SealedLog implements ActivityLog {
   }
 }
 
-/** What an entry tells of. */
-export type ActivityKind =
-  | "server"
-  | "trust"
-  | "decision"
-  | "call"
-  | "result"
-  | "resource"
-  | "prompt"
-  | "question"
-  | "answer"
-  | "sampling"
-  | "roots"
-  | "definition"
-  | "grant"
-  | "error";
-
-/** Something to be recorded; members beside the named ones may be any JSON values. */
-export interface Activity {
-  readonly kind: ActivityKind;
-  readonly server?: string;
-  /** The tool, resource, prompt… */
-  readonly name?: string;
-  /** The same for all that belongs to one call. */
-  readonly id?: string;
-  readonly [member: string]: unknown;
-}
-
-/** Something that was recorded: secrets are replaced, and what was too long is `{ digest, chars, head }`. */
-export interface ActivityEntry extends Activity {
-  /** Its number in the log, from 1. */
-  readonly seq: number;
-  /** When, as ISO 8601 in UTC. */
-  readonly at: string;
-}
-
-/** Which entries to read; all that is said must hold. */
-export interface ActivityQuery {
-  readonly kinds?: readonly ActivityKind[];
-  readonly server?: string;
-  readonly name?: string;
-  readonly id?: string;
-  /** From this time on. */
-  readonly since?: Date | string;
-  /** Before this time. */
-  readonly until?: Date | string;
-  /** Anywhere in the entry, in any case. */
-  readonly text?: string;
-  readonly limit?: number;
-  readonly newestFirst?: boolean;
-}
-
-/** Where a log stops being what was written. */
-export interface ActivityDamage {
-  /** The file or other part that it was found in. */
-  readonly part: string;
-  /** From 1. */
-  readonly line: number;
-}
-
-/** What came out of checking a log. */
-export type ActivityVerdict =
-  | {
-      readonly ok: true;
-      readonly entries: number;
-      readonly blocks: number;
-      /** The last seal: whoever keeps it elsewhere can later prove that nothing before it was changed. */
-      readonly head: string;
-    }
-  | {
-      readonly ok: false;
-      readonly at: ActivityDamage;
-      readonly reason: string;
-      /** A writer has ended in the middle of its last block: the next one will mend it. */
-      readonly isTorn: boolean;
-    };
-
-/** What is done, and what the user has decided, for good: entries are added and never changed. */
-export interface ActivityLog extends AsyncDisposable {
-  /** Takes note and returns at once, whatever happens; `urgent` writes without waiting for more. */
-  record(activity: Activity, options?: { readonly urgent?: boolean }): void;
-  /** From now on, this text is a secret wherever it stands; less than 4 characters are none. */
-  addSecret(secret: string): void;
-  /** Throws "store-failed" while a log that is required cannot be written. */
-  ready(): void;
-  /** Entries that found no place; each gap is told by an entry, once the log can be written again. */
-  readonly lost: number;
-  /** Resolves when all that was recorded before is written; rejects when it cannot be. */
-  flush(): Promise<void>;
-  query(query?: ActivityQuery): AsyncIterable<ActivityEntry>;
-  /** Reads the whole log; `contains` is the head of an earlier verdict that must be part of it. */
-  verify(options?: { readonly contains?: string }): Promise<ActivityVerdict>;
-  /** Writes what is left and releases the sink; rejects when something could not be written. */
-  close(): Promise<void>;
-}
-
-/** The entries of a log that a query asks for. */
+/** Returns the entries that match a query. */
 export async function* readEntries(reading: ActivityReading, query: ActivityQuery): AsyncGenerator<ActivityEntry> {
   const { limit = Number.POSITIVE_INFINITY, newestFirst = false } = query;
   const needle = query.text === undefined ? undefined : JSON.stringify(query.text).slice(1, -1).toLowerCase();
@@ -224,35 +260,11 @@ function toIso(time: Date | string | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** Damage is for `verify` to report; what can still be read is read. */
+/** Skips damaged lines, which `verify` reports. */
 function parseEntry(line: string): ActivityEntry | undefined {
   try {
     return JSON.parse(line) as ActivityEntry;
   } catch {
     return undefined;
   }
-}
-
-/** How a log in a file is kept. */
-export interface ActivityFileOptions extends ActivityOptions {
-  /** A file that would grow beyond this is put aside as `<file>.1`, `<file>.2`…; 64 MiB unless given. */
-  readonly maxBytes?: number;
-}
-
-/**
- * Opens a log in a file, for its owner only, which any number of processes may write at once; what a writer that was
- * killed has left unfinished is mended first. On Node.
- */
-export async function openActivityFile(path: string, options: ActivityFileOptions = {}): Promise<ActivityLog> {
-  const { fileSink } = await import("./node/file.ts");
-  return openActivity(await fileSink(path, options), options);
-}
-
-/** Checks the log in a file as it is, without mending what a writer that was killed has left unfinished. On Node. */
-export async function verifyActivityFile(
-  path: string,
-  options: { readonly contains?: string } = {},
-): Promise<ActivityVerdict> {
-  const { verifyFile } = await import("./node/file.ts");
-  return verifyFile(path, options.contains);
 }

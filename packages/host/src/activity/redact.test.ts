@@ -91,7 +91,7 @@ test("texts that the caller names are secrets wherever they stand, the longest f
     "[redacted]": ["x[redacted]x"],
     b: "ab",
   });
-  expect(redactor.mayConcern(JSON.stringify({ a: 'quo"te\n' }))).toBe(true);
+  expect(redactor.mayContainSecret(JSON.stringify({ a: 'quo"te\n' }))).toBe(true);
   expect(redactor.redact('quo"te\n')).toBe("[redacted]");
 });
 

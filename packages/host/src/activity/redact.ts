@@ -1,36 +1,49 @@
-/** Takes secrets out of what is written down. */
+import {
+  cleanedTextChars,
+  maxEntryChars,
+  maxEntryDepth,
+  maxEntryItems,
+  maxEntryTextChars,
+  maxMemberNameChars,
+  maxRedactionDepth,
+  minSecretChars,
+  shortenedEntryChars,
+  textHeadChars,
+} from "../limits.ts";
+/** Removes secrets from values. */
 export interface Redactor {
-  /** From now on, this text is a secret wherever it stands; less than 4 characters are none. */
+  /** Redacts this text from now on. Texts of less than 4 characters are ignored. */
   add(secret: string): void;
-  /** The value with its secrets replaced; the very same value when there are none. */
+  /** Returns the value with its secrets replaced; the same object if there are none. */
   redact(value: unknown): unknown;
-  /** Whether a text, or the JSON of a value, may hold a secret; quicker with its bytes, and sometimes wrongly true. */
-  mayConcern(text: string, bytes?: Uint8Array): boolean;
+  /**
+   * True if a text, or the JSON of a value, may contain a secret. Faster with its bytes; may be wrong in this direction
+   * only.
+   */
+  mayContainSecret(text: string, bytes?: Uint8Array): boolean;
 }
 
-/** What stands where a secret was. */
+/** Replaces each secret. */
 const mark = "[redacted]";
-/** Deeper than anybody reads, and far from the end of the stack. */
-const maxDepth = 100;
 
-/** A redactor that knows the usual shapes of secrets, and these. */
+/** Creates a redactor for the usual forms of secrets and for these texts. */
 export function createRedactor(secrets: Iterable<string> = []): Redactor {
-  const redactor = new KnowingRedactor();
+  const redactor = new PatternRedactor();
   for (const secret of secrets) redactor.add(secret);
   return redactor;
 }
 
-/** Replaces what looks like a secret: by the names of members, flags and parameters, and by the shapes of keys. */
+/** Redacts what looks like a secret: by the names of members, flags and parameters, and by the forms of keys. */
 export function redact(value: unknown): unknown {
-  return new KnowingRedactor().redact(value);
+  return new PatternRedactor().redact(value);
 }
 
-class KnowingRedactor implements Redactor {
-  /** As they are, and as JSON writes them; the longest first, since one may be a part of another. */
+class PatternRedactor implements Redactor {
+  /** All forms of the secrets, the longest first, because one may be part of another. */
   #secrets: string[] = [];
 
   add(secret: string): void {
-    if (secret.length < 4 || this.#secrets.includes(secret)) return;
+    if (secret.length < minSecretChars || this.#secrets.includes(secret)) return;
     const forms = new Set([...this.#secrets, ...formsOf(secret)]);
     this.#secrets = [...forms].sort((a, b) => b.length - a.length);
   }
@@ -39,7 +52,7 @@ class KnowingRedactor implements Redactor {
     return this.#walk(value, 0);
   }
 
-  mayConcern(text: string, bytes?: Uint8Array): boolean {
+  mayContainSecret(text: string, bytes?: Uint8Array): boolean {
     if (bytes ? mayHoldSecretIn(text, bytes) : mayHoldSecret(text)) return true;
     for (const secret of this.#secrets) if (text.includes(secret)) return true;
     return false;
@@ -48,12 +61,12 @@ class KnowingRedactor implements Redactor {
   #walk(value: unknown, depth: number): unknown {
     if (typeof value === "string") return this.#text(value);
     if (typeof value !== "object" || value === null) return value;
-    if (depth > maxDepth) return mark;
+    if (depth > maxRedactionDepth) return mark;
     return Array.isArray(value) ? this.#array(value, depth) : this.#object(value, depth);
   }
 
   #text(text: string): string {
-    if (!this.mayConcern(text)) return text;
+    if (!this.mayContainSecret(text)) return text;
     let left = text;
     for (const secret of this.#secrets) if (left.includes(secret)) left = left.replaceAll(secret, mark);
     return replaceSecrets(left, mark);
@@ -77,7 +90,7 @@ class KnowingRedactor implements Redactor {
     const kept = entries.map(([name, item]): [string, unknown] => {
       const key = this.#text(name);
       const isSecret = hasSecretName(name) || (name === "value" && isNamedSecret(value));
-      const shown = isSecret && isSubstance(item) ? mark : this.#walk(item, depth + 1);
+      const shown = isSecret && hasValue(item) ? mark : this.#walk(item, depth + 1);
       isChanged ||= shown !== item || key !== name;
       return [key, shown];
     });
@@ -85,12 +98,12 @@ class KnowingRedactor implements Redactor {
   }
 }
 
-/** A secret as it is, as JSON and addresses write it, and as base64 does. */
+/** Returns a secret as it is, and as JSON, URLs and base64 encode it. */
 function formsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const forms = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(new TextDecoder().decode(bytes))];
   if (bytes.length < 8 || bytes.length > 4_096) return forms;
-  // Where it begins within three bytes decides how it is written; only what it alone decides is looked for.
+  // Base64 depends on the position within three bytes. Only the characters that the secret alone determines are used.
   const cores = [0, 1, 2].flatMap((before) => {
     const text = btoa(String.fromCharCode(...new Uint8Array(before), ...bytes));
     const core = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6));
@@ -99,61 +112,61 @@ function formsOf(secret: string): string[] {
   return [...forms, ...cores];
 }
 
-/** `{ name: "Authorization", value: … }`, as lists of headers and variables have it. */
+/** Recognizes `{ name: "Authorization", value: … }`, as in lists of headers and variables. */
 function isNamedSecret(value: object): boolean {
   const name = "name" in value ? value.name : "key" in value ? value.key : undefined;
   return typeof name === "string" && hasSecretName(name);
 }
 
-/** Whether there is something to hide: that a password was asked for, or was empty, is worth knowing. */
-function isSubstance(value: unknown): boolean {
+/** True if there is a value to hide. An empty or missing password is worth knowing. */
+function hasValue(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && typeof value !== "boolean";
 }
 
-/** The first three letters of each sign of a secret; capitals count the same. */
+/** The first three characters of each alternative of `secretHint`, in lower case. */
 const beginnings: readonly string[] = [
   ...["aut", "aki", "asi", "aiz", "ass", "bea", "bas", "coo", "cre", "dpo", "eyj", "ghp", "gho", "ghu", "ghs", "ghr"],
   ...["git", "glp", "jwt", "key", "npm", "neg", "pas", "pwd", "pin", "rk_", "sec", "ses", "sk-", "sk_", "tok", "xox"],
   ...["---", "://", "?co", "&co", ";co", "?si", "&si", ";si", "?au", "&au", ";au", "?x-", "&x-", ";x-"],
 ];
 /**
- * One look for anything that the patterns below could find; grouped by first letters, which is twice as fast. What each
- * begins with stands in secret-scan.ts, too.
+ * Finds anything that the patterns below could match. Grouped by first letters, which is twice as fast. A new
+ * alternative needs its first three characters in `beginnings`.
  */
-export const anySign: RegExp =
+export const secretHint: RegExp =
   /a(?:uth|kia|sia|iza)|b(?:earer|asic )|c(?:ookie|redential)|dpop |eyj|g(?:h[pousr]_|ithub_pat_|lpat-)|jwt|key|n(?:pm_|egotiate )|p(?:ass|wd|in")|rk_|s(?:ecret|essi|k[-_])|token|xox[abeprs]-|-----begin|:\/\/[^/\s"@]*@|assertion|[?&;](?:code|sig|auth|x-amz)/i;
-const signHere = new RegExp(anySign.source, "iy");
+const secretHintAt = new RegExp(secretHint.source, "iy");
 
 interface Tables {
-  /** Whether two bytes, read as one number, can be the first or the last two of a beginning. */
+  /** 1 for each two bytes, read as one number, that are the first or the last two of a beginning. */
   readonly pairs: Uint8Array;
-  /** Whether three letters can be a beginning, by the five bits of each that capitals have, too. */
+  /** 1 for each three characters that are a beginning, by their lower five bits, which ignore case. */
   readonly triples: Uint8Array;
 }
 
 let tables: Tables | undefined;
 
 /**
- * Whether a text may hold a secret, given its UTF-8 bytes, too: as `mayHoldSecret` says, and quicker. Every
- * beginning covers two bytes at an even place, so that half of the places need no look.
+ * True if a text may contain a secret, like `mayHoldSecret`, but faster with its UTF-8 bytes. Every beginning covers
+ * two bytes at an even position, so half of the positions are skipped.
  */
 export function mayHoldSecretIn(text: string, bytes: Uint8Array): boolean {
-  // The places of letters and bytes are the same only where each letter is one byte.
-  if (bytes.length !== text.length || bytes.byteOffset % 2 !== 0) return anySign.test(text);
+  // Characters and bytes have the same positions only in ASCII texts.
+  if (bytes.length !== text.length || bytes.byteOffset % 2 !== 0) return secretHint.test(text);
   tables ??= makeTables();
   const { pairs, triples } = tables;
   const read = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
   for (let at = 0; at < read.length; at += 1) {
     if (pairs[read[at] ?? 0] === 0) continue;
-    if (isSign(text, bytes, at * 2, triples) || isSign(text, bytes, at * 2 - 1, triples)) return true;
+    if (isHint(text, bytes, at * 2, triples) || isHint(text, bytes, at * 2 - 1, triples)) return true;
   }
   return false;
 }
 
-function isSign(text: string, bytes: Uint8Array, start: number, triples: Uint8Array): boolean {
+function isHint(text: string, bytes: Uint8Array, start: number, triples: Uint8Array): boolean {
   if (triples[tripleOf(bytes[start], bytes[start + 1], bytes[start + 2])] === 0) return false;
-  signHere.lastIndex = start;
-  return signHere.test(text);
+  secretHintAt.lastIndex = start;
+  return secretHintAt.test(text);
 }
 
 function makeTables(): Tables {
@@ -164,8 +177,8 @@ function makeTables(): Tables {
   for (const beginning of beginnings) {
     const [first, second, third] = new TextEncoder().encode(beginning);
     triples[tripleOf(first, second, third)] = 1;
-    for (const place of [0, 1]) {
-      const letters = beginning.slice(place, place + 2);
+    for (const position of [0, 1]) {
+      const letters = beginning.slice(position, position + 2);
       for (const one of bothCases(letters[0])) {
         for (const other of bothCases(letters[1])) {
           two.set([one, other]);
@@ -185,19 +198,19 @@ function bothCases(letter = ""): number[] {
   return [letter.toLowerCase().charCodeAt(0), letter.toUpperCase().charCodeAt(0)];
 }
 
-/** Whether a text may hold a secret; quick, and sometimes wrongly true. */
+/** True if a text may contain a secret. Fast; may be wrong in this direction only. */
 export function mayHoldSecret(text: string): boolean {
-  return anySign.test(text);
+  return secretHint.test(text);
 }
 
 const secretName =
   /(?:^|[^a-z])(?:pwd|pass|pin|jwt|auth|bearer)$|(?:token|(?:authorization|password|passwd|passphrase|passcode|secret|apikey|accesskey|secretkey|privatekey|signingkey|credential|cookie|sessionid|clientassertion)s?)$/;
-/** What names of secrets go on with: `passwordConfirmation`, `password2`, `token_value`. */
+/** Endings after the name of a secret: `passwordConfirmation`, `password2`, `token_value`. */
 const nameEnd = /[-_.\s]?(?:value|string|text|pem|confirm(?:ation|ed)?|again|repeat(?:ed)?|\d{1,2})$/;
-/** Tokens that open nothing. */
+/** Tokens that give no access. */
 const harmlessName = /(?:progress|page|continuation|cancel|sync|next|max|stop|per)[-_.]?token$/i;
 
-/** Whether what stands under this name is a secret. */
+/** True if a value with this name is a secret. */
 export function hasSecretName(name: string): boolean {
   if (name.length > 200 || !mayBeSecretName.test(name) || harmlessName.test(name)) return false;
   const words = name
@@ -209,7 +222,7 @@ export function hasSecretName(name: string): boolean {
 
 const mayBeSecretName = /auth|pass|pwd|pin|jwt|secret|token|key|credential|cookie|session|assertion|bearer/i;
 
-/** Whether the next item of a list is a secret: behind a flag of a command, or behind the name of a header. */
+/** True if the next item of a list is a secret: after a command's flag, or after the name of a header. */
 export function isSecretFlag(item: unknown): boolean {
   return typeof item === "string" && (/^--?[a-z]/i.test(item) || headerName.test(item)) && hasSecretName(item);
 }
@@ -219,7 +232,7 @@ const headerName = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{1,60})$
 const word = String.raw`[\w.-]`;
 const named = `(?:password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|client[-_]?assertion)`;
 
-/** Each begins where a word does and repeats nothing within a repetition, so that a long text takes its length in time. */
+/** Each pattern starts at a word boundary and has no nested repetition, so it takes linear time. */
 const shapes: readonly { readonly pattern: RegExp; readonly instead: (mark: string) => string }[] = [
   {
     pattern: /-----BEGIN [A-Z\d ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z\d ]{0,40}PRIVATE KEY-----|$)/g,
@@ -240,7 +253,7 @@ const shapes: readonly { readonly pattern: RegExp; readonly instead: (mark: stri
     ),
     instead: (mark) => `$1${mark}`,
   },
-  // In quotes, to the one that ends it: in JSON within JSON each has backslashes of its own.
+  // Up to the closing quote; JSON inside JSON escapes its quotes with backslashes.
   {
     pattern: new RegExp(
       String.raw`(?<!${word})(${word}{0,64}?${named}\\{0,15}["']?\s{0,3}[=:]\s{0,3}(\\{0,15}["']))(?!\[redacted\])(?:(?!(?<!\\)\2)[\s\S]){1,65536}`,
@@ -266,43 +279,32 @@ const shapes: readonly { readonly pattern: RegExp; readonly instead: (mark: stri
   { pattern: /(authorization["']?\s{0,3}:\s{0,3})(?!\[)[^\r\n",}]{1,8192}/gi, instead: (mark) => `$1${mark}` },
 ];
 
-/** A text with all that looks like a secret replaced. */
+/** Replaces everything in a text that looks like a secret. */
 export function replaceSecrets(text: string, mark: string): string {
   let left = text;
   for (const { pattern, instead } of shapes) left = left.replace(pattern, instead(mark));
   return left;
 }
 
-/** A text too long to keep: its digest is worked out later, since that takes time. */
+/** A text that is too long to store. Its digest is computed later. */
 export interface LongText {
-  /** Stands for the digest until it is known. */
+  /** Placeholder of the digest. */
   readonly mark: string;
   readonly text: string;
 }
 
-/** What an entry may hold, in characters of its JSON. */
-export const maxEntryChars = 65_536;
-const maxTextChars = 2_048;
-const headChars = 256;
-const cleanedChars = 8_192;
-const maxShownDepth = 32;
-const maxItems = 500;
-const maxNameChars = 256;
-/** Of JSON, before secrets are replaced by a mark that may be longer, and before the last text. */
-const roomChars = 40_000;
-
-/** Whether a value is small enough to be written as it is; looks no further than it must. */
+/** True if a value is small enough to be written unchanged. Stops as soon as it is not. */
 export function isSmall(value: unknown): boolean {
   return measure(value, maxEntryChars / 2, 0) >= 0;
 }
 
-/** What is left of the room, less than 0 when there is too little. */
-function measure(value: unknown, room: number, depth: number): number {
-  if (typeof value === "string") return room - value.length * 2;
-  if (typeof value !== "object" || value === null) return typeof value === "bigint" ? -1 : room - 8;
-  // Not with `in`, which costs more than all the rest of this.
-  if (depth > maxShownDepth || typeof (value as { toJSON?: unknown }).toJSON === "function") return -1;
-  let left = room - 2;
+/** Returns the characters that remain; less than 0 if the value is too large. */
+function measure(value: unknown, remaining: number, depth: number): number {
+  if (typeof value === "string") return remaining - value.length * 2;
+  if (typeof value !== "object" || value === null) return typeof value === "bigint" ? -1 : remaining - 8;
+  // Not with `in`, which costs more than the rest of this function.
+  if (depth > maxEntryDepth || typeof (value as { toJSON?: unknown }).toJSON === "function") return -1;
+  let left = remaining - 2;
   if (Array.isArray(value)) {
     for (let at = 0; at < value.length && left >= 0; at++) left = measure(value[at], left - 1, depth + 1);
     return left;
@@ -315,26 +317,26 @@ function measure(value: unknown, room: number, depth: number): number {
 }
 
 /**
- * A copy of any value that can be written and stays small: long texts become `{ digest, chars, head }`, and what is too
- * much or too deep is counted instead.
+ * Copies a value so that it can be written and stays small: long texts become `{ digest, chars, head }`, and what is
+ * too much or too deep is only counted.
  */
 export function shorten(value: unknown, steps: ShortenSteps, long: LongText[]): unknown {
   return new Shortener(steps, long).shorten(value, 0);
 }
 
-/** What a shortener leaves to others. */
+/** Functions that `shorten` needs. */
 export interface ShortenSteps {
-  /** Makes a mark for a text's digest. */
+  /** Returns a placeholder for a digest. */
   mark(): string;
-  /** Takes secrets out of a text. */
+  /** Redacts a text. */
   clean(text: string): string;
 }
 
 class Shortener {
   readonly #steps: ShortenSteps;
   readonly #long: LongText[];
-  #room = roomChars;
-  #items = maxItems;
+  #remaining = shortenedEntryChars;
+  #items = maxEntryItems;
 
   constructor(steps: ShortenSteps, long: LongText[]) {
     this.#steps = steps;
@@ -346,7 +348,7 @@ class Shortener {
     if (typeof value === "bigint") return this.#text(String(value));
     if (typeof value !== "object" || value === null) return value;
     if ("toJSON" in value && typeof value.toJSON === "function") return this.#text(String(value.toJSON()));
-    if (depth > maxShownDepth) return { tooDeep: true };
+    if (depth > maxEntryDepth) return { tooDeep: true };
     if (Array.isArray(value)) {
       const items = this.#members(value.length, (at) => ["", value[at]], depth).map(([, item]) => item);
       return items.length < value.length ? [...items, { leftOut: value.length - items.length }] : items;
@@ -356,34 +358,34 @@ class Shortener {
     return Object.fromEntries(kept.length < names.length ? [...kept, ["leftOut", names.length - kept.length]] : kept);
   }
 
-  /** As many as there is room for. */
+  /** Returns as many members as fit. */
   #members(count: number, at: (index: number) => [string, unknown], depth: number): [string, unknown][] {
     const kept: [string, unknown][] = [];
-    for (let index = 0; index < count && this.#items > 0 && this.#room > 0; index++) {
+    for (let index = 0; index < count && this.#items > 0 && this.#remaining > 0; index++) {
       const [name, item] = at(index);
-      const shown = name.length > maxNameChars ? `${this.#head(name, maxNameChars)}…` : name;
+      const shown = name.length > maxMemberNameChars ? `${this.#head(name, maxMemberNameChars)}…` : name;
       this.#items -= 1;
-      this.#room -= JSON.stringify(shown).length + 30;
+      this.#remaining -= JSON.stringify(shown).length + 30;
       kept.push([shown, this.shorten(item, depth + 1)]);
     }
     return kept;
   }
 
   #text(text: string): unknown {
-    if (text.length <= maxTextChars) {
-      this.#room -= JSON.stringify(text).length;
+    if (text.length <= maxEntryTextChars) {
+      this.#remaining -= JSON.stringify(text).length;
       return text;
     }
     const mark = this.#steps.mark();
     this.#long.push({ mark, text });
-    const head = this.#head(text, headChars);
-    this.#room -= JSON.stringify(head).length + 100;
+    const head = this.#head(text, textHeadChars);
+    this.#remaining -= JSON.stringify(head).length + 100;
     return { digest: mark, chars: text.length, head };
   }
 
-  /** Cleaned before it is cut: a part of a secret is not known for one. */
+  /** Redacted before it is cut, because a part of a secret is not recognized. */
   #head(text: string, chars: number): string {
-    return this.#steps.clean(text.slice(0, cleanedChars)).slice(0, chars);
+    return this.#steps.clean(text.slice(0, cleanedTextChars)).slice(0, chars);
   }
 }
 

@@ -101,7 +101,7 @@ describe("verifying", () => {
   test("a line that is missing is called so", async () => {
     const { text, head } = await smallLog();
     const texts = readText(text.slice(text.indexOf("\n") + 1));
-    expect(await verifyActivity({ head, texts }, true)).toMatchObject({ reason: "entries were added or taken away" });
+    expect(await verifyActivity({ head, texts }, true)).toMatchObject({ reason: "entries were added or removed" });
   });
 
   test("the place of the damage is named", async () => {
@@ -110,7 +110,7 @@ describe("verifying", () => {
     expect(await verifyActivity({ head, texts: readText(changed) }, true)).toEqual({
       ok: false,
       at: { part: "log", line: 5 },
-      reason: "the block is not the one that was sealed",
+      reason: "the block was changed after it was sealed",
       isTorn: false,
     });
   });
@@ -119,7 +119,7 @@ describe("verifying", () => {
     const line = { head: "missing" as const, texts: readText("x".repeat(2 * 1024 * 1024)) };
     expect(await verifyActivity(line, true)).toMatchObject({ reason: "a line is longer than any entry" });
     const block = { head: "missing" as const, texts: readText(`${"x".repeat(1_000)}\n`.repeat(70_000)) };
-    expect(await verifyActivity(block, true)).toMatchObject({ reason: "a block is longer than any that was sealed" });
+    expect(await verifyActivity(block, true)).toMatchObject({ reason: "a block is longer than any sealed one" });
   });
 });
 

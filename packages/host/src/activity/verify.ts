@@ -1,10 +1,8 @@
+import { maxLogLineBytes, maxVerifiedBlockChars } from "../limits.ts";
 import type { ActivityDamage, ActivityVerdict } from "./log.ts";
 import { type ActivityHead, type ActivityReading, emptyHead, isSealOf, parseSeal, type Seal } from "./sinks.ts";
 
-const maxLineChars = 1024 * 1024;
-const maxBlockChars = 64 * 1024 * 1024;
-
-/** Reads a whole log and says whether it is, to the last byte, what was written. */
+/** Reads a whole log and checks that it is unchanged, byte for byte. */
 export async function verifyActivity(
   reading: ActivityReading,
   isLinear: boolean,
@@ -23,7 +21,7 @@ class Verifier {
   readonly #kept: ActivityReading["head"];
   readonly #contains: string | undefined;
   #last: ActivityHead;
-  /** All seals so far, where the chain may fork. */
+  /** All seals so far, for chains that may fork. */
   readonly #seen = new Map<string, ActivityHead>([["", emptyHead]]);
   #entries = 0;
   #blocks = 0;
@@ -47,20 +45,20 @@ class Verifier {
 
   async take(part: string, text: string): Promise<ActivityVerdict | undefined> {
     if (part !== this.#part) {
-      if (this.#body !== "" || this.#rest !== "") return this.#bad("a block goes on in another part");
+      if (this.#body !== "" || this.#rest !== "") return this.#bad("a block continues in another file");
       this.#part = part;
       this.#line = 0;
     }
     const lines = `${this.#rest}${text}`.split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > maxLineChars) return this.#bad("a line is longer than any entry");
+    if (this.#rest.length > maxLogLineBytes) return this.#bad("a line is longer than any entry");
     for (const line of lines) {
       this.#line += 1;
       const seal = parseSeal(line);
       if (seal === undefined) {
         this.#body += `${line}\n`;
         this.#bodyLines += 1;
-        if (this.#body.length > maxBlockChars) return this.#bad("a block is longer than any that was sealed");
+        if (this.#body.length > maxVerifiedBlockChars) return this.#bad("a block is longer than any sealed one");
         continue;
       }
       const reason = await this.#close(line, seal);
@@ -71,29 +69,29 @@ class Verifier {
 
   finish(): ActivityVerdict {
     if (this.#body !== "" || this.#rest !== "") {
-      return this.#bad("the last block has no seal: its writer ended before it was written", true);
+      return this.#bad("the last block has no seal: its writer was stopped while writing", true);
     }
     const kept = this.#kept;
-    if (kept === "unreadable") return this.#bad("the head that is kept beside the log cannot be read");
-    // Between the first block and its head a writer may have been killed.
-    if (kept === "missing" && this.#blocks > 1) return this.#bad("the head that is kept beside the log is missing");
-    if (!this.#hasKept) return this.#bad("the log ends before, or is not, the one that its head was kept of");
+    if (kept === "unreadable") return this.#bad("the head file cannot be read");
+    // A writer may have been killed between its first block and the head.
+    if (kept === "missing" && this.#blocks > 1) return this.#bad("the head file is missing");
+    if (!this.#hasKept) return this.#bad("the log is shorter than its head file says, or belongs to another one");
     if (typeof kept === "object" && this.#last.block > kept.block + 1) {
-      return this.#bad("the head that is kept beside the log is older than it can be");
+      return this.#bad("the head file is older than the log");
     }
-    if (!this.#hasWanted) return this.#bad("the head that it should contain is not in it");
+    if (!this.#hasWanted) return this.#bad("the log does not contain the expected head");
     return { ok: true, entries: this.#entries, blocks: this.#blocks, head: this.#last.seal };
   }
 
-  /** Checks one block; the reason when it is not what was written here. */
+  /** Checks one block. Returns the reason if it is damaged. */
   async #close(line: string, seal: Seal): Promise<string | undefined> {
     const before = this.#isLinear ? this.#last : this.#seen.get(seal.previous);
-    if (before === undefined || before.seal !== seal.previous) return "the block does not follow the one before it";
+    if (before === undefined || before.seal !== seal.previous) return "the block does not follow the previous one";
     if (seal.block !== before.block + 1 || seal.seq !== before.seq + seal.entries || seal.entries !== this.#bodyLines) {
-      return "entries were added or taken away";
+      return "entries were added or removed";
     }
-    if (!(await isSealOf(line, seal, this.#body))) return "the block is not the one that was sealed";
-    if (!this.#isLinear && this.#seen.has(seal.seal)) return "the block is there twice";
+    if (!(await isSealOf(line, seal, this.#body))) return "the block was changed after it was sealed";
+    if (!this.#isLinear && this.#seen.has(seal.seal)) return "the block occurs twice";
     this.#body = "";
     this.#bodyLines = 0;
     this.#blocks += 1;

@@ -1,18 +1,21 @@
 import { PortolanError } from "portolan";
 import { sha256 } from "portolan/storage";
+import {
+  activityFlushMs,
+  activityPageChars,
+  firstSinkRetryMs,
+  longestSinkRetryMs,
+  maxBlockBytes,
+  maxEntryChars,
+  maxEntryHeads,
+  maxQuickArgumentChars,
+  maxQuickNameChars,
+  maxWaitingBytes,
+  maxWaitingEntries,
+} from "../limits.ts";
 import type { Activity, ActivityOptions } from "./log.ts";
-import { createRedactor, isSmall, type LongText, maxEntryChars, type Redactor, shorten } from "./redact.ts";
+import { createRedactor, isSmall, type LongText, type Redactor, shorten } from "./redact.ts";
 import { type ActivityBlock, type ActivityHead, type ActivitySink, sealBody } from "./sinks.ts";
-
-interface Block extends Lines {
-  /** Lost entries that it tells of. */
-  readonly gap: number;
-}
-
-const maxBlockBytes = 1024 * 1024;
-const maxWaitingBytes = 16 * 1024 * 1024;
-const firstRetryMs = 500;
-const longestRetryMs = 30_000;
 
 /** Collects entries and writes them in blocks, one after the other. */
 export class ActivityWriter {
@@ -24,17 +27,17 @@ export class ActivityWriter {
   readonly #onError: (error: unknown) => void;
   readonly #name = crypto.randomUUID().slice(0, 8);
   readonly #pages: ActivityPages;
-  /** Since the last entry that told of a gap. */
-  #untold = 0;
+  /** Dropped entries that no entry has reported yet. */
+  #unreported = 0;
   #lost = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #writing: Promise<void> | undefined;
-  /** Kept until it is written: a sink that failed may have it already, and knows it again only as it was. */
+  /** Kept until it is written: a sink that failed may have stored it already, and recognizes only the same block. */
   #block: Block | undefined;
   #failure: unknown;
-  /** Why there is a gap that no entry has told of yet. */
+  /** The reason of the dropped entries that are not reported yet. */
   #gap: unknown;
-  #retryMs = firstRetryMs;
+  #retryMs = firstSinkRetryMs;
   #isUrgent = false;
   #isClosed = false;
 
@@ -43,8 +46,8 @@ export class ActivityWriter {
     this.#redactor = createRedactor(options.secrets);
     this.#now = options.now ?? Date.now;
     this.#pages = new ActivityPages(this.#redactor, this.#now);
-    this.#flushMs = options.flushMs ?? 250;
-    this.#maxWaiting = options.maxWaiting ?? 10_000;
+    this.#flushMs = options.flushMs ?? activityFlushMs;
+    this.#maxWaiting = options.maxWaiting ?? maxWaitingEntries;
     this.#onError = options.onError ?? (() => undefined);
   }
 
@@ -52,7 +55,7 @@ export class ActivityWriter {
     return this.#lost;
   }
 
-  /** Why what is recorded now may not be written. */
+  /** The reason why entries may not be written now. */
   get failure(): unknown {
     return this.#failure ?? this.#gap;
   }
@@ -61,7 +64,7 @@ export class ActivityWriter {
     this.#redactor.add(secret);
   }
 
-  /** On the way of every call: no promise. */
+  /** Hot path: no promise. */
   record(activity: Activity, isUrgent: boolean): void {
     if (this.#isClosed || this.#pages.waiting >= this.#maxWaiting || this.#pages.size >= maxWaitingBytes) {
       this.#lose();
@@ -73,13 +76,13 @@ export class ActivityWriter {
       this.#lose(error);
       return;
     }
-    if (isUrgent && this.#failure === undefined) this.#hurry();
+    if (isUrgent && this.#failure === undefined) this.#flushNow();
     else this.#schedule(this.#flushMs);
   }
 
   async flush(): Promise<void> {
-    if (this.#writing === undefined && this.#pages.waiting === 0 && this.#untold === 0) return;
-    // What is being written was taken before; what waits now comes after it.
+    if (this.#writing === undefined && this.#pages.waiting === 0 && this.#unreported === 0) return;
+    // The current block was taken before; the waiting entries follow it.
     await this.#writing;
     this.#start();
     await this.#writing;
@@ -98,30 +101,30 @@ export class ActivityWriter {
 
   #lose(error?: unknown): void {
     this.#lost += 1;
-    this.#untold += 1;
-    // Told once for each gap: a sink that is down must not flood whoever listens.
-    if (this.#untold > 1) return;
-    const why = this.#isClosed ? "it is closed" : "too many entries wait to be written";
-    this.#gap = error ?? new PortolanError("limit-reached", `The activity log loses entries: ${why}`);
-    this.#tell(this.#gap);
+    this.#unreported += 1;
+    // Reported once for each gap, so that a broken sink does not flood the listener.
+    if (this.#unreported > 1) return;
+    const why = this.#isClosed ? "it is closed" : "too many entries are waiting to be written";
+    this.#gap = error ?? new PortolanError("limit-reached", `The activity log drops entries: ${why}`);
+    this.#reportError(this.#gap);
     if (!this.#isClosed) this.#schedule(this.#flushMs);
   }
 
-  #tell(error: unknown): void {
+  #reportError(error: unknown): void {
     try {
       this.#onError(error);
     } catch {
-      // Recording never throws, whoever listens.
+      // A failing listener must not make `record` throw.
     }
   }
 
   #schedule(ms: number): void {
-    // Holds the process for this moment: without `close`, what was recorded last would be gone.
+    // Keeps the process alive, because without `close` the last entries would be lost.
     this.#timer ??= setTimeout(() => this.#start(), ms);
   }
 
-  /** What is being written may have been taken before: then it is written right after that. */
-  #hurry(): void {
+  /** Writes without waiting for more. A block that is being written comes first. */
+  #flushNow(): void {
     this.#isUrgent = true;
     this.#start();
   }
@@ -137,19 +140,19 @@ export class ActivityWriter {
     });
   }
 
-  /** Does not reject: what went wrong is kept in `failure`. */
+  /** Never rejects; `failure` keeps the error. */
   async #write(): Promise<void> {
     this.#isUrgent = false;
     try {
-      // What comes meanwhile waits for more: under load, many small blocks would cost more than the calls they tell of.
-      for (let left = this.#pages.waiting; left > 0 || this.#untold > 0; ) left -= await this.#writeBlock();
+      // Entries that arrive meanwhile wait for more: under load, many small blocks would cost more than the calls.
+      for (let left = this.#pages.waiting; left > 0 || this.#unreported > 0; ) left -= await this.#writeBlock();
     } catch (error) {
-      if (this.#failure === undefined) this.#tell(error);
+      if (this.#failure === undefined) this.#reportError(error);
       this.#failure = error;
     }
   }
 
-  /** How many entries it has written. */
+  /** Returns the number of entries written. */
   async #writeBlock(): Promise<number> {
     this.#block ??= await this.#takeBlock();
     const block = this.#block;
@@ -161,21 +164,21 @@ export class ActivityWriter {
     });
     this.#block = undefined;
     this.#pages.drop(block, seq);
-    this.#untold -= block.gap;
-    if (this.#untold === 0) this.#gap = undefined;
+    this.#unreported -= block.gap;
+    if (this.#unreported === 0) this.#gap = undefined;
     this.#failure = undefined;
-    this.#retryMs = firstRetryMs;
+    this.#retryMs = firstSinkRetryMs;
     return block.entries;
   }
 
   async #takeBlock(): Promise<Block> {
     const lines = await this.#pages.take(maxBlockBytes);
-    const gap = lines.entries === this.#pages.waiting ? this.#untold : 0;
+    const gap = lines.entries === this.#pages.waiting ? this.#unreported : 0;
     return { ...lines, gap };
   }
 
   #seal(block: Block, head: ActivityHead): Promise<ActivityBlock> {
-    const body = numbered(block, head.seq + 1);
+    const body = renumber(block, head.seq + 1);
     if (block.gap === 0) return sealBody(body, block.entries, head, this.#name);
     const seq = head.seq + block.entries + 1;
     const gap = {
@@ -185,47 +188,51 @@ export class ActivityWriter {
       name: "activity-lost",
       entries: block.gap,
     };
-    const told = new TextEncoder().encode(`${JSON.stringify(gap)}\n`);
-    return sealBody([...body, told], block.entries + 1, head, this.#name);
+    const note = new TextEncoder().encode(`${JSON.stringify(gap)}\n`);
+    return sealBody([...body, note], block.entries + 1, head, this.#name);
   }
 
   #retry(): void {
     if (this.#isClosed || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => this.#start(), this.#retryMs);
-    // A process may end although its log is broken.
+    // A broken log must not keep the process alive.
     const timer: { unref?(): void } | number = this.#timer;
     if (typeof timer === "object") timer.unref?.();
-    this.#retryMs = Math.min(this.#retryMs * 2, longestRetryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, longestSinkRetryMs);
   }
 }
 
-/** Lines that follow each other, as bytes: what waits is no work for the garbage collector. */
+interface Block extends PendingLines {
+  /** Dropped entries that this block reports. */
+  readonly gap: number;
+}
+
+/** The oldest waiting entries, ready to be sealed. */
+export interface PendingLines {
+  /** Consecutive lines. */
+  readonly pieces: readonly Uint8Array[];
+  readonly entries: number;
+  /** Number of the first entry; -1 if the numbers are not consecutive. */
+  readonly first: number;
+}
+
+/** Consecutive lines as bytes, which cost the garbage collector nothing. */
 interface Page {
   readonly bytes: Uint8Array;
   readonly entries: number;
-  /** The number that its first entry has in the text. */
+  /** Number of its first entry. */
   readonly first: number;
-  /** What must be hashed before it can be written. */
+  /** Texts to hash before the page is written. */
   readonly long: readonly LongText[];
 }
 
-/** The oldest of what waits, ready to be sealed. */
-export interface Lines {
-  /** One after the other. */
-  readonly pieces: readonly Uint8Array[];
-  readonly entries: number;
-  /** The number of the first entry, or -1 where they do not follow each other. */
-  readonly first: number;
-}
-
-const pageChars = 32 * 1024;
 const encoder = new TextEncoder();
 
-/** Entries that wait to be written. Kept in a few pieces: thousands of them would cost more than the calls they tell of. */
+/** Entries that wait to be written, in a few pages: thousands of objects would cost more than the calls. */
 export class ActivityPages {
   readonly #redactor: Redactor;
   readonly #now: () => number;
-  /** Random, so that nothing that is recorded can stand where a digest belongs. */
+  /** Random, so that no recorded text can imitate the placeholder of a digest. */
   readonly #nonce = crypto.randomUUID();
   #marks = 0;
   readonly #calls = new CallWriter();
@@ -246,17 +253,17 @@ export class ActivityPages {
     this.#now = now;
   }
 
-  /** How many entries wait. */
+  /** Number of waiting entries. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** How much they are, in characters or bytes. */
+  /** Size of the waiting entries in characters or bytes. */
   get size(): number {
     return this.#size;
   }
 
-  /** Adds an entry: one look and one stringify, for this is on the way of every call. */
+  /** Adds an entry. Hot path: one check and one stringify. */
   add(activity: Activity): void {
     const pieces = this.#pieces;
     const before = pieces.length;
@@ -275,11 +282,11 @@ export class ActivityPages {
     this.#next += 1;
     this.#entries += 1;
     this.#waiting += 1;
-    if (this.#pageSize > pageChars) this.#endPage();
+    if (this.#pageSize > activityPageChars) this.#endPage();
   }
 
-  /** The oldest pages, about this many bytes of them; they stay until they are dropped. */
-  async take(maxBytes: number): Promise<Lines> {
+  /** Returns the oldest pages, about `maxBytes` of them. They stay until `drop`. */
+  async take(maxBytes: number): Promise<PendingLines> {
     this.#endPage();
     const pieces: Uint8Array[] = [];
     let size = 0;
@@ -296,8 +303,8 @@ export class ActivityPages {
     return { pieces, entries, first: isInOrder ? first : -1 };
   }
 
-  /** Forgets what was written; `seq` is the number of its last entry, from which the next ones are counted. */
-  drop(written: Lines, seq: number): void {
+  /** Removes written pages. `seq` is the number of their last entry; numbering continues from it. */
+  drop(written: PendingLines, seq: number): void {
     for (const { bytes, long } of this.#pages.slice(0, written.pieces.length))
       this.#size -= bytes.length + lengthOf(long);
     this.#pages = this.#pages.slice(written.pieces.length);
@@ -306,13 +313,13 @@ export class ActivityPages {
     this.#next = seq + this.#waiting + 1;
   }
 
-  /** Secrets are looked for here, once for many entries. */
+  /** Looks for secrets once for the whole page. */
   #endPage(): void {
     if (this.#entries === 0) return;
-    // Joined here: to append each piece to a text would cost twice as much.
+    // Joined once: appending each piece to a string would cost twice as much.
     const text = `${this.#pieces.join("")}\n`;
     let bytes = encoder.encode(text);
-    if (this.#redactor.mayConcern(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
+    if (this.#redactor.mayContainSecret(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
     this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
     this.#size += bytes.length - this.#pageSize;
     this.#pieces = [];
@@ -321,13 +328,13 @@ export class ActivityPages {
     this.#long = [];
   }
 
-  /** The JSON of any entry without its first brace. */
+  /** Returns the JSON of an entry without its first brace. */
   #stringify(activity: Activity): string {
-    const entry = writable(activity);
+    const entry = withoutReserved(activity);
     let text = isSmall(entry) ? JSON.stringify(entry) : "";
     if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
     if (text.startsWith('{"')) return text.slice(1);
-    throw new PortolanError("invalid-argument", "Activity: expected an object with a kind");
+    throw new PortolanError("invalid-argument", "record: expected an object with a kind");
   }
 
   #stringifyShort(activity: Activity): string {
@@ -353,12 +360,12 @@ export class ActivityPages {
   }
 }
 
-/** Lines with the numbers from `from` on; they have them already unless somebody else wrote in between. */
-export function numbered({ pieces, first }: Lines, from: number): readonly Uint8Array[] {
+/** Returns lines numbered from `from` on. They usually are already, unless another process wrote in between. */
+export function renumber({ pieces, first }: PendingLines, from: number): readonly Uint8Array[] {
   if (first === from) return pieces;
   let seq = from - 1;
   return pieces.map((piece) => {
-    // A brace and a quote at the start of a line are never within a text, whatever ends lines.
+    // `{"` at the start of a line never occurs inside a JSON string.
     const text = new TextDecoder().decode(piece).replace(/^\{"seq":\d+/gm, () => {
       seq += 1;
       return `{"seq":${seq}`;
@@ -367,8 +374,8 @@ export function numbered({ pieces, first }: Lines, from: number): readonly Uint8
   });
 }
 
-/** What the log itself says of an entry cannot be said by another. */
-function writable(activity: Activity): Activity {
+/** Removes the members that only the log may set. */
+function withoutReserved(activity: Activity): Activity {
   if (!("seq" in activity || "at" in activity)) return activity;
   const { seq: _seq, at: _at, ...rest } = activity;
   return rest as Activity;
@@ -376,10 +383,10 @@ function writable(activity: Activity): Activity {
 
 function redactLines(text: string, redactor: Redactor): string {
   const lines = text.split("\n");
-  return lines.map((line) => (redactor.mayConcern(line) ? redactLine(line, redactor) : line)).join("\n");
+  return lines.map((line) => (redactor.mayContainSecret(line) ? redactLine(line, redactor) : line)).join("\n");
 }
 
-/** What the log itself says stays in front, whatever the other members are called. */
+/** Keeps the log's own members in front and redacts the others. */
 function redactLine(line: string, redactor: Redactor): string {
   const end = line.indexOf(",", line.indexOf(",") + 1) + 1;
   const said: unknown = JSON.parse(`{${line.slice(end)}`);
@@ -396,7 +403,7 @@ function lengthOf(long: readonly LongText[]): number {
   return long.reduce((sum, { text }) => sum + text.length, 0);
 }
 
-/** Something that was asked of a server and done: the entry that there is for every call. */
+/** The entry of a call that ended, as written for every call. */
 export class CallEntry implements Activity {
   [member: string]: unknown;
   readonly kind: "call" | "resource" | "prompt";
@@ -408,7 +415,7 @@ export class CallEntry implements Activity {
   readonly args: object | undefined;
   readonly ms: number;
   readonly result: object;
-  /** The arguments as JSON, where they are written already; not a member, which would be part of the entry. */
+  /** The serialized arguments, if there are any; private, because a member would be part of the entry. */
   readonly #argsText: string | undefined;
 
   constructor(
@@ -439,28 +446,23 @@ export class CallEntry implements Activity {
     return entry.#argsText;
   }
 
-  /** The entry with its arguments as they were written: their owner may have changed them since. */
+  /** Returns the entry with its arguments as they were sent, because the caller may have changed the object since. */
   static asWritten(entry: CallEntry): Activity {
     return entry.#argsText === undefined ? entry : { ...entry, args: JSON.parse(entry.#argsText) };
   }
 }
 
-/** What is longer may have to be shortened. */
-const maxNameChars = 1_024;
-const maxArgsChars = 16 * 1024;
-const maxHeads = 1_000;
-
-/** Writes calls of tools: what is the same for all calls of a tool is written once. */
+/** Writes entries of tool calls. The part that is the same for all calls of a tool is serialized once. */
 export class CallWriter {
   readonly #heads = new Map<string, Map<string, string>>();
   #count = 0;
 
-  /** Adds the JSON of an entry without its first brace, in pieces; false where it is not written so simply. */
+  /** Appends the JSON of an entry without its first brace; returns false if the entry needs the general way. */
   write(entry: CallEntry, pieces: string[]): boolean {
     const { kind, id, server, name, by, run, ms, result } = entry;
     const argsText = CallEntry.argsText(entry);
-    if (kind !== "call" || argsText === undefined || argsText.length > maxArgsChars) return false;
-    if (name.length > maxNameChars || !isSmall(result)) return false;
+    if (kind !== "call" || argsText === undefined || argsText.length > maxQuickArgumentChars) return false;
+    if (name.length > maxQuickNameChars || !isSmall(result)) return false;
     pieces.push(this.#heads.get(server)?.get(name) ?? this.#addHead(server, name), argsText);
     if (run !== undefined) pieces.push(',"run":', JSON.stringify(run));
     pieces.push(by === "user" ? ',"by":"user","id":"' : ',"by":"model","id":"', id);
@@ -469,7 +471,7 @@ export class CallWriter {
   }
 
   #addHead(server: string, name: string): string {
-    if (this.#count >= maxHeads) {
+    if (this.#count >= maxEntryHeads) {
       this.#heads.clear();
       this.#count = 0;
     }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Model, ModelEvent } from "../models/model.ts";
 import { readTurn } from "./loop.ts";
 
-const tell = async () => {};
+const emit = async () => {};
 
 function model(stream: Model["stream"]): Model {
   return { id: "m", capabilities: { tools: true, images: false }, stream };
@@ -20,7 +20,7 @@ const request = { messages: [], maxTokens: 10, signal: new AbortController().sig
 test("a model that never speaks and hears nothing is not waited for", async () => {
   const stop = new AbortController();
   const deaf = model(() => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }));
-  const turn = readTurn(deaf, { ...request, signal: stop.signal }, tell);
+  const turn = readTurn(deaf, { ...request, signal: stop.signal }, emit);
   stop.abort(new Error("enough"));
   await expect(turn).rejects.toThrow("enough");
 });
@@ -56,7 +56,7 @@ test("no two calls of a turn share an id", async () => {
       { type: "tool", id: "1", name: "c", unreadable: "{" },
     ),
     request,
-    tell,
+    emit,
   );
   expect(calls.map(({ id, name }) => [id, name])).toEqual([
     ["1", "a"],
@@ -70,7 +70,7 @@ test("no call has the id of one that was made before", async () => {
   const call = { type: "tool", id: "1", name: "a", input: {} } as const;
   const { type: _, ...rest } = call;
   const messages = [{ role: "assistant" as const, content: [{ type: "tool_use" as const, ...rest }] }];
-  const { calls } = await readTurn(saying(call), { ...request, messages }, tell);
+  const { calls } = await readTurn(saying(call), { ...request, messages }, emit);
   expect(calls.map(({ id }) => id)).toEqual(["call_2"]);
 });
 
@@ -90,5 +90,5 @@ test("a model that cannot be told to stop has said what it said", async () => {
       },
     }),
   }));
-  expect((await readTurn(clumsy, request, tell)).text).toBe("hello");
+  expect((await readTurn(clumsy, request, emit)).text).toBe("hello");
 });

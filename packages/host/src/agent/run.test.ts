@@ -13,35 +13,35 @@ function progress(value: number): RunEvent {
 }
 
 /** A reader that has read one event and does not read on. */
-async function stalled(): Promise<{ stream: EventStream; reader: AsyncIterator<RunEvent>; left: () => number }> {
+async function stalled(): Promise<{ stream: EventStream; reader: AsyncIterator<RunEvent>; onLeft: () => number }> {
   let count = 0;
   const stream = new EventStream(() => {
     count += 1;
   });
   const reader = stream[Symbol.asyncIterator]();
   const first = reader.next();
-  await stream.tell(text("first"));
+  await stream.emit(text("first"));
   await first;
-  return { stream, reader, left: () => count };
+  return { stream, reader, onLeft: () => count };
 }
 
 test("a run waits for a reader that falls far behind, with all that it has to tell", async () => {
   const { stream, reader } = await stalled();
-  for (let at = 1; at < 1_000; at += 1) await stream.tell(text(`${at}`));
-  let told = 0;
-  const waiting = ["a", "b", "c"].map((delta) => stream.tell(text(delta)).then(() => (told += 1)));
+  for (let at = 1; at < 1_000; at += 1) await stream.emit(text(`${at}`));
+  let emitted = 0;
+  const waiting = ["a", "b", "c"].map((delta) => stream.emit(text(delta)).then(() => (emitted += 1)));
   await new Promise((resolve) => setImmediate(resolve));
-  expect(told).toBe(0);
+  expect(emitted).toBe(0);
   await reader.next();
   await Promise.all(waiting);
-  expect(told).toBe(3);
+  expect(emitted).toBe(3);
 });
 
 test("progress that nobody reads takes no room beyond what there is", async () => {
   const { stream, reader } = await stalled();
-  for (let at = 0; at < 100_000; at += 1) void stream.tell(progress(at));
+  for (let at = 0; at < 100_000; at += 1) void stream.emit(progress(at));
   stream.release();
-  await stream.tell(done);
+  await stream.emit(done);
   let events = 0;
   for (let next = await reader.next(); !next.done; next = await reader.next()) events += 1;
   expect(events).toBe(1_001);
@@ -49,17 +49,17 @@ test("progress that nobody reads takes no room beyond what there is", async () =
 
 test("a run that is to end does not wait for its reader", async () => {
   const { stream } = await stalled();
-  const waiting = Array.from({ length: 1_200 }, (_, at) => stream.tell(text(`${at}`)));
+  const waiting = Array.from({ length: 1_200 }, (_, at) => stream.emit(text(`${at}`)));
   stream.release();
   await Promise.all(waiting);
-  await stream.tell(done);
+  await stream.emit(done);
   expect(await stream.result).toBe(done);
 });
 
 test("what nobody reads is not kept, and the end is known all the same", async () => {
   const stream = new EventStream(() => {});
-  for (let at = 0; at < 5_000; at += 1) await stream.tell(text(`${at}`));
-  await stream.tell(done);
+  for (let at = 0; at < 5_000; at += 1) await stream.emit(text(`${at}`));
+  await stream.emit(done);
   expect(await stream.result).toBe(done);
   const events: RunEvent[] = [];
   for await (const event of stream) events.push(event);
@@ -68,17 +68,17 @@ test("what nobody reads is not kept, and the end is known all the same", async (
 });
 
 test("who leaves before the end says so, who stays to the end does not", async () => {
-  const { reader, left, stream } = await stalled();
+  const { reader, onLeft, stream } = await stalled();
   await reader.return?.();
-  expect(left()).toBe(1);
-  await stream.tell(done);
-  expect(left()).toBe(1);
+  expect(onLeft()).toBe(1);
+  await stream.emit(done);
+  expect(onLeft()).toBe(1);
   let leaving = 0;
   const other = new EventStream(() => {
     leaving += 1;
   });
   const reading = other[Symbol.asyncIterator]();
-  await other.tell(done);
+  await other.emit(done);
   expect([(await reading.next()).done, (await reading.next()).done]).toEqual([false, true]);
   expect(leaving).toBe(0);
 });

@@ -1,48 +1,20 @@
 import type { CallToolResult, JsonObject, SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
+import { maxUnreadRunEvents } from "../limits.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
 
-/** How a model works on something. */
-export interface RunOptions {
-  /** The host's first model unless said. */
-  readonly model?: Model;
-  /** Put before what the host itself tells the model. */
-  readonly system?: string;
-  /** Resources that the user chose for the model to see. */
-  readonly attach?: readonly { readonly server: string; readonly uri: string }[];
-  /** What was said before: messages, or the `state` of an earlier run, which also knows whose words are in it. */
-  readonly history?: readonly SamplingMessage[] | RunState;
-  /** Only the tools and resources of these servers. */
-  readonly servers?: readonly string[];
-  /** Names as `server.tool`, `*` for any characters: only these tools, or all but these, beside what the host shows. */
-  readonly only?: readonly string[];
-  readonly except?: readonly string[];
-  /** Before those of the host. */
-  readonly answers?: HostAnswers;
-  /**
-   * What happens when something must be approved: the run waits for the answer; or it ends, and goes on with
-   * `host.run(state, { decisions })` when there is one.
-   */
-  readonly approvals?: "wait" | "pause";
-  /** Answers to what a paused run has asked, by the `callId` of each question. */
-  readonly decisions?: { readonly [callId: string]: boolean };
-  /** How often the model may speak; 20 unless said. */
-  readonly maxTurns?: number;
-  /** How many tools may be called in all; 100 unless said. */
-  readonly maxCalls?: number;
-  /** Of each turn; 4,096 unless said. */
-  readonly maxTokens?: number;
-  /** How much the conversation may hold; what the model says it can take, or 32,000. */
-  readonly contextTokens?: number;
-  /** Longer results are kept aside for the model to read in pieces; 20,000 unless said. */
-  readonly maxResultChars?: number;
-  readonly signal?: AbortSignal;
+/** An agent run. It works without a reader; leaving the iteration cancels it. */
+export interface Run extends AsyncIterable<RunEvent> {
+  readonly id: string;
+  /** The last event. Never rejects. */
+  readonly result: Promise<RunDone>;
+  cancel(reason?: string): void;
 }
 
-/** What a run works on: words, or a prompt of a server. */
+/** The task of a run: a text, or a prompt of a server. */
 export type RunInput =
   | string
   | {
@@ -52,60 +24,47 @@ export type RunInput =
       readonly text?: string;
     };
 
-/** A call that a model wishes for. */
-export interface WantedCall {
-  readonly id: string;
-  /** As the model calls it. */
-  readonly name: string;
-  readonly input: JsonObject;
-  /** The digest of the tool's definition when the run paused: a decision is about no other. */
-  readonly digest?: string;
-}
-
-/** All that is needed to go on with a run, as JSON. */
-export interface RunState {
-  readonly id: string;
-  readonly messages: readonly SamplingMessage[];
+/** Options of `host.run`. */
+export interface RunOptions {
+  /** Default: the host's first model. */
+  readonly model?: Model;
+  /** System prompt of the application, placed before the host's own. */
+  readonly system?: string;
+  /** Resources that the user adds for the model. */
+  readonly attach?: readonly { readonly server: string; readonly uri: string }[];
+  /** Earlier messages, or the `state` of an earlier run, which also names the servers whose content it contains. */
+  readonly history?: readonly SamplingMessage[] | RunState;
+  /** Only these servers take part. Default: all. */
+  readonly servers?: readonly string[];
   /**
-   * Calls that were not made: they wait for a decision, or the run ended before them. They are made when it goes on; what
-   * was under way when it was cancelled is not, and has a result that says so.
+   * Names as `server.tool`; `*` stands for any characters. Only these tools, or all but these, of those that the host
+   * shows.
    */
-  readonly pending: readonly WantedCall[];
-  /** Results of the same turn that wait for the others. */
-  readonly results: readonly SamplingMessage[];
-  /** Servers whose words are in it. */
-  readonly contentFrom: readonly string[];
-  /** Servers whose resources are in it. */
-  readonly resourcesFrom: readonly string[];
-  /** Tools that the model has looked up. */
-  readonly found: readonly string[];
-  /** What was too long for the conversation, by name. */
-  readonly aside: { readonly [name: string]: string };
-  readonly turns: number;
-  readonly calls: number;
+  readonly only?: readonly string[];
+  readonly except?: readonly string[];
+  /** Answers that come before those of the host. */
+  readonly answers?: HostAnswers;
+  /**
+   * Behaviour when a call needs approval: "wait" waits for the answer; "pause" ends the run, which continues with
+   * `host.run(state, { decisions })`. Default: "wait".
+   */
+  readonly approvals?: "wait" | "pause";
+  /** Answers to the questions of a paused run, by their `callId`. */
+  readonly decisions?: { readonly [callId: string]: boolean };
+  /** Turns of the model. Default: 20. */
+  readonly maxTurns?: number;
+  /** Tool calls of the whole run. Default: 100. */
+  readonly maxCalls?: number;
+  /** Tokens of each turn. Default: 4,096. */
+  readonly maxTokens?: number;
+  /** Size of the conversation. Default: the model's own limit, or 32,000. */
+  readonly contextTokens?: number;
+  /** Longer results are stored, and the model reads them in pieces. Default: 20,000. */
+  readonly maxResultChars?: number;
+  readonly signal?: AbortSignal;
 }
 
-/** Why a run has ended. */
-export type RunEnd =
-  /** The model has said all it had to say. */
-  | "done"
-  /** Something must be approved before it can go on. */
-  | "approval"
-  | "max-turns"
-  | "max-calls"
-  | "max-tokens"
-  /** The conversation holds more than the model can take. */
-  | "context"
-  | "refusal"
-  | "cancelled"
-  | "failed";
-
-/** What must be approved in a run. */
-export interface RunApproval extends ApprovalQuestion {
-  readonly callId: string;
-}
-
-/** What happens in a run. */
+/** Something that happens in a run. */
 export type RunEvent =
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }
@@ -119,65 +78,139 @@ export type RunEvent =
     }
   | { readonly type: "tool"; readonly stage: "progress"; readonly id: string; readonly progress: Progress }
   | { readonly type: "tool"; readonly stage: "result"; readonly id: string; readonly result: CallToolResult }
-  /** Something must be approved: by `answers.approve`, by `host.answer`, or, if the run pauses, by `decisions`. */
+  /** A call needs approval: by `answers.approve`, by `host.answer`, or by `decisions` if the run pauses. */
   | { readonly type: "approval"; readonly question: RunApproval }
-  /** A server asks something; it is answered by `answers` or by `host.answer`. */
+  /** A server asks a question, which `answers` or `host.answer` answers. */
   | { readonly type: "question"; readonly question: HostQuestion }
   | { readonly type: "usage"; readonly model: string; readonly usage: TokenUsage }
-  /** Something that the user should know. */
+  /** Information for the user. */
   | { readonly type: "notice"; readonly text: string }
   | RunDone;
 
-/** The last event. */
+/** The last event of a run. */
 export interface RunDone {
   readonly type: "done";
   readonly reason: RunEnd;
-  /** What the model said last. */
+  /** The text of the model's last turn. */
   readonly text: string;
-  /** Why it failed. */
+  /** The reason if the run failed or was cancelled. */
   readonly error?: Error;
-  /** Of all turns together since it began, or went on. */
+  /** Tokens of all turns since the run began or continued. */
   readonly usage: TokenUsage;
   readonly state: RunState;
 }
 
-/** A model at work. It works whether or not anybody iterates; one may, and ends it by leaving. */
-export interface Run extends AsyncIterable<RunEvent> {
-  readonly id: string;
-  /** The last event; never rejects. */
-  readonly result: Promise<RunDone>;
-  cancel(reason?: string): void;
+/** Why a run ended. */
+export type RunEnd =
+  /** The model has finished. */
+  | "done"
+  /** A call needs approval before the run can continue. */
+  | "approval"
+  | "max-turns"
+  | "max-calls"
+  | "max-tokens"
+  /** The conversation is larger than the model's context. */
+  | "context"
+  | "refusal"
+  | "cancelled"
+  | "failed";
+
+/** A question about a call of a run. */
+export interface RunApproval extends ApprovalQuestion {
+  readonly callId: string;
 }
 
-const maxUnread = 1_000;
+/** Everything that is needed to continue a run, as JSON. */
+export interface RunState {
+  readonly id: string;
+  readonly messages: readonly SamplingMessage[];
+  /**
+   * Calls that were not made: they wait for a decision, or the run ended first. They are made when the run continues. A
+   * call that was interrupted is not repeated; its result says so.
+   */
+  readonly pending: readonly WantedCall[];
+  /** Results of the current turn that wait for the others. */
+  readonly results: readonly SamplingMessage[];
+  /** Servers whose untrusted content is in the conversation. */
+  readonly contentFrom: readonly string[];
+  /** Servers whose resources are in the conversation. */
+  readonly resourcesFrom: readonly string[];
+  /** Tools that the model has found by search. */
+  readonly found: readonly string[];
+  /** Results that were too long for the conversation, by name. */
+  readonly longResults: { readonly [name: string]: string };
+  readonly turns: number;
+  readonly calls: number;
+}
 
-/** The events of one run for one reader, whom the run waits for when it falls far behind. */
+/** A call that a model asks for. */
+export interface WantedCall {
+  readonly id: string;
+  /** The model's name of the tool. */
+  readonly name: string;
+  readonly input: JsonObject;
+  /** Digest of the tool's definition when the run paused. A decision is valid only for this definition. */
+  readonly digest?: string;
+}
+
+/** A run that the host can send events to. */
+export interface StartedRun extends Run {
+  emit(event: RunEvent): Promise<void>;
+}
+
+/** Starts a run at once. */
+export function startRun(
+  options: Omit<LoopOptions, "emit" | "signal" | "model"> & { model: Model | undefined },
+): StartedRun {
+  const { model, id } = options;
+  if (!model) {
+    throw new PortolanError(
+      "invalid-argument",
+      "run: expected a model, got none; pass `model` to createHost or to run",
+    );
+  }
+  const stop = new AbortController();
+  const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
+  const callerSignal = options.options.signal;
+  const abort = () => stop.abort(callerSignal?.reason);
+  if (callerSignal?.aborted) abort();
+  else callerSignal?.addEventListener("abort", abort, { once: true });
+  const stream = new EventStream(() => cancel("the reader stopped reading its events"));
+  // A reader that stops reading must not keep a cancelled run from ending.
+  stop.signal.addEventListener("abort", () => stream.release(), { once: true });
+  const emit = (event: RunEvent) => stream.emit(event);
+  const loop = new Loop({ ...options, model, signal: stop.signal, emit });
+  loop.run().finally(() => callerSignal?.removeEventListener("abort", abort));
+  return { id, emit, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
+}
+
+/** The events of one run for one reader. The run waits for a reader that falls far behind. */
 export class EventStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunDone>;
-  readonly #left: () => void;
+  readonly #onLeft: () => void;
   #unread: RunEvent[] = [];
   #isTaken = false;
   #isRead = false;
   #isOver = false;
   #isReleased = false;
   #wakeReader: () => void = () => {};
-  /** Those who wait for room. */
+  /** Writers that wait for the reader. */
   #writers: (() => void)[] = [];
   #finish: (done: RunDone) => void = () => {};
 
-  /** `left` is called when the reader leaves before the end. */
-  constructor(left: () => void) {
-    this.#left = left;
+  /** `onLeft` is called when the reader leaves before the end. */
+  constructor(onLeft: () => void) {
+    this.#onLeft = onLeft;
     this.result = new Promise((resolve) => {
       this.#finish = resolve;
     });
   }
 
-  /** Resolves when there is room for more; what nobody reads is not kept. */
-  async tell(event: RunEvent): Promise<void> {
+  /** Resolves when there is room for the next event. Without a reader the oldest events are dropped. */
+  async emit(event: RunEvent): Promise<void> {
     if (this.#isOver) return;
-    const isFull = this.#unread.length >= maxUnread;
-    // There is always newer progress.
+    const isFull = this.#unread.length >= maxUnreadRunEvents;
+    // Newer progress follows.
     if (isFull && event.type === "tool" && event.stage === "progress") return;
     this.#unread.push(event);
     if (event.type === "done") {
@@ -185,12 +218,12 @@ export class EventStream implements AsyncIterable<RunEvent> {
       this.#finish(event);
     }
     this.#wakeReader();
-    if (this.#unread.length < maxUnread || this.#isReleased || this.#isOver) return;
+    if (this.#unread.length < maxUnreadRunEvents || this.#isReleased || this.#isOver) return;
     if (!this.#isRead) this.#unread.shift();
     else await new Promise<void>((resolve) => this.#writers.push(resolve));
   }
 
-  /** The reader is waited for no longer: the run is to end. */
+  /** Stops waiting for the reader, because the run ends. */
   release(): void {
     this.#isReleased = true;
     this.#wakeWriters();
@@ -198,7 +231,10 @@ export class EventStream implements AsyncIterable<RunEvent> {
 
   [Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
     if (this.#isTaken) {
-      throw new PortolanError("invalid-argument", "run: its events are read already; they are for one reader");
+      throw new PortolanError(
+        "invalid-argument",
+        "run: expected one reader, got a second; iterate over the events only once",
+      );
     }
     this.#isTaken = true;
     return this.#read();
@@ -220,39 +256,11 @@ export class EventStream implements AsyncIterable<RunEvent> {
       }
     } finally {
       this.release();
-      if (!this.#isOver) this.#left();
+      if (!this.#isOver) this.#onLeft();
     }
   }
 
   #wakeWriters(): void {
     for (const wake of this.#writers.splice(0)) wake();
   }
-}
-
-/** A run and the way to tell its reader what happens around it. */
-export interface StartedRun extends Run {
-  tell(event: RunEvent): Promise<void>;
-}
-
-/** Sets a model to work at once. */
-export function startRun(
-  options: Omit<LoopOptions, "tell" | "signal" | "model"> & { model: Model | undefined },
-): StartedRun {
-  const { model, id } = options;
-  if (!model) {
-    throw new PortolanError("invalid-argument", "run: expected a model, got none; give one to the host or to the run");
-  }
-  const stop = new AbortController();
-  const cancel = (reason = "the run was cancelled") => stop.abort(new PortolanError("cancelled", reason));
-  const own = options.options.signal;
-  const follow = () => stop.abort(own?.reason);
-  if (own?.aborted) follow();
-  else own?.addEventListener("abort", follow, { once: true });
-  const stream = new EventStream(() => cancel("nobody reads the run any more"));
-  // Whoever does not read on must not keep a run from ending.
-  stop.signal.addEventListener("abort", () => stream.release(), { once: true });
-  const tell = (event: RunEvent) => stream.tell(event);
-  const loop = new Loop({ ...options, model, signal: stop.signal, tell });
-  loop.run().finally(() => own?.removeEventListener("abort", follow));
-  return { id, tell, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
 }

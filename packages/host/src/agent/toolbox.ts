@@ -1,44 +1,47 @@
 import type { JsonObject } from "portolan";
 import { isObject } from "portolan/internal";
-import { type CatalogTool, type CatalogView, createFilter } from "../catalog/catalog.ts";
+import { type CatalogTool, type CatalogView, createNameFilter } from "../catalog/catalog.ts";
 import { withoutTags } from "../display/escape.ts";
 import { display } from "../display/index.ts";
+import {
+  maxArgumentDescriptionChars,
+  maxResourceDescriptionChars,
+  maxResourceUriChars,
+  maxSchemaDepth,
+  maxToolDescriptionChars,
+} from "../limits.ts";
 import type { ModelTool } from "../models/model.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import type { RunOptions } from "./run.ts";
 
-const maxDescriptionChars = 4_000;
-/** Nobody reads what is longer. */
-const maxAddressChars = 2_048;
+/** The model's view of each tool, cached because definitions do not change. */
+const presented = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
 
-/** What is shown of each definition; made once, because definitions do not change. */
-const shown = new WeakMap<CatalogTool, { readonly tool: ModelTool; readonly tokens: number }>();
-
-/** Which tools a model sees. */
+/** Options of `Toolbox`. */
 export interface ToolboxOptions extends Pick<RunOptions, "servers" | "only" | "except"> {
   readonly maxTokens: number;
-  /** Names of tools that were looked up before. */
+  /** Tools that were found by search earlier. */
   readonly found: readonly string[];
 }
 
 /** The tools that a model sees in one conversation. */
 export class Toolbox {
   readonly #catalog: CatalogView;
-  /** Whether a server takes part. */
+  /** True if a server takes part. */
   readonly isWanted: (server: string) => boolean;
   readonly #isShown: (name: string) => boolean;
   readonly #maxTokens: number;
-  /** Names of the tools that the model has looked up, in the order in which it did. */
+  /** Tools that the model has found by search, in this order. */
   readonly #found: Set<string>;
-  #hasAside = false;
+  #hasLongResults = false;
 
-  /** When all tools together would take more than `maxTokens`, the model is given a search instead. */
+  /** If all tools together need more than `maxTokens`, the model gets a search instead. */
   constructor(catalog: CatalogView, options: ToolboxOptions) {
     const { servers, maxTokens, found } = options;
     this.#catalog = catalog;
     const wanted = servers && new Set(servers);
     this.isWanted = (server) => wanted?.has(server) ?? true;
-    this.#isShown = createFilter(options);
+    this.#isShown = createNameFilter(options);
     this.#maxTokens = maxTokens;
     this.#found = new Set(found);
   }
@@ -47,34 +50,34 @@ export class Toolbox {
     return [...this.#found];
   }
 
-  /** From now on there is something to read on in. */
-  offerMore(): void {
-    this.#hasAside = true;
+  /** Adds the tool `read_more`, because there is a long result to read. */
+  enableReadMore(): void {
+    this.#hasLongResults = true;
   }
 
-  /** What the model is given this time; what it was given once stays in its place, which providers' caches rely on. */
+  /** Returns the tools for the next turn. Known tools keep their order, which providers' caches depend on. */
   tools(): ModelTool[] {
     const visible = this.#catalog.tools.filter((tool) => this.#isFor(tool));
-    const own = this.#ownTools();
+    const builtIn = this.#ownTools();
     let tokens = 0;
-    for (const tool of visible) tokens += show(tool).tokens;
-    if (tokens <= this.#maxTokens) return [...own, ...visible.map((tool) => show(tool).tool)];
+    for (const tool of visible) tokens += present(tool).tokens;
+    if (tokens <= this.#maxTokens) return [...builtIn, ...visible.map((tool) => present(tool).tool)];
     const known = [...this.#found].flatMap((name) => {
       const tool = this.find(name);
-      return tool ? [show(tool).tool] : [];
+      return tool ? [present(tool).tool] : [];
     });
-    return [...own, findTools, ...known];
+    return [...builtIn, findToolsTool, ...known];
   }
 
-  /** The tool that a model means, unless it may not see it. */
+  /** Returns the tool with this model name, unless it is hidden from this run. */
   find(modelName: string): CatalogTool | undefined {
     const tool = this.#catalog.byModelName(modelName);
     return tool && this.#isFor(tool) ? tool : undefined;
   }
 
-  /** The tools that fit a query; the model may call them from now on. */
-  lookUp(query: string, limit: number): CatalogTool[] {
-    // All of them: those that are not for this run must not take the places of the others.
+  /** Returns the tools that match a query best. The model may call them from now on. */
+  findTools(query: string, limit: number): CatalogTool[] {
+    // Filtered after the search, so that hidden tools do not take the places of others.
     const best = this.#catalog
       .search(query, { limit: Number.POSITIVE_INFINITY })
       .filter((tool) => this.#isFor(tool))
@@ -83,19 +86,22 @@ export class Toolbox {
     return best;
   }
 
-  /** The resources whose names, addresses or descriptions hold all words of a query. */
+  /** Returns resources whose names, addresses or descriptions contain all words of a query. */
   resources(query: string, limit: number): { readonly server: string; readonly text: string }[] {
     const words = query.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = (text: string) => words.every((word) => text.includes(word));
     const { resources, templates } = this.#catalog;
     return [...resources, ...templates]
       .filter((item) => this.isWanted(item.server) && fits(JSON.stringify(item).toLowerCase()))
-      .filter((item) => ("uri" in item ? item.uri : item.uriTemplate).length <= maxAddressChars)
+      .filter((item) => ("uri" in item ? item.uri : item.uriTemplate).length <= maxResourceUriChars)
       .slice(0, limit)
       .map((item) => {
         const { server, name, description = name } = item;
-        const address = "uri" in item ? item.uri : `${item.uriTemplate} (fill in what is in braces)`;
-        return { server, text: `${server}: ${display(address)} ${display(description, { maxChars: 200 })}` };
+        const address = "uri" in item ? item.uri : `${item.uriTemplate} (replace the parts in braces)`;
+        return {
+          server,
+          text: `${server}: ${display(address)} ${display(description, { maxChars: maxResourceDescriptionChars })}`,
+        };
       });
   }
 
@@ -107,30 +113,30 @@ export class Toolbox {
     const hasResources =
       this.#catalog.resources.some(({ server }) => this.isWanted(server)) ||
       this.#catalog.templates.some(({ server }) => this.isWanted(server));
-    return [...(hasResources ? readResource : []), ...(this.#hasAside ? [readMore] : [])];
+    return [...(hasResources ? resourceTools : []), ...(this.#hasLongResults ? [readMoreTool] : [])];
   }
 }
 
-/** A tool as a model sees it: labelled with its server, and without anything that a person would not see. */
-function show(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: number } {
-  const known = shown.get(entry);
+/** Returns a tool as models see it: labelled with its server, and with invisible characters escaped. */
+function present(entry: CatalogTool): { readonly tool: ModelTool; readonly tokens: number } {
+  const known = presented.get(entry);
   if (known) return known;
   const { description = "", title = "", inputSchema } = entry.definition;
-  const words = description || title || entry.name;
+  const text = description || title || entry.name;
   const tool: ModelTool = {
     name: entry.modelName,
-    description: `[${display(entry.server)}] ${display(words, { maxChars: maxDescriptionChars, lines: "keep" })}`,
-    inputSchema: showSchema(inputSchema, 0) as JsonObject,
+    description: `[${display(entry.server)}] ${display(text, { maxChars: maxToolDescriptionChars, lines: "keep" })}`,
+    inputSchema: presentSchema(inputSchema, 0) as JsonObject,
   };
   const made = { tool, tokens: estimateTokens(tool) };
-  shown.set(entry, made);
+  presented.set(entry, made);
   return made;
 }
 
-/** Descriptions below a schema are words of the server, too. */
-function showSchema(value: unknown, depth: number): unknown {
-  if (depth > 50) return {};
-  if (Array.isArray(value)) return value.map((item) => showSchema(item, depth + 1));
+/** Escapes descriptions inside a schema, because they are text of the server, too. */
+function presentSchema(value: unknown, depth: number): unknown {
+  if (depth > maxSchemaDepth) return {};
+  if (Array.isArray(value)) return value.map((item) => presentSchema(item, depth + 1));
   if (typeof value === "string") return withoutTags(value);
   if (!isObject(value)) return value;
   return Object.fromEntries(
@@ -138,17 +144,19 @@ function showSchema(value: unknown, depth: number): unknown {
       const isWords = (name === "description" || name === "title") && typeof item === "string";
       return [
         withoutTags(name),
-        isWords ? display(item, { maxChars: 1_000, lines: "keep" }) : showSchema(item, depth + 1),
+        isWords
+          ? display(item, { maxChars: maxArgumentDescriptionChars, lines: "keep" })
+          : presentSchema(item, depth + 1),
       ];
     }),
   );
 }
 
-/** Lets a model look for tools when there are too many to show. */
-export const findTools: ModelTool = {
+/** Searches for tools when there are too many to list. */
+export const findToolsTool: ModelTool = {
   name: "find_tools",
   description:
-    "There are more tools than are listed here. Looks for tools by what they do, in a few words; those it names can be called from then on.",
+    "There are more tools than are listed here. Finds tools by what they do, described in a few words. You can call the tools that it returns.",
   inputSchema: {
     type: "object",
     properties: { query: { type: "string", description: "What the tool should do, in a few words" } },
@@ -156,10 +164,10 @@ export const findTools: ModelTool = {
   },
 };
 
-/** Lets a model read on in a result that was too long. */
-export const readMore: ModelTool = {
+/** Reads a part of a result that was too long. */
+export const readMoreTool: ModelTool = {
   name: "read_more",
-  description: "Reads on in a result that was too long to show whole.",
+  description: "Reads a part of a result that was too long to show.",
   inputSchema: {
     type: "object",
     properties: {
@@ -170,14 +178,16 @@ export const readMore: ModelTool = {
   },
 };
 
-/** Let a model find and, with the user's consent, read resources. */
-export const readResource: readonly ModelTool[] = [
+/** Find and read resources; reading needs the user's consent. */
+export const resourceTools: readonly ModelTool[] = [
   {
     name: "find_resources",
-    description: "Lists resources of the servers whose names, addresses or descriptions hold all words of a query.",
+    description: "Lists resources of the servers whose names, addresses or descriptions contain all words of a query.",
     inputSchema: {
       type: "object",
-      properties: { query: { type: "string", description: "Words to look for; none for the first ones" } },
+      properties: {
+        query: { type: "string", description: "Words to search for; leave it empty for the first resources" },
+      },
     },
   },
   {

@@ -63,7 +63,7 @@ test("a form whose message asks for a secret asks for it in every free text, unl
   expect(fieldsOf(fields, "What colour should the secret door have?")).toEqual([]);
 });
 
-test("each server has so many questions in a minute, and the first beyond is told apart", async () => {
+test("each server has so many questions per minute, and the first beyond is told apart", async () => {
   const clock = createClock();
   const rateOf = createRates(2, clock);
   const take = (server: string, times: number) => Array.from({ length: times }, () => rateOf(server).take());

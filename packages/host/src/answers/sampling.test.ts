@@ -2,27 +2,27 @@ import type { QuestionContext } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import { memorySink, openActivity } from "../activity/index.ts";
-import { Asking } from "../consent.ts";
+import { Questions } from "../consent.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import type { UrlQuestion } from "../questions.ts";
 import { createRates } from "./forms.ts";
-import { type AnswersRoom, answersFor, Budget, createBudgets } from "./sampling.ts";
+import { type AnswerDependencies, answersFor, Budget, createBudgets } from "./sampling.ts";
 
 function createAnswers() {
   const visited: UrlQuestion[] = [];
-  const asking = new Asking(
+  const questions = new Questions(
     {
       openUrl(question) {
         visited.push(question);
         return { action: "accept" };
       },
     },
-    { asked: () => {}, settled: () => {} },
+    { onAsked: () => {}, onSettled: () => {} },
   );
-  const parts = { asking, activity: openActivity(memorySink()), models: [], sampling: {}, roots: () => undefined };
+  const parts = { questions, activity: openActivity(memorySink()), models: [], sampling: {}, roots: () => undefined };
   const rateOf = createRates(60, createClock());
-  const room = { ...parts, rateOf } as unknown as AnswersRoom;
-  return { visited, answers: answersFor({ name: "s" } as HostedServer, room) };
+  const dependencies = { ...parts, rateOf } as unknown as AnswerDependencies;
+  return { visited, answers: answersFor({ name: "s" } as HostedServer, dependencies) };
 }
 
 const context = { signal: new AbortController().signal } as QuestionContext;
@@ -44,7 +44,7 @@ test.each([
 test("requests are counted by the minute and in all", async () => {
   const clock = createClock();
   const budget = new Budget({ requestsPerMinute: 2, requests: 3 }, clock);
-  expect([budget.take(1), budget.take(1), budget.take(1)]).toEqual([undefined, undefined, "2 requests in a minute"]);
+  expect([budget.take(1), budget.take(1), budget.take(1)]).toEqual([undefined, undefined, "2 requests per minute"]);
   await clock.advance(60_000);
   expect([budget.take(1), budget.take(1)]).toEqual([undefined, "3 requests"]);
   expect(budget.left.requests).toBe(0);

@@ -11,9 +11,16 @@ import type { Answers, Clock, QuestionContext } from "portolan/client";
 import { sha256 } from "portolan/storage";
 import type { ActivityLog } from "../activity/index.ts";
 import type { SamplingOptions } from "../api.ts";
-import type { Asking, AskOptions } from "../consent.ts";
+import type { AskOptions, Questions } from "../consent.ts";
 import { inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
+import {
+  maxSamplingAnswerTokens,
+  maxSamplingRequests,
+  maxSamplingRequestsPerMinute,
+  maxSamplingTokens,
+  minuteMs,
+} from "../limits.ts";
 import { chooseModel } from "../models/choose.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import { lacksOf, needsOf } from "../models/needs.ts";
@@ -24,195 +31,75 @@ import type { Grants } from "../policy/index.ts";
 import type { HostAnswers, ModelChoice, SamplingVerdict } from "../questions.ts";
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
 
-/** What a server's wish to use a model is answered with. */
-export interface Sampling {
-  readonly server: string;
-  readonly models: readonly Model[];
-  readonly budget: Budget;
-  readonly asking: Asking;
-  /** What the user looks at when this model is asked. */
-  readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
-  /** Hears of each step. */
-  readonly note: (step: string, data: object) => void;
-  /** Hears what the user has decided, about which model and for how long. */
-  readonly decided: (verdict: SamplingVerdict, model: Model) => Promise<void>;
-}
-
-/** The run and the answers that belong to some call. */
-export interface During {
-  readonly run?: string;
-  readonly answers?: HostAnswers;
-}
-
-/** Has a model answer a server, if its user agrees to what is asked and to what is answered. */
-export async function sample(
-  sampling: Sampling,
-  wanted: CreateMessageParams,
-  { signal }: QuestionContext,
-  during: During = {},
-): Promise<CreateMessageResult> {
-  const { server, models, budget } = sampling;
-  // A server sees nothing of the conversation, whatever it asks for.
-  const { includeContext: _, ...own } = wanted;
-  const inputTokens = sizeOf(own);
-  const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
-  const model = chooseModel(models, params.modelPreferences, needsOf(params));
-  if (!model) throw spent("no model here can take what it holds", sampling, { server });
-  const mayUse = inputTokens + params.maxTokens;
-  const excess = budget.take(mayUse);
-  if (excess !== undefined) throw spent(`this server may use no more than ${excess}`, sampling, { limit: excess });
-  const account = { held: mayUse, spent: inputTokens };
-  try {
-    return await review(sampling, { params, model, inputTokens, account }, signal, during);
-  } finally {
-    budget.settle(account.held, account.spent);
-  }
-}
-
-/** A request that the budget allows. */
-interface Allowed {
-  readonly params: CreateMessageParams;
-  readonly model: Model;
-  readonly inputTokens: number;
-  /** What is counted for it, and what it has used so far. */
-  readonly account: { held: number; spent: number };
-}
-
-async function review(
-  { server, models, budget, asking, reviews: reviewsOf, note, decided }: Sampling,
-  allowed: Allowed,
-  signal: AbortSignal,
-  during: During,
-): Promise<CreateMessageResult> {
-  const { account } = allowed;
-  let { params, model, inputTokens } = allowed;
-  const reviews = reviewsOf(model);
-  const options = { own: during.answers, signal };
-  const asked = { kind: "sample" as const, server, ...(during.run !== undefined && { run: during.run }) };
-  if (reviews.request) {
-    const verdict = await asking.ask<"sample">(
-      {
-        ...asked,
-        stage: "request",
-        params,
-        model: choiceOf(model),
-        alternatives: models.filter((other) => other !== model && canTake(other, params)).map(choiceOf),
-        inputTokens,
-        left: budget.left,
-      },
-      options,
-    );
-    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
-    await decided(verdict, model);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", note, { stage: "request" });
-    if (verdict.params) {
-      inputTokens = sizeOf(verdict.params);
-      const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
-      params = { ...verdict.params, maxTokens };
-      budget.settle(account.held, inputTokens + maxTokens);
-      account.held = inputTokens + maxTokens;
-      account.spent = inputTokens;
-    }
-  }
-  note("asked", { model: model.id, params });
-
-  let usage: TokenUsage = {};
-  let result = await answerSampling(model, params, {
-    signal,
-    onUsage: (used) => {
-      usage = used;
-    },
-  });
-  account.spent = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
-  if (reviews.response) {
-    const verdict = await asking.ask<"sample">({ ...asked, stage: "response", params, result }, options);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user keeps the answer", note, { stage: "response" });
-    if (verdict.result) result = verdict.result;
-  }
-  note("answered", { model: result.model, result });
-  return result;
-}
-
-/** What the server hears; the code is the one that the specification gives for a user's no. */
-/** Refused without asking anybody: written down once in a while, since a server may go on without end. */
-function spent(why: string, { budget, note }: Sampling, data: object): RpcError {
-  return refused(why, budget.isNews(why) ? note : () => {}, data);
-}
-
-function refused(why: string, note: Sampling["note"], data: object): RpcError {
-  note("refused", { ...data, why });
-  return new RpcError(-1, `Sampling was refused: ${why}`);
-}
-
-function sizeOf({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
-  return estimateTokens([systemPrompt, messages, tools]);
-}
-
-function canTake(model: Model, params: CreateMessageParams): boolean {
-  return lacksOf(model, needsOf(params)).length === 0;
-}
-
-function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
-  return { id, capabilities, ...(notice !== undefined && { notice }) };
-}
-
-/** What servers' questions are answered with. */
-export interface AnswersRoom {
-  readonly asking: Asking;
+/** Parts of the host that answer servers' requests. */
+export interface AnswerDependencies {
+  readonly questions: Questions;
   readonly grants: Grants;
   readonly activity: ActivityLog;
   readonly models: readonly Model[];
   readonly sampling: SamplingOptions;
-  /** None said: servers are not told that there are none, which would leave them nothing to work on. */
+  /** Undefined if the application set no roots. An empty list would leave servers nothing to work on. */
   readonly roots: () => readonly RootDefinition[] | undefined;
   readonly budgetOf: (server: string) => Budget;
   readonly rateOf: (server: string) => QuestionRate;
   readonly warn: (server: string, message: string) => void;
 }
 
-/** How one server's questions are answered, the same on every revision; what nobody answers is not offered. */
-export function answersFor(server: HostedServer, room: AnswersRoom, during: During = {}): Answers {
-  const { asking, models, sampling } = room;
-  const { answers } = during;
+/** The run and the answers of a call during which a server asks. */
+export interface CallOrigin {
+  readonly run?: string;
+  readonly answers?: HostAnswers;
+}
+
+/**
+ * Returns the handlers of one server's requests, for every revision. A request that the application cannot answer is
+ * not offered.
+ */
+export function answersFor(server: HostedServer, dependencies: AnswerDependencies, origin: CallOrigin = {}): Answers {
+  const { questions, models, sampling } = dependencies;
+  const { answers } = origin;
   const review = sampling.servers?.[server.name]?.review ?? sampling.review ?? "both";
-  const mayBeAsked = asking.answers("sample", answers) || review === "none";
-  const ask = new ServerAnswers(server, room, during);
+  const mayBeAsked = questions.canAsk("sample", answers) || review === "none";
+  const ask = new ServerAnswers(server, dependencies, origin);
   return {
-    ...(asking.answers("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
-    ...(asking.answers("openUrl", answers) && { openUrl: (params, context) => ask.openUrl(params, context) }),
+    ...(questions.canAsk("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
+    ...(questions.canAsk("openUrl", answers) && { openUrl: (params, context) => ask.openUrl(params, context) }),
     ...(mayBeAsked && models.length > 0 && { sample: (params, context) => ask.sample(params, context, review) }),
-    ...(room.roots() && { roots: (context) => ask.roots(context) }),
+    ...(dependencies.roots() && { roots: (context) => ask.roots(context) }),
   };
 }
 
 class ServerAnswers {
   readonly #server: HostedServer;
-  readonly #room: AnswersRoom;
-  readonly #during: During;
+  readonly #dependencies: AnswerDependencies;
+  readonly #origin: CallOrigin;
 
-  constructor(server: HostedServer, room: AnswersRoom, during: During) {
+  constructor(server: HostedServer, dependencies: AnswerDependencies, origin: CallOrigin) {
     this.#server = server;
-    this.#room = room;
-    this.#during = during;
+    this.#dependencies = dependencies;
+    this.#origin = origin;
   }
 
   async elicit(params: ElicitFormParams, { signal }: QuestionContext): Promise<ElicitResult> {
     this.#count("form");
     const secretFields = secretFieldsOf(params);
-    this.#note("question", {
+    this.#log("question", {
       of: "form",
       message: params.message,
       fields: Object.keys(params.requestedSchema.properties),
     });
-    const asked = { kind: "elicit", params, secretFields, ...this.#asked } as const;
-    const { sendSecrets = false, ...answer } = await this.#room.asking.ask<"elicit">(asked, this.#options(signal));
+    const request = { kind: "elicit", params, secretFields, ...this.#questionBase } as const;
+    const { sendSecrets = false, ...answer } = await this.#dependencies.questions.ask<"elicit">(
+      request,
+      this.#options(signal),
+    );
     const given = secretFields.filter((name) => answer.content?.[name] !== undefined);
     if (answer.action === "accept" && given.length > 0 && !sendSecrets) {
-      this.#note("answer", { of: "form", action: "decline", why: `secret fields: ${given.join(", ")}` });
+      this.#log("answer", { of: "form", action: "decline", why: `secret fields: ${given.join(", ")}` });
       return { action: "decline" };
     }
-    // What was entered is between the user and the server.
-    this.#note("answer", { of: "form", action: answer.action });
+    // The content of a form is private between the user and the server.
+    this.#log("answer", { of: "form", action: answer.action });
     return answer;
   }
 
@@ -220,14 +107,14 @@ class ServerAnswers {
     this.#count("address");
     const address = inspectHost(params.url);
     const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
-    this.#note("question", { of: "address", host: address.host, warnings: address.warnings });
+    this.#log("question", { of: "address", host: address.host, warnings: address.warnings });
     if (!isSafe || address.hasCredentials) {
-      this.#note("answer", { of: "address", action: "decline", why: "it is no safe address" });
+      this.#log("answer", { of: "address", action: "decline", why: "the address is not safe" });
       return { action: "decline" };
     }
-    const asked = { kind: "openUrl", params, address, ...this.#asked } as const;
-    const { action } = await this.#room.asking.ask<"openUrl">(asked, this.#options(signal));
-    this.#note("answer", { of: "address", action });
+    const request = { kind: "openUrl", params, address, ...this.#questionBase } as const;
+    const { action } = await this.#dependencies.questions.ask<"openUrl">(request, this.#options(signal));
+    this.#log("answer", { of: "address", action });
     return { action };
   }
 
@@ -236,51 +123,54 @@ class ServerAnswers {
     context: QuestionContext,
     review: "both" | "request" | "none",
   ): ReturnType<typeof sample> {
-    const { asking, models, budgetOf, grants } = this.#room;
+    const { questions, models, budgetOf, grants } = this.#dependencies;
     const { name, digest } = this.#server;
     const bound = { kind: "sampling", server: name, serverDigest: digest, digest: "sampling" } as const;
     if (grants.find({ ...bound, subject: "" })?.allow === false)
       throw new RpcError(-1, "Sampling was refused: the user does not want it from this server");
-    // A yes is for the model that was shown: by its preferences, a server could otherwise choose another.
+    // A grant is bound to the model that was shown; otherwise a server could choose another by its preferences.
     const isAllowed = ({ id }: Model) => grants.find({ ...bound, subject: id })?.allow === true;
     return sample(
       {
         server: name,
         models,
-        asking,
+        questions,
         budget: budgetOf(name),
         reviews: (model) => ({
           request: review !== "none" && !isAllowed(model),
           response: review === "both" && !isAllowed(model),
         }),
-        note: (step, data) => this.#note("sampling", { step, ...data }),
-        decided: async ({ allow, for: scope = "once" }, { id }) => {
+        log: (step, data) => this.#log("sampling", { step, ...data }),
+        onVerdict: async ({ allow, for: scope = "once" }, { id }) => {
           if (scope !== "once") await grants.add({ ...bound, subject: allow ? id : "", allow, scope });
         },
       },
       params,
       context,
-      this.#during,
+      this.#origin,
     );
   }
 
-  /** The roots that the server may know of: those meant for it, and those that the user agrees to. */
+  /** Returns the roots that the server may see: those assigned to it, and those that the user agrees to. */
   async roots({ signal }: QuestionContext): Promise<readonly Root[]> {
     this.#count("roots");
-    const { asking, grants, roots } = this.#room;
+    const { questions, grants, roots } = this.#dependencies;
     const { name, digest: serverDigest } = this.#server;
-    const { given, asked } = sortRoots(roots() ?? [], name);
-    if (asked.length === 0) return this.#exposed(given);
+    const { given, needConsent } = sortRoots(roots() ?? [], name);
+    if (needConsent.length === 0) return this.#exposed(given);
     const bound = { kind: "roots", server: name, serverDigest, subject: "" } as const;
     const agreed: Root[] = [];
     const open: Root[] = [];
-    for (const root of asked) {
+    for (const root of needConsent) {
       const known = grants.find({ ...bound, subject: root.uri, digest: await sha256(root.uri) });
       if (!known) open.push(root);
       else if (known.allow) agreed.push(root);
     }
-    if (open.length > 0 && asking.answers("roots", this.#during.answers)) {
-      const verdict = await asking.ask<"roots">({ kind: "roots", roots: open, ...this.#asked }, this.#options(signal));
+    if (open.length > 0 && questions.canAsk("roots", this.#origin.answers)) {
+      const verdict = await questions.ask<"roots">(
+        { kind: "roots", roots: open, ...this.#questionBase },
+        this.#options(signal),
+      );
       const chosen = new Set((verdict.roots ?? open).map(({ uri }) => uri));
       const { for: scope = "session" } = verdict;
       for (const root of open) {
@@ -294,65 +184,195 @@ class ServerAnswers {
     return this.#exposed([...given, ...agreed]);
   }
 
-  /** Neither the user nor the log may be worn out by a server that asks without end; sampling has a budget of its own. */
+  /** Limits the requests of one server, for the user's sake and the log's. Sampling has its own budget. */
   #count(of: "form" | "address" | "roots"): void {
     const { name } = this.#server;
-    const rate = this.#room.rateOf(name);
+    const rate = this.#dependencies.rateOf(name);
     const taken = rate.take();
     if (taken === "asked") return;
-    const why = `more than ${rate.perMinute} questions in a minute`;
+    const why = `more than ${rate.perMinute} questions per minute`;
     if (taken === "first too many") {
-      this.#note("question", { of, refused: why });
-      this.#room.warn(name, `It has asked ${why}; the others of this minute are refused`);
+      this.#log("question", { of, refused: why });
+      this.#dependencies.warn(name, `Asked ${why}; further requests of this minute are refused`);
     }
-    throw new RpcError(-1, `Nobody was asked: a server may not ask ${why}`);
+    throw new RpcError(-1, `The user was not asked: a server may not send ${why}`);
   }
 
   #exposed(roots: readonly Root[]): readonly Root[] {
-    this.#note("roots", { roots });
+    this.#log("roots", { roots });
     return roots;
   }
 
-  get #asked(): { server: string; run?: string } {
-    const { run } = this.#during;
+  get #questionBase(): { server: string; run?: string } {
+    const { run } = this.#origin;
     return { server: this.#server.name, ...(run !== undefined && { run }) };
   }
 
   #options(signal: AbortSignal): AskOptions {
-    return { own: this.#during.answers, signal };
+    return { own: this.#origin.answers, signal };
   }
 
-  #note(kind: "question" | "answer" | "sampling" | "roots", data: object): void {
-    this.#room.activity.record({ kind, server: this.#server.name, ...data }, { urgent: true });
+  #log(kind: "question" | "answer" | "sampling" | "roots", data: object): void {
+    this.#dependencies.activity.record({ kind, server: this.#server.name, ...data }, { urgent: true });
   }
 }
 
-/** What one server may use of the models. */
+/** Everything that one sampling request needs. */
+export interface SamplingContext {
+  readonly server: string;
+  readonly models: readonly Model[];
+  readonly budget: Budget;
+  readonly questions: Questions;
+  /** The parts that the user reviews for this model. */
+  readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
+  /** Records a step in the log. */
+  readonly log: (step: string, data: object) => void;
+  /** Called with the user's verdict and the model that it is about. */
+  readonly onVerdict: (verdict: SamplingVerdict, model: Model) => Promise<void>;
+}
+
+/** Lets a model answer a server's request, if the user agrees to the request and to the answer. */
+export async function sample(
+  sampling: SamplingContext,
+  wanted: CreateMessageParams,
+  { signal }: QuestionContext,
+  origin: CallOrigin = {},
+): Promise<CreateMessageResult> {
+  const { server, models, budget } = sampling;
+  // A server never sees the conversation, whatever it asks for.
+  const { includeContext: _, ...own } = wanted;
+  const inputTokens = estimateInput(own);
+  const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
+  const model = chooseModel(models, params.modelPreferences, needsOf(params));
+  if (!model) throw overBudget("no model supports its content", sampling, { server });
+  const maxUse = inputTokens + params.maxTokens;
+  const excess = budget.take(maxUse);
+  if (excess !== undefined) throw overBudget(`this server may use no more than ${excess}`, sampling, { limit: excess });
+  const account = { held: maxUse, used: inputTokens };
+  try {
+    return await review(sampling, { params, model, inputTokens, account }, signal, origin);
+  } finally {
+    budget.settle(account.held, account.used);
+  }
+}
+
+/** A request within the budget. */
+interface Allowed {
+  readonly params: CreateMessageParams;
+  readonly model: Model;
+  readonly inputTokens: number;
+  /** Tokens reserved for the request, and tokens used so far. */
+  readonly account: { held: number; used: number };
+}
+
+async function review(
+  { server, models, budget, questions, reviews: reviewsOf, log, onVerdict }: SamplingContext,
+  allowed: Allowed,
+  signal: AbortSignal,
+  origin: CallOrigin,
+): Promise<CreateMessageResult> {
+  const { account } = allowed;
+  let { params, model, inputTokens } = allowed;
+  const reviews = reviewsOf(model);
+  const options = { own: origin.answers, signal };
+  const request = { kind: "sample" as const, server, ...(origin.run !== undefined && { run: origin.run }) };
+  if (reviews.request) {
+    const verdict = await questions.ask<"sample">(
+      {
+        ...request,
+        stage: "request",
+        params,
+        model: choiceOf(model),
+        alternatives: models.filter((other) => other !== model && canTake(other, params)).map(choiceOf),
+        inputTokens,
+        left: budget.left,
+      },
+      options,
+    );
+    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
+    await onVerdict(verdict, model);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", log, { stage: "request" });
+    if (verdict.params) {
+      inputTokens = estimateInput(verdict.params);
+      const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
+      params = { ...verdict.params, maxTokens };
+      budget.settle(account.held, inputTokens + maxTokens);
+      account.held = inputTokens + maxTokens;
+      account.used = inputTokens;
+    }
+  }
+  log("asked", { model: model.id, params });
+
+  let usage: TokenUsage = {};
+  let result = await answerSampling(model, params, {
+    signal,
+    onUsage: (used) => {
+      usage = used;
+    },
+  });
+  account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
+  if (reviews.response) {
+    const verdict = await questions.ask<"sample">({ ...request, stage: "response", params, result }, options);
+    if (!verdict.allow) throw refused(verdict.reason ?? "the user withheld the answer", log, { stage: "response" });
+    if (verdict.result) result = verdict.result;
+  }
+  log("answered", { model: result.model, result });
+  return result;
+}
+
+/** Refuses without asking the user. Logged at most once a minute, because a server may repeat it without end. */
+function overBudget(why: string, { budget, log }: SamplingContext, data: object): RpcError {
+  return refused(why, budget.shouldLog(why) ? log : () => {}, data);
+}
+
+function refused(why: string, log: SamplingContext["log"], data: object): RpcError {
+  log("refused", { ...data, why });
+  return new RpcError(-1, `Sampling was refused: ${why}`);
+}
+
+function estimateInput({ systemPrompt = "", messages, tools = [] }: CreateMessageParams): number {
+  return estimateTokens([systemPrompt, messages, tools]);
+}
+
+function canTake(model: Model, params: CreateMessageParams): boolean {
+  return lacksOf(model, needsOf(params)).length === 0;
+}
+
+function choiceOf({ id, capabilities, notice }: Model): ModelChoice {
+  return { id, capabilities, ...(notice !== undefined && { notice }) };
+}
+
+/** Limits for one server's use of the models. */
 export interface SamplingLimits {
-  /** Of one answer; what a server asks for beyond is not given. 4,096 unless said. */
+  /** Tokens of one answer; a larger request is reduced. Default: 4,096. */
   readonly maxTokens?: number;
-  /** Of all its requests and answers together; 100,000 unless said. */
+  /** Tokens of all requests and answers together. Default: 100,000. */
   readonly tokens?: number;
-  /** Of requests in all; 1,000 unless said. */
+  /** Requests in all. Default: 1,000. */
   readonly requests?: number;
-  /** 10 unless said. */
+  /** Default: 10. */
   readonly requestsPerMinute?: number;
 }
 
-/** Counts what one server has used. */
+/** Counts the tokens and requests of one server. */
 export class Budget {
   readonly maxTokens: number;
   readonly #limits: Required<SamplingLimits>;
   readonly #clock: Clock;
   #tokens = 0;
   #requests = 0;
-  /** When the requests of the last minute were made. */
+  /** Times of the requests of the last minute. */
   readonly #recent: number[] = [];
-  /** When it was last said why there is no more; there are only so many reasons. */
-  readonly #told = new Map<string, number>();
+  /** When each reason was last logged; there are only a few reasons. */
+  readonly #loggedAt = new Map<string, number>();
 
   constructor(limits: SamplingLimits, clock: Clock) {
-    const { maxTokens = 4_096, tokens = 100_000, requests = 1_000, requestsPerMinute = 10 } = limits;
+    const {
+      maxTokens = maxSamplingAnswerTokens,
+      tokens = maxSamplingTokens,
+      requests = maxSamplingRequests,
+      requestsPerMinute = maxSamplingRequestsPerMinute,
+    } = limits;
     this.#limits = { maxTokens, tokens, requests, requestsPerMinute };
     this.maxTokens = maxTokens;
     this.#clock = clock;
@@ -363,41 +383,41 @@ export class Budget {
     return { tokens: Math.max(0, tokens - this.#tokens), requests: Math.max(0, requests - this.#requests) };
   }
 
-  /** Whether a refusal is worth a word: the same within a minute is not. */
-  isNews(why: string): boolean {
+  /** Returns false for a reason that was logged within the last minute. */
+  shouldLog(why: string): boolean {
     const now = this.#clock.now();
-    const isNews = now - (this.#told.get(why) ?? Number.NEGATIVE_INFINITY) >= 60_000;
-    if (isNews) this.#told.set(why, now);
-    return isNews;
+    const shouldLog = now - (this.#loggedAt.get(why) ?? Number.NEGATIVE_INFINITY) >= minuteMs;
+    if (shouldLog) this.#loggedAt.set(why, now);
+    return shouldLog;
   }
 
-  /** Counts a request that may use so many tokens; says what it is too much for, and then counts nothing. */
-  take(mayUse: number): string | undefined {
+  /** Reserves tokens for a request. Returns the limit that it would exceed, and then reserves nothing. */
+  take(maxUse: number): string | undefined {
     const { requestsPerMinute, requests, tokens } = this.#limits;
     const now = this.#clock.now();
-    while (this.#recent[0] !== undefined && now - this.#recent[0] >= 60_000) this.#recent.shift();
-    if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests in a minute`;
+    while (this.#recent[0] !== undefined && now - this.#recent[0] >= minuteMs) this.#recent.shift();
+    if (this.#recent.length >= requestsPerMinute) return `${requestsPerMinute} requests per minute`;
     if (this.#requests >= requests) return `${requests} requests`;
-    if (this.#tokens + mayUse > tokens) return `${tokens} tokens`;
+    if (this.#tokens + maxUse > tokens) return `${tokens} tokens`;
     this.#recent.push(now);
     this.#requests += 1;
-    // At once, not when the answer is there: requests made side by side share what is left.
-    this.#tokens += mayUse;
+    // Reserved at once, because parallel requests share the rest.
+    this.#tokens += maxUse;
     return undefined;
   }
 
-  /** What an answer may still have of a wish for so many, beside what its request takes; `held` was counted for it before. */
+  /** Returns the tokens that an answer may use. `held` was reserved for this request before. */
   grant(wanted: number, inputTokens = 0, held = 0): number {
     return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens + held - inputTokens));
   }
 
-  /** Corrects what was counted for a request by what it has used. */
-  settle(mayUse: number, used: number): void {
-    this.#tokens += used - mayUse;
+  /** Replaces the reserved tokens of a request by those it used. */
+  settle(maxUse: number, used: number): void {
+    this.#tokens += used - maxUse;
   }
 }
 
-/** Gives each server a budget of its own, the first time it is asked for. */
+/** Returns a function that gives each server its own budget. */
 export function createBudgets(
   options: SamplingLimits & { readonly servers?: { readonly [server: string]: SamplingLimits } },
   clock: Clock,
@@ -408,7 +428,7 @@ export function createBudgets(
   const budgets = new Map<string, Budget>();
   return (server) => {
     const own = Object.hasOwn(servers, server) ? servers[server] : {};
-    const budget = budgets.get(server) ?? new Budget({ ...limits, ...said(own) }, clock);
+    const budget = budgets.get(server) ?? new Budget({ ...limits, ...definedOnly(own) }, clock);
     budgets.set(server, budget);
     return budget;
   };
@@ -418,6 +438,6 @@ function checkLimits(of: string, { maxTokens, tokens, requests, requestsPerMinut
   checkBounds(of, { maxTokens, tokens, requests, requestsPerMinute });
 }
 
-function said(limits: SamplingLimits = {}): SamplingLimits {
+function definedOnly(limits: SamplingLimits = {}): SamplingLimits {
   return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
 }

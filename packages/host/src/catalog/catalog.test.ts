@@ -2,8 +2,8 @@ import fc from "fast-check";
 import type { Tool } from "portolan";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";
-import { Catalog, modelNameOf, OfferMemory } from "./catalog.ts";
-import { type ListedFeatures, nothing } from "./load-lists.ts";
+import { Catalog, FeatureCache, modelNameOf } from "./catalog.ts";
+import { type ListedFeatures, noFeatures } from "./load-lists.ts";
 import { wordsOf } from "./search.ts";
 
 function tool(name: string, description = ""): Tool {
@@ -11,8 +11,8 @@ function tool(name: string, description = ""): Tool {
 }
 
 async function put(catalog: Catalog, server: string, tools: Tool[], isShown = (_: string) => true): Promise<void> {
-  const judge = () => ({ digest: "d", isQuarantined: false });
-  await catalog.put(server, { ...nothing, tools }, judge, { acceptsInstructions: true, isShown });
+  const statusOf = () => ({ digest: "d", isQuarantined: false });
+  await catalog.put(server, { ...noFeatures, tools }, statusOf, { acceptsInstructions: true, isShown });
 }
 
 const createCatalog = () => new Catalog((name) => name.toLowerCase().replaceAll("0", "o"));
@@ -40,8 +40,8 @@ test("no two tools have the same name for models", async () => {
 
 test("a name that looks like a shortened one is never taken for it", async () => {
   const shortened = await modelNameOf("s", "x".repeat(100));
-  const plain = shortened.slice("s__".length);
-  expect(await modelNameOf("s", plain)).not.toBe(shortened);
+  const plainName = shortened.slice("s__".length);
+  expect(await modelNameOf("s", plainName)).not.toBe(shortened);
 });
 
 test("what one server changes leaves the others as they are", async () => {
@@ -104,37 +104,37 @@ test("a tool resembles nothing that is gone", async () => {
 
 test("what is not wanted any more when it is ready is not put in", async () => {
   const catalog = createCatalog();
-  const judge = () => ({ digest: "d", isQuarantined: false });
+  const statusOf = () => ({ digest: "d", isQuarantined: false });
   const options = { acceptsInstructions: true, isShown: () => true, isWanted: () => false };
-  await catalog.put("a", { ...nothing, tools: [tool("send")] }, judge, options);
+  await catalog.put("a", { ...noFeatures, tools: [tool("send")] }, statusOf, options);
   expect(catalog.knows("a")).toBe(false);
 });
 
 const server = { name: "s", digest: "d" };
 
-function offersOf(description: string): ListedFeatures {
-  return { ...nothing, tools: [{ name: "t", description, inputSchema: { type: "object" } }], instructions: "first" };
+function featuresOf(description: string): ListedFeatures {
+  return { ...noFeatures, tools: [{ name: "t", description, inputSchema: { type: "object" } }], instructions: "first" };
 }
 
 test("what is kept is read again, by the server that it was kept for alone", async () => {
-  const memory = new OfferMemory(createMemoryStorage().kv);
-  await memory.keep(server, offersOf("Does it"));
-  expect(await memory.read(server)).toEqual(offersOf("Does it"));
-  expect(await memory.read({ ...server, digest: "other" })).toBeUndefined();
-  expect(await memory.read({ ...server, name: "other" })).toBeUndefined();
+  const cache = new FeatureCache(createMemoryStorage().kv);
+  await cache.write(server, featuresOf("Does it"));
+  expect(await cache.read(server)).toEqual(featuresOf("Does it"));
+  expect(await cache.read({ ...server, digest: "other" })).toBeUndefined();
+  expect(await cache.read({ ...server, name: "other" })).toBeUndefined();
 });
 
 test.each(["", "{", "[]", '{"tools":[{"name":3}]}', "null"])("%j is found out anew", async (text) => {
   const { kv } = createMemoryStorage();
-  const memory = new OfferMemory(kv);
-  await memory.keep(server, nothing);
+  const cache = new FeatureCache(kv);
+  await cache.write(server, noFeatures);
   const [entry] = await kv.list("host/offers/");
   await kv.set(entry?.key ?? "", text);
-  expect(await memory.read(server)).toBeUndefined();
+  expect(await cache.read(server)).toBeUndefined();
 });
 
 test("what is too long is not kept", async () => {
-  const memory = new OfferMemory(createMemoryStorage().kv);
-  await memory.keep(server, offersOf("x".repeat(5 * 1024 * 1024)));
-  expect(await memory.read(server)).toBeUndefined();
+  const cache = new FeatureCache(createMemoryStorage().kv);
+  await cache.write(server, featuresOf("x".repeat(5 * 1024 * 1024)));
+  expect(await cache.read(server)).toBeUndefined();
 });

@@ -2,77 +2,78 @@ import type { Prompt, Resource, ResourceTemplate, Tool } from "portolan";
 import { array, object, optional, record, string } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { sha256 } from "portolan/storage";
+import { maxCachedFeatureChars, maxModelNameChars, maxSearchResults } from "../limits.ts";
 import { compileGlob } from "../policy/policy.ts";
 import type { ListedFeatures } from "./load-lists.ts";
-import { type Found, Index, search } from "./search.ts";
+import { Index, type Match, search } from "./search.ts";
 
 /** A tool of one of the servers. */
 export interface CatalogTool {
   readonly server: string;
   readonly name: string;
-  /** What models call it: at most 64 letters, digits, `_` and `-`, and never the name of another. */
+  /** The tool's name for models: at most 64 letters, digits, `_` and `-`, and unique. */
   readonly modelName: string;
   readonly definition: Tool;
-  /** Of its definition: what grants are bound to. */
+  /** Digest of its definition; grants are bound to it. */
   readonly digest: string;
-  /** Whether models may see it. */
+  /** True if models see it. */
   readonly isVisible: boolean;
-  /** Its definition has changed since it was accepted: nobody can call it until that is looked at. */
+  /** Its definition changed since it was accepted. It cannot be called until the user accepts it again. */
   readonly isQuarantined: boolean;
-  /** A tool of another name or server that it could be taken for, or that for it: who imitates whom cannot be known. */
+  /** Another tool with a confusingly similar name. Which of the two is the imitation cannot be known. */
   readonly resembles: string | undefined;
 }
 
-/** A feature of one of the servers. */
+/** A feature with the name of its server. */
 export type ServerFeature<T> = T & { readonly server: string };
 
-/** What a definition was found to be. */
-export interface Judged {
+/** The result of comparing a tool with its pin. */
+export interface PinStatus {
   readonly digest: string;
   readonly isQuarantined: boolean;
 }
 
-/** How what a server offers is put in. */
+/** Options of `Catalog.put`. */
 export interface PutOptions {
   readonly acceptsInstructions: boolean;
-  /** Whether models may see a tool. */
+  /** True if models may see a tool. */
   readonly isShown: (tool: string) => boolean;
-  /** Asked at the last moment: a server may be gone by then. */
+  /** Checked at the last moment, because the server may have been removed meanwhile. */
   readonly isWanted?: () => boolean;
 }
 
-/** What can be looked up in all that the servers offer. */
+/** Read access to the features of all servers. */
 export interface CatalogView {
-  /** Every tool, also those that models do not see. */
+  /** All tools, including those that models do not see. */
   readonly tools: readonly CatalogTool[];
   readonly prompts: readonly ServerFeature<Prompt>[];
   readonly resources: readonly ServerFeature<Resource>[];
   readonly templates: readonly ServerFeature<ResourceTemplate>[];
   tool(server: string, name: string): CatalogTool | undefined;
-  /** The tool that a model means. */
+  /** Returns the tool with this model name. */
   byModelName(name: string): CatalogTool | undefined;
-  /** The visible tools that fit best, the best first. */
+  /** Returns the visible tools that match best, the best first. */
   search(query: string, options?: { readonly limit?: number; readonly server?: string }): CatalogTool[];
-  /** How the server says that it is to be used, once that was accepted. */
+  /** The server's instructions, once they are accepted. */
   instructions(server: string): string | undefined;
 }
 
-interface Part {
-  readonly offers: ListedFeatures;
+interface ServerPart {
+  readonly features: ListedFeatures;
   readonly tools: ReadonlyMap<string, CatalogTool>;
   readonly instructions?: string;
-  /** Made with the part, so that no search has to wait for all parts at once. */
+  /** Built for each server, so that no search has to wait for all of them. */
   readonly index: Index<CatalogTool>;
 }
 
-/** All that the servers offer, in parts: what one server changes touches its part alone. */
+/** The features of all servers, in one part for each server, so that a change affects only its part. */
 export class Catalog implements CatalogView {
-  readonly #parts = new Map<string, Part>();
+  readonly #parts = new Map<string, ServerPart>();
   readonly #byModelName = new Map<string, CatalogTool>();
-  /** All whose names look alike. */
-  readonly #looks = new Map<string, Set<CatalogTool>>();
-  readonly #lookOf: (name: string) => string;
-  /** The parts put together; made anew when somebody looks after a change. */
+  /** Tools with similar names. */
+  readonly #byAppearance = new Map<string, Set<CatalogTool>>();
+  readonly #appearanceOf: (name: string) => string;
+  /** All parts together; rebuilt after a change when it is read. */
   #merged: {
     tools?: CatalogTool[];
     prompts?: ServerFeature<Prompt>[];
@@ -80,9 +81,9 @@ export class Catalog implements CatalogView {
     templates?: ServerFeature<ResourceTemplate>[];
   } = {};
 
-  /** `lookOf` gives names that look alike the same text. */
-  constructor(lookOf: (name: string) => string) {
-    this.#lookOf = lookOf;
+  /** `appearanceOf` returns the same text for names that look alike. */
+  constructor(appearanceOf: (name: string) => string) {
+    this.#appearanceOf = appearanceOf;
   }
 
   get tools(): readonly CatalogTool[] {
@@ -105,7 +106,7 @@ export class Catalog implements CatalogView {
     return this.#merged.templates;
   }
 
-  /** Whether it is known what a server offers. */
+  /** True if the features of a server are known. */
   knows(server: string): boolean {
     return this.#parts.has(server);
   }
@@ -118,33 +119,33 @@ export class Catalog implements CatalogView {
     return this.#byModelName.get(name);
   }
 
-  search(query: string, { limit = 10, server }: { limit?: number; server?: string } = {}): CatalogTool[] {
+  search(query: string, { limit = maxSearchResults, server }: { limit?: number; server?: string } = {}): CatalogTool[] {
     const parts = server === undefined ? [...this.#parts.values()] : [this.#parts.get(server)];
-    const indexes = parts.flatMap((part) => (part ? [part.index] : []));
-    return search(indexes, query, limit).map(({ item }: Found<CatalogTool>) => item);
+    const indexes = parts.flatMap((serverPart) => (serverPart ? [serverPart.index] : []));
+    return search(indexes, query, limit).map(({ item }: Match<CatalogTool>) => item);
   }
 
   instructions(server: string): string | undefined {
     return this.#parts.get(server)?.instructions;
   }
 
-  /** Puts in what a server offers now, in place of what it offered before. */
+  /** Replaces the features of a server. */
   async put(
     server: string,
-    offers: ListedFeatures,
-    judge: (tool: Tool) => Judged,
+    features: ListedFeatures,
+    statusOf: (tool: Tool) => PinStatus,
     { acceptsInstructions, isShown, isWanted = () => true }: PutOptions,
   ): Promise<void> {
     const named = await Promise.all(
-      offers.tools.map(async (definition): Promise<CatalogTool> => {
+      features.tools.map(async (definition): Promise<CatalogTool> => {
         const { name } = definition;
-        const { digest, isQuarantined } = judge(definition);
+        const { digest, isQuarantined } = statusOf(definition);
         const modelName = await modelNameOf(server, name);
         const isVisible = isShown(name) && !isQuarantined;
-        const alike = () => this.#resembling(server, name);
+        const alike = () => this.#findSimilar(server, name);
         return {
           ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
-          // Looked up when it is asked for: the other may come later, and go.
+          // Evaluated when it is read, because the similar tool may come and go.
           get resembles() {
             return alike();
           },
@@ -153,17 +154,17 @@ export class Catalog implements CatalogView {
     );
     if (!isWanted()) return;
     this.remove(server);
-    // Of two by one name the last counts.
+    // If a name occurs twice, the last definition counts.
     const tools = new Map(named.map((tool) => [tool.name, tool]));
     for (const tool of tools.values()) {
-      const look = this.#lookOf(tool.name);
-      const alike = this.#looks.get(look) ?? new Set();
-      this.#looks.set(look, alike.add(tool));
+      const appearance = this.#appearanceOf(tool.name);
+      const alike = this.#byAppearance.get(appearance) ?? new Set();
+      this.#byAppearance.set(appearance, alike.add(tool));
       this.#byModelName.set(tool.modelName, tool);
     }
-    const { instructions } = offers;
+    const { instructions } = features;
     this.#parts.set(server, {
-      offers,
+      features,
       tools,
       index: indexOf(tools),
       ...(acceptsInstructions && instructions !== undefined && { instructions }),
@@ -172,28 +173,28 @@ export class Catalog implements CatalogView {
   }
 
   remove(server: string): void {
-    const part = this.#parts.get(server);
-    if (!part) return;
-    for (const tool of part.tools.values()) {
+    const serverPart = this.#parts.get(server);
+    if (!serverPart) return;
+    for (const tool of serverPart.tools.values()) {
       this.#byModelName.delete(tool.modelName);
-      const look = this.#lookOf(tool.name);
-      const alike = this.#looks.get(look);
+      const appearance = this.#appearanceOf(tool.name);
+      const alike = this.#byAppearance.get(appearance);
       alike?.delete(tool);
-      if (alike?.size === 0) this.#looks.delete(look);
+      if (alike?.size === 0) this.#byAppearance.delete(appearance);
     }
     this.#parts.delete(server);
     this.#merged = {};
   }
 
-  #resembling(server: string, name: string): string | undefined {
-    for (const other of this.#looks.get(this.#lookOf(name)) ?? []) {
+  #findSimilar(server: string, name: string): string | undefined {
+    for (const other of this.#byAppearance.get(this.#appearanceOf(name)) ?? []) {
       if (other.server !== server || other.name !== name) return `${other.server}.${other.name}`;
     }
     return undefined;
   }
 
-  #all<T>(of: (offers: ListedFeatures) => readonly T[]): ServerFeature<T>[] {
-    return [...this.#parts].flatMap(([server, { offers }]) => of(offers).map((item) => ({ ...item, server })));
+  #all<T>(of: (features: ListedFeatures) => readonly T[]): ServerFeature<T>[] {
+    return [...this.#parts].flatMap(([server, { features }]) => of(features).map((item) => ({ ...item, server })));
   }
 }
 
@@ -208,8 +209,8 @@ function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {
   return index;
 }
 
-/** Whether a name is among those that are wanted and not among those that are not; `*` stands for any characters. */
-export function createFilter(names: {
+/** Returns the test of whether a name is included and not excluded; `*` stands for any characters. */
+export function createNameFilter(names: {
   readonly only?: readonly string[] | undefined;
   readonly except?: readonly string[] | undefined;
 }): (name: string) => boolean {
@@ -217,33 +218,32 @@ export function createFilter(names: {
   const unwanted = (names.except ?? []).map(compileGlob);
   return (name) => (wanted?.some((fits) => fits(name)) ?? true) && !unwanted.some((fits) => fits(name));
 }
-
-const maxNameChars = 64;
-const between = "__";
-const plain = /^[A-Za-z0-9_-]+$/;
-/** What ends in this was shortened or spelled anew; a plain name that looks like it is, too, so the two never meet. */
-const marked = /_x[a-z0-9]{10}$/;
+const separator = "__";
+const plainName = /^[A-Za-z0-9_-]+$/;
+/**
+ * Ending of a name that was shortened or respelled. A plain name with such an ending is respelled, too, so the two
+ * never collide.
+ */
+const endsInDigest = /_x[a-z0-9]{10}$/;
 
 /**
- * What a model calls a feature of a server: letters, digits, `_` and `-`, at most 64 of them, the same in every
- * conversation, and another for every other pair of server and name.
+ * Returns a feature's name for models: at most 64 letters, digits, `_` and `-`; the same in every conversation, and
+ * different for every other pair of server and name.
  */
 export async function modelNameOf(server: string, name: string): Promise<string> {
-  const joined = server + between + name;
-  const isPlain = plain.test(joined) && joined.length <= maxNameChars && !marked.test(joined);
-  // The first `__` divides: a server whose own name has one, or ends where it begins, is spelled anew.
-  if (isPlain && !server.includes(between) && !server.endsWith("_")) return joined;
+  const joined = server + separator + name;
+  const isPlain = plainName.test(joined) && joined.length <= maxModelNameChars && !endsInDigest.test(joined);
+  // The first `__` separates server and name. A server name that contains `__` or ends in `_` is respelled.
+  if (isPlain && !server.includes(separator) && !server.endsWith("_")) return joined;
   const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
-  const mark = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
-  return spell(joined).slice(0, maxNameChars - mark.length) + mark;
+  const suffix = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
+  return toPlain(joined).slice(0, maxModelNameChars - suffix.length) + suffix;
 }
 
-function spell(text: string): string {
+function toPlain(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]+/g, "_");
 }
-
-const maxStoredChars = 4 * 1024 * 1024;
-const shape = object({
+const isFeatures = object({
   tools: array(object({ name: string, inputSchema: record() })),
   prompts: array(object({ name: string })),
   resources: array(object({ uri: string })),
@@ -251,8 +251,8 @@ const shape = object({
   instructions: optional(string),
 });
 
-/** Remembers what servers offer, so that it is known before they run. What cannot be read or kept is found out anew. */
-export class OfferMemory {
+/** Caches the features of servers, so that they are known before the servers start. A failure only costs time. */
+export class FeatureCache {
   readonly #kv: KeyValue;
 
   constructor(kv: KeyValue) {
@@ -263,16 +263,16 @@ export class OfferMemory {
     const text = await this.#kv.get(keyOf(server));
     if (text === undefined) return undefined;
     try {
-      const offers: unknown = JSON.parse(text);
-      return shape(offers, "offers") === undefined ? (offers as ListedFeatures) : undefined;
+      const features: unknown = JSON.parse(text);
+      return isFeatures(features, "offers") === undefined ? (features as ListedFeatures) : undefined;
     } catch {
       return undefined;
     }
   }
 
-  async keep(server: { readonly name: string; readonly digest: string }, offers: ListedFeatures): Promise<void> {
-    const text = JSON.stringify(offers);
-    if (text.length <= maxStoredChars) await this.#kv.set(keyOf(server), text);
+  async write(server: { readonly name: string; readonly digest: string }, features: ListedFeatures): Promise<void> {
+    const text = JSON.stringify(features);
+    if (text.length <= maxCachedFeatureChars) await this.#kv.set(keyOf(server), text);
   }
 }
 

@@ -4,48 +4,48 @@ import { Throttle } from "./load-lists.ts";
 
 test("however often work is wanted, it is done one at a time, with pauses, and once more after the last wish", async () => {
   const clock = createClock();
-  const begun: number[] = [];
-  const pace = new Throttle(clock, async () => {
-    begun.push(clock.now());
+  const startedAt: number[] = [];
+  const throttle = new Throttle(clock, async () => {
+    startedAt.push(clock.now());
     await new Promise<void>((resolve) => clock.after(100, resolve));
   });
   for (let time = 0; time < 2_000; time += 10) {
-    pace.want();
+    throttle.request();
     await clock.advance(10);
   }
   await clock.advance(5_000);
   // Each takes 100 ms and is followed by a pause of four times that.
-  expect(begun).toEqual([0, 500, 1_000, 1_500, 2_000]);
-  pace.want();
+  expect(startedAt).toEqual([0, 500, 1_000, 1_500, 2_000]);
+  throttle.request();
   await clock.advance(0);
-  expect(begun).toHaveLength(6);
+  expect(startedAt).toHaveLength(6);
 });
 
 test("after the end nothing is done any more", async () => {
   const clock = createClock();
   let count = 0;
-  const pace = new Throttle(clock, async () => {
+  const throttle = new Throttle(clock, async () => {
     count += 1;
   });
-  pace.want();
+  throttle.request();
   await clock.advance(0);
-  pace.want();
-  pace.stop();
+  throttle.request();
+  throttle.stop();
   await clock.advance(10_000);
   expect(count).toBe(1);
 });
 
 test("what is wanted while work is done is done once more, after a pause", async () => {
   const clock = createClock();
-  const begun: number[] = [];
-  const pace = new Throttle(clock, async () => {
-    begun.push(clock.now());
+  const startedAt: number[] = [];
+  const throttle = new Throttle(clock, async () => {
+    startedAt.push(clock.now());
     await new Promise<void>((resolve) => clock.after(10, resolve));
   });
-  pace.want();
+  throttle.request();
   await clock.advance(5);
-  pace.want();
-  pace.want();
+  throttle.request();
+  throttle.request();
   await clock.advance(10_000);
-  expect(begun).toEqual([0, 260]);
+  expect(startedAt).toEqual([0, 260]);
 });

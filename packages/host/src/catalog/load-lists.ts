@@ -1,8 +1,9 @@
 import type { Prompt, Resource, ResourceTemplate, Tool } from "portolan";
 import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
+import { listPauseMs, maxListChars, maxListItems } from "../limits.ts";
 
-/** What one server offers, as it says. */
+/** The features that one server lists. */
 export interface ListedFeatures {
   readonly tools: readonly Tool[];
   readonly prompts: readonly Prompt[];
@@ -11,24 +12,24 @@ export interface ListedFeatures {
   readonly instructions?: string;
 }
 
-/** The lists that change together. */
+/** A list that changes as a whole. */
 export type FeatureKind = "tools" | "prompts" | "resources";
 
-/** How much of what a server offers is looked at. */
+/** Limits for each list of a server. */
 export interface FeatureLimits {
-  /** Of each list; 2,000 unless said. */
+  /** Items of one list. Default: 2,000. */
   readonly maxItems?: number;
-  /** Characters of JSON of each list; 4 Mi unless said. */
+  /** Characters of JSON of one list. Default: 4 Mi. */
   readonly maxChars?: number;
 }
 
 const noResources = { resources: [], templates: [] };
 
-/** What is known of a server before anything is. */
-export const nothing: ListedFeatures = { tools: [], prompts: [], ...noResources };
+/** The features before the first listing. */
+export const noFeatures: ListedFeatures = { tools: [], prompts: [], ...noResources };
 
-/** Reads the lists of one kind. `warn` hears what was left out, and why. */
-export async function readOffers(
+/** Reads the lists of one kind. `warn` is called with everything that was left out. */
+export async function readFeatures(
   client: Client,
   kind: FeatureKind,
   limits: FeatureLimits,
@@ -37,7 +38,7 @@ export async function readOffers(
   if (client.server.capabilities[kind] === undefined) return kind === "resources" ? noResources : { [kind]: [] };
   const read = <T>(what: string, items: AsyncIterable<T>, keyOf: (item: T) => string) =>
     readList(items, keyOf, limits, (why) => warn(`${what}: ${why}`));
-  // A kept list would hide the very change that led here.
+  // A cached list would hide the change that caused this call.
   const options = { fresh: true };
   if (kind === "tools") return { tools: await read("tools", client.tools(options), ({ name }) => name) };
   if (kind === "prompts") return { prompts: await read("prompts", client.prompts(options), ({ name }) => name) };
@@ -51,7 +52,7 @@ export async function readOffers(
 async function readList<T>(
   items: AsyncIterable<T>,
   keyOf: (item: T) => string,
-  { maxItems = 2_000, maxChars = 4 * 1024 * 1024 }: FeatureLimits,
+  { maxItems = maxListItems, maxChars = maxListChars }: FeatureLimits,
   warn: (why: string) => void,
 ): Promise<T[]> {
   const list = new Map<string, T>();
@@ -60,7 +61,7 @@ async function readList<T>(
     for await (const item of items) {
       const key = keyOf(item);
       if (list.has(key)) {
-        warn(`${JSON.stringify(key.slice(0, 100))} is there twice; the first one counts`);
+        warn(`${JSON.stringify(key.slice(0, 100))} is listed twice; the first one is used`);
         continue;
       }
       chars += JSON.stringify(item).length;
@@ -72,21 +73,19 @@ async function readList<T>(
       list.set(key, item);
     }
   } catch (thrown) {
-    // A list that breaks off is worth what came before; one without a beginning is none.
+    // A list that ends with an error is used as far as it came; one that fails at once is an error.
     if (list.size === 0) throw thrown;
-    warn(`the list breaks off after ${list.size}: ${toError(thrown).message}`);
+    warn(`the list failed after ${list.size} items: ${toError(thrown).message}`);
   }
   return [...list.values()];
 }
 
-const shortestPauseMs = 250;
-
-/** Does some work again whenever it is wanted, one at a time and with pauses between: however often it is wanted. */
+/** Runs work at each request, one at a time and with a pause in between; requests meanwhile are merged. */
 export class Throttle {
   readonly #clock: Clock;
   readonly #work: () => Promise<void>;
   #isBusy = false;
-  #isWanted = false;
+  #isRequested = false;
   #notBefore = 0;
   #stopTimer: (() => void) | undefined;
 
@@ -96,8 +95,8 @@ export class Throttle {
     this.#work = work;
   }
 
-  want(): void {
-    this.#isWanted = true;
+  request(): void {
+    this.#isRequested = true;
     if (this.#isBusy || this.#stopTimer) return;
     const wait = this.#notBefore - this.#clock.now();
     if (wait <= 0) this.#run();
@@ -110,20 +109,20 @@ export class Throttle {
   }
 
   stop(): void {
-    this.#isWanted = false;
+    this.#isRequested = false;
     this.#stopTimer?.();
     this.#stopTimer = undefined;
   }
 
   async #run(): Promise<void> {
     this.#isBusy = true;
-    this.#isWanted = false;
-    const begun = this.#clock.now();
+    this.#isRequested = false;
+    const startedAt = this.#clock.now();
     await this.#work();
     const now = this.#clock.now();
-    // Whoever takes long is asked less often.
-    this.#notBefore = now + Math.max(shortestPauseMs, 4 * (now - begun));
+    // A slow server is asked less often.
+    this.#notBefore = now + Math.max(listPauseMs, 4 * (now - startedAt));
     this.#isBusy = false;
-    if (this.#isWanted) this.want();
+    if (this.#isRequested) this.request();
   }
 }

@@ -5,10 +5,10 @@ import { editConfig } from "./edit.ts";
 import { expandEntry } from "./expand.ts";
 import { parseConfig } from "./parse.ts";
 
-const entry = (written: ServerEntry["written"], settings: ServerEntry["settings"] = {}): ServerEntry => ({
+const entry = (written: ServerEntry["configured"], settings: ServerEntry["settings"] = {}): ServerEntry => ({
   name: "new",
-  way: written,
-  written,
+  target: written,
+  configured: written,
   settings,
   source: { kind: "code" },
 });

@@ -41,14 +41,14 @@ export function readEntry(value: unknown, origin: EntryOrigin): RawEntry {
   }
   const settings = readSettings(members, shape);
   const extras = readExtras(members, shape);
-  const inputs = collectInputs({ written, ...extras }, origin, members, shape);
-  return toRaw(origin, { written, settings, ...extras, inputs }, members);
+  const inputs = collectInputs({ configured: written, ...extras }, origin, members, shape);
+  return toRaw(origin, { configured: written, settings, ...extras, inputs }, members);
 }
 
 /** An entry as the reader of its members leaves it. */
 export function toRaw(
   { name, file, path, scope, level, convention }: EntryOrigin,
-  read: Pick<RawEntry, "written" | "settings" | "inputs" | "envFile" | "oauth" | "roots">,
+  read: Pick<RawEntry, "configured" | "settings" | "inputs" | "envFile" | "oauth" | "roots">,
   members: Members,
 ): RawEntry {
   const source = { kind: "file", file, path: printPath(path), product: convention.product, scope } as const;

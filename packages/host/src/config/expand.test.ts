@@ -31,7 +31,7 @@ async function expand(
 }
 
 const expandArg = async (arg: string, product?: string, more?: Partial<ExpandOptions>) => {
-  const { way, problem } = await expand({ command: "x", args: [arg] }, more, product);
+  const { target: way, problem } = await expand({ command: "x", args: [arg] }, more, product);
   return problem ?? ("command" in way ? way.args?.[0] : undefined);
 };
 
@@ -111,19 +111,22 @@ describe("placeholders", () => {
     const { servers } = await parseConfig(text, { file: "/repo/.mcp.json", product });
     const entry = await expandEntry(servers[0]!, known);
     expect(entry.problem).toContain(problem);
-    expect(entry.way).toEqual({ command: "" });
+    expect(entry.target).toEqual({ command: "" });
   });
 
   test("count in the command, arguments, variables, folder, address and headers", async () => {
     const command = { command: "${TOKEN}", args: ["${TOKEN}"], env: { K: "${TOKEN}" }, cwd: "/${TOKEN}" };
-    expect((await expand(command)).way).toEqual({
+    expect((await expand(command)).target).toEqual({
       command: "hunter2",
       args: ["hunter2"],
       env: { K: "hunter2" },
       cwd: "/hunter2",
     });
     const http = { url: "https://${TOKEN}.example.com", headers: { "X-Key": "${TOKEN}" } };
-    expect((await expand(http)).way).toEqual({ url: "https://hunter2.example.com", headers: { "X-Key": "hunter2" } });
+    expect((await expand(http)).target).toEqual({
+      url: "https://hunter2.example.com",
+      headers: { "X-Key": "hunter2" },
+    });
   });
 
   test("in a value that was put in are text", async () => {
@@ -147,7 +150,7 @@ describe("placeholders", () => {
 
   test("what was written stays as it was", async () => {
     const entry = await expand({ command: "x", env: { K: "${TOKEN}" } });
-    expect(entry.written).toEqual({ command: "x", env: { K: "${TOKEN}" } });
+    expect(entry.configured).toEqual({ command: "x", env: { K: "${TOKEN}" } });
   });
 });
 
@@ -160,7 +163,7 @@ describe("secrets", () => {
     [{ command: "x", args: ["${bad token:-hunter2}"] }],
     [{ command: "x", env: { "A=B": "${TOKEN}" } }],
   ])("are in no problem: %j", async (entry) => {
-    const { problem, way } = await expand(entry);
+    const { problem, target: way } = await expand(entry);
     expect(problem).toEqual(expect.any(String));
     expect(JSON.stringify({ problem, way })).not.toContain("hunter2");
   });
@@ -189,16 +192,16 @@ describe("inputs", () => {
       asked.push(request);
       return "given";
     };
-    const { way } = await expand(withInput, { input }, "vscode");
+    const { target: way } = await expand(withInput, { input }, "vscode");
     expect(way).toMatchObject({ args: ["given"], env: { AGAIN: "given" } });
     expect(asked).toEqual([{ id: "pw", password: true }]);
   });
 
   test("are a problem when nobody answers, and the entry can be completed later", async () => {
     const entry = await expand(withInput, { input: async () => undefined }, "vscode");
-    expect(entry).toMatchObject({ way: { command: "" }, problem: expect.stringContaining("missing ${input:pw}") });
+    expect(entry).toMatchObject({ target: { command: "" }, problem: expect.stringContaining("missing ${input:pw}") });
     const later = await expandEntry(entry.raw, { ...known, inputs: { pw: "given" } });
-    expect(later.way).toMatchObject({ args: ["given"] });
+    expect(later.target).toMatchObject({ args: ["given"] });
     expect(later).not.toHaveProperty("problem");
   });
 
@@ -224,10 +227,10 @@ describe("an environment file", () => {
 
   test("gives its variables as they are, below those of the entry", async () => {
     const entry = await expand({ command: "x", envFile: "sub/.env", env: { K: "entry" } }, { readFile });
-    expect(entry.way).toMatchObject({
+    expect(entry.target).toMatchObject({
       env: { ONE: "1", TWO: "two # two", THREE: "a\nb", FOUR: "four", K: "entry", FIVE: "$(id)${TOKEN}" },
     });
-    expect(entry.written).toEqual({ command: "x", env: { K: "entry" } });
+    expect(entry.configured).toEqual({ command: "x", env: { K: "entry" } });
     expect(entry.envFile).toMatchObject({ path: "sub/.env", names: ["ONE", "TWO", "THREE", "FOUR", "K", "FIVE"] });
   });
 
@@ -248,12 +251,12 @@ describe("on Windows", () => {
       mcpServers: { a: { command: "${userHome}${/}a.exe", args: ["${workspaceFolderBasename}"], cwd: "tools" } },
     });
     const { servers } = await parseConfig(text, { file: "C:\\work\\atlas\\.mcp.json" });
-    const { way } = await expandEntry(servers[0]!, { env: {}, ...windows });
+    const { target: way } = await expandEntry(servers[0]!, { env: {}, ...windows });
     expect(way).toEqual({ command: "C:\\Users\\Ada\\a.exe", args: ["atlas"], cwd: "C:\\work\\atlas\\tools" });
   });
 
   test("a folder with its drive is whole", async () => {
-    const { way } = await expand({ command: "x", cwd: "D:\\tools" }, windows);
+    const { target: way } = await expand({ command: "x", cwd: "D:\\tools" }, windows);
     expect(way).toMatchObject({ cwd: "D:\\tools" });
   });
 });
@@ -262,7 +265,7 @@ test("a server of a project runs in its folder, and one of a user where the host
   const text = '{"mcpServers":{"a":{"command":"./serve"}}}';
   const cwdOf = async (scope: "project" | "user") => {
     const { servers } = await parseConfig(text, { file: "/repo/.mcp.json", scope });
-    return (await expandEntry(servers[0]!, known)).way;
+    return (await expandEntry(servers[0]!, known)).target;
   };
   expect(await cwdOf("project")).toEqual({ command: "./serve", cwd: "/projects/atlas" });
   expect(await cwdOf("user")).toEqual({ command: "./serve" });

@@ -33,18 +33,18 @@ export async function expandEntry(raw: RawEntry, options: ExpandOptions): Promis
   const expansion = new Expansion(raw, options);
   const envFile = await readEnvFile(raw, expansion, options);
   const way =
-    "command" in raw.written
-      ? await expandCommand(raw, raw.written, expansion, envFile?.variables, options)
-      : await expandHttp(raw, raw.written, expansion);
+    "command" in raw.configured
+      ? await expandCommand(raw, raw.configured, expansion, envFile?.variables, options)
+      : await expandHttp(raw, raw.configured, expansion);
   const oauth = raw.oauth && (await expandOAuth(raw.oauth, expansion));
   const problem = raw.problem ?? expansion.problem ?? checkWay(way, raw);
   return {
     name: raw.name,
     // Whoever starts it in spite of its problem starts nothing.
-    way: problem === undefined ? way : "command" in way ? { command: "" } : { url: "" },
+    target: problem === undefined ? way : "command" in way ? { command: "" } : { url: "" },
     settings: raw.settings,
     source: raw.source,
-    written: raw.written,
+    configured: raw.configured,
     raw,
     ...(envFile ? { envFile: envFile.read } : {}),
     ...(oauth && problem === undefined ? { oauth } : {}),

@@ -45,7 +45,7 @@ function optionOf(option: unknown): string[] {
 
 /** The questions behind the placeholders of an entry; one that the file does not ask is the entry's problem. */
 export function collectInputs(
-  entry: Pick<RawEntry, "written" | "envFile" | "oauth">,
+  entry: Pick<RawEntry, "configured" | "envFile" | "oauth">,
   { convention, inputs, path }: EntryOrigin,
   members: Members,
   shape: Shape,
@@ -78,7 +78,10 @@ function ownQuestions(members: Members, shape: Shape): FileInputs {
 }
 
 /** The variables of the user whose values an entry takes, wherever it puts them. */
-export function variablesOf(entry: Pick<RawEntry, "written" | "envFile" | "oauth">, syntax: Syntax): readonly string[] {
+export function variablesOf(
+  entry: Pick<RawEntry, "configured" | "envFile" | "oauth">,
+  syntax: Syntax,
+): readonly string[] {
   const names = stringsOf(entry).flatMap((text) =>
     readParts(text, syntax).flatMap((part) =>
       !("text" in part) && part.placeholder?.kind === "env" ? [part.placeholder.name] : [],
@@ -88,7 +91,11 @@ export function variablesOf(entry: Pick<RawEntry, "written" | "envFile" | "oauth
 }
 
 /** Every string of an entry in which placeholders count. */
-function stringsOf({ written, envFile, oauth }: Pick<RawEntry, "written" | "envFile" | "oauth">): readonly string[] {
+function stringsOf({
+  configured: written,
+  envFile,
+  oauth,
+}: Pick<RawEntry, "configured" | "envFile" | "oauth">): readonly string[] {
   const way =
     "command" in written
       ? [written.command, ...(written.args ?? []), written.cwd, ...Object.values(written.env ?? {})]

@@ -17,7 +17,7 @@ test("local wins over project, project over user, and the first named of equals"
   const project = await read("/p/.mcp.json", "project", { mcpServers: { a: server("project"), b: server("project") } });
   const second = await read("/p/.cursor/mcp.json", "project", { mcpServers: { b: server("second") } });
   const { entries, shadowed } = mergeEntries([user, project, second]);
-  expect(entries.map(({ name, written }) => [name, "command" in written && written.command])).toEqual([
+  expect(entries.map(({ name, configured: written }) => [name, "command" in written && written.command])).toEqual([
     ["a", "local"],
     ["b", "project"],
     ["c", "user"],
@@ -43,8 +43,8 @@ test("an entry with a problem still stands for its name", async () => {
 test("an application's own entry wins over every file", async () => {
   const own = {
     name: "a",
-    way: server("own"),
-    written: server("own"),
+    target: server("own"),
+    configured: server("own"),
     settings: {},
     source: { kind: "code" },
   } as const;

@@ -8,7 +8,7 @@ const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 describe("a text", () => {
   test("may have comments, trailing commas, a mark of byte order and any line ends", async () => {
     const text = '\uFEFF{\r\n  // ours\r\n  "mcpServers": { /* one */ "a": { "command": "x", }, },\r\n}\r\n';
-    expect((await read(text)).servers).toMatchObject([{ name: "a", written: { command: "x" } }]);
+    expect((await read(text)).servers).toMatchObject([{ name: "a", configured: { command: "x" } }]);
   });
 
   test.each(["", "  \n", "{}", "\uFEFF"])("without anything has no servers (%j)", async (text) => {
@@ -136,12 +136,14 @@ describe("an entry", () => {
     const { servers } = await read(text);
     expect(servers.map((server) => server.name)).toEqual([name]);
     const [server] = servers;
-    expect(server && "command" in server.written && Object.entries(server.written.env ?? {})).toEqual([[name, "v"]]);
+    expect(server && "command" in server.configured && Object.entries(server.configured.env ?? {})).toEqual([
+      [name, "v"],
+    ]);
     for (const format of ["yaml", "toml"] as const) {
       const other =
         format === "yaml" ? `mcp_servers:\n  ${name}: { command: x }` : `[mcp_servers.${name}]\ncommand = "x"`;
       const parsed = await parseConfig(other, { file: "x", format, product: "codex" });
-      expect(parsed.servers).toMatchObject([{ name, written: { command: "x" } }]);
+      expect(parsed.servers).toMatchObject([{ name, configured: { command: "x" } }]);
     }
     expect(({} as { command?: string }).command).toBeUndefined();
   });

@@ -61,7 +61,11 @@ class Description {
     const written = runsCommand
       ? this.#command()
       : this.#address(isLocal && isTable(transport) ? transport : this.#table);
-    return toRaw(this.#origin, { written, settings: {}, inputs: [...this.#inputs.values()] }, this.#members);
+    return toRaw(
+      this.#origin,
+      { configured: written, settings: {}, inputs: [...this.#inputs.values()] },
+      this.#members,
+    );
   }
 
   #command(): ConfiguredTarget {

@@ -21,7 +21,7 @@ export function toMembers(entry: ServerEntry, convention: Convention, old: Table
 
 function wayMembers(entry: ServerEntry, convention: Convention): [string, unknown][] {
   const { shape } = convention;
-  const { written } = entry;
+  const { configured: written } = entry;
   const { print, variableIn } = translator(entry, convention);
   if ("open" in written) throw unwritable(entry, "it is opened by a program");
   const type = typeMember(shape, "command" in written ? "command" : written.legacySse ? "sse" : "http");
@@ -59,7 +59,7 @@ function headerMembers(entry: ServerEntry, convention: Convention): [string, unk
   const plain: [string, string][] = [];
   const fromVariables: [string, string][] = [];
   let bearer: string | undefined;
-  for (const [name, value] of Object.entries("url" in entry.written ? (entry.written.headers ?? {}) : {})) {
+  for (const [name, value] of Object.entries("url" in entry.configured ? (entry.configured.headers ?? {}) : {})) {
     const variable = shape.headerVariables && variableIn(value);
     const token = shape.bearerVariable && name === "Authorization" ? variableIn(value, "Bearer ") : undefined;
     if (token !== undefined) bearer = token;

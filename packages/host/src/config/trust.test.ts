@@ -84,7 +84,7 @@ describe("the digest of what is trusted", () => {
   });
 
   test("stays with the values of the user's own variables, and with the order of names", async () => {
-    expect((await entryOf(base, { env: { KEY: "rotated" } })).way).toMatchObject({ env: { KEY: "rotated" } });
+    expect((await entryOf(base, { env: { KEY: "rotated" } })).target).toMatchObject({ env: { KEY: "rotated" } });
     expect(await digestOf(base, { env: { KEY: "rotated" } })).toBe(await digestOf(base));
     const reordered = {
       env: { MODE: "fast", KEY: "${env:KEY}" },
@@ -198,8 +198,8 @@ describe("what is shown for a decision", () => {
   test("an application's own server has a digest and lines too", async () => {
     const entry = {
       name: "own",
-      way: { command: "x" },
-      written: { command: "x" },
+      target: { command: "x" },
+      configured: { command: "x" },
       settings: {},
       source: { kind: "code" },
     } as const;

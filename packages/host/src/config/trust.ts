@@ -23,7 +23,7 @@ export interface TrustSubject {
 
 /** A SHA-256 over exactly what is written and where: whatever of it changes, the server has to be trusted anew. */
 export async function trustDigest(entry: ServerEntry): Promise<string> {
-  const { written, source } = entry;
+  const { configured: written, source } = entry;
   const way =
     "command" in written
       ? { command: written.command, args: written.args, cwd: written.cwd, env: written.env }
@@ -39,13 +39,13 @@ export async function trustDigest(entry: ServerEntry): Promise<string> {
 
 /** What the decision is about, line by line; to be shown through the host's display function. */
 export function describeForTrust(entry: ServerEntry): TrustSubject {
-  const { name, written, source } = entry;
+  const { name, configured: written, source } = entry;
   const lines: TrustLine[] = [];
   const add = (label: string, value: string | undefined) => value !== undefined && lines.push({ label, value });
   if ("command" in written) {
     add("Command", written.command);
     for (const [index, arg] of (written.args ?? []).entries()) add(`Argument ${index + 1}`, arg);
-    add("Folder", written.cwd ?? ("command" in entry.way ? entry.way.cwd : undefined));
+    add("Folder", written.cwd ?? ("command" in entry.target ? entry.target.cwd : undefined));
     for (const [name, value] of Object.entries(written.env ?? {})) add("Variable", describeVariable(name, value));
   } else if ("url" in written) {
     add("Address", written.url);
@@ -53,7 +53,7 @@ export function describeForTrust(entry: ServerEntry): TrustSubject {
   }
   const { envFile, raw } = isConfigured(entry) ? entry : noFile;
   add("Variables from", envFile?.path ?? raw?.envFile);
-  const env = "command" in entry.way ? (entry.way.env ?? {}) : {};
+  const env = "command" in entry.target ? (entry.target.env ?? {}) : {};
   for (const name of envFile?.names ?? []) add("Variable", describeVariable(name, env[name] ?? ""));
   // A header or an address can carry any of the user's secrets away.
   for (const variable of raw ? variablesOf(raw, syntaxOf(raw)) : []) add("Takes your variable", variable);

@@ -51,7 +51,7 @@ export type ConfiguredTarget = ConfiguredCommand | ConfiguredHttp;
 /** One server of a file before its variables are put in. */
 export interface RawEntry {
   readonly name: string;
-  readonly written: ConfiguredTarget;
+  readonly configured: ConfiguredTarget;
   readonly settings: ServerSettings;
   readonly source: Extract<Source, { kind: "file" }>;
   readonly level: ConfigLevel;
@@ -79,7 +79,7 @@ export interface ReadEnvFile {
 
 /** An entry that came from a file, ready for a host. */
 export interface ConfiguredServer extends ServerEntry {
-  readonly written: ConfiguredTarget;
+  readonly configured: ConfiguredTarget;
   readonly source: Extract<Source, { kind: "file" }>;
   /** As it was read; `expandEntry` takes it again when there is more to put in, such as answers. */
   readonly raw: RawEntry;

@@ -19,14 +19,14 @@ test("an ordinary address has no warnings", () => {
 
 describe("an address to look at twice says why", () => {
   test.each<[string, string, object, RegExp]>([
-    ["unencrypted", "http://example.com/", { scheme: "http" }, /unencrypted/],
-    ["no web address", "javascript:alert(1)", { scheme: "javascript" }, /no web address/],
-    ["a file", "file:///etc/passwd", { scheme: "file" }, /no web address/],
+    ["unencrypted", "http://example.com/", { scheme: "http" }, /not encrypted/],
+    ["no web address", "javascript:alert(1)", { scheme: "javascript" }, /not a web address/],
+    ["a file", "file:///etc/passwd", { scheme: "file" }, /not a web address/],
     [
       "a host in the userinfo",
       "https://accounts.google.com@evil.example/",
       { hasCredentials: true, host: "evil.example" },
-      /the host is evil\.example/,
+      /The host is evil\.example/,
     ],
     [
       "Cyrillic throughout",
@@ -35,9 +35,9 @@ describe("an address to look at twice says why", () => {
       /looks like/,
     ],
     ["mixed scripts", "https://gооgle.com/", { isPunycode: true, mixesScripts: true, imitates: "google.com" }, /mixes/],
-    ["an address", "https://93.184.216.34/", { isIp: true, isLoopback: false }, /number/],
-    ["an IPv6 address", "https://[2606:2800:220:1::1]/", { isIp: true, isLoopback: false }, /number/],
-    ["a decimal address", "https://1572395042/", { isIp: true, host: "93.184.216.34" }, /number/],
+    ["an address", "https://93.184.216.34/", { isIp: true, isLoopback: false }, /IP address/],
+    ["an IPv6 address", "https://[2606:2800:220:1::1]/", { isIp: true, isLoopback: false }, /IP address/],
+    ["a decimal address", "https://1572395042/", { isIp: true, host: "93.184.216.34" }, /IP address/],
     ["another port", "https://example.com:8443/", {}, /port/],
     ["hidden characters", "https://example.com/\u202egpj", {}, /hidden/],
     ["a line end", "https://exam\nple.com/", { host: "example.com" }, /hidden/],

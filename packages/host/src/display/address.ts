@@ -1,30 +1,31 @@
 import { PortolanError } from "portolan";
 import { isAddress, isLoopbackAddress } from "portolan/internal";
+import { maxUrlChars } from "../limits.ts";
 import { display } from "./escape.ts";
 import { bare, skeletonOf, toLatin } from "./suspicious.ts";
 
-/** What a person should know of an address before opening it. */
+/** Facts about an address that a person should know before opening it. */
 export interface HostInspection {
   /** The whole address as a browser reads it, in ASCII. */
   readonly href: string;
   readonly scheme: string;
-  /** Name and port as they travel. */
+  /** Name and port in ASCII. */
   readonly host: string;
   /** The name as some browsers show it, escaped. */
   readonly unicodeHost: string;
   readonly isPunycode: boolean;
-  /** Letters of several scripts within one label. */
+  /** Letters of several scripts in one label. */
   readonly mixesScripts: boolean;
-  /** The name that this one seems to be. */
+  /** The name that this one seems to imitate. */
   readonly imitates?: string;
   readonly isIp: boolean;
   readonly isLoopback: boolean;
   readonly hasCredentials: boolean;
-  /** One sentence for each thing to look at twice; empty for an ordinary address. */
+  /** One sentence for each reason for care; empty for an ordinary address. */
   readonly warnings: readonly string[];
 }
 
-/** Looks at an address without opening it; `known` are hosts that others may pretend to be. */
+/** Inspects an address without opening it. `known` are hosts that others may imitate. */
 export function inspectHost(url: string | URL, known: Iterable<string> = []): HostInspection {
   const parsed = parse(url);
   const { hostname } = parsed;
@@ -49,10 +50,10 @@ export function inspectHost(url: string | URL, known: Iterable<string> = []): Ho
 
 function parse(url: string | URL): URL {
   const text = String(url);
-  if (text.length <= 65_536 && URL.canParse(text)) return new URL(text);
+  if (text.length <= maxUrlChars && URL.canParse(text)) return new URL(text);
   throw new PortolanError(
     "invalid-argument",
-    `Address: expected an absolute URL, got ${display(text, { maxChars: 100 })}`,
+    `inspectHost: expected an absolute URL, got ${display(text, { maxChars: 100 })}`,
   );
 }
 
@@ -61,20 +62,20 @@ function warn(facts: Omit<HostInspection, "warnings">, { port }: URL, written: s
   const { scheme, host, unicodeHost } = facts;
   if (scheme !== "https" && !(scheme === "http" && facts.isLoopback)) {
     warnings.push(
-      scheme === "http" ? "What you enter travels unencrypted (http)." : `This is no web address (${scheme}:).`,
+      scheme === "http" ? "The connection is not encrypted (http)." : `This is not a web address (${scheme}:).`,
     );
   }
-  if (facts.hasCredentials) warnings.push(`What stands before the @ is not the host: the host is ${host}.`);
-  if (facts.isPunycode) warnings.push(`The name is written with other than plain letters: ${unicodeHost} is ${host}.`);
+  if (facts.hasCredentials) warnings.push(`The part before the @ is not the host. The host is ${host}.`);
+  if (facts.isPunycode) warnings.push(`The name contains special letters: ${unicodeHost} is ${host}.`);
   if (facts.mixesScripts) warnings.push("The name mixes letters of several scripts.");
-  if (facts.imitates !== undefined) warnings.push(`The name looks like ${facts.imitates}, which is another host.`);
-  if (facts.isIp && !facts.isLoopback) warnings.push("The address is a number; nobody vouches for a name.");
-  if (port !== "" && !facts.isLoopback) warnings.push(`The port is not the usual one: ${port}.`);
-  if (display(written) !== written) warnings.push("The address was written with hidden or unusual characters.");
+  if (facts.imitates !== undefined) warnings.push(`The name looks like ${facts.imitates}, but it is a different host.`);
+  if (facts.isIp && !facts.isLoopback) warnings.push("The host is an IP address without a name.");
+  if (port !== "" && !facts.isLoopback) warnings.push(`The port is unusual: ${port}.`);
+  if (display(written) !== written) warnings.push("The address contains hidden or unusual characters.");
   return warnings;
 }
 
-/** Scripts that are written together count as one, as Japanese mixes three. */
+/** Scripts that are used together count as one; Japanese mixes three. */
 const scripts = [
   /\p{Script=Latin}/u,
   /\p{Script=Cyrillic}/u,
@@ -91,7 +92,7 @@ function mixesScripts(label: string): boolean {
   return scripts.filter((script) => script.test(label)).length > 1;
 }
 
-/** A known host in other letters, or before the real one; or plain letters that are none. */
+/** Finds a known host in other letters or in front of the real one, or a Latin name in other letters. */
 function imitatedBy(name: string, unicode: string, known: readonly string[]): string | undefined {
   const skeleton = skeletonOf(unicode);
   for (const other of known) {
@@ -99,14 +100,14 @@ function imitatedBy(name: string, unicode: string, known: readonly string[]): st
     if (skeletonOf(other) === skeleton || name.startsWith(`${other}.`) || name.includes(`.${other}.`)) return other;
   }
   const latin = toLatin(unicode);
-  // Accents alone imitate nobody: they are how many languages are written.
+  // Accents alone are no imitation: many languages use them.
   return latin !== bare(unicode) && /^[\x21-\x7e]+$/.test(latin) ? latin : undefined;
 }
 
 const base = 36;
 const [tMin, tMax, skew, damp, firstBias, firstCode] = [1, 26, 38, 700, 72, 128];
 
-/** A host with its `xn--` labels as the signs that they stand for; a label that cannot be read stays as it is. */
+/** Decodes the `xn--` labels of a host; an invalid label stays as it is. */
 export function toUnicodeHost(host: string): string {
   return host
     .split(".")

@@ -1,26 +1,27 @@
-/** How `display` shows a text. */
+import { maxDisplayDepth } from "../limits.ts";
+/** Options of `display`. */
 export interface DisplayOptions {
-  /** Shows at most so much of the text and says how much is left out; all of it unless given. */
+  /** Shows at most this much of the text, and says how much is left out. Default: all. */
   readonly maxChars?: number;
-  /** `keep` leaves line ends and tabs, for descriptions and results; `escape`, the default, is for names and values. */
+  /** "keep" leaves line ends and tabs, for descriptions and results. Default: "escape", for names and values. */
   readonly lines?: "keep" | "escape";
 }
 
 /**
- * The one way to show what a server wrote: whatever is invisible, moves the cursor, turns the direction of writing or
- * has no agreed look becomes a visible escape such as `\u{1b}`; all else stays. No two texts look the same afterwards
- * because of what cannot be seen.
+ * Escapes a server's text for display. Characters that are invisible, move the cursor, change the writing direction or
+ * have no defined look become visible escapes such as `\u{1b}`. Two different texts never look the same because of
+ * invisible characters.
  */
 export function display(given: string, options: DisplayOptions = {}): string {
   const { maxChars, lines = "escape" } = options;
-  // A server may have sent anything in the place of a text.
+  // A server may send any value instead of a string.
   const text = typeof given === "string" ? given : (JSON.stringify(given) ?? String(given));
   if (maxChars === undefined || text.length <= maxChars) return escapeText(text, lines);
   const end = isBetweenHalves(text, maxChars) ? maxChars - 1 : maxChars;
   return `${escapeText(text.slice(0, end), lines)}… (${text.length - end} more characters)`;
 }
 
-/** Like `display` for text in which a backslash already stands for itself only when doubled, as in JSON. */
+/** Like `display`, for text that already escapes backslashes, such as JSON. */
 export function escapeHidden(text: string, lines: "keep" | "escape"): string {
   if (!odd.test(text)) return text;
   const joined = lines === "keep" ? text.replace(/\r\n/g, "\n") : text;
@@ -32,25 +33,25 @@ export function escapeHidden(text: string, lines: "keep" | "escape"): string {
 const tags = /[\u{e0000}-\u{e00ff}\u{e01f0}-\u{e0fff}]|(?<!\p{Script=Han})[\u{e0100}-\u{e01ef}]/gu;
 
 /**
- * A text with those signs escaped that no person sees, that models read as letters, and that no writing needs: for what
- * has to stay as it is otherwise.
+ * Escapes only the characters that are invisible to people, readable as letters for models, and needed by no script.
+ * Everything else stays.
  */
 export function withoutTags(text: string): string {
   return text.replace(tags, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`);
 }
 
 function escapeText(text: string, lines: "keep" | "escape"): string {
-  // A written escape must not pass for one of ours.
+  // An escape in the text itself must not look like ours.
   const plain = text.includes("\\u{") ? text.replaceAll("\\u{", "\\u{5c}u{") : text;
   return escapeHidden(plain, lines);
 }
 
-/** Anything that may have to be escaped, to let ordinary text go fast. */
+/** Anything that may need an escape; other text takes the fast path. */
 const odd =
   /[^\x20-\x7e\xa1-\xac\xae-\u02ff\u03a3-\u03ff\u0400-\u0482\u048a-\u052f\u3041-\u3096\u309b-\u30ff\u4e00-\u9fff]/;
 /**
- * Controls, separators, surrogates alone, private use, what is unassigned, what may be ignored (zero-width, bidi, tags,
- * variation selectors, fillers), the blank that is no space, and marks heaped on one letter.
+ * Controls, separators, lone surrogates, private use, unassigned, default-ignorable (zero-width, bidi, tags, variation
+ * selectors, fillers), the blank Braille pattern, and more than six marks on one letter.
  */
 const never = String.raw`[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}\p{DI}\u2800]|(?<=\p{M}{6})\p{M}`;
 const hidden = new RegExp(never, "gu");
@@ -65,7 +66,7 @@ const emojiBefore = /(?:\p{Extended_Pictographic}|[#*0-9])$/u;
 const joinedBefore = /(?:\p{Extended_Pictographic}|\p{EMod})\ufe0f?$/u;
 const emojiAfter = /^\p{Extended_Pictographic}/u;
 
-/** A selector right behind the sign that it colours, and a joiner between two pictures, hide nothing. */
+/** A variation selector after its emoji and a joiner between two emoji hide nothing. */
 function isPartOfEmoji(found: string, at: number, text: string): boolean {
   if (found === "\ufe0f") return emojiBefore.test(text.slice(Math.max(0, at - 2), at));
   if (found !== "\u200d") return false;
@@ -76,15 +77,15 @@ function isBetweenHalves(text: string, at: number): boolean {
   return /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1));
 }
 
-/** How much of a value `displayValue` shows. */
+/** Options of `displayValue`. */
 export interface DisplayValueOptions {
-  /** Deeper levels are replaced by a note that says so; 64 unless given. */
+  /** Deeper levels are replaced by a note. Default: 64. */
   readonly maxDepth?: number;
 }
 
-/** Arguments, schemas and results as indented JSON, whole, with everything hidden made visible. */
+/** Formats arguments, schemas and results as complete, indented JSON with hidden characters escaped. */
 export function displayValue(value: unknown, options: DisplayValueOptions = {}): string {
-  const { maxDepth = 64 } = options;
+  const { maxDepth = maxDisplayDepth } = options;
   return write(value, "", maxDepth);
 }
 

@@ -1,6 +1,7 @@
+import { maxBlankRun, maxInspectedChars } from "../limits.ts";
 import { display } from "./escape.ts";
 
-/** What a text is suspected of. */
+/** The kind of a finding. */
 export type SuspicionKind =
   | "hidden-characters"
   | "secrecy"
@@ -15,31 +16,31 @@ export type SuspicionKind =
 /** A place in a text that a person should read before trusting it. */
 export interface SuspiciousText {
   readonly kind: SuspicionKind;
-  /** Where it begins, in characters. */
+  /** Position in characters. */
   readonly at: number;
-  /** What stands there, escaped. */
+  /** The text at this place, escaped. */
   readonly excerpt: string;
   readonly why: string;
 }
 
-/** What `findSuspicious` compares with. */
+/** Options of `findSuspicious`. */
 export interface SuspicionOptions {
   /** Names of tools that this text has no reason to mention, such as those of other servers. */
   readonly otherTools?: Iterable<string>;
 }
 
 /**
- * Looks for the usual shapes of instructions that are meant for a model and not for its user. It only warns: a text
- * without findings may still be hostile, and one with findings may be honest.
+ * Finds the usual forms of instructions for a model that its user should not see. A text without findings may still be
+ * hostile, and one with findings may be honest.
  */
 export function findSuspicious(text: string, options: SuspicionOptions = {}): SuspiciousText[] {
-  // Beyond this nobody describes a tool; what follows is shown to the user all the same.
-  const looked = text.slice(0, maxLooked);
+  // No honest description is longer; the user sees the rest as well.
+  const looked = text.slice(0, maxInspectedChars);
   const plain = looked
     .normalize("NFKC")
     .replace(/[\p{DI}\p{Cf}]/gu, "")
-    // Two patterns of blanks that meet would try every place of a long gap against every other.
-    .replace(longGap, (gap) => gap.slice(0, maxGap));
+    // Adjacent patterns of blanks would take quadratic time for a long gap.
+    .replace(longGap, (gap) => gap.slice(0, maxBlankRun));
   const findings: SuspiciousText[] = [];
   for (const { kind, why, pattern, raw } of shapes) {
     const place = (raw === true ? looked : plain).match(pattern);
@@ -47,21 +48,18 @@ export function findSuspicious(text: string, options: SuspicionOptions = {}): Su
   }
   for (const name of options.otherTools ?? []) {
     const at = findWord(plain, name);
-    if (at !== -1) findings.push(toFinding("other-tool", "It speaks of a tool that is not its own.", at, name));
+    if (at !== -1) findings.push(toFinding("other-tool", "It mentions a tool of another server.", at, name));
   }
   return findings.sort((a, b) => a.at - b.at);
 }
-
-const maxLooked = 262_144;
-const maxGap = 32;
-const longGap = new RegExp(String.raw`\s{${maxGap + 1},}`, "g");
+const longGap = new RegExp(String.raw`\s{${maxBlankRun + 1},}`, "g");
 
 interface Shape {
   readonly kind: SuspicionKind;
   readonly why: string;
-  /** Without nested repetition, so that a long text takes no longer than its length. */
+  /** Without nested repetition, so that it takes linear time. */
   readonly pattern: RegExp;
-  /** Looked for before invisible characters are taken away. */
+  /** Applied before invisible characters are removed. */
   readonly raw?: boolean;
 }
 
@@ -74,25 +72,25 @@ const orders = `(?:instructions?|rules?|guidelines?|directions?|prompts?|polic(?
 const shapes: readonly Shape[] = [
   {
     kind: "hidden-characters",
-    why: "It holds characters that cannot be seen.",
+    why: "It contains invisible characters.",
     pattern:
       /[\u200b\u2060-\u2064\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e0fff}\u00ad\u180e\ufeff\u061c\u200e\u200f\u115f\u1160\u3164]|[\ufe00-\ufe0e]|\p{Cs}|\p{Co}|(?![\n\r\t])\p{Cc}|\ufe0f{2}/u,
     raw: true,
   },
   {
     kind: "secrecy",
-    why: "It wants something kept from the user.",
+    why: "It asks to keep something secret from the user.",
     pattern: new RegExp(String.raw`\b${not}\s+(?:\w+\s+){0,2}?${tell}\s+(?:\w+\s+){0,3}?(?:to\s+)?${user}\b`, "i"),
   },
   {
     kind: "secrecy",
-    why: "It wants something kept from the user.",
+    why: "It asks to keep something secret from the user.",
     pattern:
       /\b(?:(?:keep|hide|conceal)\s+(?:\w+\s+){0,4}?(?:secret|hidden|confidential|private|from\s+(?:the\s+)?(?:user|human|person))|(?:silently|secretly|quietly|covertly|discreetly)\s+(?!ignor|skip|discard|drop|fail|truncat|omit)\w+|user\s+(?:must|should|does|need|will)\s*(?:not|n['’]t|never)\s+(?:know|see|notice|be\s+(?:told|aware|informed))|confidential\s+to\s+the\s+(?:model|assistant|agent))/i,
   },
   {
     kind: "override",
-    why: "It wants other instructions set aside.",
+    why: "It asks to ignore other instructions.",
     pattern: new RegExp(
       String.raw`\b(?:ignore|disregard|forget|override|bypass|supersede|set\s+aside)s?\s+(?:\w+\s+){0,3}?${before}?\s*(?:\w+\s+){0,2}?${orders}\b`,
       "i",
@@ -100,37 +98,37 @@ const shapes: readonly Shape[] = [
   },
   {
     kind: "override",
-    why: "It gives the model orders beyond its own use.",
+    why: "It gives the model instructions that go beyond this tool.",
     pattern:
       /\b(?:before\s+(?:using|calling|invoking|running|you\s+(?:use|call|invoke|run))\s+(?:any|this|the|other|another|every)\s+(?:\w+\s+)?tools?|(?:you\s+are\s+now|from\s+now\s+on,?\s+you|new\s+(?:system\s+)?instructions?\s*:|system\s+(?:prompt|override|message)\s*:)|(?:otherwise|or\s+else)[,\s]+(?:\w+\s+){0,4}?(?:will\s+(?:fail|not\s+work|crash|break|be\s+(?:deleted|lost|terminated|fired)))|(?:whenever|every\s+time|each\s+time)\s+(?:\w+\s+){0,5}?(?:tool|message|e-?mail|payment|command|file)s?\s+(?:\w+\s+){0,4}?(?:is|are|must|should)\s+(?:\w+\s+)?(?:also|first|instead|always)|(?:instead\s+of|rather\s+than)\s+(?:calling|using|the\s+(?:tool|recipient|address|number))\b)/i,
   },
   {
     kind: "markup",
-    why: "It imitates the marks of a system or of the conversation.",
+    why: "It imitates the markup of system messages.",
     pattern:
       /<\/?\s*(?:important|system|instructions?|secret|critical|assistant|human|admin|override|hidden|sudo|mandatory|note[\s_-]?to[\s_-]?(?:ai|model|assistant))\b[^<>]{0,40}>|\[\/?(?:INST|SYSTEM|IMPORTANT)\]|<\|[a-z_]{2,30}\|>|<!--|^\s{0,8}#{1,6}\s*(?:system|instructions?\s+for\s+(?:the\s+)?(?:ai|model|assistant))\b|^\s{0,8}(?:system|assistant|human)\s*:/im,
   },
   {
     kind: "secret-place",
-    why: "It names a place where secrets are kept.",
+    why: "It names a place where secrets are stored.",
     pattern:
       /~?\/?\.ssh\b|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|\.aws\/credentials|\.(?:cursor|vscode|claude)\/mcp\.json|\.mcp\.json|claude_desktop_config|\.kube\/config|\.netrc\b|\.npmrc\b|\.git-credentials|\/etc\/(?:passwd|shadow)\b|\.gnupg\b|(?:^|[\s"'`(/])\.env\b|\bwallet\.dat\b|\.docker\/config\.json|(?:contents?|values?|dump)\s+of\s+(?:\w+\s+){0,3}?environment\s+variables|(?:your|the)\s+(?:system\s+prompt|conversation\s+history|chat\s+history|previous\s+messages)/i,
   },
   {
     kind: "sends-away",
-    why: "It wants data sent somewhere.",
+    why: "It asks to send data elsewhere.",
     pattern:
       /\b(?:send|post|forward|upload|exfiltrate|transmit|leak|copy|bcc|cc|append|include|pass|attach|put|add|encode)\b[^.\n]{0,120}?(?:\bto\s+(?:https?:\/\/|[\w.+-]{1,64}@[\w-]{1,64}\.|\+\d{6})|\b(?:as|in|into|to)\s+(?:the\s+|a\s+)?['"`]?(?:sidenote|side_note|notes?|context|metadata|feedback|debug|extra|comment)['"`]?\s+(?:parameter|argument|field|property)|\b(?:as|in)\s+(?:a\s+)?(?:query|url)\s+(?:parameter|string))/i,
   },
   {
     kind: "encoded",
-    why: "It holds a long text that nobody can read.",
+    why: "It contains a long encoded text.",
     pattern:
       /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{120,}={0,2}|(?<![0-9a-f])(?:[0-9a-f]{2}[\s:]?){80,}|(?:\\x[0-9a-f]{2}){12,}|(?:%[0-9a-f]{2}){20,}/i,
   },
   {
     kind: "padding",
-    why: "A long gap moves the rest out of sight.",
+    why: "A long gap hides the rest.",
     pattern: /[ \t\u00a0\u2000-\u200a\u3000]{60,}|(?:\r?\n[ \t]?){20,}/,
     raw: true,
   },
@@ -140,7 +138,7 @@ function toFinding(kind: SuspicionKind, why: string, at: number, found: string):
   return { kind, at, excerpt: display(found, { maxChars: 120 }), why };
 }
 
-/** A name of some length that stands alone; short ones are ordinary words. */
+/** Finds a name as a whole word. Short names are ignored, because they are ordinary words. */
 function findWord(text: string, name: string): number {
   if (name.length < 5 || !/[\W_]|[a-z][A-Z]/.test(name)) return -1;
   for (let at = text.indexOf(name); at !== -1; at = text.indexOf(name, at + name.length)) {
@@ -150,7 +148,7 @@ function findWord(text: string, name: string): number {
   return -1;
 }
 
-/** Letters of other scripts by the Latin one that they look like, in lower case; what NFKC folds is not repeated here. */
+/** Letters of other scripts by the Latin letter that they look like, in lower case; without those that NFKC folds. */
 const looksLike: { readonly [latin: string]: string } = {
   a: "аαɑạąǎ⍺",
   b: "ЬьвƄβ",
@@ -185,7 +183,7 @@ const looksLike: { readonly [latin: string]: string } = {
 const latinOf = new Map(
   Object.entries(looksLike).flatMap(([latin, others]) => [...others].map((other) => [other, latin] as const)),
 );
-/** Between themselves these are told apart by context at best, so they stand for one another only where names are compared. */
+/** Characters that are confused with each other; equal only where names are compared. */
 const alike = new Map<string, string>([
   ["l", "i"],
   ["1", "i"],
@@ -194,14 +192,14 @@ const alike = new Map<string, string>([
   ["0", "o"],
 ]);
 
-/** A name in the Latin letters that it seems to be written in; digits and letters stay apart. */
+/** Replaces look-alike letters by Latin ones; digits and letters stay different. */
 export function toLatin(name: string): string {
   let text = "";
   for (const sign of bare(name)) text += sign >= "!" && sign <= "~" ? sign : (latinOf.get(sign) ?? sign);
   return text;
 }
 
-/** The same for all names that a person may take for one another. */
+/** Returns the same text for all names that a person may confuse. */
 export function skeletonOf(name: string): string {
   let text = "";
   for (const sign of toLatin(name)) text += alike.get(sign) ?? sign;
@@ -211,16 +209,16 @@ export function skeletonOf(name: string): string {
     .replace(/[\s._-]+/g, "_");
 }
 
-/** Compatibility forms folded, marks and all that is invisible taken away, lower case. */
+/** Folds compatibility forms, removes marks and invisible characters, and converts to lower case. */
 export function bare(name: string): string {
-  // Folded first: some capitals have no small form before they are.
+  // Folded first, because some capitals have a small form only afterwards.
   return name
     .normalize("NFKD")
     .toLowerCase()
     .replace(/[\p{M}\p{DI}\p{Cf}\p{Cc}]+/gu, "");
 }
 
-/** Which of the other names this one could be taken for; the very same name is not meant. */
+/** Returns the first other name that this one may be confused with. An equal name is ignored. */
 export function lookalike(name: string, others: Iterable<string>): string | undefined {
   const skeleton = skeletonOf(name);
   for (const other of others) {

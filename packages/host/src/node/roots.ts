@@ -3,10 +3,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Clock } from "portolan/client";
 import type { RootDefinition } from "../answers/forms.ts";
+import { rootCheckMs } from "../limits.ts";
 
-const pauseMs = 1_000;
-
-/** Which of some directories are there and can be read, looked at again and again. */
+/** Checks which directories exist and can be read, again and again. */
 export class RootWatch {
   readonly #clock: Clock;
   readonly #changed: () => void;
@@ -15,13 +14,13 @@ export class RootWatch {
   #stop: (() => void) | undefined;
   #isOver = false;
 
-  /** `changed` is called when one has come or gone. */
+  /** `changed` is called when a directory appears or disappears. */
   constructor(clock: Clock, changed: () => void) {
     this.#clock = clock;
     this.#changed = changed;
   }
 
-  /** Those that are there. */
+  /** The directories that exist. */
   get present(): readonly RootDefinition[] {
     return this.#roots.filter(({ uri }) => this.#present.has(uri));
   }
@@ -38,22 +37,22 @@ export class RootWatch {
   }
 
   #wait(): void {
-    // There is one timer, however many have looked at once.
+    // One timer, even after several concurrent checks.
     this.#stop?.();
     if (this.#isOver || this.#roots.length === 0) return;
-    // Watchers of the system miss what happens on network drives and to directories that are not there yet.
-    this.#stop = this.#clock.after(pauseMs, async () => {
+    // Polling, because file watchers miss network drives and directories that do not exist yet.
+    this.#stop = this.#clock.after(rootCheckMs, async () => {
       if (await this.#look()) this.#changed();
       this.#wait();
     });
   }
 
-  /** Whether anything is not as it was. */
+  /** Checks all directories. Returns true if the result changed. */
   async #look(): Promise<boolean> {
     const roots = this.#roots;
     const uris = roots.map(({ uri }) => uri);
     const areThere = await Promise.all(uris.map(isReadable));
-    // Others have been set meanwhile, and are looked at by whoever set them.
+    // Replaced meanwhile; the call that set the new ones checks them.
     if (roots !== this.#roots) return false;
     const present = new Set(uris.filter((_, at) => areThere[at]));
     const isSame =
@@ -73,11 +72,11 @@ async function isReadable(uri: string): Promise<boolean> {
   }
 }
 
-/** The project that a directory belongs to: the nearest one above with a repository, or the directory itself. */
+/** Returns the project of a directory: the nearest parent with a repository, or the directory itself. */
 export async function findWorkspace(directory: string): Promise<RootDefinition> {
   const start = resolve(directory);
   for (let path = start; ; path = dirname(path)) {
-    // A file in worktrees and submodules, a directory elsewhere.
+    // `.git` is a file in worktrees and submodules.
     if (await stat(join(path, ".git")).catch(() => undefined)) return rootAt(path);
     if (path === dirname(path)) return rootAt(start);
   }

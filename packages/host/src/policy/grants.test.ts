@@ -25,7 +25,7 @@ describe("a grant", () => {
     const grants = await open();
     const grant = await grants.add(always);
     expect(grants.find(query)).toBe(grant);
-    expect(grant).toMatchObject({ knowing: [], createdAt: 1_000_000, expiresAt: 1_000_000 + 90 * day });
+    expect(grant).toMatchObject({ contentFrom: [], createdAt: 1_000_000, expiresAt: 1_000_000 + 90 * day });
   });
 
   test.each<[string, Partial<GrantQuery>]>([
@@ -99,7 +99,7 @@ describe("a grant", () => {
   test("does not cover what came into the conversation later", async () => {
     const { open } = setUp();
     const grants = await open();
-    await grants.add({ ...always, knowing: ["web"] });
+    await grants.add({ ...always, contentFrom: ["web"] });
     expect(grants.find({ ...query, contentFrom: ["web"] })).toBeDefined();
     expect(grants.find({ ...query, contentFrom: ["web", "mail"] })).toBeUndefined();
     expect(grants.find(query)).toBeDefined();
@@ -108,11 +108,11 @@ describe("a grant", () => {
   test("that is given again covers what was accepted before, too", async () => {
     const { open } = setUp();
     const grants = await open();
-    await grants.add({ ...always, knowing: ["web"] });
-    await grants.add({ ...always, knowing: ["mail"] });
+    await grants.add({ ...always, contentFrom: ["web"] });
+    await grants.add({ ...always, contentFrom: ["mail"] });
     expect(grants.list()).toHaveLength(1);
     expect(grants.find({ ...query, contentFrom: ["web"] })).toBeDefined();
-    expect((await open()).list()).toMatchObject([{ knowing: ["mail", "web"] }]);
+    expect((await open()).list()).toMatchObject([{ contentFrom: ["mail", "web"] }]);
   });
 });
 
@@ -127,10 +127,10 @@ describe("a refusal", () => {
   test("takes the place of a grant, and the latest word counts across scopes", async () => {
     const { open, pass } = setUp();
     const grants = await open();
-    await grants.add({ ...always, knowing: ["web"] });
+    await grants.add({ ...always, contentFrom: ["web"] });
     pass(1);
     await grants.add({ ...always, allow: false });
-    expect(grants.list()).toMatchObject([{ allow: false, knowing: [] }]);
+    expect(grants.list()).toMatchObject([{ allow: false, contentFrom: [] }]);
     pass(1);
     await grants.add({ ...always, scope: "session" });
     expect(grants.find(query)).toMatchObject({ allow: true });
@@ -236,7 +236,7 @@ describe("a storage", () => {
       { ...grant, serverDigest: undefined },
       { ...grant, expiresAt: undefined },
       { ...grant, expiresAt: "never" },
-      { ...grant, knowing: "all" },
+      { ...grant, contentFrom: "all" },
       { ...grant, allow: "yes" },
       { ...grant, scope: "session" },
       { ...grant, id: "another" },

@@ -1,93 +1,93 @@
 import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
-import { nameOf } from "portolan/internal";
+import { checkOptions, nameOf } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
+import { grantsPerPage, grantTtlMs, maxStoredGrants } from "../limits.ts";
 
-/** What a grant is about. */
+/** The kind of thing that a grant allows or refuses. */
 export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "trust";
 
-/** What the user has said once and for a while: yes or no to one exact thing. */
+/** A stored answer of the user: yes or no to one exact thing. */
 export interface Grant {
   readonly id: string;
   readonly kind: GrantKind;
-  /** False remembers a no. */
+  /** False stores a "no". */
   readonly allow: boolean;
   readonly server: string;
-  /** How the server is reached, as it was trusted. */
+  /** Digest of the server's configuration as it was trusted. */
   readonly serverDigest: string;
-  /** The name of the tool, the address of the resource…; empty where the server itself is meant. */
+  /** Name of the tool, address of the resource…; empty for the server itself. */
   readonly subject: string;
-  /** The definition as the user saw it. */
+  /** Digest of the definition that the user saw. */
   readonly digest: string;
   readonly scope: "session" | "always";
-  /** Only for exactly these arguments, by `argumentsDigest`. */
+  /** Digest of the only arguments that the grant covers, by `argumentsDigest`. */
   readonly args?: string;
-  /** The servers whose untrusted content was in the conversation when the user said so. */
-  readonly knowing: readonly string[];
+  /** Servers whose untrusted content was in the conversation when the user answered. */
+  readonly contentFrom: readonly string[];
   /** Milliseconds since 1970. */
   readonly createdAt: number;
-  /** Milliseconds since 1970; a grant for the session may have none. */
+  /** Milliseconds since 1970. A grant of the session may have none. */
   readonly expiresAt?: number;
 }
 
-/** A grant to be added; 90 days unless `ttlMs` says otherwise, and a session's ends with it. */
-export interface NewGrant extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "knowing"> {
-  readonly knowing?: readonly string[];
+/** A grant to add. `ttlMs` defaults to 90 days for "always"; a grant for "session" ends with the session. */
+export interface NewGrant extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "contentFrom"> {
+  readonly contentFrom?: readonly string[];
   readonly ttlMs?: number;
 }
 
-/** What a grant is looked for. */
+/** The action that a grant is searched for. */
 export interface GrantQuery {
   readonly kind: GrantKind;
   readonly server: string;
   readonly serverDigest: string;
   readonly subject: string;
   readonly digest: string;
-  /** The digest of the arguments at hand; needed only where `needsArguments` says so. */
+  /** Digest of the arguments; only needed if `needsArguments` returns true. */
   readonly args?: string;
-  /** The servers that a policy's cautions name: a yes that was given without knowing of all of them does not count. */
+  /** Servers of the policy's cautions. A "yes" counts only if it was given in the presence of all of them. */
   readonly contentFrom?: readonly string[];
 }
 
-/** What the user has granted and refused. */
+/** All grants of one user. */
 export interface Grants {
-  /** The latest word of the user that covers this, or undefined: then nobody has said anything. */
+  /** Returns the latest grant that covers the query; undefined if the user must be asked. */
   find(query: GrantQuery): Grant | undefined;
-  /** Whether some grant for this depends on the arguments. */
+  /** Returns true if a grant for this depends on the arguments. */
   needsArguments(query: GrantQuery): boolean;
   add(grant: NewGrant): Promise<Grant>;
-  /** All that count, the latest first. */
+  /** All valid grants, the latest first. */
   list(): Grant[];
-  /** From now on it does not count; rejects when it could not be forgotten for good, and counts no more all the same. */
+  /** Revokes a grant at once. Rejects if the storage fails; the grant is then still revoked in this process. */
   revoke(id: string): Promise<boolean>;
-  /** Looks for what other processes have added and revoked. */
+  /** Reads the grants that other processes have added and revoked. */
   reload(): Promise<void>;
 }
 
-/** The bounds and the clock of grants. */
+/** Options of `createGrants`. */
 export interface GrantsOptions {
-  /** Milliseconds since 1970; `Date.now` unless given. */
+  /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
-  /** At once; 10,000 unless given. */
+  /** Grants at the same time. Default: 10,000. */
   readonly maxGrants?: number;
 }
 
-/** The digest of a call's arguments, for grants that cover these only. */
+/** Returns the digest of a call's arguments, for grants that cover only these. */
 export function argumentsDigest(args: JsonObject): Promise<string> {
   return sha256(canonicalJson(args));
 }
 
-/** Grants over a storage: those for always are read once, those of the session stay in memory. */
+/** Opens the grants of a storage: "always" is read once, "session" stays in memory. */
 export async function createGrants(kv: KeyValue, options: GrantsOptions = {}): Promise<Grants> {
-  const grants = new StoredGrants(kv, options.now ?? Date.now, options.maxGrants ?? 10_000);
+  checkOptions(options, { now: 1, maxGrants: 1 }, "createGrants");
+  const grants = new StoredGrants(kv, options.now ?? Date.now, options.maxGrants ?? maxStoredGrants);
   await grants.reload();
   return grants;
 }
 
 const prefix = "host/grant/";
-const defaultTtlMs = 90 * 24 * 60 * 60 * 1_000;
-const pageSize = 500;
 
 class StoredGrants implements Grants {
   readonly #kv: KeyValue;
@@ -96,7 +96,7 @@ class StoredGrants implements Grants {
   readonly #byId = new Map<string, Grant>();
   /** The latest first. */
   #bySubject = new Map<string, Grant[]>();
-  /** A listing that began before the revocation must not bring them back. */
+  /** Kept, because a listing that began before the revocation must not bring them back. */
   readonly #revoked = new Set<string>();
 
   constructor(kv: KeyValue, now: () => number, maxGrants: number) {
@@ -117,24 +117,24 @@ class StoredGrants implements Grants {
   }
 
   async add(given: NewGrant): Promise<Grant> {
-    const { ttlMs, knowing = [], ...rest } = given;
+    const { ttlMs, contentFrom = [], ...rest } = given;
     const createdAt = this.#now();
-    const lastsMs = ttlMs ?? (given.scope === "always" ? defaultTtlMs : undefined);
+    const lastsMs = ttlMs ?? (given.scope === "always" ? grantTtlMs : undefined);
     const before = this.#sameSubject(given);
     const known = given.allow ? before.filter((grant) => grant.allow && this.#isLive(grant)) : [];
     const grant: Grant = {
       ...rest,
       id: crypto.randomUUID(),
-      knowing: [...new Set([...knowing, ...known.flatMap((grant) => grant.knowing)])],
+      contentFrom: [...new Set([...contentFrom, ...known.flatMap((grant) => grant.contentFrom)])],
       createdAt,
       ...(lastsMs === undefined ? {} : { expiresAt: createdAt + lastsMs }),
     };
     if (!isGrant(grant)) {
-      throw new PortolanError("invalid-argument", `Grant: expected a whole one, with digests, got ${nameOf(given)}`);
+      throw new PortolanError("invalid-argument", `add: expected a complete grant with digests, got ${nameOf(given)}`);
     }
     this.#makeRoom(before.length);
     if (grant.scope === "always") {
-      await this.#kv.set(prefix + grant.id, JSON.stringify(grant), { ttlMs: lastsMs ?? defaultTtlMs });
+      await this.#kv.set(prefix + grant.id, JSON.stringify(grant), { ttlMs: lastsMs ?? grantTtlMs });
     }
     this.#put(grant);
     for (const { id } of before) await this.revoke(id);
@@ -159,7 +159,7 @@ class StoredGrants implements Grants {
     const before = new Set(this.#byId.keys());
     const found = await this.#readAll();
     for (const [id, grant] of this.#byId) {
-      // What was added meanwhile may be missing from the listing.
+      // A grant added meanwhile may be missing from the listing.
       if (grant.scope === "always" && before.has(id) && !found.has(id)) this.#drop(grant);
     }
     for (const grant of found.values()) {
@@ -170,18 +170,18 @@ class StoredGrants implements Grants {
   async #readAll(): Promise<Map<string, Grant>> {
     const found = new Map<string, Grant>();
     for (let after: string | undefined; found.size < this.#maxGrants; ) {
-      const page = await this.#kv.list(prefix, { limit: pageSize, ...(after === undefined ? {} : { after }) });
+      const page = await this.#kv.list(prefix, { limit: grantsPerPage, ...(after === undefined ? {} : { after }) });
       for (const { key, value } of page) {
         const grant = parseGrant(value);
         if (grant && key === prefix + grant.id) found.set(grant.id, grant);
       }
       after = page.at(-1)?.key;
-      if (page.length < pageSize) break;
+      if (page.length < grantsPerPage) break;
     }
     return found;
   }
 
-  /** What a new word of the user takes the place of. */
+  /** Returns the grants that a new answer replaces. */
   #sameSubject(grant: NewGrant): Grant[] {
     const others = this.#bySubject.get(subjectKey(grant)) ?? [];
     return others.filter((other) => other.args === grant.args && other.scope === grant.scope);
@@ -191,7 +191,10 @@ class StoredGrants implements Grants {
     if (this.#byId.size - leaving < this.#maxGrants) return;
     for (const grant of this.#byId.values()) if (!this.#isLive(grant)) this.#drop(grant);
     if (this.#byId.size - leaving < this.#maxGrants) return;
-    throw new PortolanError("limit-reached", `Grants: expected at most ${this.#maxGrants}; revoke some`);
+    throw new PortolanError(
+      "limit-reached",
+      `There are ${this.#maxGrants} grants already; revoke some, or raise maxGrants`,
+    );
   }
 
   #put(grant: Grant): void {
@@ -215,14 +218,14 @@ class StoredGrants implements Grants {
   }
 }
 
-/** Kinds and digests hold no blanks, and the length keeps server and subject apart. */
+/** Kinds and digests contain no blanks, and the length separates server and subject. */
 function subjectKey({ kind, server, serverDigest, subject, digest }: Omit<GrantQuery, "args" | "contentFrom">): string {
   return `${kind} ${serverDigest} ${digest} ${server.length} ${server}${subject}`;
 }
 
 function covers(grant: Grant, { args, contentFrom = [] }: GrantQuery): boolean {
   if (grant.args !== undefined && grant.args !== args) return false;
-  return !grant.allow || contentFrom.every((server) => grant.knowing.includes(server));
+  return !grant.allow || contentFrom.every((server) => grant.contentFrom.includes(server));
 }
 
 function latestFirst(a: Grant, b: Grant): number {
@@ -234,14 +237,14 @@ function parseGrant(text: string): Grant | undefined {
     const value: unknown = JSON.parse(text);
     return isGrant(value) && value.scope === "always" ? value : undefined;
   } catch {
-    // Whoever wrote this, it is no grant, and without a grant the user is asked.
+    // Not a grant of ours, so the user is asked.
     return undefined;
   }
 }
 
 const kinds: readonly unknown[] = ["tool", "roots", "resource", "sampling", "trust"];
 
-/** Nothing is granted by what is not complete: above all, never without digests. */
+/** Accepts only complete grants, above all with digests. */
 function isGrant(value: unknown): value is Grant {
   if (typeof value !== "object" || value === null) return false;
   const grant = value as { readonly [name in keyof Grant]?: unknown };
@@ -252,8 +255,8 @@ function isGrant(value: unknown): value is Grant {
     [grant.id, grant.server, grant.subject].every((text) => typeof text === "string") &&
     [grant.serverDigest, grant.digest, grant.args ?? "none"].every(isDigest) &&
     (isSession || grant.scope === "always") &&
-    Array.isArray(grant.knowing) &&
-    grant.knowing.every((server) => typeof server === "string") &&
+    Array.isArray(grant.contentFrom) &&
+    grant.contentFrom.every((server) => typeof server === "string") &&
     Number.isFinite(grant.createdAt) &&
     (Number.isFinite(grant.expiresAt) || (isSession && grant.expiresAt === undefined))
   );

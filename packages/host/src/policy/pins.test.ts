@@ -343,5 +343,5 @@ test("a person sees both sides, whole and escaped", () => {
       "+ ]",
     ].join("\n"),
   );
-  expect(renderChanges([{ path: "", before: "a", after: "b" }])).toBe("all of it\n- a\n+ b");
+  expect(renderChanges([{ path: "", before: "a", after: "b" }])).toBe("whole definition\n- a\n+ b");
 });

@@ -1,70 +1,76 @@
 import type { Tool } from "portolan";
 import { PortolanError } from "portolan";
+import { checkOptions } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { display, displayValue } from "../display/escape.ts";
+import {
+  maxDiffChanges,
+  maxDiffDepth,
+  maxPinnedDefinitionChars,
+  maxPinnedServerChars,
+  maxPinnedTools,
+  maxPinWrites,
+} from "../limits.ts";
 
-/** Whose definitions are pinned: the same name reached in another way is another server. */
+/** The server of the pins. The same name with another configuration is another server. */
 export interface PinnedServer {
   readonly server: string;
   readonly serverDigest: string;
 }
 
-/** A definition that is not the one the user has seen. */
+/** A definition that differs from the one the user has seen. */
 export interface ChangedDefinition {
   readonly kind: "tool" | "instructions";
-  /** The tool's name; `instructions` for the text about the whole server. */
+  /** Name of the tool; `instructions` for the server's instructions. */
   readonly name: string;
-  /** To be accepted by: exactly what is shown here. */
+  /** Digest of the new definition, needed to accept it. */
   readonly digest: string;
-  /** What was pinned; undefined where it was too large to keep, or where there was no place for another pin. */
+  /** The pinned definition; undefined if it was too large to store, or if there was no place for another pin. */
   readonly before: unknown;
   readonly after: unknown;
   readonly diff: readonly DefinitionChange[];
 }
 
-/** How a server's definitions stand to what was pinned. */
+/** Result of comparing a server's definitions with its pins. */
 export interface PinReport {
-  /** Nothing was known of this server before. */
+  /** True if the server had no pins before. */
   readonly isFirst: boolean;
-  /** As pinned. */
+  /** Unchanged tools. */
   readonly known: readonly string[];
-  /** Seen for the first time, and pinned. */
+  /** New tools, pinned now. */
   readonly fresh: readonly string[];
-  /** Not as pinned, and not to be used before they are accepted. */
+  /** Changed definitions, blocked until they are accepted. */
   readonly changed: readonly ChangedDefinition[];
-  /** Pinned, and not offered any more; the pins stay. */
+  /** Pinned tools that are no longer listed. Their pins stay. */
   readonly gone: readonly string[];
-  /** The digests of what is known or fresh, by the tool's name: what grants are bound to. */
+  /** Digests of the known and fresh tools by name; grants are bound to them. */
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/** The definitions of servers as their user has first seen or later accepted them. */
+/** The definitions of servers as the user first saw or later accepted them. */
 export interface Pins {
-  /** Pins what is new and reports what has changed; writes at most once. */
+  /** Pins new definitions and reports changed ones. Writes at most once. */
   check(server: PinnedServer, tools: readonly Tool[], instructions?: string): Promise<PinReport>;
-  /** Takes a changed definition as the pinned one, if it is still the one with this digest. */
+  /** Pins a changed definition if its digest is still this one. */
   accept(server: PinnedServer, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<boolean>;
-  /** Forgets a server, so that its next listing is the first. */
+  /** Deletes the pins of a server, so that its next listing counts as the first. */
   forget(server: PinnedServer): Promise<void>;
 }
 
-/** The bounds of pins. */
+/** Options of `createPins`. */
 export interface PinsOptions {
-  /** Tools of one server that are pinned, those that are gone included; what comes later counts as changed. 10,000 unless given. */
+  /** Pinned tools of one server, removed ones included; further ones count as changed. Default: 10,000. */
   readonly maxTools?: number;
-  /** A definition longer than this is pinned by its digest alone; 65,536 characters unless given. */
+  /** A longer definition is pinned by its digest alone. Default: 65,536 characters. */
   readonly maxKeptChars?: number;
 }
 
-/** Pins over a storage: one row for each server. */
+/** Opens the pins of a storage: one row for each server. */
 export function createPins(kv: KeyValue, options: PinsOptions = {}): Pins {
-  return new StoredPins(kv, options.maxTools ?? 10_000, options.maxKeptChars ?? 65_536);
+  checkOptions(options, { maxTools: 1, maxKeptChars: 1 }, "createPins");
+  return new StoredPins(kv, options.maxTools ?? maxPinnedTools, options.maxKeptChars ?? maxPinnedDefinitionChars);
 }
-
-/** Definitions of one row together; those beyond are pinned by their digests alone. */
-const maxRowChars = 4 * 1024 * 1024;
-const maxAttempts = 20;
 
 class StoredPins implements Pins {
   readonly #kv: KeyValue;
@@ -79,11 +85,11 @@ class StoredPins implements Pins {
 
   async check(server: PinnedServer, tools: readonly Tool[], instructions?: string): Promise<PinReport> {
     return this.#update(server, async (row) => {
-      const report = new Report(row, this.#maxTools, this.#maxKeptChars);
-      // None at the first sight is pinned as none; none later takes nothing away from what the user has seen.
+      const report = new PinComparison(row, this.#maxTools, this.#maxKeptChars);
+      // Without instructions at first sight, "none" is pinned. Later, missing instructions change nothing.
       const text = instructions ?? (row === undefined ? "" : undefined);
-      if (text !== undefined) await report.seeInstructions(text);
-      for (const tool of tools) await report.see(tool.name, canonicalDefinition(tool));
+      if (text !== undefined) await report.addInstructions(text);
+      for (const tool of tools) await report.addTool(tool.name, canonicalDefinition(tool));
       return report.finish(tools);
     });
   }
@@ -102,25 +108,25 @@ class StoredPins implements Pins {
     await this.#kv.delete(keyOf(server));
   }
 
-  /** Reads the row, lets it be changed, and writes it unless another process was faster: then all over again. */
-  async #update<T>(server: PinnedServer, change: (row: PinRow | undefined) => Promise<Updated<T>>): Promise<T> {
+  /** Reads the row, changes it and writes it. Starts again if another process wrote first. */
+  async #update<T>(server: PinnedServer, change: (row: PinRow | undefined) => Promise<PinUpdate<T>>): Promise<T> {
     const key = keyOf(server);
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    for (let attempt = 0; attempt < maxPinWrites; attempt++) {
       const text = await this.#kv.get(key);
       const { result, row } = await change(parseRow(text));
       if (row === undefined) return result;
-      if (await this.#kv.set(key, writeRow(row, maxRowChars), { expect: text ?? null })) return result;
+      if (await this.#kv.set(key, writeRow(row, maxPinnedServerChars), { expect: text ?? null })) return result;
     }
     throw new PortolanError(
       "store-failed",
-      `Pins of ${server.server}: others wrote them ${maxAttempts} times meanwhile`,
+      `The pins of ${server.server} could not be written: other processes changed them ${maxPinWrites} times meanwhile`,
     );
   }
 }
 
-interface Updated<T> {
+interface PinUpdate<T> {
   readonly result: T;
-  /** Absent when nothing is to be written. */
+  /** Absent if there is nothing to write. */
   readonly row?: PinRow;
 }
 
@@ -128,8 +134,8 @@ function keyOf({ server, serverDigest }: PinnedServer): string {
   return `host/pins/${serverDigest}/${server}`;
 }
 
-/** One listing, compared with the row of its server. */
-class Report {
+/** Compares one listing with the row of its server. */
+class PinComparison {
   readonly #row: PinRow | undefined;
   readonly #maxTools: number;
   readonly #maxKeptChars: number;
@@ -150,26 +156,26 @@ class Report {
     this.#instructions = row?.instructions;
   }
 
-  async see(name: string, text: string): Promise<void> {
+  async addTool(name: string, text: string): Promise<void> {
     const pinned = this.#tools.get(name);
     if (pinned === undefined && this.#tools.size >= this.#maxTools) {
       this.#quarantine("tool", name, await sha256(text), undefined, text);
       return;
     }
-    const seen = await this.#compare("tool", name, pinned, text);
-    if (seen !== pinned) this.#tools.set(name, seen);
+    const updated = await this.#compare("tool", name, pinned, text);
+    if (updated !== pinned) this.#tools.set(name, updated);
     if (pinned === undefined) this.#fresh.push(name);
-    else if (seen.pending === undefined) this.#known.push(name);
+    else if (updated.pending === undefined) this.#known.push(name);
   }
 
-  async seeInstructions(text: string): Promise<void> {
+  async addInstructions(text: string): Promise<void> {
     const pinned = this.#instructions;
     this.#instructions = await this.#compare("instructions", "instructions", pinned, canonicalJson(text));
   }
 
-  finish(tools: readonly Tool[]): Updated<PinReport> {
+  finish(tools: readonly Tool[]): PinUpdate<PinReport> {
     const offered = new Set(tools.map(({ name }) => name));
-    // A name that comes twice with two meanings is not known, whichever comes first.
+    // A name that is listed twice with different definitions is not known.
     const isFree = (name: string) => !this.#quarantined.has(name);
     for (const name of this.#quarantined) this.#digests.delete(name);
     const result: PinReport = {
@@ -185,7 +191,7 @@ class Report {
     return { result, row: { tools: this.#tools, ...(instructions === undefined ? {} : { instructions }) } };
   }
 
-  /** The pin after this was seen; the very same one when nothing is to be written. */
+  /** Returns the pin after this definition was seen; the same object if there is nothing to write. */
   async #compare(
     kind: "tool" | "instructions",
     name: string,
@@ -193,7 +199,7 @@ class Report {
     text: string,
   ): Promise<Pinned> {
     const isSame = pinned !== undefined && (pinned.text === undefined ? undefined : pinned.text === text);
-    // Hashing is for what has changed or is too large to compare: a listing that is as before costs no more than reading it.
+    // Only changed or very large definitions are hashed: an unchanged listing costs no more than reading it.
     const digest = isSame === true ? pinned?.digest : await sha256(text);
     if (pinned === undefined || digest === pinned.digest) {
       if (kind === "tool" && digest !== undefined) this.#digests.set(name, digest);
@@ -220,7 +226,7 @@ class Report {
     this.#changed.push({ kind, name, digest, before, after, diff: diffDefinitions(before, after) });
   }
 
-  #keep(digest: string, text: string): Seen {
+  #keep(digest: string, text: string): StoredDefinition {
     return text.length > this.#maxKeptChars ? { digest } : { digest, text };
   }
 }
@@ -229,27 +235,27 @@ function withoutPending({ digest, text }: Pinned): Pinned {
   return text === undefined ? { digest } : { digest, text };
 }
 
-/** A definition that was seen: its digest and, unless it was too large, its canonical text. */
-export interface Seen {
+/** A pinned definition: its digest and, unless it is too large, its canonical text. */
+export interface StoredDefinition {
   readonly digest: string;
   readonly text?: string;
 }
 
-/** The definition that counts, and another that waits to be accepted. */
-export interface Pinned extends Seen {
-  readonly pending?: Seen;
+/** The accepted definition, and a new one that waits for acceptance. */
+export interface Pinned extends StoredDefinition {
+  readonly pending?: StoredDefinition;
 }
 
-/** What is kept of one server. */
+/** All pins of one server. */
 export interface PinRow {
   readonly tools: ReadonlyMap<string, Pinned>;
   readonly instructions?: Pinned;
 }
 
-/** A row as text; once the definitions are longer than `maxChars` together, the rest is kept by digests alone. */
+/** Serializes a row. Once its definitions are longer than `maxChars` together, the rest is stored by digests alone. */
 export function writeRow(row: PinRow, maxChars: number): string {
   let left = maxChars;
-  const shorten = ({ digest, text }: Seen): Seen => {
+  const shorten = ({ digest, text }: StoredDefinition): StoredDefinition => {
     left -= text?.length ?? 0;
     return text === undefined || left < 0 ? { digest } : { digest, text };
   };
@@ -259,50 +265,47 @@ export function writeRow(row: PinRow, maxChars: number): string {
   };
   const { instructions } = row;
   return JSON.stringify({
-    // Pairs and no object: a tool may be called __proto__.
+    // Pairs instead of an object, because a tool may be called __proto__.
     tools: [...row.tools].map(([name, pinned]) => [name, write(pinned)]),
     ...(instructions === undefined ? {} : { instructions: write(instructions) }),
   });
 }
 
-/** The row of a text; nothing where there is none. What cannot be read is an error: to forget pins is to lose them. */
+/** Parses a row; undefined if there is none. Throws if it is damaged, because ignoring it would lose the pins. */
 export function parseRow(text: string | undefined): PinRow | undefined {
   if (text === undefined) return undefined;
   try {
     const { tools, instructions } = JSON.parse(text) as { tools: [string, Pinned][]; instructions?: Pinned };
     return { tools: new Map(tools), ...(instructions === undefined ? {} : { instructions }) };
   } catch (cause) {
-    throw new PortolanError("store-failed", "Pins: expected a row of our own, got something else", { cause });
+    throw new PortolanError("store-failed", "The stored pins cannot be read: their format is unknown", { cause });
   }
 }
 
 /**
- * What a tool's definition means, as text that is the same for equal definitions. Icons and `_meta` are left out:
- * neither reaches the model nor the consent, and servers change them at every listing (signed addresses, hints for
- * caches), which would bury the changes that matter.
+ * Returns a tool's definition as text that is equal for equal definitions. Icons and `_meta` are left out: they reach
+ * neither the model nor the user, and servers change them with every listing (signed addresses, cache hints), which
+ * would hide the changes that matter.
  */
 export function canonicalDefinition(tool: Tool): string {
   const { name, title, description, inputSchema, outputSchema, annotations } = tool;
   return canonicalJson({ name, title, description, inputSchema, outputSchema, annotations });
 }
 
-/** What grants and pins of a tool are bound to. */
+/** Returns the digest that grants and pins of a tool are bound to. */
 export function definitionDigest(tool: Tool): Promise<string> {
   return sha256(canonicalDefinition(tool));
 }
 
-/** One difference between two definitions; a side that has nothing there lacks its member. */
+/** One difference between two definitions. A side without a value lacks its member. */
 export interface DefinitionChange {
-  /** Such as `inputSchema.properties.path.description`; empty for the whole. */
+  /** Such as `inputSchema.properties.path.description`; empty for the whole definition. */
   readonly path: string;
   readonly before?: unknown;
   readonly after?: unknown;
 }
 
-const maxDepth = 64;
-const maxChanges = 1_000;
-
-/** What is different, the deepest place that tells it; beyond 1,000 places or 64 levels, the value that holds them. */
+/** Returns the deepest places that differ. Beyond 1,000 places or 64 levels, the value that contains them. */
 export function diffDefinitions(before: unknown, after: unknown): DefinitionChange[] {
   const changes: DefinitionChange[] = [];
   compare(before, after, "", 0, changes);
@@ -311,7 +314,7 @@ export function diffDefinitions(before: unknown, after: unknown): DefinitionChan
 
 function compare(before: unknown, after: unknown, path: string, depth: number, changes: DefinitionChange[]): void {
   if (before === after) return;
-  const canGoOn = depth < maxDepth && changes.length < maxChanges;
+  const canGoOn = depth < maxDiffDepth && changes.length < maxDiffChanges;
   if (canGoOn && isObject(before) && isObject(after) && Array.isArray(before) === Array.isArray(after)) {
     for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
       compare(member(before, name), member(after, name), path === "" ? name : `${path}.${name}`, depth + 1, changes);
@@ -326,11 +329,11 @@ function compare(before: unknown, after: unknown, path: string, depth: number, c
   });
 }
 
-/** Changes as text for a person: each place, what stood there and what stands there now, escaped and whole. */
+/** Formats changes for a person: each place with its old and new value, escaped and complete. */
 export function renderChanges(changes: readonly DefinitionChange[]): string {
   return changes
     .map((change) => [
-      display(change.path || "all of it"),
+      display(change.path || "whole definition"),
       ...side("-", change, "before"),
       ...side("+", change, "after"),
     ])
@@ -351,48 +354,4 @@ function isObject(value: unknown): value is object {
 
 function member(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? value[name as keyof typeof value] : undefined;
-}
-
-/** More items than this are looked at by nobody. */
-const maxItems = 1_000;
-
-/**
- * What a server may take an argument for: a number in quotes for a number, one item for a list of it, a path for where it
- * leads. The value itself is not among them.
- */
-export function readingsOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value.slice(0, maxItems).flatMap((item) => [item, ...readingsOfOne(item)]);
-  return readingsOfOne(value);
-}
-
-function readingsOfOne(value: unknown): readonly unknown[] {
-  if (typeof value === "number" || typeof value === "boolean") return [String(value)];
-  if (typeof value !== "string") return [];
-  const text = value.trim();
-  const readings: unknown[] = [text, toPath(text)];
-  if (text !== "" && Number.isFinite(Number(text))) readings.push(Number(text));
-  if (/^(?:true|false)$/i.test(text)) readings.push(text.toLowerCase() === "true");
-  return readings;
-}
-
-/** A text as a path or an address that was followed to its end. */
-function toPath(text: string): string {
-  const plain = decode(text.normalize("NFKC")).replaceAll("\\", "/");
-  const [, scheme = "", rest = ""] = /^([a-z][a-z\d+.-]*:\/\/)?([\s\S]*)$/i.exec(plain) ?? [];
-  const steps: string[] = [];
-  for (const step of rest.split("/")) {
-    if (step === "..") steps.pop();
-    else if (step !== "." && step !== "") steps.push(step);
-  }
-  return `${scheme}${rest.startsWith("/") ? "/" : ""}${steps.join("/")}`;
-}
-
-function decode(text: string): string {
-  return text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => {
-    try {
-      return decodeURIComponent(bytes);
-    } catch {
-      return bytes;
-    }
-  });
 }

@@ -42,7 +42,7 @@ describe("rules", () => {
   });
 
   test("without one the user is asked", () => {
-    expect(decide([])).toEqual({ effect: "ask", reason: "No rule says otherwise.", cautions: [] });
+    expect(decide([])).toEqual({ effect: "ask", reason: "No rule matches this call.", cautions: [] });
     expect(effect([{ match: "files.*", then: "allow" }])).toBe("ask");
   });
 
@@ -289,7 +289,7 @@ describe("a rule that cannot be meant is refused with its place", () => {
   test.each<[unknown, string]>([
     [{ then: "alow" }, 'policy[1].then: expected allow, ask or deny, got "alow"'],
     [{}, "policy[1].then: expected allow, ask or deny, got nothing"],
-    [{ then: "allow", mach: "x" }, "policy[1]: expected only"],
+    [{ then: "allow", mach: "x" }, "policy[1]: unknown option `mach`; did you mean `match`?"],
     [{ then: "allow", match: "push" }, "policy[1].match: expected a name such as git.push"],
     [{ then: "allow", match: [] }, "policy[1].match: expected at least one name, got none"],
     [{ then: "allow", match: 7 }, "policy[1].match: expected a name such as git.push"],

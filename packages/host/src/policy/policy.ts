@@ -1,16 +1,109 @@
 import type { JsonObject, Tool } from "portolan";
 import { PortolanError } from "portolan";
-import { nameOf } from "portolan/internal";
+import { checkOptions, nameOf, type OptionNames } from "portolan/internal";
 import { canonicalJson } from "portolan/storage";
 import { toLatin } from "../display/suspicious.ts";
-import { readingsOf } from "./pins.ts";
+import { maxComparedItems } from "../limits.ts";
 
-/** Checks rules and makes them quick to ask; what is wrong with one is said with its place. */
+/** Compiled rules. */
+export interface Policy {
+  readonly rules: readonly Rule[];
+  /** The first matching rule decides. Without a match the effect is "ask". */
+  decide(call: PolicyCall): Decision;
+  /** True if the tool is allowed with any arguments outside conversations, so that the result may be cached. */
+  allowsAlways(call: PolicyCall): boolean;
+}
+
+/** One rule. A call matches if all given members match; missing members match every call. */
+export interface Rule {
+  /**
+   * Names as `server.tool`; `*` stands for any characters. One of them must match. In a rule that allows, the part
+   * before a dot is the complete name of the server.
+   */
+  readonly match?: string | readonly string[];
+  /** Names of servers; `*` stands for any characters. Use it where names contain dots. */
+  readonly server?: string | readonly string[];
+  readonly when?: (call: PolicyCall) => boolean;
+  readonly readOnly?: boolean;
+  readonly destructive?: boolean;
+  readonly idempotent?: boolean;
+  readonly openWorld?: boolean;
+  /**
+   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. If `*` covers several values, all must
+   * pass in a rule that allows, and one in any other rule.
+   */
+  readonly args?: { readonly [path: string]: ArgumentTest };
+  /** Allows calls even after untrusted content has entered the conversation. */
+  readonly evenAfterUntrusted?: boolean;
+  /** Allows calls even while resources of other servers are in the conversation. */
+  readonly evenWithResources?: boolean;
+  readonly then: Effect;
+  /** Shown to the user, and to the model if the call is denied. */
+  readonly reason?: string;
+}
+
+/** The decision about a call. */
+export type Effect = "allow" | "ask" | "deny";
+
+/**
+ * Tests of one argument; all given members must pass. A missing argument fails every test. In a rule that allows,
+ * `startsWith` and `matches` also fail for a value with a `..` step.
+ */
+export interface ArgumentTest {
+  readonly equals?: unknown;
+  readonly oneOf?: readonly unknown[];
+  readonly startsWith?: string;
+  /** `*` stands for any characters. */
+  readonly matches?: string;
+  readonly min?: number;
+  readonly max?: number;
+}
+
+/** A call as rules see it. */
+export interface PolicyCall {
+  readonly server: string;
+  readonly tool: string;
+  /** `server.tool`. */
+  readonly name: string;
+  readonly readOnly: boolean;
+  readonly destructive: boolean;
+  readonly idempotent: boolean;
+  readonly openWorld: boolean;
+  /** True if the server's hints are trusted. */
+  readonly trusted: boolean;
+  readonly definition: Tool;
+  readonly args: JsonObject;
+  /** Servers whose untrusted content is in the conversation. */
+  readonly contentFrom: readonly string[];
+  /** Servers whose resources are in the conversation. */
+  readonly resourcesFrom: readonly string[];
+}
+
+/** The result of a policy. Shared between calls, so do not change it. */
+export interface Decision {
+  readonly effect: Effect;
+  /** Index of the rule that decided; undefined if no rule matched. */
+  readonly rule?: number;
+  readonly reason: string;
+  readonly cautions: readonly Caution[];
+}
+
+/** A reason to ask about a call that a rule allows, or to take special care. */
+export interface Caution {
+  /**
+   * `untrusted-content`: text from a server may have caused this call. `data-flow`: data of one server may go to
+   * another.
+   */
+  readonly kind: "untrusted-content" | "data-flow";
+  readonly from: readonly string[];
+}
+
+/** Compiles rules. Throws with the place of an invalid one. */
 export function compilePolicy(rules: readonly Rule[]): Policy {
-  if (!Array.isArray(rules)) throw bad("policy", "an array of rules", nameOf(rules));
+  if (!Array.isArray(rules)) throw invalidRule("policy", "an array of rules", nameOf(rules));
   const kept = rules.map((rule: unknown, index) => {
     if (typeof rule === "object" && rule !== null) return { ...(rule as Rule) };
-    throw bad(`policy[${index}]`, "a rule", nameOf(rule));
+    throw invalidRule(`policy[${index}]`, "a rule", nameOf(rule));
   });
   const compiled = kept.map(compileRule);
   return {
@@ -20,32 +113,127 @@ export function compilePolicy(rules: readonly Rule[]): Policy {
   };
 }
 
-/** Whether a call is of a tool that is meant. */
-type Names = (call: PolicyCall) => boolean;
+/** Tests the names of a call. */
+type CallTest = (call: PolicyCall) => boolean;
 
 interface CompiledRule {
   readonly decision: Decision;
   readonly rule: Rule;
-  readonly isNamed: Names | undefined;
-  readonly isOfServer: Names | undefined;
+  readonly isNamed: CallTest | undefined;
+  readonly isOfServer: CallTest | undefined;
   readonly args: ArgumentTests | undefined;
-  /** The same rule for names in plain letters; none for a rule that allows, which is meant to the letter. */
+  /**
+   * The same rule for names with look-alike letters replaced; undefined for a rule that allows, which must match
+   * exactly.
+   */
   readonly plain: CompiledRule | undefined;
 }
 
-const noCautions: readonly Caution[] = Object.freeze([]);
-const undecided: Decision = freeze({ effect: "ask", reason: "No rule says otherwise.", cautions: noCautions });
+const effects: readonly Effect[] = ["allow", "ask", "deny"];
 
-/** On the way of every call: nothing is made unless there is something to warn about. */
+const flags = [
+  "readOnly",
+  "destructive",
+  "idempotent",
+  "openWorld",
+  "evenAfterUntrusted",
+  "evenWithResources",
+] as const;
+
+const memberNames = {
+  ...{ match: 1, server: 1, when: 1, args: 1, then: 1, reason: 1 },
+  ...{ readOnly: 1, destructive: 1, idempotent: 1, openWorld: 1, evenAfterUntrusted: 1, evenWithResources: 1 },
+} satisfies OptionNames<Rule>;
+const ruleSynonyms = { tool: "match", tools: "match", effect: "then", action: "then", arguments: "args" };
+
+function compileRule(rule: Rule, index: number): CompiledRule {
+  const where = `policy[${index}]`;
+  checkOptions(rule, memberNames, where, { code: "invalid-definition", synonyms: ruleSynonyms });
+  if (!effects.includes(rule.then)) throw invalidRule(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
+  for (const flag of flags) {
+    const value: unknown = rule[flag];
+    if (value !== undefined && typeof value !== "boolean")
+      throw invalidRule(`${where}.${flag}`, "a boolean", nameOf(value));
+  }
+  if (rule.when !== undefined && typeof rule.when !== "function") {
+    throw invalidRule(`${where}.when`, "a function", nameOf(rule.when));
+  }
+  if (rule.reason !== undefined && typeof rule.reason !== "string") {
+    throw invalidRule(`${where}.reason`, "a string", nameOf(rule.reason));
+  }
+  if (rule.args !== undefined && (typeof rule.args !== "object" || rule.args === null || Array.isArray(rule.args))) {
+    throw invalidRule(`${where}.args`, "an object of tests by path", nameOf(rule.args));
+  }
+  const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
+  const allows = rule.then === "allow";
+  const decision: Decision = Object.freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
+  const args = rule.args && compileArguments(rule.args, allows, `${where}.args`);
+  const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
+    decision,
+    rule,
+    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) =>
+      allows ? splitGlob(it) : nameGlob(read(it)),
+    ),
+    isOfServer: compilePatterns(rule.server, `${where}.server`, /./, (it) => ofServer(read(it))),
+    args,
+    plain,
+  });
+  return withNames((it) => it, allows ? undefined : withNames(toLatin));
+}
+
+function compilePatterns(
+  given: Rule["match"],
+  where: string,
+  shape: RegExp,
+  compile: (pattern: string) => CallTest,
+): CallTest | undefined {
+  if (given === undefined) return undefined;
+  const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const globs = patterns.map((pattern) => {
+    if (typeof pattern === "string" && shape.test(pattern)) return compile(pattern);
+    throw invalidRule(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
+  });
+  if (globs.length === 0) throw invalidRule(where, "at least one name", "none");
+  const [only, second] = globs;
+  return second === undefined ? only : (call) => globs.some((glob) => glob(call));
+}
+
+function ofServer(pattern: string): CallTest {
+  const glob = compileGlob(pattern);
+  return ({ server }) => glob(server);
+}
+
+function nameGlob(pattern: string): CallTest {
+  const glob = compileGlob(pattern);
+  return ({ name }) => glob(name);
+}
+
+/** Matches server and tool separately: a rule for all tools of `git` must not cover a server named `git.x`. */
+function splitGlob(pattern: string): CallTest {
+  const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
+  if (dots.length === 0) return nameGlob(pattern);
+  const pairs = dots.map((at) => [compileGlob(pattern.slice(0, at)), compileGlob(pattern.slice(at + 1))] as const);
+  return ({ server, tool }) => pairs.some(([isServer, isTool]) => isServer(server) && isTool(tool));
+}
+
+const noCautions: readonly Caution[] = Object.freeze([]);
+
+const undecided: Decision = Object.freeze({
+  effect: "ask",
+  reason: "No rule matches this call.",
+  cautions: noCautions,
+});
+
+/** Hot path: allocates only where there is a caution. */
 function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
   let plain: PolicyCall | undefined;
-  let near: CompiledRule | undefined;
+  let similarRule: CompiledRule | undefined;
   for (const compiled of rules) {
     try {
-      if (matches(compiled, call)) return withCautions(decisionOf(compiled, near), compiled.rule, call);
-      if (near !== undefined || compiled.plain === undefined) continue;
-      plain ??= inPlainLetters(call);
-      if (isNear(compiled.plain, plain)) near = compiled;
+      if (matches(compiled, call)) return withCautions(decisionOf(compiled, similarRule), compiled.rule, call);
+      if (similarRule !== undefined || compiled.plain === undefined) continue;
+      plain ??= toPlainNames(call);
+      if (nearlyMatches(compiled.plain, plain)) similarRule = compiled;
     } catch (error) {
       return failed(compiled, error);
     }
@@ -53,56 +241,54 @@ function decide(rules: readonly CompiledRule[], call: PolicyCall): Decision {
   return withCautions(undecided, undefined, call);
 }
 
-/** What one rule would stop, but for a letter or a quote, another does not allow without asking. */
-function decisionOf({ decision }: CompiledRule, near: CompiledRule | undefined): Decision {
-  if (near === undefined || decision.effect !== "allow") return decision;
-  const rule = near.decision.rule ?? 0;
+/** Asks instead of allowing a call that another rule would stop if a letter or a quote were different. */
+function decisionOf({ decision }: CompiledRule, similarRule: CompiledRule | undefined): Decision {
+  if (similarRule === undefined || decision.effect !== "allow") return decision;
+  const rule = similarRule.decision.rule ?? 0;
   return {
     effect: "ask",
     rule,
-    reason: `It is all but what rule ${rule + 1} of the policy is about.`,
+    reason: `It is almost what rule ${rule + 1} of the policy forbids or asks about.`,
     cautions: noCautions,
   };
 }
 
-/** The first rule that is about the tool must not depend on anything else. */
+/** The first rule about the tool must not depend on anything else. */
 function allowsAlways(rules: readonly CompiledRule[], call: PolicyCall): boolean {
-  const plain = inPlainLetters(call);
-  const first = rules.find(
-    (compiled) => concerns(compiled, call) || (compiled.plain && concerns(compiled.plain, plain)),
-  );
+  const plain = toPlainNames(call);
+  const first = rules.find((compiled) => isAbout(compiled, call) || (compiled.plain && isAbout(compiled.plain, plain)));
   return first?.rule.then === "allow" && first.args === undefined && first.rule.when === undefined;
 }
 
-/** Whether a rule is about a call that it does not match, if its server reads it with some goodwill. */
-function isNear(compiled: CompiledRule, plain: PolicyCall): boolean {
+/** True if a rule that does not match would match another spelling of the names or arguments. */
+function nearlyMatches(compiled: CompiledRule, plain: PolicyCall): boolean {
   const { rule, args } = compiled;
-  // What a function of the application says is said.
-  if (rule.when !== undefined || !concerns(compiled, plain)) return false;
+  // A function of the application gets no second interpretation.
+  if (rule.when !== undefined || !isAbout(compiled, plain)) return false;
   return args === undefined || args.nearlyHold(plain.args);
 }
 
-/** The call with the names that its tool and server seem to have; most have them already. */
-function inPlainLetters(call: PolicyCall): PolicyCall {
+/** Returns the call with look-alike letters of its names replaced; most calls are returned unchanged. */
+function toPlainNames(call: PolicyCall): PolicyCall {
   if (/^[a-z\d_.-]*$/.test(call.name)) return call;
   const [server, tool] = [toLatin(call.server), toLatin(call.tool)];
   return { ...call, server, tool, name: `${server}.${tool}` };
 }
 
 function matches(compiled: CompiledRule, call: PolicyCall): boolean {
-  if (!concerns(compiled, call)) return false;
+  if (!isAbout(compiled, call)) return false;
   const { rule, args } = compiled;
   if (args !== undefined && !args.hold(call.args)) return false;
   if (rule.when === undefined) return true;
-  const said: unknown = rule.when(call);
-  // A promise is no answer, and taking it for a yes would open the door.
-  if (said && said !== true)
-    throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(said)}`);
-  return said === true;
+  const verdict: unknown = rule.when(call);
+  // A promise is truthy; treating it as true would allow every call.
+  if (verdict && verdict !== true)
+    throw new PortolanError("invalid-definition", `expected true or false, got ${nameOf(verdict)}`);
+  return verdict === true;
 }
 
-/** Whether a rule is about a tool, apart from what it is called with. */
-function concerns({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
+/** True if a rule matches the tool, apart from its arguments. */
+function isAbout({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
   if (isNamed !== undefined && !isNamed(call)) return false;
   if (isOfServer !== undefined && !isOfServer(call)) return false;
   if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
@@ -111,7 +297,7 @@ function concerns({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall)
   return rule.openWorld === undefined || rule.openWorld === call.openWorld;
 }
 
-/** A rule that cannot say whether it applies might have denied. */
+/** A rule that fails denies the call, because it might have denied it. */
 function failed({ decision }: CompiledRule, error: unknown): Decision {
   const why = error instanceof Error ? error.message : String(error);
   const reason = `Rule ${(decision.rule ?? 0) + 1} of the policy failed: ${why}`;
@@ -133,194 +319,17 @@ function withCautions(decision: Decision, rule: Rule | undefined, call: PolicyCa
   return cautions.length === 0 ? decision : { ...decision, effect: "ask", cautions };
 }
 
-const effects: readonly Effect[] = ["allow", "ask", "deny"];
-const flags = [
-  "readOnly",
-  "destructive",
-  "idempotent",
-  "openWorld",
-  "evenAfterUntrusted",
-  "evenWithResources",
-] as const;
-const known = new Set<string>([...flags, "match", "server", "when", "args", "then", "reason"]);
-
-function compileRule(rule: Rule, index: number): CompiledRule {
-  const where = `policy[${index}]`;
-  for (const member of Object.keys(rule)) {
-    if (!known.has(member)) throw bad(where, `only ${[...known].join(", ")}`, JSON.stringify(member));
-  }
-  if (!effects.includes(rule.then)) throw bad(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
-  for (const flag of flags) {
-    const value: unknown = rule[flag];
-    if (value !== undefined && typeof value !== "boolean") throw bad(`${where}.${flag}`, "a boolean", nameOf(value));
-  }
-  if (rule.when !== undefined && typeof rule.when !== "function") {
-    throw bad(`${where}.when`, "a function", nameOf(rule.when));
-  }
-  if (rule.reason !== undefined && typeof rule.reason !== "string") {
-    throw bad(`${where}.reason`, "a string", nameOf(rule.reason));
-  }
-  if (rule.args !== undefined && (typeof rule.args !== "object" || rule.args === null || Array.isArray(rule.args))) {
-    throw bad(`${where}.args`, "an object of tests by path", nameOf(rule.args));
-  }
-  const reason = rule.reason ?? `Rule ${index + 1} of the policy says ${rule.then}.`;
-  const allows = rule.then === "allow";
-  const decision = freeze({ effect: rule.then, rule: index, reason, cautions: noCautions });
-  const args = rule.args && compileArguments(rule.args, allows, `${where}.args`);
-  const withNames = (read: (pattern: string) => string, plain?: CompiledRule): CompiledRule => ({
-    decision,
-    rule,
-    isNamed: compilePatterns(rule.match, `${where}.match`, /[.*]/, (it) => (allows ? parted(it) : whole(read(it)))),
-    isOfServer: compilePatterns(rule.server, `${where}.server`, /./, (it) => ofServer(read(it))),
-    args,
-    plain,
-  });
-  return withNames((it) => it, allows ? undefined : withNames(toLatin));
-}
-
-function compilePatterns(
-  given: Rule["match"],
-  where: string,
-  shape: RegExp,
-  compile: (pattern: string) => Names,
-): Names | undefined {
-  if (given === undefined) return undefined;
-  const patterns: readonly unknown[] = Array.isArray(given) ? given : [given];
-  const globs = patterns.map((pattern) => {
-    if (typeof pattern === "string" && shape.test(pattern)) return compile(pattern);
-    throw bad(where, `a name such as git.push, with * for any characters`, nameOf(pattern));
-  });
-  if (globs.length === 0) throw bad(where, "at least one name", "none");
-  const [only, second] = globs;
-  return second === undefined ? only : (call) => globs.some((glob) => glob(call));
-}
-
-function ofServer(pattern: string): Names {
-  const glob = compileGlob(pattern);
-  return ({ server }) => glob(server);
-}
-
-function whole(pattern: string): Names {
-  const glob = compileGlob(pattern);
-  return ({ name }) => glob(name);
-}
-
-/** Server and tool apart: what is allowed for all tools of `git` is not for a server that somebody has called `git.x`. */
-function parted(pattern: string): Names {
-  const dots = [...pattern.matchAll(/\./g)].map(({ index }) => index);
-  if (dots.length === 0) return whole(pattern);
-  const pairs = dots.map((at) => [compileGlob(pattern.slice(0, at)), compileGlob(pattern.slice(at + 1))] as const);
-  return ({ server, tool }) => pairs.some(([isServer, isTool]) => isServer(server) && isTool(tool));
-}
-
-function freeze(decision: Decision): Decision {
-  return Object.freeze(decision);
-}
-
-function bad(where: string, expected: string, got: string): PortolanError {
+function invalidRule(where: string, expected: string, got: string): PortolanError {
   return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
 }
 
-/** What happens to a call. */
-export type Effect = "allow" | "ask" | "deny";
-
-/** A call as a policy sees it. */
-export interface PolicyCall {
-  readonly server: string;
-  readonly tool: string;
-  /** `server.tool`. */
-  readonly name: string;
-  readonly readOnly: boolean;
-  readonly destructive: boolean;
-  readonly idempotent: boolean;
-  readonly openWorld: boolean;
-  /** Whether the server's hints count. */
-  readonly trusted: boolean;
-  readonly definition: Tool;
-  readonly args: JsonObject;
-  /** Servers whose untrusted content is in the conversation. */
-  readonly contentFrom: readonly string[];
-  /** Servers whose resources are in the conversation. */
-  readonly resourcesFrom: readonly string[];
-}
-
-/**
- * What one argument must be; all that is said must hold. An argument that is not there fails every test, and so does a
- * value with a `..` step in `startsWith` and `matches` of a rule that allows.
- */
-export interface ArgumentTest {
-  readonly equals?: unknown;
-  readonly oneOf?: readonly unknown[];
-  readonly startsWith?: string;
-  /** `*` stands for any characters. */
-  readonly matches?: string;
-  readonly min?: number;
-  readonly max?: number;
-}
-
-/** One rule: what it says about a call must hold, all of it; what it does not say does not matter. */
-export interface Rule {
-  /**
-   * Names as `server.tool`, `*` for any characters; one of them must match. In a rule that allows, what stands before a
-   * dot is the whole name of the server.
-   */
-  readonly match?: string | readonly string[];
-  /** Names of servers, `*` for any characters: exact where names have dots. */
-  readonly server?: string | readonly string[];
-  readonly when?: (call: PolicyCall) => boolean;
-  readonly readOnly?: boolean;
-  readonly destructive?: boolean;
-  readonly idempotent?: boolean;
-  readonly openWorld?: boolean;
-  /**
-   * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. Where `*` stands for several, a rule
-   * that allows needs all of them, and any other needs one.
-   */
-  readonly args?: { readonly [path: string]: ArgumentTest };
-  /** Allows even after untrusted content has entered the conversation. */
-  readonly evenAfterUntrusted?: boolean;
-  /** Allows even while resources of other servers are in the conversation. */
-  readonly evenWithResources?: boolean;
-  readonly then: Effect;
-  /** Shown to the user, and told to the model when the call is denied. */
-  readonly reason?: string;
-}
-
-/** Why a call that a rule allows is asked about, or what to know when it is asked about anyway. */
-export interface Caution {
-  /**
-   * `untrusted-content`: what a server wrote may have led the model to this call. `data-flow`: data of one server may
-   * go to another.
-   */
-  readonly kind: "untrusted-content" | "data-flow";
-  readonly from: readonly string[];
-}
-
-/** What a policy says about a call; shared between calls, so not to be changed. */
-export interface Decision {
-  readonly effect: Effect;
-  /** The place of the rule that decided; none when no rule did. */
-  readonly rule?: number;
-  readonly reason: string;
-  readonly cautions: readonly Caution[];
-}
-
-/** Rules that were checked once and are quick to ask. */
-export interface Policy {
-  readonly rules: readonly Rule[];
-  /** The first rule that matches decides; without one the user is asked. */
-  decide(call: PolicyCall): Decision;
-  /** Whether a tool is allowed whatever it is called with, outside of conversations: that need be asked only once. */
-  allowsAlways(call: PolicyCall): boolean;
-}
-
-/** A test of one value. */
+/** Tests one value. */
 type Check = (value: unknown) => boolean;
 
-/** The tests of a rule's arguments. */
+/** Compiled tests of a rule's arguments. */
 export interface ArgumentTests {
   hold(args: unknown): boolean;
-  /** Whether they hold, or would if the server took an argument for what it is not. */
+  /** True if the tests pass, or would pass if the server converted an argument. */
   nearlyHold(args: unknown): boolean;
 }
 
@@ -332,14 +341,14 @@ export function compileArguments(
 ): ArgumentTests {
   const compiled = Object.entries(tests).map(([path, test]) => {
     const steps = path.split(".");
-    if (steps.includes("")) throw badTest(where, "paths such as options.force", JSON.stringify(path));
+    if (steps.includes("")) throw invalidRule(where, "paths such as options.force", JSON.stringify(path));
     const check = compileTest(test, isStrict, `${where}[${JSON.stringify(path)}]`);
-    const isNear: Check = (value) => check(value) || readingsOf(value).some(check);
-    return { steps, check, isNear };
+    const nearlyMatches: Check = (value) => check(value) || interpretationsOf(value).some(check);
+    return { steps, check, nearlyMatches };
   });
   return {
     hold: (args) => compiled.every(({ steps, check }) => holds(args, steps, 0, check, isStrict)),
-    nearlyHold: (args) => compiled.every(({ steps, isNear }) => holds(args, steps, 0, isNear, isStrict)),
+    nearlyHold: (args) => compiled.every(({ steps, nearlyMatches }) => holds(args, steps, 0, nearlyMatches, isStrict)),
   };
 }
 
@@ -348,7 +357,7 @@ function holds(value: unknown, steps: readonly string[], at: number, check: Chec
   if (step === undefined) return check(value);
   if (typeof value !== "object" || value === null) return false;
   if (step !== "*") {
-    // Own members only: what every object has was not sent by anybody.
+    // Own members only: inherited ones were not sent by the caller.
     return Object.hasOwn(value, step) && holds(value[step as keyof typeof value], steps, at + 1, check, isStrict);
   }
   const items = Object.values(value);
@@ -377,9 +386,9 @@ function compileTest(test: ArgumentTest, isStrict: boolean, where: string): Chec
     const check = make?.(value, isStrict);
     if (check) return check;
     const expected = make ? expectedOf[name as keyof ArgumentTest] : `one of ${Object.keys(members).join(", ")}`;
-    throw badTest(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
+    throw invalidRule(`${where}.${name}`, expected, make ? nameOf(value) : JSON.stringify(name));
   });
-  if (checks.length === 0) throw badTest(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
+  if (checks.length === 0) throw invalidRule(where, `at least one of ${Object.keys(members).join(", ")}`, nameOf(test));
   return (value) => checks.every((check) => check(value));
 }
 
@@ -398,23 +407,61 @@ function equalTo(given: unknown): Check {
   return (value) => typeof value === "object" && value !== null && canonicalJson(value) === text;
 }
 
-/** A beginning says nothing about a path that climbs out of it again. */
+/** In a rule that allows, a prefix must not match a path that leaves it with `..`. */
 function textCheck(check: (value: string) => boolean, isStrict: boolean): Check {
   if (!isStrict) return (value) => typeof value === "string" && check(value);
-  return (value) => typeof value === "string" && check(value) && !climbs.test(value);
+  return (value) => typeof value === "string" && check(value) && !parentStep.test(value);
 }
 
-const climbs = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i;
+const parentStep = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\]|%2f|%5c|$)/i;
 
 function isNumber(value: unknown): value is number {
   return typeof value === "number" && !Number.isNaN(value);
 }
 
-function badTest(where: string, expected: string, got: string): PortolanError {
-  return new PortolanError("invalid-definition", `${where}: expected ${expected}, got ${got}`);
+/**
+ * Returns other values that a server may convert an argument to: a number in quotes to a number, a single item to a
+ * list, a path to its normalized form. The value itself is not included.
+ */
+function interpretationsOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value))
+    return value.slice(0, maxComparedItems).flatMap((item) => [item, ...interpretationsOfOne(item)]);
+  return interpretationsOfOne(value);
 }
 
-/** Compiles a pattern in which `*` stands for any characters; the time of a test grows with the text alone. */
+function interpretationsOfOne(value: unknown): readonly unknown[] {
+  if (typeof value === "number" || typeof value === "boolean") return [String(value)];
+  if (typeof value !== "string") return [];
+  const text = value.trim();
+  const interpretations: unknown[] = [text, toPath(text)];
+  if (text !== "" && Number.isFinite(Number(text))) interpretations.push(Number(text));
+  if (/^(?:true|false)$/i.test(text)) interpretations.push(text.toLowerCase() === "true");
+  return interpretations;
+}
+
+/** Normalizes a text as a path or an address. */
+function toPath(text: string): string {
+  const plain = decode(text.normalize("NFKC")).replaceAll("\\", "/");
+  const [, scheme = "", rest = ""] = /^([a-z][a-z\d+.-]*:\/\/)?([\s\S]*)$/i.exec(plain) ?? [];
+  const steps: string[] = [];
+  for (const step of rest.split("/")) {
+    if (step === "..") steps.pop();
+    else if (step !== "." && step !== "") steps.push(step);
+  }
+  return `${scheme}${rest.startsWith("/") ? "/" : ""}${steps.join("/")}`;
+}
+
+function decode(text: string): string {
+  return text.replace(/(?:%[\da-f]{2})+/gi, (bytes) => {
+    try {
+      return decodeURIComponent(bytes);
+    } catch {
+      return bytes;
+    }
+  });
+}
+
+/** Compiles a pattern in which `*` stands for any characters. A test takes linear time. */
 export function compileGlob(pattern: string): (text: string) => boolean {
   const [first = "", ...rest] = pattern.split(/\*+/);
   const last = rest.pop();
@@ -438,7 +485,7 @@ export function compileGlob(pattern: string): (text: string) => boolean {
   };
 }
 
-/** What a tool is taken to do. */
+/** The assumed behaviour of a tool. */
 export interface Hints {
   readonly readOnly: boolean;
   readonly destructive: boolean;
@@ -446,10 +493,10 @@ export interface Hints {
   readonly openWorld: boolean;
 }
 
-/** The worst that the spec allows to assume. */
+/** The worst case, which the spec assumes without hints. */
 const unknownHints: Hints = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
 
-/** What a tool's annotations say, where its server is trusted; otherwise, and where they say nothing, the worst. */
+/** Returns the annotations of a trusted server's tool; the worst case for others, and for each missing hint. */
 export function hintsOf(tool: Tool, trusted: boolean): Hints {
   const { annotations } = tool;
   if (!trusted || typeof annotations !== "object" || annotations === null) return unknownHints;

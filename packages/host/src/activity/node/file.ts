@@ -1,6 +1,7 @@
 import { mkdir, open, readFile, rename, stat, truncate } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
+import { maxLogFileBytes } from "../../limits.ts";
 import type { ActivityVerdict } from "../log.ts";
 import {
   type ActivityBlock,
@@ -16,25 +17,25 @@ import {
 import { verifyActivity } from "../verify.ts";
 import {
   type ActivityFiles,
-  type ActivityPlace,
-  countAside,
+  countRotated,
   filesOf,
   isMissing,
+  type LogPosition,
   readFiles,
-  readPlace,
-  writePlace,
+  readPosition,
+  writePosition,
 } from "./read.ts";
 
-/** A log in a file: lines of JSON, with its head beside it, for any number of processes. */
+/** Opens a log in a file: lines of JSON, and its head in a second file, for any number of processes. */
 export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {
   const files = filesOf(resolve(path));
   await mkdir(dirname(files.log), { recursive: true, mode: 0o700 });
-  const sink = new FileSink(files, options.maxBytes ?? 64 * 1024 * 1024);
-  await sink.mend();
+  const sink = new FileSink(files, options.maxBytes ?? maxLogFileBytes);
+  await sink.recover();
   return sink;
 }
 
-/** Checks the log in a file as it is, without mending what was left unfinished. */
+/** Verifies the log in a file as it is, without a repair. */
 export async function verifyFile(path: string, contains?: string): Promise<ActivityVerdict> {
   return verifyActivity(await readFiles(filesOf(resolve(path)), false), true, contains);
 }
@@ -43,34 +44,34 @@ class FileSink implements ActivitySink {
   readonly isLinear = true;
   readonly #files: ActivityFiles;
   readonly #maxBytes: number;
-  #turn: Promise<void> = Promise.resolve();
-  /** What we wrote last, and into which file. */
-  #last: { readonly place: ActivityPlace; readonly inode: number } | undefined;
+  #queue: Promise<void> = Promise.resolve();
+  /** The end after our last block, and the file that contains it. */
+  #last: { readonly position: LogPosition; readonly inode: number } | undefined;
 
   constructor(files: ActivityFiles, maxBytes: number) {
     this.#files = files;
     this.#maxBytes = maxBytes;
   }
 
-  mend(): Promise<void> {
-    return this.#alone(async () => {
-      await mend(this.#files);
+  recover(): Promise<void> {
+    return this.#withLock(async () => {
+      await recover(this.#files);
     });
   }
 
   append(build: (head: ActivityHead) => Promise<ActivityBlock>): Promise<void> {
-    return this.#alone(async () => {
-      const place = await this.#findPlace();
-      const { bytes, head } = await build(place.head);
-      const { aside, bytes: start } = await this.#makeRoom(place, bytes.length);
+    return this.#withLock(async () => {
+      const position = await this.#findEnd();
+      const { bytes, head } = await build(position.head);
+      const { rotated, bytes: start } = await this.#rotateIfFull(position, bytes.length);
       try {
         const inode = await appendTo(this.#files.log, bytes);
-        const next = { head, aside, bytes: start + bytes.length };
-        await writePlace(this.#files, next);
-        this.#last = { place: next, inode };
+        const next = { head, rotated, bytes: start + bytes.length };
+        await writePosition(this.#files, next);
+        this.#last = { position: next, inode };
       } catch (error) {
         this.#last = undefined;
-        // All or nothing: the block will be written again. Where even this fails, the next one mends it.
+        // All or nothing: the block is written again. If even this fails, the next writer repairs it.
         await truncate(this.#files.log, start).catch(() => undefined);
         throw error;
       }
@@ -82,29 +83,31 @@ class FileSink implements ActivitySink {
   }
 
   async close(): Promise<void> {
-    await this.#turn.catch(() => undefined);
+    await this.#queue.catch(() => undefined);
   }
 
-  /** Where the next block goes: behind our own last one, unless somebody else has written since. */
-  async #findPlace(): Promise<ActivityPlace> {
+  /** Returns the position of the next block: after our own last one, unless another process has written since. */
+  async #findEnd(): Promise<LogPosition> {
     const last = this.#last;
     if (last) {
       const found = await stat(this.#files.log).catch(() => undefined);
-      if (found?.ino === last.inode && found.size === last.place.bytes) return last.place;
+      if (found?.ino === last.inode && found.size === last.position.bytes) return last.position;
     }
-    return mend(this.#files);
+    return recover(this.#files);
   }
 
-  /** Puts a full file aside under the next number; nothing has that name, for only holders of the lock give names. */
-  async #makeRoom(place: ActivityPlace, bytes: number): Promise<ActivityPlace> {
-    if (place.bytes === 0 || place.bytes + bytes <= this.#maxBytes) return place;
-    const aside = place.aside + 1;
-    await rename(this.#files.log, `${this.#files.log}.${aside}`);
-    return { ...place, aside, bytes: 0 };
+  /**
+   * Renames a full file to the next number. The name is free, because only the holder of the lock creates such names.
+   */
+  async #rotateIfFull(position: LogPosition, bytes: number): Promise<LogPosition> {
+    if (position.bytes === 0 || position.bytes + bytes <= this.#maxBytes) return position;
+    const rotated = position.rotated + 1;
+    await rename(this.#files.log, `${this.#files.log}.${rotated}`);
+    return { ...position, rotated, bytes: 0 };
   }
 
-  /** One after the other, here and in all processes. */
-  #alone(work: () => Promise<void>): Promise<void> {
+  /** Runs work one after the other, in this and all other processes. */
+  #withLock(work: () => Promise<void>): Promise<void> {
     const run = async () => {
       const release = await holdFileLock(this.#files.lock);
       try {
@@ -113,54 +116,54 @@ class FileSink implements ActivitySink {
         release();
       }
     };
-    this.#turn = this.#turn.then(run, run);
-    return this.#turn;
+    this.#queue = this.#queue.then(run, run);
+    return this.#queue;
   }
 }
 
 /**
- * Where the log really ends, to be called under the lock. The kept place may be one block behind, when its writer was
- * killed; and what that writer left unfinished is sealed as far as it is whole, and put into a side file otherwise.
+ * Finds the real end of the log; call it under the lock. The stored position may be one block behind if its writer was
+ * killed. Complete entries of an unfinished block are sealed, the rest is moved to `<file>.torn`.
  */
-export async function mend(files: ActivityFiles): Promise<ActivityPlace> {
-  const kept = await readPlace(files);
-  // As it was left: there is nothing behind the last seal, and no file was put aside since.
+export async function recover(files: ActivityFiles): Promise<LogPosition> {
+  const kept = await readPosition(files);
+  // Unchanged: nothing follows the last seal, and no file was rotated since.
   if (typeof kept === "object" && kept.bytes > 0 && (await sizeOf(files.log)) === kept.bytes) return kept;
-  const place = typeof kept === "string" ? await findPlace(files) : kept;
-  const aside = await countAside(files);
-  const { tail, ...found } = await advance(files, place, aside);
+  const position = typeof kept === "string" ? await findLastSeal(files) : kept;
+  const rotated = await countRotated(files);
+  const { tail, ...found } = await advance(files, position, rotated);
   const isHeadLost = typeof kept === "string" && found.head.block > 1;
   if (tail.length === 0 && !isHeadLost) return found;
   return repair(files, found, tail, isHeadLost ? { head: kept } : {});
 }
 
-interface Advanced extends ActivityPlace {
-  /** What stands behind the last seal. */
+interface Advanced extends LogPosition {
+  /** The bytes after the last seal. */
   readonly tail: Buffer;
 }
 
-/** Without a kept place: behind the last seal of the newest file that has one. */
-async function findPlace(files: ActivityFiles): Promise<ActivityPlace> {
-  const aside = await countAside(files);
-  for (const number of [aside, aside - 1]) {
-    const bytes = await readFrom(number === aside ? files.log : `${files.log}.${aside}`, 0);
+/** Without a stored position: finds the last seal of the newest file that has one. */
+async function findLastSeal(files: ActivityFiles): Promise<LogPosition> {
+  const rotated = await countRotated(files);
+  for (const number of [rotated, rotated - 1]) {
+    const bytes = await readFrom(number === rotated ? files.log : `${files.log}.${rotated}`, 0);
     for (const { text, end } of linesOf(bytes).reverse()) {
       const seal = text === undefined ? undefined : parseSeal(text);
-      if (seal) return { head: headOf(seal), aside: number, bytes: end };
+      if (seal) return { head: headOf(seal), rotated: number, bytes: end };
     }
-    if (aside === 0) break;
+    if (rotated === 0) break;
   }
-  return { head: emptyHead, aside, bytes: 0 };
+  return { head: emptyHead, rotated, bytes: 0 };
 }
 
-/** Goes on over whole blocks and over files that were put aside since the place was kept. */
-async function advance(files: ActivityFiles, from: ActivityPlace, aside: number): Promise<Advanced> {
+/** Advances over complete blocks, and over files that were rotated since the position was stored. */
+async function advance(files: ActivityFiles, from: LogPosition, rotated: number): Promise<Advanced> {
   let { head } = from;
-  for (let number = from.aside, bytes = from.bytes; ; number++, bytes = 0) {
-    const isLive = number >= aside;
+  for (let number = from.rotated, bytes = from.bytes; ; number++, bytes = 0) {
+    const isLive = number >= rotated;
     const path = isLive ? files.log : `${files.log}.${number + 1}`;
     const size = await sizeOf(path);
-    // Shorter than it was: the chain goes on from where it had come to, so that the gap stays to be seen.
+    // The file was truncated. The chain continues from the stored head, so that the gap stays visible.
     const start = size < bytes ? await lastLineEnd(path) : bytes;
     const rest = await readFrom(path, start);
     let end = 0;
@@ -168,44 +171,44 @@ async function advance(files: ActivityFiles, from: ActivityPlace, aside: number)
       const seal = line.text === undefined ? undefined : parseSeal(line.text);
       if (seal === undefined || line.text === undefined) continue;
       const body = rest.subarray(end, line.start).toString("utf8");
-      // One that does not fit was not written by us; it stays, and is for `verify` to report.
+      // A seal that does not match stays; `verify` reports it.
       if (seal.previous === head.seal && (await isSealOf(line.text, seal, body))) head = headOf(seal);
       end = line.end;
     }
-    if (isLive) return { head, aside: number, bytes: start + end, tail: rest.subarray(end) };
+    if (isLive) return { head, rotated: number, bytes: start + end, tail: rest.subarray(end) };
   }
 }
 
-/** Seals the whole entries of a tail, with an entry that tells of it, and moves the rest aside. */
+/** Seals the complete entries of a tail together with an entry about the repair, and moves the rest away. */
 async function repair(
   files: ActivityFiles,
-  place: ActivityPlace,
+  position: LogPosition,
   tail: Buffer,
   why: { readonly head?: string },
-): Promise<ActivityPlace> {
+): Promise<LogPosition> {
   let entries = 0;
   let end = 0;
   for (const line of linesOf(tail)) {
-    if (!line.text?.startsWith(`{"seq":${place.head.seq + entries + 1},`) || !isJson(line.text)) break;
+    if (!line.text?.startsWith(`{"seq":${position.head.seq + entries + 1},`) || !isJson(line.text)) break;
     entries += 1;
     end = line.end;
   }
-  const torn = tail.subarray(end);
-  if (torn.length > 0) {
-    await appendTo(files.torn, torn);
-    await truncate(files.log, place.bytes + end);
+  const unfinished = tail.subarray(end);
+  if (unfinished.length > 0) {
+    await appendTo(files.unfinished, unfinished);
+    await truncate(files.log, position.bytes + end);
   }
   const whole = tail.subarray(0, end);
-  const told = { kind: "error", name: "activity-mended", entries, bytesMoved: torn.length, ...why };
-  const note = JSON.stringify({ seq: place.head.seq + entries + 1, at: new Date().toISOString(), ...told });
-  const block = await sealBody([whole, Buffer.from(`${note}\n`)], entries + 1, place.head, "mend");
+  const entry = { kind: "error", name: "activity-mended", entries, bytesMoved: unfinished.length, ...why };
+  const note = JSON.stringify({ seq: position.head.seq + entries + 1, at: new Date().toISOString(), ...entry });
+  const block = await sealBody([whole, Buffer.from(`${note}\n`)], entries + 1, position.head, "mend");
   await appendTo(files.log, block.bytes.subarray(whole.length));
-  const mended = { head: block.head, aside: place.aside, bytes: place.bytes + block.bytes.length };
-  await writePlace(files, mended);
+  const mended = { head: block.head, rotated: position.rotated, bytes: position.bytes + block.bytes.length };
+  await writePosition(files, mended);
   return mended;
 }
 
-/** Adds bytes at the end of a file of its owner's, and sees them on the disk; gives the file's number. */
+/** Appends bytes to a file that only its owner can read, and flushes them to the disk. Returns the inode. */
 export async function appendTo(path: string, bytes: Uint8Array): Promise<number> {
   const file = await open(path, "a", 0o600);
   try {
@@ -219,13 +222,13 @@ export async function appendTo(path: string, bytes: Uint8Array): Promise<number>
 
 interface Line {
   readonly start: number;
-  /** Behind the line's end. */
+  /** Position after the line feed. */
   readonly end: number;
-  /** Undefined when it is no UTF-8. */
+  /** Undefined if it is not valid UTF-8. */
   readonly text: string | undefined;
 }
 
-/** The lines that have an end. */
+/** Returns the complete lines. */
 function linesOf(bytes: Buffer): Line[] {
   const lines: Line[] = [];
   let start = 0;

@@ -2,22 +2,19 @@ import { createHash } from "node:crypto";
 import { type FileHandle, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
+import { maxLogLineBytes, readChunkBytes } from "../../limits.ts";
 import type { ActivityHead, ActivityReading, ActivityText } from "../sinks.ts";
 
-const chunkBytes = 65_536;
-/** Longer than any line that we write. */
-const maxLineBytes = 1024 * 1024;
-
-/** The log as it is at this moment, and its head; neither is touched. */
+/** Reads the current log and its head without changing them. */
 export async function readFiles(files: ActivityFiles, newestFirst: boolean): Promise<ActivityReading> {
   const release = await lockIfAllowed(files.lock);
   try {
-    const place = await readPlace(files);
-    const aside = await countAside(files);
+    const position = await readPosition(files);
+    const rotated = await countRotated(files);
     const live = await openIfThere(files.log);
     const size = live === undefined ? 0 : (await live.stat()).size;
-    const texts = newestFirst ? backward(files.log, aside, live, size) : forward(files.log, aside, live, size);
-    return { head: typeof place === "string" ? place : place.head, texts };
+    const texts = newestFirst ? backward(files.log, rotated, live, size) : forward(files.log, rotated, live, size);
+    return { head: typeof position === "string" ? position : position.head, texts };
   } catch (error) {
     if (isMissing(error)) return { head: "missing", texts: forward(files.log, 0, undefined, 0) };
     throw error;
@@ -26,7 +23,7 @@ export async function readFiles(files: ActivityFiles, newestFirst: boolean): Pro
   }
 }
 
-/** Whoever may only read sees what is there, be it in the middle of a block. */
+/** Readers without permission to lock may see an unfinished block. */
 async function lockIfAllowed(path: string): Promise<() => void> {
   try {
     return await holdFileLock(path);
@@ -46,10 +43,10 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Files put aside keep their names, so they are opened one by one; the last one was opened under the lock. */
-async function* forward(log: string, aside: number, live: FileHandle | undefined, size: number): Texts {
+/** Rotated files keep their names, so they are opened one by one. The live file was opened under the lock. */
+async function* forward(log: string, rotated: number, live: FileHandle | undefined, size: number): Texts {
   try {
-    for (let number = 1; number <= aside; number++) {
+    for (let number = 1; number <= rotated; number++) {
       const file = await openIfThere(`${log}.${number}`);
       if (file)
         yield* closing(file, async () => chunksOf(file, `${basename(log)}.${number}`, (await file.stat()).size));
@@ -60,10 +57,10 @@ async function* forward(log: string, aside: number, live: FileHandle | undefined
   }
 }
 
-async function* backward(log: string, aside: number, live: FileHandle | undefined, size: number): Texts {
+async function* backward(log: string, rotated: number, live: FileHandle | undefined, size: number): Texts {
   try {
     if (live) yield* chunksBack(live, basename(log), size);
-    for (let number = aside; number >= 1; number--) {
+    for (let number = rotated; number >= 1; number--) {
       const file = await openIfThere(`${log}.${number}`);
       if (file)
         yield* closing(file, async () => chunksBack(file, `${basename(log)}.${number}`, (await file.stat()).size));
@@ -86,25 +83,25 @@ async function* closing(file: FileHandle, texts: () => Promise<Texts>): Texts {
 async function* chunksOf(file: FileHandle, part: string, size: number): Texts {
   let left: Buffer = Buffer.alloc(0);
   for (let at = 0; at < size; ) {
-    const chunk = await readChunk(file, at, Math.min(chunkBytes, size - at));
+    const chunk = await readChunk(file, at, Math.min(readChunkBytes, size - at));
     if (chunk.length === 0) break;
     at += chunk.length;
     const bytes = Buffer.concat([left, chunk]);
-    const end = bytes.length > maxLineBytes ? bytes.length : bytes.lastIndexOf(10) + 1;
+    const end = bytes.length > maxLogLineBytes ? bytes.length : bytes.lastIndexOf(10) + 1;
     if (end > 0) yield { part, text: decode(bytes.subarray(0, end)) };
     left = bytes.subarray(end);
   }
   if (left.length > 0) yield { part, text: decode(left) };
 }
 
-/** Whole lines from the end on; within one text they are in the order of writing. */
+/** Reads complete lines from the end; the lines of one text are in the order of writing. */
 async function* chunksBack(file: FileHandle, part: string, size: number): Texts {
   let left: Buffer = Buffer.alloc(0);
   for (let at = size; at > 0; ) {
-    const length = Math.min(chunkBytes, at);
+    const length = Math.min(readChunkBytes, at);
     at -= length;
     const bytes = Buffer.concat([await readChunk(file, at, length), left]);
-    const isTooLong = bytes.length > maxLineBytes;
+    const isTooLong = bytes.length > maxLogLineBytes;
     const start = at === 0 || isTooLong ? 0 : bytes.indexOf(10) + 1;
     if (at !== 0 && start === 0 && !isTooLong) {
       left = bytes;
@@ -121,7 +118,7 @@ async function readChunk(file: FileHandle, at: number, length: number): Promise<
   return bytes.subarray(0, bytesRead);
 }
 
-/** Equal texts for equal bytes only: what is no UTF-8 is read in a way in which no block of ours can be read. */
+/** Different bytes must become different texts. Invalid UTF-8 is read as Latin-1, which matches no sealed block. */
 function decode(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -130,12 +127,12 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** Where the next block of a log goes. */
-export interface ActivityPlace {
+/** The position of the next block. */
+export interface LogPosition {
   readonly head: ActivityHead;
-  /** How many files were put aside. */
-  readonly aside: number;
-  /** Where the last block ends in the file that is being written. */
+  /** Number of rotated files. */
+  readonly rotated: number;
+  /** The end of the last block in the live file. */
   readonly bytes: number;
 }
 
@@ -144,36 +141,40 @@ export interface ActivityFiles {
   readonly log: string;
   readonly head: string;
   readonly lock: string;
-  /** What was unfinished when its writer ended. */
-  readonly torn: string;
+  /** Receives the incomplete lines of killed writers. */
+  readonly unfinished: string;
 }
 
-/** The names of a log's files; those put aside are `<file>.1`, `<file>.2`…, the oldest first. */
+/** Returns the names of a log's files. Rotated ones are `<file>.1`, `<file>.2`…, the oldest first. */
 export function filesOf(path: string): ActivityFiles {
-  return { log: path, head: `${path}.head`, lock: `${path}.lock`, torn: `${path}.torn` };
+  return { log: path, head: `${path}.head`, lock: `${path}.lock`, unfinished: `${path}.torn` };
 }
 
-/** The place that was kept when the last block was written. */
-export async function readPlace(files: ActivityFiles): Promise<ActivityPlace | "missing" | "unreadable"> {
+/** Reads the position that was stored with the last block. */
+export async function readPosition(files: ActivityFiles): Promise<LogPosition | "missing" | "unreadable"> {
   const text = await readFile(files.head, "utf8").catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw error;
   });
   if (text === undefined) return "missing";
   const shape = /^\{"seal":"([\w-]{43})","block":(\d{1,15}),"seq":(\d{1,15}),"aside":(\d{1,9}),"bytes":(\d{1,15}),/;
-  const [, seal, block, seq, aside, bytes] = text.match(shape) ?? [];
+  const [, seal, block, seq, rotated, bytes] = text.match(shape) ?? [];
   if (seal === undefined) return "unreadable";
-  const place = { head: { seal, block: Number(block), seq: Number(seq) }, aside: Number(aside), bytes: Number(bytes) };
-  return text === toText(place) ? place : "unreadable";
+  const position = {
+    head: { seal, block: Number(block), seq: Number(seq) },
+    rotated: Number(rotated),
+    bytes: Number(bytes),
+  };
+  return text === toText(position) ? position : "unreadable";
 }
 
-/** Keeps the place, all of it or the one before. */
-export async function writePlace(files: ActivityFiles, place: ActivityPlace): Promise<void> {
-  // One name is enough under the lock; what a writer that was killed left there is written over.
+/** Stores the position atomically. */
+export async function writePosition(files: ActivityFiles, position: LogPosition): Promise<void> {
+  // One name is enough under the lock; a leftover of a killed writer is overwritten.
   const draft = `${files.head}.new`;
   const file = await open(draft, "w", 0o600);
   try {
-    await file.writeFile(toText(place));
+    await file.writeFile(toText(position));
   } finally {
     await file.close();
   }
@@ -185,15 +186,15 @@ export async function writePlace(files: ActivityFiles, place: ActivityPlace): Pr
   }
 }
 
-/** With a check of its own, for the numbers of files and bytes are in no seal. */
-function toText({ head, aside, bytes }: ActivityPlace): string {
+/** Has its own checksum, because no seal covers the numbers of files and bytes. */
+function toText({ head, rotated, bytes }: LogPosition): string {
   const { seal, block, seq } = head;
-  const text = `{"seal":"${seal}","block":${block},"seq":${seq},"aside":${aside},"bytes":${bytes},`;
+  const text = `{"seal":"${seal}","block":${block},"seq":${seq},"aside":${rotated},"bytes":${bytes},`;
   return `${text}"check":"${createHash("sha256").update(text).digest("base64url").slice(0, 11)}"}\n`;
 }
 
-/** How many files were put aside, by their names. */
-export async function countAside(files: ActivityFiles): Promise<number> {
+/** Returns the highest number of a rotated file. */
+export async function countRotated(files: ActivityFiles): Promise<number> {
   const prefix = `${basename(files.log)}.`;
   let count = 0;
   for (const name of await readdir(dirname(files.log))) {
@@ -203,7 +204,7 @@ export async function countAside(files: ActivityFiles): Promise<number> {
   return count;
 }
 
-/** Whether an error says that there is no such file. */
+/** True if the error says that the file does not exist. */
 export function isMissing(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "ENOENT";
 }
