@@ -1,4 +1,6 @@
+import { rpcCodes } from "../../jsonrpc/message.ts";
 import { integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
+import { isReservedCode, protocolCodes } from "../errors.ts";
 import { logLevels } from "../log-levels.ts";
 import type { FirstRevision } from "../revision.ts";
 
@@ -20,9 +22,9 @@ export const first: FirstRevision = {
   unreadableId: "null",
   http: { primes: false, namesVersion: false },
   structured: "none",
-  errorCodes: { "resource-not-found": -32002, "missing-capability": -32602 },
+  errorCodes: { "resource-not-found": protocolCodes.resourceNotFound, "missing-capability": rpcCodes.invalidParams },
   // The codes of later revisions mean nothing here.
-  allowedCode: (code) => (code <= -32020 && code >= -32099 ? -32603 : code),
+  allowedCode: (code) => (isReservedCode(code) ? rpcCodes.internalError : code),
   envelope: (result) => result,
   readPeer: () => {
     throw new Error("the peer of a handshake revision is remembered, not read from a request");
