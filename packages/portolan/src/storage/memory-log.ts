@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import { Expiring } from "./expiring.ts";
+import { Expiring } from "./expiring-map.ts";
 import type { AppendOptions, FollowOptions, Log, LogEntry } from "./storage.ts";
 
 /** How much all logs may hold together. */

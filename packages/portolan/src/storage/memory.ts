@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import { Expiring } from "./expiring.ts";
+import { Expiring } from "./expiring-map.ts";
 import { createMemoryLog } from "./memory-log.ts";
 import type { Bus, KeyListOptions, KeyValue, KeyValueEntry, SetOptions, Storage } from "./storage.ts";
 

@@ -1,8 +1,8 @@
-import { type Checks, codeOf, type StorageUnderTest, same } from "./contract-check.ts";
-import { logChecks } from "./contract-log.ts";
-import type { Storage } from "./storage.ts";
+import { type Checks, codeOf, type StorageUnderTest, same } from "../storage/contract-check.ts";
+import { logChecks } from "../storage/contract-log.ts";
+import type { Storage } from "../storage/storage.ts";
 
-export type { StorageUnderTest } from "./contract-check.ts";
+export type { StorageUnderTest } from "../storage/contract-check.ts";
 
 /** One promise of the Storage interfaces: `run` rejects when it is broken. */
 export interface StorageCheck {
