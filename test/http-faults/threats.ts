@@ -92,7 +92,7 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   ],
   T19: [
     [texts, "headers and addresses made to take long are answered like others"],
-    ["packages/portolan/src/protocol/uri-template-match.test.ts", "a long URI made for the template is refused"],
+    ["packages/portolan/src/protocol/uri-template.test.ts", "a long URI made for the template is refused"],
   ],
   T20: [
     [bytes, "what a handler threw stays inside, and so does what a verifier threw"],

@@ -1,8 +1,8 @@
 import { rpcCodes } from "../../jsonrpc/message.ts";
 import { integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
 import { isReservedCode, protocolCodes } from "../errors.ts";
-import { logLevels } from "../log-levels.ts";
 import type { FirstRevision } from "../revision.ts";
+import { logLevels } from "../types/notifications.ts";
 
 const id = (value: unknown, path: string): string | undefined =>
   typeof value === "string" ? undefined : integer(value, path) && string(value, path);

@@ -1,10 +1,10 @@
 import { type JsonObject, rpcCodes } from "../../jsonrpc/message.ts";
 import { array, boolean, object, optional, record, string } from "../../schema/shape.ts";
 import { isReservedCode, missingMeta, protocolCodes } from "../errors.ts";
-import { logLevels } from "../log-levels.ts";
 import type { MethodRow, Peer, Revision, RevisionChanges, Self } from "../revision.ts";
 import { metaKeys } from "../revision.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../types/index.ts";
+import { logLevels } from "../types/notifications.ts";
 
 const listParams = object({ cursor: optional(string) });
 const answers = { inputResponses: optional(record(record())), requestState: optional(string) };
