@@ -61,7 +61,7 @@ export const first: FirstRevision = {
     "notifications/progress": object({ progressToken: id, progress: number, total: optional(number) }),
     "notifications/roots/list_changed": none,
   },
-  tells: {
+  serverNotifications: {
     "notifications/cancelled": true,
     "notifications/progress": true,
     "notifications/message": true,

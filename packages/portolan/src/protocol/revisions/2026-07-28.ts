@@ -61,7 +61,10 @@ export const stateless: RevisionChanges = {
     "notifications/roots/list_changed": null,
     "notifications/progress": null,
   },
-  tells: { "notifications/elicitation/complete": false, "notifications/subscriptions/acknowledged": true },
+  serverNotifications: {
+    "notifications/elicitation/complete": false,
+    "notifications/subscriptions/acknowledged": true,
+  },
   adds: { result: ["resultType", "ttlMs", "cacheScope"], call: ["inputResponses", "requestState"] },
   removes: {
     tool: ["execution"],
