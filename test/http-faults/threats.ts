@@ -98,7 +98,7 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   ],
   T19: [
     [texts, "headers and URIs that provoke slow matching are answered promptly"],
-    ["packages/portolan/src/protocol/uri-template-match.test.ts", "a long URI made for the template is refused"],
+    ["packages/portolan/src/protocol/uri-template.test.ts", "a long URI made for the template is refused"],
   ],
   T20: [
     [bytes, "errors of handlers and verifiers are reported and not revealed to the client"],

@@ -16,5 +16,5 @@ export type {
   RpcResult,
 } from "./jsonrpc/message.ts";
 export { type ErrorStage, RpcError, type RpcErrorOptions, serialize } from "./jsonrpc/message.ts";
-export { logLevels } from "./protocol/log-levels.ts";
 export type * from "./protocol/types/index.ts";
+export { logLevels } from "./protocol/types/notifications.ts";

@@ -11,5 +11,5 @@ export { isLoopbackHost } from "./net/check-address.ts";
 export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
 export { parseUriTemplate, type UriTemplate, type UriValue } from "./protocol/uri-template.ts";
 export { array, isObject, object, optional, record, string } from "./schema/shape.ts";
-export { partOf } from "./storage/part.ts";
+export { partOf } from "./storage/storage.ts";
 export { EventReader, encodeEvent, type OutgoingEvent } from "./transport/sse.ts";

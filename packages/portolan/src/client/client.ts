@@ -351,7 +351,7 @@ export function offers(capabilities: ServerCapabilities, method: string, revisio
   const need = Object.hasOwn(needs, method) ? needs[method] : undefined;
   if (need === undefined || capabilities[need] !== undefined) return true;
   // The oldest servers complete arguments and have no way of saying so.
-  return revision.asking.hidden.get("serverCapabilities")?.includes(need) === true;
+  return revision.encoderParts.hidden.get("serverCapabilities")?.includes(need) === true;
 }
 
 export function notOffered(method: string): PortolanError {

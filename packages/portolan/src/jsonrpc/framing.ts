@@ -1,6 +1,6 @@
 import type { Incoming } from "./channel.ts";
 import { EnvelopeScanner } from "./envelope.ts";
-import { checkMessage, isRequestId, type Message, type Unreadable } from "./message.ts";
+import { checkMessage, isRequestId, type Message, rpcCodes, type Unreadable } from "./message.ts";
 
 export interface LineReaderOptions {
   /** Longest line that is read, without its newline; 16 MiB unless given. */
@@ -126,7 +126,7 @@ export class LineReader {
 
   #refuseLong({ id, hasMethod, isReply }: EnvelopeScanner): void {
     this.#incoming.unreadable({
-      code: -32600,
+      code: rpcCodes.invalidRequest,
       why: `message too large: over ${this.#maxBytes} bytes`,
       answerable: !isReply && (hasMethod || id !== undefined),
       ...(id !== undefined && { id }),
@@ -157,7 +157,7 @@ function read(text: string): unknown {
   if (first === undefined) return undefined;
   // A stray print, no message: an answer would go to a program that does not listen.
   const why = `expected a JSON object or array, got ${JSON.stringify(text.slice(0, 80))}`;
-  return new Unread({ code: -32700, why, answerable: false });
+  return new Unread({ code: rpcCodes.parseError, why, answerable: false });
 }
 
 function deliver(value: unknown, incoming: LineReceiver): void {
@@ -179,7 +179,12 @@ function readBatch(values: unknown[], incoming: LineReceiver): void {
   // Whoever is answered loses no more than the answers that cannot be read.
   else if (values.length <= maxBatch && values.some(isReplying) && !values.some(isCalling)) {
     for (const value of values) readMessage(value, incoming);
-  } else incoming.unreadable({ code: -32600, why, answerable: values.some(isAsking) && !values.some(isReplying) });
+  } else
+    incoming.unreadable({
+      code: rpcCodes.invalidRequest,
+      why,
+      answerable: values.some(isAsking) && !values.some(isReplying),
+    });
 }
 
 function whyNoBatch(values: unknown[]): string | undefined {
@@ -210,7 +215,7 @@ function brokenLine(bytes: Uint8Array, why: string): Unread {
   scanner.feed(bytes);
   const { id, isReply, startsAsJson } = scanner;
   return new Unread({
-    code: -32700,
+    code: rpcCodes.parseError,
     why,
     answerable: startsAsJson && !isReply,
     ...(id !== undefined && { id }),

@@ -51,9 +51,18 @@ export function isRequestId(value: unknown): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }
 
-/** What is wrong with a value that should have been a message. */
+/** The error codes that JSON-RPC 2.0 itself defines. */
+export const rpcCodes = {
+  parseError: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internalError: -32603,
+} as const;
+
+/** A value that is no JSON-RPC message, and the reason. */
 export interface Unreadable {
-  code: -32700 | -32600;
+  code: typeof rpcCodes.parseError | typeof rpcCodes.invalidRequest;
   why: string;
   /** The id to answer under, when one can be read. */
   id?: RequestId;
@@ -109,7 +118,7 @@ function refuse(value: unknown, why: string): Unreadable {
   };
   const isReply = result !== undefined || error !== undefined;
   const answerable = !isReply && (method !== undefined || isRequestId(id));
-  return { code: -32600, why, answerable, ...(isRequestId(id) && { id }) };
+  return { code: rpcCodes.invalidRequest, why, answerable, ...(isRequestId(id) && { id }) };
 }
 
 /** Nothing sensible is nested deeper; engines give up between 1,000 and 5,000 levels. */
@@ -244,7 +253,7 @@ export class RpcError extends Error {
   constructor(code: number, message: string, options: RpcErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     // A code that is no integer cannot travel; the peer is told that something inside failed.
-    this.code = Number.isInteger(code) ? code : -32603;
+    this.code = Number.isInteger(code) ? code : rpcCodes.internalError;
     this.data = options.data;
     this.stage = options.stage ?? "handler";
     this.kind = options.kind;

@@ -13,28 +13,28 @@ import type {
   SamplingMessage,
 } from "./types/index.ts";
 
-/** What a client says of itself. */
+/** The identity and the capabilities of a client. */
 export interface ClientSelf {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
 }
 
-/** How a client speaks one revision. Values that need no change are not copied. */
+/** Encodes and decodes the messages of a client in one revision. Values that do not change are not copied. */
 export interface ClientCodec {
-  /** The params of the handshake; only where the lifecycle is one. */
+  /** Returns the params of `initialize`. Only for the lifecycle "handshake". */
   handshake(self: ClientSelf): JsonObject;
-  /** What every request carries in `_meta`, good for many requests; undefined where the handshake has told it. */
+  /** Returns the `_meta` of every request, which can be reused. Undefined for the lifecycle "handshake". */
   requestMeta(self: ClientSelf, logLevel?: LogLevel): JsonObject | undefined;
-  /** Leaves out what a server of this revision does not know. */
+  /** Removes members that this revision does not have. */
   encodeParams(method: string, params: JsonObject): JsonObject;
-  /** Tells a finished result from questions; throws a PortolanError "answer-invalid" for what is neither. */
+  /** Distinguishes a finished result from questions. Throws a PortolanError "answer-invalid" if it is neither. */
   decodeResult(method: string, result: JsonObject): Complete | InputRequired;
 }
 
-/** Made when a revision is first spoken; few programs speak more than one. */
+/** Made at first use: few programs use more than one revision. */
 const codecs = new WeakMap<Revision, ClientCodec>();
 
-/** The client half of a revision. */
+/** Returns the codec of a revision. */
 export function clientCodec(revision: Revision): ClientCodec {
   let codec = codecs.get(revision);
   if (!codec) {
@@ -44,9 +44,9 @@ export function clientCodec(revision: Revision): ClientCodec {
   return codec;
 }
 
-/** What to use instead of a request that a revision lacks and another has; undefined when there is nothing. */
+/** Returns the replacement for a request that this revision does not have but another one has, if there is one. */
 export function replacementOf(method: string, revision: Revision): string | undefined {
-  const { requests, upTo, after } = revision.asking;
+  const { requests, upTo, after } = revision.encoderParts;
   if (requests.has(method)) return undefined;
   const newer = upTo.map((changes) => changes.requests?.[method]).findLast((row) => typeof row === "string");
   if (newer !== undefined) return newer;
@@ -54,11 +54,21 @@ export function replacementOf(method: string, revision: Revision): string | unde
   return replaced.find(([older, row]) => row === method && requests.has(older))?.[0];
 }
 
+/** Encodes the answer to a question. Returns the same object if nothing changes. */
+export function encodeAnswer(revision: Revision, method: string, answer: JsonObject): JsonObject {
+  // The answer of a model is a message, with the content that messages may have.
+  if (method === "sampling/createMessage") return encodeSample(revision, answer);
+  const { encoderParts } = revision;
+  const roots = method === "roots/list" ? listMember("roots", hide(encoderParts, "root")) : undefined;
+  const encode = all(hide(encoderParts, "answer"), roots);
+  return encode ? encode(answer) : answer;
+}
+
 function createCodec(revision: Revision): ClientCodec {
-  const { version, lifecycle, questions, asking, requests } = revision;
-  const information = hide(asking, "implementation");
+  const { version, lifecycle, questions, encoderParts, requests } = revision;
+  const information = hide(encoderParts, "implementation");
   const capabilities = capabilitiesEncoder(revision);
-  const params = paramsEncoders(asking);
+  const params = paramsEncoders(encoderParts);
   const infoOf = ({ info }: ClientSelf) => (information ? information({ ...info }) : info);
 
   return {
@@ -75,7 +85,7 @@ function createCodec(revision: Revision): ClientCodec {
         ...(logLevel !== undefined && { [metaKeys.logLevel]: logLevel }),
       };
     },
-    // Hot path, like decodeResult: one look into a map for every call.
+    // Hot path, like decodeResult: one map lookup for each call.
     encodeParams(method, value) {
       const encode = params.get(method);
       return encode ? encode(value) : value;
@@ -89,7 +99,7 @@ function createCodec(revision: Revision): ClientCodec {
         throw invalid(method, `resultType: expected "complete" or "input_required", got ${nameOf(resultType)}`);
       }
       if (!requests.get(method)?.mayAsk) {
-        throw invalid(method, "resultType: expected a complete result of this request, which must not ask");
+        throw invalid(method, 'resultType: expected "complete", since this request allows no questions');
       }
       return decodeQuestions(method, result);
     },
@@ -97,16 +107,16 @@ function createCodec(revision: Revision): ClientCodec {
 }
 
 function capabilitiesEncoder(revision: Revision): (capabilities: ClientCapabilities) => JsonObject {
-  const { asking } = revision;
+  const { encoderParts } = revision;
   const members = all(
-    hide(asking, "clientCapabilities"),
-    member("roots", hide(asking, "clientRoots")),
-    member("sampling", hide(asking, "clientSampling")),
-    member("elicitation", hide(asking, "clientElicitation")),
+    hide(encoderParts, "clientCapabilities"),
+    member("roots", hide(encoderParts, "clientRoots")),
+    member("sampling", hide(encoderParts, "clientSampling")),
+    member("elicitation", hide(encoderParts, "clientElicitation")),
   );
   return (capabilities) => {
     const { elicitation, ...rest } = capabilities;
-    // A client that takes nothing but addresses must not seem to take forms where those are all there is.
+    // Before URLs could be declared, elicitation meant forms: a client that opens URLs only must not declare it.
     const peer = { revision, capabilities };
     const isAskable = mayAsk(peer, "elicitation.form") || mayAsk(peer, "elicitation.url");
     const declared = isAskable ? { ...rest, elicitation } : rest;
@@ -153,17 +163,7 @@ function invalid(method: string, problem: string): PortolanError {
   return new PortolanError("answer-invalid", `The server's result of ${method} is invalid: ${problem}`);
 }
 
-/** An answer to a question as a revision spells it; the same object when there is nothing to change. */
-export function encodeAnswer(revision: Revision, method: string, answer: JsonObject): JsonObject {
-  // What a model said is a message, and may have what messages have.
-  if (method === "sampling/createMessage") return encodeSample(revision, answer);
-  const { asking } = revision;
-  const roots = method === "roots/list" ? listMember("roots", hide(asking, "root")) : undefined;
-  const encode = all(hide(asking, "answer"), roots);
-  return encode ? encode(answer) : answer;
-}
-
-/** What a model said, as the one message that a server of this revision could also have sent. */
+/** Encodes the answer of a model by way of a question with the same message, which has the same rules. */
 function encodeSample(revision: Revision, answer: JsonObject): JsonObject {
   const { role, content } = answer as unknown as SamplingMessage;
   const asMessage: CreateMessageRequest = {
@@ -171,20 +171,20 @@ function encodeSample(revision: Revision, answer: JsonObject): JsonObject {
     params: { messages: [{ role, content }], maxTokens: 1 },
   };
   const { messages } = (encodeQuestion(revision, asMessage) as CreateMessageRequest).params;
-  const takesTools = revision.asking.asks.has("sampling.tools");
-  const said = messages.map((message) => message.content as unknown as JsonObject);
-  const [only] = said;
-  const isKnown = only !== undefined && said.length === 1 && (takesTools || !isAboutTools(only));
+  const takesTools = revision.encoderParts.asks.has("sampling.tools");
+  const blocks = messages.map((message) => message.content as unknown as JsonObject);
+  const [only] = blocks;
+  const isKnown = only !== undefined && blocks.length === 1 && (takesTools || !isAboutTools(only));
   if (isKnown) return only === (content as unknown) ? answer : { ...answer, content: only };
-  return { ...answer, content: { type: "text", text: said.map(inWords).join("\n") } };
+  return { ...answer, content: { type: "text", text: blocks.map(toText).join("\n") } };
 }
 
 function isAboutTools({ type }: JsonObject): boolean {
   return type === "tool_use" || type === "tool_result";
 }
 
-/** A block as text, where several have to become one: what cannot be said in words is named. */
-function inWords({ type, text, mimeType, name, input }: JsonObject): string {
+/** Describes a content block in text, where several blocks have to become one. */
+function toText({ type, text, mimeType, name, input }: JsonObject): string {
   if (type === "text") return String(text);
   if (type === "tool_use") return `[calls the tool ${String(name)} with ${JSON.stringify(input)}]`;
   return `[${String(mimeType ?? type)}: left out, this protocol version takes one block]`;

@@ -10,11 +10,11 @@ import type {
   RevisionChanges,
 } from "./revision.ts";
 
-/** What a revision's encoder is made from. */
+/** The facts from which the encoders of a revision are made. */
 export interface EncoderParts {
   readonly traits: EffectiveTraits;
   readonly requests: MethodTable;
-  readonly tells: ReadonlySet<string>;
+  readonly serverNotifications: ReadonlySet<string>;
   readonly asks: ReadonlySet<string>;
   readonly hidden: ReadonlyMap<DataKind, readonly string[]>;
   /** The changelogs up to the revision's own, and those of all later ones. */
@@ -22,13 +22,14 @@ export interface EncoderParts {
   readonly after: readonly RevisionChanges[];
 }
 
+/** Converts a value for one revision. Returns the same object if nothing changes. */
 export type Encode = (value: JsonObject) => JsonObject;
 
 type Encoder = Pick<Revision, "encodeResult" | "encodeResultText" | "encodeError" | "encodeNotification">;
 
-/** Makes the functions that put the neutral model on the wire of one revision. Untouched values are not copied. */
+/** Makes the functions that encode the neutral model for one revision. Values that do not change are not copied. */
 export function createEncoder(parts: EncoderParts): Encoder {
-  const { traits, requests, tells } = parts;
+  const { traits, requests, serverNotifications } = parts;
   const content = contentEncoder(parts);
   const results = resultEncoders(parts, content);
   const progress = hide(parts, "progress");
@@ -44,7 +45,7 @@ export function createEncoder(parts: EncoderParts): Encoder {
         return traits.envelope(encodeComplete(method, outcome), requests.get(method), self, method);
       }
       if (outcome.kind === "extended") return { ...outcome.result, resultType: outcome.resultType };
-      if (outcome.kind === "prepared") throw new Error("a prepared result is on the wire already");
+      if (outcome.kind === "prepared") throw new Error("a prepared result is already encoded");
       if (traits.questions === "requests") throw new Error("a stateful revision asks by request, never in a result");
       return {
         resultType: "input_required",
@@ -69,19 +70,19 @@ export function createEncoder(parts: EncoderParts): Encoder {
       return data === undefined ? { code: sent, message } : { code: sent, message, data };
     },
     encodeNotification(method, params) {
-      if (!tells.has(method)) return undefined;
+      if (!serverNotifications.has(method)) return undefined;
       return method === "notifications/progress" && progress ? progress(params) : params;
     },
   };
 }
 
-/** Structured content is serialized for its mirror; the text serves twice unless the revision changed the result. */
+/** Serializes a result. The text of structured content is used twice, unless the revision changed the result. */
 function textOf(result: JsonObject, { result: original, mirror }: Complete): string {
   if (mirror === undefined || result !== original) return serializeResult(result);
   return `{"content":[{"type":"text","text":${JSON.stringify(mirror)}}],"structuredContent":${mirror}}`;
 }
 
-/** A function that leaves out the members of a kind that must not be seen; undefined when there are none. */
+/** Returns a function that removes the members which the revision does not have, or undefined if there are none. */
 export function hide(parts: EncoderParts, kind: DataKind): Encode | undefined {
   const names = parts.hidden.get(kind);
   if (!names) return undefined;
@@ -93,7 +94,7 @@ export function hide(parts: EncoderParts, kind: DataKind): Encode | undefined {
   };
 }
 
-/** Encodes a content block: members that must not be seen, and types that are not known. */
+/** Returns a function that converts content of unknown types and removes unknown members. */
 export function contentEncoder(parts: EncoderParts): Encode | undefined {
   const fallbacks = new Map<string, Fallback>(parts.after.flatMap((changes) => Object.entries(changes.content ?? {})));
   const members = hide(parts, "content");
@@ -165,7 +166,7 @@ function boxStructured(result: JsonObject, outcome: Outcome): JsonObject {
   return boxed ? { ...result, structuredContent: { result: value } } : result;
 }
 
-/** Applies the given encoders one after the other; undefined when there is nothing to apply. */
+/** Applies the encoders one after the other. Undefined if there is none. */
 export function all(...encoders: (Encode | undefined)[]): Encode | undefined {
   const present = encoders.filter((encode) => encode !== undefined);
   if (present.length < 2) return present[0];
@@ -204,7 +205,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether a schema says that its value is an object, which is all that revisions before 2026-07-28 allow for output. */
+/** Returns true if the schema requires an object: revisions before 2026-07-28 allow no other output. */
 export function isObjectSchema(schema: JsonObject): boolean {
   return schema["type"] === "object";
 }

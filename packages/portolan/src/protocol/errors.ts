@@ -1,41 +1,63 @@
-import { RpcError } from "../jsonrpc/message.ts";
+import { RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import type { ClientCapabilities } from "./types/index.ts";
+
+/** The error codes that MCP defines, beyond those of JSON-RPC. */
+export const protocolCodes = {
+  /** A resource that does not exist, before 2026-07-28; since then it is `rpcCodes.invalidParams`. */
+  resourceNotFound: -32002,
+  /** An HTTP header that contradicts the body. */
+  headerMismatch: -32020,
+  /** A request that needs a capability which the client did not declare. */
+  missingCapability: -32021,
+  /** A protocol version that the server does not support. */
+  unsupportedVersion: -32022,
+  /** A request that needs the user to visit a URL first, in 2025-11-25 only. */
+  urlElicitationRequired: -32042,
+} as const;
+
+/** Returns true for a code of the range that MCP reserves for itself. */
+export function isReservedCode(code: number): boolean {
+  return code <= -32020 && code >= -32099;
+}
 
 /** Errors whose numeric code differs between revisions; a revision's table says which code it uses. */
 export type ErrorKind = "resource-not-found" | "missing-capability";
 
 export function methodNotFound(method: string): RpcError {
-  return new RpcError(-32601, `Method not found: ${method}`, { stage: "dispatch" });
+  return new RpcError(rpcCodes.methodNotFound, `Method not found: ${method}`, { stage: "dispatch" });
 }
 
 export function invalidRequest(why: string): RpcError {
-  return new RpcError(-32600, `Invalid request: ${why}`, { stage: "envelope" });
+  return new RpcError(rpcCodes.invalidRequest, `Invalid request: ${why}`, { stage: "envelope" });
 }
 
 export function invalidParams(why: string, data?: unknown): RpcError {
-  return new RpcError(-32602, `Invalid params: ${why}`, { stage: "dispatch", data });
+  return new RpcError(rpcCodes.invalidParams, `Invalid params: ${why}`, { stage: "dispatch", data });
 }
 
 /** A request that lacks the `_meta` which tells who is calling. */
 export function missingMeta(why: string, data?: unknown): RpcError {
-  return new RpcError(-32602, `Invalid params: ${why}`, { stage: "envelope", data });
+  return new RpcError(rpcCodes.invalidParams, `Invalid params: ${why}`, { stage: "envelope", data });
 }
 
 export function unknownTool(name: string): RpcError {
-  return new RpcError(-32602, `Unknown tool: ${name}`, { stage: "dispatch" });
+  return new RpcError(rpcCodes.invalidParams, `Unknown tool: ${name}`, { stage: "dispatch" });
 }
 
 export function unknownPrompt(name: string): RpcError {
-  return new RpcError(-32602, `Unknown prompt: ${name}`, { stage: "dispatch" });
+  return new RpcError(rpcCodes.invalidParams, `Unknown prompt: ${name}`, { stage: "dispatch" });
 }
 
 export function resourceNotFound(uri: string): RpcError {
-  return new RpcError(-32602, `Resource not found: ${uri}`, { kind: "resource-not-found", data: { uri } });
+  return new RpcError(rpcCodes.invalidParams, `Resource not found: ${uri}`, {
+    kind: "resource-not-found",
+    data: { uri },
+  });
 }
 
 export function unsupportedVersion(requested: unknown, supported: readonly string[]): RpcError {
   return new RpcError(
-    -32022,
+    protocolCodes.unsupportedVersion,
     `Unsupported protocol version: ${String(requested)}; supported: ${supported.join(", ")}`,
     {
       stage: "envelope",
@@ -44,10 +66,15 @@ export function unsupportedVersion(requested: unknown, supported: readonly strin
   );
 }
 
+/** An HTTP header that the body of its request contradicts. */
+export function headerMismatch(why: string): RpcError {
+  return new RpcError(protocolCodes.headerMismatch, `Header mismatch: ${why}`, { stage: "envelope" });
+}
+
 /** The client did not declare what answering this request needs. */
 export function missingCapability(required: ClientCapabilities, doing: string): RpcError {
   return new RpcError(
-    -32021,
+    protocolCodes.missingCapability,
     `${doing} needs what this client did not declare or its protocol version lacks: ${JSON.stringify(required)}`,
     {
       kind: "missing-capability",
@@ -59,12 +86,14 @@ export function missingCapability(required: ClientCapabilities, doing: string): 
 
 /** What a state that was altered, expired, or belongs to another call is answered with, whatever the reason. */
 export function invalidState(): RpcError {
-  return new RpcError(-32602, "Invalid or expired requestState: repeat the call without it", { stage: "dispatch" });
+  return new RpcError(rpcCodes.invalidParams, "Invalid or expired requestState: repeat the call without it", {
+    stage: "dispatch",
+  });
 }
 
 /** The handler that waited for these answers is gone, with the process or by its time. */
 export function callLost(): RpcError {
-  return new RpcError(-32602, "The call that waited for these answers is gone; it was not run again", {
+  return new RpcError(rpcCodes.invalidParams, "The call that waited for these answers is gone; it was not run again", {
     stage: "dispatch",
   });
 }
@@ -78,5 +107,8 @@ export function tooManyRequests(limit: number): RpcError {
 
 /** What is told to a peer about a failure that is none of its business. */
 export function internalError(reference?: string): RpcError {
-  return new RpcError(-32603, reference === undefined ? "Internal error" : `Internal error (reference ${reference})`);
+  return new RpcError(
+    rpcCodes.internalError,
+    reference === undefined ? "Internal error" : `Internal error (reference ${reference})`,
+  );
 }

@@ -4,26 +4,51 @@ import { createEncoder, type EncoderParts } from "./encode.ts";
 import type { ErrorKind } from "./errors.ts";
 import type { ClientCapabilities, Implementation, InputRequests, LogLevel, ProgressToken } from "./types/index.ts";
 
-/** Who is on the other side of a request, and what it can do. */
-export interface Peer {
-  readonly revision: Revision;
-  readonly capabilities: ClientCapabilities;
-  readonly info?: Implementation | undefined;
-  /** The least severe log message it wants; absent means that none was asked for. */
-  readonly logLevel?: LogLevel | undefined;
+/** One dated version of the protocol. Code asks it for a difference, and never compares versions. */
+export interface Revision {
+  readonly version: string;
+  /** The peer describes itself once in a handshake, or in each request. */
+  readonly lifecycle: "handshake" | "per-request";
+  /** A server asks its client by requests of its own, or in the result of the client's request. */
+  readonly questions: "requests" | "in-result";
+  /** True if log messages are sent before the client names a level. */
+  readonly logsUnasked: boolean;
+  /** Change notifications go to every connection, or to subscriptions of `subscriptions/listen`. */
+  readonly changes: "connection" | "listen";
+  readonly batches: boolean;
+  /** The id of an error about a message whose id could not be read: `null`, or no member. */
+  readonly unreadableId: "null" | "omit";
+  /** The behaviour of its sessions over HTTP. */
+  readonly http: HttpTraits;
+  readonly requests: MethodTable;
+  readonly notifications: MethodTable;
+  /** Reads the peer from the `_meta` of its request. Only for the lifecycle "per-request". */
+  readPeer(meta: JsonObject): Peer;
+  /** Drops or converts members that this revision does not have, and keeps members that no revision has. */
+  encodeResult(method: string, outcome: Outcome, self: Self): JsonObject;
+  /** Returns the same as JSON text. Throws a PortolanError "unserializable" if there is none. */
+  encodeResultText(method: string, outcome: Outcome, self: Self): string;
+  encodeError(error: RpcError): ErrorObject;
+  /** Returns the params for this revision, or undefined if it has no such notification. */
+  encodeNotification(method: string, params: JsonObject): JsonObject | undefined;
+  /** The facts behind its encoders, for the modules that encode questions and the messages of a client. */
+  readonly encoderParts: EncoderParts;
 }
 
-/** What the sending side says of itself in what it sends. */
-export interface Self {
-  readonly info: Implementation;
+/** The differences between revisions over HTTP. */
+export interface HttpTraits {
+  /** Event streams begin with an empty event, whose id lets a client resume before the first message. */
+  readonly primes: boolean;
+  /** Requests of a session carry the version in a header. */
+  readonly namesVersion: boolean;
 }
 
-/** Every fact about one method, so that no other file keeps a list of methods. */
+/** All facts about one method, so that no other file keeps a list of methods. */
 export interface MethodRow {
   readonly params: ShapeCheck;
   /** The handler may ask the client before it answers. */
   readonly mayAsk?: boolean;
-  /** Stays open until either side ends it; nobody waits for its result. */
+  /** Stays open until either side ends it, so that no timeout applies. */
   readonly openEnded?: boolean;
   /** Complete results carry `ttlMs` and `cacheScope`. */
   readonly cacheable?: boolean;
@@ -33,38 +58,131 @@ export interface MethodRow {
 
 export type MethodTable = ReadonlyMap<string, MethodRow>;
 
-/** One dated version of the protocol. Code asks it; code never asks which one it is. */
-export interface Revision {
-  readonly version: string;
-  /** Who the peer is: told once by a handshake, or by each request. */
-  readonly lifecycle: "handshake" | "per-request";
-  /** How a server asks its client: by requests of its own, or in the result. */
-  readonly questions: "requests" | "in-result";
-  /** Whether log messages flow until the client sets a level, or only to requests that name one. */
-  readonly logsUnasked: boolean;
-  /** Changes are told to the connection, or to those who listen for them. */
-  readonly changes: "connection" | "listen";
-  readonly batches: boolean;
-  /** What stands for the id in an error about input whose id could not be read. */
-  readonly unreadableId: "null" | "omit";
-  /** How its sessions behave over HTTP. */
-  readonly http: HttpTraits;
-  readonly requests: MethodTable;
-  readonly notifications: MethodTable;
-  /** Reads the caller from the `_meta` of its request; only where the lifecycle is per request. */
-  readPeer(meta: JsonObject): Peer;
-  /** Drops or converts what this revision does not know, and keeps members nobody knows. */
-  encodeResult(method: string, outcome: Outcome, self: Self): JsonObject;
-  /** The same as JSON text; throws a PortolanError "unserializable" for what has none. */
-  encodeResultText(method: string, outcome: Outcome, self: Self): string;
-  encodeError(error: RpcError): ErrorObject;
-  /** The params as this revision spells them, or undefined when it has no such notification. */
-  encodeNotification(method: string, params: JsonObject): JsonObject | undefined;
-  /** What a server may ask in this revision and how it is spelled, for `encodeQuestion` and `lackedBy`. */
-  readonly asking: EncoderParts;
+/** The other side of a request: its revision, its capabilities and its name. */
+export interface Peer {
+  readonly revision: Revision;
+  readonly capabilities: ClientCapabilities;
+  readonly info?: Implementation | undefined;
+  /** The least severe log message that it wants. Absent: it named no level. */
+  readonly logLevel?: LogLevel | undefined;
 }
 
-/** The kinds of object whose members differ between revisions. */
+/** The identity that the sending side puts into its messages. */
+export interface Self {
+  readonly info: Implementation;
+}
+
+/** The result of a handler before it is encoded for a revision. */
+export type Outcome = Complete | PreparedResult | InputRequired | Extended;
+
+/** A finished result. `boxed` marks structured content whose schema is no object, which older peers get in a box. */
+export interface Complete {
+  readonly kind: "complete";
+  readonly result: JsonObject;
+  readonly boxed?: boolean;
+  /** The JSON text of the structured content, if the result has nothing else: it is then not serialized again. */
+  readonly mirror?: string | undefined;
+}
+
+/** A finished result that is already encoded for the peer's revision and serialized. */
+export interface PreparedResult {
+  readonly kind: "prepared";
+  readonly resultText: string;
+}
+
+/** Questions to the client, which repeats its request with the answers. */
+export interface InputRequired {
+  readonly kind: "input_required";
+  readonly requests?: InputRequests;
+  readonly state?: string;
+}
+
+/** A result of a type that an extension defines. */
+export interface Extended {
+  readonly kind: "extended";
+  readonly resultType: string;
+  readonly result: JsonObject;
+}
+
+/** Makes an outcome of a finished result. */
+export function complete(result: JsonObject): Complete {
+  return { kind: "complete", result };
+}
+
+/** The reserved `_meta` keys. No other file writes them out. */
+export const metaKeys = {
+  protocolVersion: "io.modelcontextprotocol/protocolVersion",
+  clientCapabilities: "io.modelcontextprotocol/clientCapabilities",
+  clientInfo: "io.modelcontextprotocol/clientInfo",
+  logLevel: "io.modelcontextprotocol/logLevel",
+  serverInfo: "io.modelcontextprotocol/serverInfo",
+  subscriptionId: "io.modelcontextprotocol/subscriptionId",
+} as const;
+
+/** Returns the `_meta` of a request's params if it is an object. */
+export function metaOf(params: JsonObject | undefined): JsonObject | undefined {
+  const meta = params?.["_meta"];
+  return typeof meta === "object" && meta !== null ? (meta as JsonObject) : undefined;
+}
+
+/** Returns the token for progress notifications, if the caller sent one. */
+export function progressTokenOf(params: JsonObject | undefined): ProgressToken | undefined {
+  const token = metaOf(params)?.["progressToken"];
+  return typeof token === "string" || typeof token === "number" ? token : undefined;
+}
+
+/** The changelog of one revision: its differences from the one before. */
+export interface RevisionChanges extends Partial<Traits> {
+  readonly version: string;
+  /** Requests of the client. A string removes one and names its replacement. */
+  readonly requests?: { readonly [method: string]: MethodRow | string };
+  /** Notifications of the client. `null` removes one. */
+  readonly notifications?: { readonly [method: string]: ShapeCheck | null };
+  /** Notifications of the server. `false` removes one. */
+  readonly serverNotifications?: { readonly [method: string]: boolean };
+  /** Client capabilities that questions can need. */
+  readonly asks?: { readonly [Q in AskableCapability]?: boolean };
+  /** Members that this revision adds. They are not sent to older peers. */
+  readonly adds?: KindMembers;
+  /** Members that this revision removes. */
+  readonly removes?: KindMembers;
+  /** Types of content that this revision adds, with the conversion for older peers. */
+  readonly content?: { readonly [type: string]: Fallback };
+  /** Conversions for older peers of values that this revision writes in another way. */
+  readonly older?: {
+    readonly elicitationField?: Fallback;
+    readonly samplingMessages?: (messages: JsonObject[]) => JsonObject[];
+  };
+}
+
+/** The oldest revision, which is complete in itself. */
+export type FirstRevision = RevisionChanges & Traits;
+
+/** All traits of a revision: those of the first one with every change up to it. */
+export type EffectiveTraits = Traits;
+
+type Traits = Pick<
+  Revision,
+  "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
+> & {
+  /** The structured content that a tool may return. */
+  readonly structured: "none" | "object" | "any";
+  readonly errorCodes: { readonly [K in ErrorKind]: number };
+  /** Replaces a code that this revision does not allow. */
+  readonly allowedCode: (code: number) => number;
+  /** Adds the members that every result has. */
+  readonly envelope: (result: JsonObject, row: MethodRow | undefined, self: Self, method: string) => JsonObject;
+  /** Returns the same members as JSON text, if they do not depend on the result. */
+  readonly envelopeText?: (
+    result: JsonObject,
+    row: MethodRow | undefined,
+    self: Self,
+    method: string,
+  ) => string | undefined;
+  readonly readPeer: (meta: JsonObject, revision: Revision) => Peer;
+};
+
+/** A kind of object whose members differ between revisions. */
 export type DataKind =
   | "implementation"
   | "serverCapabilities"
@@ -92,12 +210,13 @@ export type DataKind =
   | "root"
   | "answer";
 
+/** Names of members by the kind of their object. */
 export type KindMembers = { readonly [K in DataKind]?: readonly string[] };
 
-/** Turns a value that an older peer does not know into one that it does. */
+/** Converts a value into one that older revisions have. */
 export type Fallback = (value: JsonObject) => JsonObject;
 
-/** A thing a server can ask for, as far as revisions tell them apart. */
+/** A client capability that a question can need. */
 export type AskableCapability =
   | "roots"
   | "sampling"
@@ -106,67 +225,9 @@ export type AskableCapability =
   | "elicitation.form"
   | "elicitation.url";
 
-/** What differs between revisions over HTTP. */
-export interface HttpTraits {
-  /** Event streams begin with an event that lets a client come back before it has heard anything. */
-  readonly primes: boolean;
-  /** Requests of a session name its version in a header. */
-  readonly namesVersion: boolean;
-}
-
-type Traits = Pick<
-  Revision,
-  "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
-> & {
-  /** Which structured content a tool may return. */
-  readonly structured: "none" | "object" | "any";
-  readonly errorCodes: { readonly [K in ErrorKind]: number };
-  /** Replaces a code that must not be sent here. */
-  readonly allowedCode: (code: number) => number;
-  /** Adds what every result carries. */
-  readonly envelope: (result: JsonObject, row: MethodRow | undefined, self: Self, method: string) => JsonObject;
-  /** The members that go before those of every complete result, as JSON text, where they are the same for all. */
-  readonly envelopeText?: (
-    result: JsonObject,
-    row: MethodRow | undefined,
-    self: Self,
-    method: string,
-  ) => string | undefined;
-  readonly readPeer: (meta: JsonObject, revision: Revision) => Peer;
-};
-
-/** The changelog of one revision: what it says differently from the one before. */
-export interface RevisionChanges extends Partial<Traits> {
-  readonly version: string;
-  /** Requests of the client; a text removes one and says what to use instead. */
-  readonly requests?: { readonly [method: string]: MethodRow | string };
-  /** Notifications of the client; `null` removes one. */
-  readonly notifications?: { readonly [method: string]: ShapeCheck | null };
-  /** Notifications of the server. */
-  readonly tells?: { readonly [method: string]: boolean };
-  readonly asks?: { readonly [Q in AskableCapability]?: boolean };
-  /** Members first allowed here: older peers never see them. */
-  readonly adds?: KindMembers;
-  /** Members no longer allowed here. */
-  readonly removes?: KindMembers;
-  /** Content blocks first allowed here, and what an older peer gets instead. */
-  readonly content?: { readonly [type: string]: Fallback };
-  /** How older peers are told what this revision says in a new way. */
-  readonly older?: {
-    readonly elicitationField?: Fallback;
-    readonly samplingMessages?: (messages: JsonObject[]) => JsonObject[];
-  };
-}
-
-/** The first revision, which has nothing to derive from. */
-export type FirstRevision = RevisionChanges & Traits;
-
-/** All traits of a revision, after every change up to it. */
-export type EffectiveTraits = Traits;
-
 /**
- * Builds all revisions from their changelogs, oldest first. What an older revision must not say follows from what the
- * later ones add, so that a new revision is one new file and its place in the list.
+ * Builds all revisions from their changelogs, oldest first. The members that an older revision must not send follow
+ * from those that the later ones add, so that a new revision is one new file and one line in the list.
  */
 export function deriveRevisions(first: FirstRevision, ...later: RevisionChanges[]): Revision[] {
   const changes: RevisionChanges[] = [first, ...later];
@@ -178,9 +239,10 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
   const { version } = upTo[upTo.length - 1] ?? first;
   const requests = table(upTo.map((c) => c.requests ?? {}));
   const notifications = table(upTo.map((c) => rowsOf(c.notifications ?? {})));
-  const tells = allowed(upTo.map((c) => c.tells ?? {}));
+  const serverNotifications = allowed(upTo.map((c) => c.serverNotifications ?? {}));
   const asks = allowed(upTo.map((c) => c.asks ?? {}));
-  const asking = { traits, requests, tells, asks, hidden: hiddenMembers(upTo, after), upTo, after };
+  const hidden = hiddenMembers(upTo, after);
+  const encoderParts = { traits, requests, serverNotifications, asks, hidden, upTo, after };
   const { lifecycle, questions, logsUnasked, changes, batches, unreadableId, http } = traits;
   const revision: Revision = {
     version,
@@ -194,13 +256,13 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
     requests,
     notifications,
     readPeer: (meta) => traits.readPeer(meta, revision),
-    asking,
-    ...createEncoder(asking),
+    encoderParts,
+    ...createEncoder(encoderParts),
   };
   return revision;
 }
 
-/** Keeps a changelog from erasing a trait with an undefined member. */
+/** Removes undefined members, which would erase a trait of an older revision. */
 function withoutUndefined(changes: RevisionChanges): Partial<EffectiveTraits> {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
@@ -239,62 +301,4 @@ function hiddenMembers(upTo: RevisionChanges[], after: RevisionChanges[]): Map<D
     }
   }
   return hidden;
-}
-
-/** A finished result. `boxed` marks structured content whose schema is no object, which older peers get in a box. */
-export interface Complete {
-  readonly kind: "complete";
-  readonly result: JsonObject;
-  readonly boxed?: boolean;
-  /** Tells that the result is structured content and this JSON text of it, which then need not be made a second time. */
-  readonly mirror?: string | undefined;
-}
-
-/** A finished result, encoded for the peer's revision and serialized already. */
-export interface PreparedResult {
-  readonly kind: "prepared";
-  readonly resultText: string;
-}
-
-/** The client is asked first, and calls again with the answers. */
-export interface InputRequired {
-  readonly kind: "input_required";
-  readonly requests?: InputRequests;
-  readonly state?: string;
-}
-
-/** A result of a type that an extension defines. */
-export interface Extended {
-  readonly kind: "extended";
-  readonly resultType: string;
-  readonly result: JsonObject;
-}
-
-/** What a handler produced, before a revision puts it on the wire. */
-export type Outcome = Complete | PreparedResult | InputRequired | Extended;
-
-export function complete(result: JsonObject): Complete {
-  return { kind: "complete", result };
-}
-
-/** The reserved `_meta` keys; nothing else in the library spells them. */
-export const metaKeys = {
-  protocolVersion: "io.modelcontextprotocol/protocolVersion",
-  clientCapabilities: "io.modelcontextprotocol/clientCapabilities",
-  clientInfo: "io.modelcontextprotocol/clientInfo",
-  logLevel: "io.modelcontextprotocol/logLevel",
-  serverInfo: "io.modelcontextprotocol/serverInfo",
-  subscriptionId: "io.modelcontextprotocol/subscriptionId",
-} as const;
-
-/** The `_meta` of a request's params, when it is an object. */
-export function metaOf(params: JsonObject | undefined): JsonObject | undefined {
-  const meta = params?.["_meta"];
-  return typeof meta === "object" && meta !== null ? (meta as JsonObject) : undefined;
-}
-
-/** The token under which the caller wants to hear of progress. */
-export function progressTokenOf(params: JsonObject | undefined): ProgressToken | undefined {
-  const token = metaOf(params)?.["progressToken"];
-  return typeof token === "string" || typeof token === "number" ? token : undefined;
 }

@@ -1,8 +1,10 @@
 import { PortolanError } from "../errors.ts";
-import { type Matched, matchParts } from "./uri-template-match.ts";
 import {
   type Expression,
   isEscape,
+  isNameCharacter,
+  maxUriLength,
+  normalizeUri,
   type Operator,
   parseParts,
   type TemplatePart,
@@ -106,4 +108,195 @@ function escapeCharacter(character: string, name: string): string {
     "invalid-argument",
     `Variable "${name}": expected well-formed text, got half a surrogate pair`,
   );
+}
+
+/** Values of a template's variables as they are read from a URI. */
+export type Matched = Record<string, string | string[]>;
+
+/** Reads a URI by the parts of a template, in at most parts × length steps: each part looks at each place once. */
+export function matchParts(parts: readonly TemplatePart[], given: string): Matched | undefined {
+  if (given.length > maxUriLength) return undefined;
+  const uri = normalizeUri(given);
+  if (uri === undefined || uri.length > maxUriLength) return undefined;
+  const [head, ...others] = parts;
+  // Most URIs that belong to another template end here.
+  if (head?.kind === "literal")
+    return uri.startsWith(head.text) ? read(others, uri.slice(head.text.length)) : undefined;
+  return read(parts, uri);
+}
+
+function read(parts: readonly TemplatePart[], uri: string): Matched | undefined {
+  const plan = planEnds(parts, uri);
+  const bindings: Binding[] = [];
+  let at = 0;
+  for (const [row, part] of parts.entries()) {
+    const end = endOf(plan, row, at);
+    if (end === nowhere) return undefined;
+    if (part.kind === "expression" && end > at && !readExpression(part, uri.slice(at, end), bindings)) return undefined;
+    at = end;
+  }
+  return at === uri.length ? unite(bindings) : undefined;
+}
+
+const nowhere = -1;
+
+/** Where a part that begins at a place has to end so that all parts behind it fit: a row per part, a column per place. */
+interface Plan {
+  readonly width: number;
+  readonly ends: Int16Array;
+}
+
+function endOf({ width, ends }: Plan, row: number, at: number): number {
+  return ends[row * width + at] ?? nowhere;
+}
+
+// From the last part to the first, so that each choice is known to lead to the end and none is ever taken back.
+function planEnds(parts: readonly TemplatePart[], uri: string): Plan {
+  const width = uri.length + 1;
+  const plan = { width, ends: new Int16Array((parts.length + 1) * width).fill(nowhere) };
+  plan.ends[plan.ends.length - 1] = uri.length;
+  for (let row = parts.length - 1; row >= 0; row -= 1) {
+    const part = parts[row];
+    if (part?.kind === "literal") planLiteral(part.text, uri, plan, row);
+    else if (part?.kind === "expression") planExpression(part, uri, plan, row);
+  }
+  return plan;
+}
+
+function planLiteral(text: string, uri: string, plan: Plan, row: number): void {
+  for (let at = uri.indexOf(text); at !== -1; at = uri.indexOf(text, at + 1)) {
+    const end = at + text.length;
+    if (endOf(plan, row + 1, end) !== nowhere) plan.ends[row * plan.width + at] = end;
+  }
+}
+
+/** The shortest extent wins; an expression that may be absent is present where it can be. */
+function planExpression(expression: Expression, uri: string, plan: Plan, row: number): void {
+  const { first, separator, stops } = expression.operator;
+  const maxSeparators = countSeparators(expression);
+  const start = row * plan.width;
+  // The nearest place behind `at` where the next part can begin, and how many separators lie before it.
+  let nearest = nowhere;
+  let separators = 0;
+  for (let at = uri.length; at >= 0; at -= 1) {
+    const character = uri.charAt(at);
+    const canEndHere = endOf(plan, row + 1, at) !== nowhere;
+    if (first !== "") {
+      const fits = nearest !== nowhere && separators <= maxSeparators;
+      if (character === first && fits && hasKnownName(expression, uri, at + 1)) plan.ends[start + at] = nearest;
+      else if (canEndHere) plan.ends[start + at] = at;
+    }
+    if (character === separator && hasKnownName(expression, uri, at + 1)) separators += 1;
+    else if (character === separator || (character !== "" && stops.includes(character))) nearest = nowhere;
+    if (first === "" && nearest !== nowhere && separators <= maxSeparators) plan.ends[start + at] = nearest;
+    if (canEndHere && isBetweenCharacters(uri, at)) {
+      nearest = at;
+      separators = 0;
+    }
+  }
+}
+
+/** Whether a piece that begins here can belong to the expression: by its name, if it must have one. */
+function hasKnownName({ operator, variables }: Expression, uri: string, at: number): boolean {
+  if (!operator.named) return true;
+  return variables.some(({ name }) => uri.startsWith(name, at) && !isNameCharacter(uri[at + name.length]));
+}
+
+function countSeparators({ operator, variables }: Expression): number {
+  const isUnbounded = takesCommas(operator, variables) || variables.some(({ isExploded }) => isExploded);
+  return isUnbounded ? Number.POSITIVE_INFINITY : variables.length - 1;
+}
+
+/** A variable alone between its neighbours has its commas for itself: they separate nothing. */
+function takesCommas(operator: Operator, variables: readonly Variable[]): boolean {
+  return operator.separator === "," && variables.length === 1 && variables[0]?.isExploded === false;
+}
+
+/** False inside an escape and before the second and later bytes of an escaped character. */
+function isBetweenCharacters(uri: string, at: number): boolean {
+  if (uri.charAt(at - 1) === "%" || uri.charAt(at - 2) === "%") return false;
+  return uri.charAt(at) !== "%" || !"89AB".includes(uri.charAt(at + 1));
+}
+
+interface Binding {
+  readonly variable: Variable;
+  readonly value: string | string[];
+}
+
+/** Adds what the text of an expression says; false when it says something else than its variables. */
+function readExpression({ operator, variables }: Expression, text: string, bindings: Binding[]): boolean {
+  const body = text.slice(operator.first.length);
+  const pieces = takesCommas(operator, variables) ? [body] : body.split(operator.separator);
+  return operator.named ? readNamed(variables, pieces, bindings) : readListed(variables, pieces, bindings);
+}
+
+function readNamed(variables: readonly Variable[], pieces: string[], bindings: Binding[]): boolean {
+  const found = new Map<Variable, string[]>();
+  for (const piece of pieces) {
+    const equals = piece.indexOf("=");
+    const name = equals === -1 ? piece : piece.slice(0, equals);
+    const variable = variables.find((candidate) => candidate.name === name);
+    const value = decode(equals === -1 ? "" : piece.slice(equals + 1));
+    if (variable === undefined || value === undefined) return false;
+    const values = found.get(variable) ?? [];
+    if (values.length > 0 && !variable.isExploded) return false;
+    found.set(variable, values);
+    values.push(value);
+  }
+  for (const [variable, values] of found) bind(variable, values, bindings);
+  return true;
+}
+
+function readListed(variables: readonly Variable[], pieces: string[], bindings: Binding[]): boolean {
+  const values: string[] = [];
+  for (const piece of pieces) {
+    const value = decode(piece);
+    if (value === undefined) return false;
+    values.push(value);
+  }
+  // The first exploded variable takes what is left when each other one has its value.
+  let surplus = values.length - variables.length;
+  for (const variable of variables) {
+    if (values.length === 0) break;
+    const count = variable.isExploded && surplus > 0 ? surplus + 1 : 1;
+    if (variable.isExploded) surplus = 0;
+    bind(variable, values.splice(0, count), bindings);
+  }
+  return true;
+}
+
+function bind(variable: Variable, values: string[], bindings: Binding[]): void {
+  bindings.push({ variable, value: variable.isExploded ? values : (values[0] ?? "") });
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** One value per name; undefined when two places of one variable disagree, or a prefix is longer than it may be. */
+function unite(bindings: Binding[]): Matched | undefined {
+  const matched: Matched = Object.create(null);
+  // The longest first, so that each prefix is compared with the fullest value there is.
+  for (const { variable, value } of bindings.sort(byMaxLength)) {
+    const { name, maxLength } = variable;
+    matched[name] ??= value;
+    if (!isSame(takePrefix(matched[name], maxLength), value)) return undefined;
+  }
+  return matched;
+}
+
+function byMaxLength(a: Binding, b: Binding): number {
+  return a.variable.maxLength === b.variable.maxLength ? 0 : b.variable.maxLength - a.variable.maxLength;
+}
+
+function takePrefix(value: string | string[], maxLength: number): string | string[] {
+  return typeof value === "string" && maxLength < value.length ? Array.from(value).slice(0, maxLength).join("") : value;
+}
+
+function isSame(a: string | string[], b: string | string[]): boolean {
+  return a === b || (typeof a === "object" && typeof b === "object" && JSON.stringify(a) === JSON.stringify(b));
 }

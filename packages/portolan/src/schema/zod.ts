@@ -1,8 +1,8 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonSchema } from "./infer.ts";
 import { isObject } from "./shape.ts";
-import { readClassic } from "./zod-classic.ts";
-import { readCore } from "./zod-core.ts";
+import { readClassic } from "./zod-3.ts";
+import { readCore } from "./zod-4.ts";
 
 /** Which side of a schema is meant: what goes in (defaults may be absent) or what comes out. */
 export type Direction = "input" | "output";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { storageContract } from "./contract-suite.ts";
+import { storageContract } from "../testing/storage-contract.ts";
 import { createMemoryStorage } from "./memory.ts";
 
 describe("memory storage keeps the contract", () => {

@@ -1,7 +1,6 @@
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Message, RpcResponse } from "../jsonrpc/message.ts";
-import { same } from "../storage/contract-check.ts";
-import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, toChecks } from "./contract.ts";
+import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, same, toChecks } from "./contract.ts";
 
 /** Two channels that are linked, neither of them open yet, as the contract needs them. */
 export interface ChannelsUnderTest {

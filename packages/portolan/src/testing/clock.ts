@@ -1,5 +1,4 @@
 import type { Clock } from "../client/deadlines.ts";
-import { turn } from "./turn.ts";
 
 /** A clock that stands still until it is told to go on. */
 export interface ManualClock extends Clock {
@@ -54,4 +53,13 @@ class TestClock implements ManualClock {
     }
     this.#now = Math.max(this.#now, end);
   }
+}
+
+// Not every runtime has setImmediate; it is the one that does not wait a millisecond.
+const schedule: (call: () => void) => void =
+  typeof setImmediate === "function" ? (call) => setImmediate(call) : (call) => setTimeout(call, 0);
+
+/** Resolves when every promise that could settle has, and whatever was scheduled before has run. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => schedule(resolve));
 }

@@ -1,4 +1,5 @@
-import { turn } from "./turn.ts";
+import { canonicalJson } from "../storage/crypto.ts";
+import { turn } from "./clock.ts";
 
 /** One promise of an interface: `run` rejects when it is broken. */
 export interface ContractCheck {
@@ -25,6 +26,12 @@ export function toChecks<T extends { release?(): Promise<void> }>(
     };
     return { name, run };
   });
+}
+
+/** Throws unless both are the same JSON. */
+export function same(actual: unknown, expected: unknown): void {
+  const [got, wanted] = [canonicalJson({ value: actual }), canonicalJson({ value: expected })];
+  if (got !== wanted) throw new Error(`Expected ${wanted}, got ${got}`);
 }
 
 /** The code of the error that is thrown, now or later. */

@@ -2,9 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import type { Message } from "../jsonrpc/message.ts";
-import { createClock } from "./clock.ts";
+import { createClock, turn } from "./clock.ts";
 import { type ChannelFaults, faulty } from "./faulty-channel.ts";
-import { turn } from "./turn.ts";
 
 const note = (step: number): Message => ({ jsonrpc: "2.0", method: "note", params: { step } });
 

@@ -1,6 +1,5 @@
 export type { Link, LinkEvents, ResponseSink } from "../client/channel-link.ts";
 export type { Clock } from "../client/deadlines.ts";
-export { type StorageCheck, type StorageUnderTest, storageContract } from "../storage/contract-suite.ts";
 export { type BytesPairOptions, createBytesPair } from "./bytes-pair.ts";
 export { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";
 export { createClock, type ManualClock } from "./clock.ts";
@@ -10,4 +9,5 @@ export { type ChannelFaults, type FaultyChannel, faulty } from "./faulty-channel
 export { type FarEnd, farEndOf, type LinkUnderTest, linkContract } from "./link-contract.ts";
 export { type Random, seeded, splitRandomly } from "./random.ts";
 export { type ReceivedQuestion, type ScriptedAnswer, type ScriptedAnswers, scriptedAnswers } from "./scripted.ts";
+export { type StorageCheck, type StorageUnderTest, storageContract } from "./storage-contract.ts";
 export { recordChannel, type Transcript } from "./transcript.ts";

@@ -1,8 +1,7 @@
 import type { Link, LinkEvents, ResponseSink } from "../client/channel-link.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Message, RequestId, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
-import { same } from "../storage/contract-check.ts";
-import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, toChecks } from "./contract.ts";
+import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, same, toChecks } from "./contract.ts";
 
 /** The server's end of a link, as a script moves it. */
 export interface FarEnd {

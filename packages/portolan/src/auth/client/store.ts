@@ -1,4 +1,4 @@
-import { Expiring } from "../../storage/expiring.ts";
+import { Expiring } from "../../storage/expiring-map.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { KeyedMutex, withLease } from "./concurrency.ts";
 

@@ -1,6 +1,8 @@
+import { rpcCodes } from "../../jsonrpc/message.ts";
 import { integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
-import { logLevels } from "../log-levels.ts";
+import { isReservedCode, protocolCodes } from "../errors.ts";
 import type { FirstRevision } from "../revision.ts";
+import { logLevels } from "../types/notifications.ts";
 
 const id = (value: unknown, path: string): string | undefined =>
   typeof value === "string" ? undefined : integer(value, path) && string(value, path);
@@ -20,9 +22,9 @@ export const first: FirstRevision = {
   unreadableId: "null",
   http: { primes: false, namesVersion: false },
   structured: "none",
-  errorCodes: { "resource-not-found": -32002, "missing-capability": -32602 },
+  errorCodes: { "resource-not-found": protocolCodes.resourceNotFound, "missing-capability": rpcCodes.invalidParams },
   // The codes of later revisions mean nothing here.
-  allowedCode: (code) => (code <= -32020 && code >= -32099 ? -32603 : code),
+  allowedCode: (code) => (isReservedCode(code) ? rpcCodes.internalError : code),
   envelope: (result) => result,
   readPeer: () => {
     throw new Error("the peer of a handshake revision is remembered, not read from a request");
@@ -59,7 +61,7 @@ export const first: FirstRevision = {
     "notifications/progress": object({ progressToken: id, progress: number, total: optional(number) }),
     "notifications/roots/list_changed": none,
   },
-  tells: {
+  serverNotifications: {
     "notifications/cancelled": true,
     "notifications/progress": true,
     "notifications/message": true,

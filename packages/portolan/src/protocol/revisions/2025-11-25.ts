@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../jsonrpc/message.ts";
-import { missingCapability } from "../errors.ts";
+import { type JsonObject, rpcCodes } from "../../jsonrpc/message.ts";
+import { isReservedCode, missingCapability, protocolCodes } from "../errors.ts";
 import type { RevisionChanges } from "../revision.ts";
 
 /** Icons, URL elicitation, richer forms, sampling with tools, errors without an id. */
@@ -8,9 +8,10 @@ export const iconsAndUrls: RevisionChanges = {
   unreadableId: "omit",
   http: { primes: true, namesVersion: true },
   asks: { "elicitation.url": true, "sampling.tools": true, "sampling.context": true },
-  tells: { "notifications/elicitation/complete": true },
-  // spec 2025-11-25: -32042 is the one code of the reserved range that this revision defines.
-  allowedCode: (code) => (code !== -32042 && code <= -32020 && code >= -32099 ? -32603 : code),
+  serverNotifications: { "notifications/elicitation/complete": true },
+  // spec 2025-11-25: urlElicitationRequired is the one code of the reserved range that this revision defines.
+  allowedCode: (code) =>
+    code !== protocolCodes.urlElicitationRequired && isReservedCode(code) ? rpcCodes.internalError : code,
   adds: {
     implementation: ["description", "icons", "websiteUrl"],
     tool: ["icons", "execution"],

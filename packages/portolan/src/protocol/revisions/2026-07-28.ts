@@ -1,10 +1,10 @@
-import type { JsonObject } from "../../jsonrpc/message.ts";
+import { type JsonObject, rpcCodes } from "../../jsonrpc/message.ts";
 import { array, boolean, object, optional, record, string } from "../../schema/shape.ts";
-import { missingMeta } from "../errors.ts";
-import { logLevels } from "../log-levels.ts";
+import { isReservedCode, missingMeta, protocolCodes } from "../errors.ts";
 import type { MethodRow, Peer, Revision, RevisionChanges, Self } from "../revision.ts";
 import { metaKeys } from "../revision.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../types/index.ts";
+import { logLevels } from "../types/notifications.ts";
 
 const listParams = object({ cursor: optional(string) });
 const answers = { inputResponses: optional(record(record())), requestState: optional(string) };
@@ -17,7 +17,7 @@ export const stateless: RevisionChanges = {
   logsUnasked: false,
   changes: "listen",
   structured: "any",
-  errorCodes: { "resource-not-found": -32602, "missing-capability": -32021 },
+  errorCodes: { "resource-not-found": rpcCodes.invalidParams, "missing-capability": protocolCodes.missingCapability },
   allowedCode,
   envelope,
   envelopeText,
@@ -61,7 +61,10 @@ export const stateless: RevisionChanges = {
     "notifications/roots/list_changed": null,
     "notifications/progress": null,
   },
-  tells: { "notifications/elicitation/complete": false, "notifications/subscriptions/acknowledged": true },
+  serverNotifications: {
+    "notifications/elicitation/complete": false,
+    "notifications/subscriptions/acknowledged": true,
+  },
   adds: { result: ["resultType", "ttlMs", "cacheScope"], call: ["inputResponses", "requestState"] },
   removes: {
     tool: ["execution"],
@@ -107,8 +110,8 @@ function briefly(info: Implementation): NonNullable<typeof brief> {
 
 // spec 2026-07-28: retired codes and undefined ones of the reserved range must not be sent.
 function allowedCode(code: number): number {
-  if (code === -32002) return -32602;
-  return code <= -32020 && code >= -32099 && code < -32022 ? -32603 : code;
+  if (code === protocolCodes.resourceNotFound) return rpcCodes.invalidParams;
+  return isReservedCode(code) && code < protocolCodes.unsupportedVersion ? rpcCodes.internalError : code;
 }
 
 function readPeer(meta: JsonObject, revision: Revision): Peer {

@@ -18,22 +18,6 @@ export type {
   Role,
 } from "./base.ts";
 export type {
-  ClientCapabilities,
-  ClientTasksCapability,
-  MissingCapabilityData,
-  NamedCapabilities,
-  ServerCapabilities,
-  ServerTasksCapability,
-} from "./capabilities.ts";
-export type {
-  CompleteParams,
-  CompleteResult,
-  Completion,
-  CompletionReference,
-  PromptReference,
-  ResourceTemplateReference,
-} from "./completion.ts";
-export type {
   AudioContent,
   ContentBlock,
   EmbeddedResource,
@@ -69,29 +53,48 @@ export type {
   UrlElicitationRequiredData,
 } from "./elicitation.ts";
 export type {
+  ClientCapabilities,
+  ClientTasksCapability,
   DiscoverResult,
   InitializeParams,
   InitializeResult,
+  MissingCapabilityData,
+  NamedCapabilities,
+  ServerCapabilities,
+  ServerTasksCapability,
   UnsupportedVersionData,
 } from "./lifecycle.ts";
 export type {
-  LogMessageParams,
-  SetLevelParams,
-} from "./logging.ts";
-export type {
   CancelledParams,
+  ListenParams,
+  ListenResult,
+  LogMessageParams,
   ProgressParams,
+  ResourceUpdatedParams,
+  SetLevelParams,
+  SubscribeParams,
+  SubscriptionFilter,
+  SubscriptionsAcknowledgedParams,
+  UnsubscribeParams,
 } from "./notifications.ts";
 export type {
+  CompleteParams,
+  CompleteResult,
+  Completion,
+  CompletionReference,
   GetPromptParams,
   GetPromptResult,
   ListPromptsResult,
   Prompt,
   PromptArgument,
   PromptMessage,
+  PromptReference,
+  ResourceTemplateReference,
 } from "./prompts.ts";
 export type {
+  CreateMessageParams,
   CreateMessageRequest,
+  CreateMessageResult,
   ElicitRequest,
   InputRequest,
   InputRequests,
@@ -99,7 +102,13 @@ export type {
   InputResponse,
   InputResponses,
   ListRootsRequest,
+  ListRootsResult,
+  ModelHint,
+  ModelPreferences,
   RetryParams,
+  Root,
+  SamplingMessage,
+  ToolChoice,
 } from "./questions.ts";
 export type {
   BlobResourceContents,
@@ -112,27 +121,6 @@ export type {
   ResourceTemplate,
   TextResourceContents,
 } from "./resources.ts";
-export type {
-  ListRootsResult,
-  Root,
-} from "./roots.ts";
-export type {
-  CreateMessageParams,
-  CreateMessageResult,
-  ModelHint,
-  ModelPreferences,
-  SamplingMessage,
-  ToolChoice,
-} from "./sampling.ts";
-export type {
-  ListenParams,
-  ListenResult,
-  ResourceUpdatedParams,
-  SubscribeParams,
-  SubscriptionFilter,
-  SubscriptionsAcknowledgedParams,
-  UnsubscribeParams,
-} from "./subscriptions.ts";
 export type {
   CancelTaskParams,
   CancelTaskResult,

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { storageContract } from "../contract-suite.ts";
+import { storageContract } from "../../testing/storage-contract.ts";
 import { createMemoryStorage } from "../memory.ts";
 import { folderKeyValue } from "./folder.ts";
 

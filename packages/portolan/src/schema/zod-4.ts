@@ -9,7 +9,7 @@ import {
   numberSchema,
   type TextCheck,
   textSchema,
-} from "./zod-text.ts";
+} from "./zod-node.ts";
 
 interface Definition {
   readonly type: string;

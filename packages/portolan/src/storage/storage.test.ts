@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { storageContract } from "./contract-suite.ts";
+import { storageContract } from "../testing/storage-contract.ts";
 import { createMemoryStorage } from "./memory.ts";
-import { partOf } from "./part.ts";
+import { partOf } from "./storage.ts";
 
 describe("a part of a storage keeps the contract", () => {
   const make = async () => {
