@@ -3,9 +3,9 @@ import { object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ServerProfile } from "./api.ts";
 import { toError } from "./failures.ts";
+import { eraTtlMs } from "./limits.ts";
 
 const prefix = "portolan/era/";
-const ttlMs = 7 * 24 * 60 * 60_000;
 const shape = object({
   version: string,
   era: oneOf("stateless", "stateful"),
@@ -14,7 +14,7 @@ const shape = object({
   instructions: optional(string),
 });
 
-/** Remembers what servers speak. Nothing here ever fails a connection: what cannot be read or kept is forgotten. */
+/** Stores the profile of one server, so that it is not probed again. A storage that fails never fails a connection. */
 export class EraCache {
   readonly #kv: KeyValue;
   readonly #key: string;
@@ -26,15 +26,16 @@ export class EraCache {
     this.#report = report;
   }
 
+  /** Returns undefined if nothing is stored, or nothing that this version of the library understands. */
   async read(): Promise<ServerProfile | undefined> {
     try {
       const text = await this.#kv.get(this.#key);
       if (text === undefined) return undefined;
-      const verdict: unknown = JSON.parse(text);
-      const problem = shape(verdict, "verdict");
-      const { version } = verdict as { version: string };
+      const profile: unknown = JSON.parse(text);
+      const problem = shape(profile, "profile");
+      const { version } = profile as { version: string };
       if (problem === undefined && revisions.some((revision) => revision.version === version)) {
-        return verdict as ServerProfile;
+        return profile as ServerProfile;
       }
       await this.forget();
     } catch (thrown) {
@@ -44,14 +45,14 @@ export class EraCache {
   }
 
   async keep(profile: ServerProfile): Promise<void> {
-    await this.#quietly(this.#kv.set(this.#key, JSON.stringify(profile), { ttlMs }));
+    await this.#reportFailure(this.#kv.set(this.#key, JSON.stringify(profile), { ttlMs: eraTtlMs }));
   }
 
   async forget(): Promise<void> {
-    await this.#quietly(this.#kv.delete(this.#key));
+    await this.#reportFailure(this.#kv.delete(this.#key));
   }
 
-  async #quietly(writing: Promise<unknown>): Promise<void> {
+  async #reportFailure(writing: Promise<unknown>): Promise<void> {
     try {
       await writing;
     } catch (thrown) {
