@@ -109,7 +109,7 @@ test("messages go to the origin of the stream only", async () => {
     response.write(endpoint(other.url));
   });
   const reason = await reasonOf(openLink(server.url, { legacySse: true, headers: { authorization: "Bearer x" } }));
-  expect(reason.message).toContain(`names ${other.url} for messages`);
+  expect(reason.message).toContain(`endpoint for messages ${other.url}, which has another origin`);
   expect(other.seen).toEqual([]);
 });
 

@@ -107,7 +107,7 @@ test("a server that speaks nothing at all is told with all that was tried", asyn
   const server = await startRaw((_, response) => response.writeHead(404, { "content-type": "text/plain" }).end("Nope"));
   const { message } = await reasonOf(connect(server.url));
   expect(message).toBe(
-    `POST ${server.url} answered 404: Nope; and it does not speak HTTP+SSE: GET ${server.url} answered 404: Nope`,
+    `POST ${server.url} answered 404: Nope; the server does not support HTTP+SSE either: GET ${server.url} answered 404: Nope`,
   );
   expect(server.seen.map(({ method }) => method)).toEqual(["POST", "POST", "GET"]);
 });
@@ -115,7 +115,7 @@ test("a server that speaks nothing at all is told with all that was tried", asyn
 test.each([
   ["ftp://127.0.0.1/", "an http or https address"],
   ["not an address", "an http or https address"],
-  ["http://user:secret@127.0.0.1/", "without credentials"],
+  ["http://user:secret@127.0.0.1/", "without user name and password"],
 ])("the address %s is refused", async (address, why) => {
   const reason = await reasonOf(connect(address));
   expect(reason).toMatchObject({ code: "invalid-argument" });
