@@ -13,7 +13,7 @@ import type {
   Tool,
 } from "../protocol/types/index.ts";
 import type { ChangeFilter, ChangeStream, Client, ListAllOptions, ServerProfile } from "./api.ts";
-import type { CachedCalls } from "./cache.ts";
+import type { CachedCalls } from "./cached-calls.ts";
 import type { ClientConnection } from "./connection.ts";
 import { maxOutputSchemas } from "./limits.ts";
 import type { CallOptions, InteractiveCallOptions } from "./options.ts";
@@ -194,7 +194,7 @@ export class ConnectedClient implements AsyncDisposable {
   }
 
   async #callCached(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
-    this.#cachedCalls ??= import("./cache.ts").then(({ CachedCalls }) => new CachedCalls(this.#connection));
+    this.#cachedCalls ??= import("./cached-calls.ts").then(({ CachedCalls }) => new CachedCalls(this.#connection));
     return (await this.#cachedCalls).call(method, params, options);
   }
 

@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import type { Client } from "./api.ts";
 import { channelLink, type Link } from "./channel-link.ts";
 import { asClient, ConnectedClient } from "./client.ts";
@@ -18,6 +19,7 @@ export type ConnectTarget = string | URL | CommandTarget | Link | Channel;
  * `connect<typeof server>(…)` knows the tools, their arguments and their results.
  */
 export async function connect<S = unknown>(target: ConnectTarget, options: ConnectOptions = {}): Promise<Client<S>> {
+  checkOptions(options, connectOptions, "connect", { synonyms });
   const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
   const link = await toLink(target, options);
@@ -35,6 +37,29 @@ export async function connect<S = unknown>(target: ConnectTarget, options: Conne
     throw reason;
   }
 }
+
+const connectOptions = {
+  info: 1,
+  answers: 1,
+  auth: 1,
+  capabilities: 1,
+  era: 1,
+  verdicts: 1,
+  verdictKey: 1,
+  probeMs: 1,
+  connectMs: 1,
+  idleMs: 1,
+  totalMs: 1,
+  logLevel: 1,
+  cache: 1,
+  principal: 1,
+  onLog: 1,
+  onNotification: 1,
+  onError: 1,
+  signal: 1,
+  clock: 1,
+} satisfies OptionNames<ConnectOptions>;
+const synonyms = { revision: "era", version: "era", protocolVersion: "era", clientInfo: "info", timeout: "idleMs" };
 
 async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<Link> {
   if (typeof target === "string" || target instanceof URL) {

@@ -1,9 +1,12 @@
+import type { Revision } from "../protocol/revision.ts";
 import { revisions } from "../protocol/revisions/index.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ServerProfile } from "./api.ts";
+import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { eraTtlMs } from "./limits.ts";
+import { agree } from "./negotiate.ts";
 
 const prefix = "portolan/era/";
 const shape = object({
@@ -26,8 +29,35 @@ export class EraCache {
     this.#report = report;
   }
 
+  /** Opens the link and agrees on a revision, without a probe if the era of the server is known. */
+  async negotiate(connection: ClientConnection): Promise<ServerProfile> {
+    const { era = "auto" } = connection.options;
+    const cached = era === "auto" ? await this.#read() : undefined;
+    await connection.open();
+    if (cached?.era === "stateless") {
+      // If the cache is wrong, the first answer is an error, and the next connection probes again.
+      connection.firstAnswer = (response) => {
+        connection.firstAnswer = undefined;
+        if ("error" in response) this.#forget();
+      };
+      connection.useRevision(revisions.find(({ version }) => version === cached.version) as Revision);
+      connection.profile = cached;
+      return cached;
+    }
+    const evidence = await agree(connection, cached ? cached.era : era).catch(async (reason) => {
+      if (!cached) throw reason;
+      // The server is another one now, or was upgraded.
+      await this.#forget();
+      if (connection.lostReason) await connection.open();
+      return agree(connection, era);
+    });
+    const profile = connection.profile as ServerProfile;
+    if (evidence === "answer") await this.#keep(profile);
+    return profile;
+  }
+
   /** Returns undefined if nothing is stored, or nothing that this version of the library understands. */
-  async read(): Promise<ServerProfile | undefined> {
+  async #read(): Promise<ServerProfile | undefined> {
     try {
       const text = await this.#kv.get(this.#key);
       if (text === undefined) return undefined;
@@ -37,18 +67,18 @@ export class EraCache {
       if (problem === undefined && revisions.some((revision) => revision.version === version)) {
         return profile as ServerProfile;
       }
-      await this.forget();
+      await this.#forget();
     } catch (thrown) {
       this.#report(toError(thrown));
     }
     return undefined;
   }
 
-  async keep(profile: ServerProfile): Promise<void> {
+  async #keep(profile: ServerProfile): Promise<void> {
     await this.#reportFailure(this.#kv.set(this.#key, JSON.stringify(profile), { ttlMs: eraTtlMs }));
   }
 
-  async forget(): Promise<void> {
+  async #forget(): Promise<void> {
     await this.#reportFailure(this.#kv.delete(this.#key));
   }
 

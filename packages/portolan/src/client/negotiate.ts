@@ -15,45 +15,22 @@ import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
 import { defaultProbeMs } from "./limits.ts";
 
-/** Opens the link and agrees on a revision with the server, from the cache if it knows the server. */
+/** Opens the link and agrees on a revision with the server. */
 export async function negotiate(connection: ClientConnection, cache: EraCache | undefined): Promise<ServerProfile> {
-  const { era = "auto" } = connection.options;
-  const cached = era === "auto" ? await cache?.read() : undefined;
+  if (cache) return cache.negotiate(connection);
   await connection.open();
-  if (cached?.era === "stateless") {
-    // If the cache is wrong, the first answer is an error, and the next connection probes again.
-    connection.firstAnswer = (response) => {
-      connection.firstAnswer = undefined;
-      if ("error" in response) cache?.forget();
-    };
-    return useCached(connection, cached);
-  }
-  const evidence = await agree(connection, cached ? cached.era : era).catch(async (reason) => {
-    if (!cached) throw reason;
-    // The server is another one now, or was upgraded.
-    await cache?.forget();
-    if (connection.lostReason) await connection.open();
-    return agree(connection, era);
-  });
-  const { profile } = connection;
-  if (!profile) throw new Error("negotiation ends with a profile");
-  if (evidence === "answer") await cache?.keep(profile);
-  return profile;
-}
-
-function useCached(connection: ClientConnection, profile: ServerProfile): ServerProfile {
-  const revision = revisions.find(({ version }) => version === profile.version);
-  if (!revision) throw new Error("the cache returns known versions only");
-  connection.useRevision(revision);
-  connection.profile = profile;
-  return profile;
+  await agree(connection);
+  return connection.profile as ServerProfile;
 }
 
 /** The reason for an agreement. One that follows from silence alone is not cached: the server may have been slow. */
 export type Evidence = "answer" | "silence";
 
 /** Sets the connection's revision and profile. */
-async function agree(connection: ClientConnection, era: string): Promise<Evidence> {
+export async function agree(
+  connection: ClientConnection,
+  era: string = connection.options.era ?? "auto",
+): Promise<Evidence> {
   if (era === "auto") return agreeByProbe(connection);
   const revision = revisionFor(era);
   if (revision.lifecycle === "handshake") {

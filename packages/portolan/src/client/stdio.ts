@@ -5,6 +5,7 @@ import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
 import { defaultGraceMs, exitSettleMs } from "./limits.ts";
@@ -25,8 +26,19 @@ export interface StdioLink extends Link {
 
 /** Creates a link to a server that is started when the link is opened. */
 export function stdio(target: CommandTarget): StdioLink {
+  checkOptions(target, targetOptions, "stdio");
   return new ProcessLink(target);
 }
+
+const targetOptions = {
+  command: 1,
+  args: 1,
+  cwd: 1,
+  env: 1,
+  maxMessageBytes: 1,
+  onStderr: 1,
+  graceMs: 1,
+} satisfies OptionNames<CommandTarget>;
 
 class ProcessLink implements StdioLink {
   readonly #link: Link;

@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import { headerMismatchCode } from "../../protocol/errors.ts";
 import { HandshakeWanted, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { systemClock } from "../deadlines.ts";
@@ -15,8 +16,20 @@ import type { ToolHeaders } from "./tool-headers.ts";
 
 /** Creates a link to the server at an http or https address, of any era and HTTP transport. */
 export function http(url: string | URL, options: HttpLinkOptions = {}): HttpLink {
+  checkOptions(options, linkOptions, "http");
   return new HttpClientLink(toAddress(url), options);
 }
+
+const linkOptions = {
+  headers: 1,
+  auth: 1,
+  fetch: 1,
+  maxResponseBytes: 1,
+  maxEventChars: 1,
+  idleStreamMs: 1,
+  legacySse: 1,
+  clock: 1,
+} satisfies OptionNames<HttpLinkOptions>;
 
 function toAddress(url: string | URL): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
