@@ -96,7 +96,7 @@ describe("a bundle of esbuild", () => {
     const page = vm.createContext(webGlobals());
     vm.runInContext(code, page);
     expect(await page["run"](url)).toBe("2");
-    await expect(page["start"]()).rejects.toThrow("this runtime cannot start a server as a process");
+    await expect(page["start"]()).rejects.toThrow("this runtime cannot start processes");
   });
 
   test("of portolan/server/http for an edge runtime has nothing of node, and answers a request", async () => {

@@ -147,11 +147,11 @@ async function settled<T>(what: string, promise: Promise<T>, patience = patience
 /** The messages that each kind of failure may have. */
 const reasons: { [code: string]: RegExp } = {
   timeout:
-    /was silent for 2000 ms|took more than 8000 ms|has not answered in 6000 ms|answers neither|did not acknowledge .* in 2000 ms/,
+    /no progress for 2000 ms|not finished after 8000 ms|did not answer within 6000 ms|answers neither|did not acknowledge .* within 2000 ms/,
   cancelled: /was aborted/,
   "connection-closed": /The wire was cut after \d+ messages|closed/,
-  "version-mismatch": /The server does not speak \S+: .+/,
-  "answer-invalid": /The server's answer cannot be read: .+|unusable: .+/,
+  "version-mismatch": /The server does not support \S+: .+/,
+  "answer-invalid": /The server's response is invalid: .+|invalid: .+/,
 };
 
 /** Returns the kind of a call's end; throws when no fault explains the end. */

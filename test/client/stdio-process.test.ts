@@ -164,7 +164,7 @@ describe("a server process that ends", () => {
     expect(await again.call("who")).toMatchObject({ pid: link.pid });
     expect(link.pid).not.toBe(first);
     expect(link.stderr).toBe("");
-    await expect(open(link)).rejects.toThrow("the link is open already");
+    await expect(open(link)).rejects.toThrow("the link is already open");
     expect(await again.call("echo")).toEqual({});
   });
 });
@@ -187,8 +187,10 @@ describe("a server that cannot be started", () => {
       'The server "no-such-program --token ***" could not be started: ' +
         "there is no program no-such-program on the PATH; install it, or give its full path",
     );
-    expect(await reasons({ command: plain })).toContain(`${plain} may not be executed; make it executable`);
-    expect(await reasons({ command: orphaned })).toContain("names a program in its first line that is not there");
+    expect(await reasons({ command: plain })).toContain(`${plain} is not executable; make it executable`);
+    expect(await reasons({ command: orphaned })).toContain(
+      `the program in the first line of ${orphaned} does not exist`,
+    );
     expect(await reasons({ command: "sh", cwd: join(folder, "none") })).toContain("does not exist; correct cwd");
     expect(await reasons({ command: "sh", args: ["a\0b"] })).toContain("ERR_INVALID_ARG_VALUE");
   });
@@ -202,7 +204,7 @@ describe("a server that cannot be started", () => {
       await channel.close();
       await channel.close();
       expect(closed.mock.calls).toEqual([[undefined]]);
-      expect(() => channel.open({} as Incoming)).toThrow("a channel is opened once");
+      expect(() => channel.open({} as Incoming)).toThrow("a channel can be opened only once");
     }
   });
 });
@@ -272,7 +274,7 @@ describe("closing a link to a process", () => {
     call("close-stdout").catch(() => {});
     await lost;
     const opening = open(link);
-    await Promise.all([expect(opening).rejects.toThrow("closed before it opened"), link.close()]);
+    await Promise.all([expect(opening).rejects.toThrow("closed before it was open"), link.close()]);
     expect(isAlive(link.pid!)).toBe(false);
   });
 });

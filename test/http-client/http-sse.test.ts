@@ -109,7 +109,7 @@ test("rejects an endpoint of another origin and sends nothing to it", async () =
     response.write(endpoint(other.url));
   });
   const reason = await reasonOf(openLink(server.url, { legacySse: true, headers: { authorization: "Bearer x" } }));
-  expect(reason.message).toContain(`names ${other.url} for messages`);
+  expect(reason.message).toContain(`endpoint for messages ${other.url}, which has another origin`);
   expect(other.seen).toEqual([]);
 });
 

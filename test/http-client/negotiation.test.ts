@@ -110,7 +110,7 @@ test("the error of an unusable server names everything that was tried", async ()
   const server = await startRaw((_, response) => response.writeHead(404, { "content-type": "text/plain" }).end("Nope"));
   const { message } = await reasonOf(connect(server.url));
   expect(message).toBe(
-    `POST ${server.url} answered 404: Nope; and it does not speak HTTP+SSE: GET ${server.url} answered 404: Nope`,
+    `POST ${server.url} answered 404: Nope; the server does not support HTTP+SSE either: GET ${server.url} answered 404: Nope`,
   );
   expect(server.seen.map(({ method }) => method)).toEqual(["POST", "POST", "GET"]);
 });
@@ -118,7 +118,7 @@ test("the error of an unusable server names everything that was tried", async ()
 test.each([
   ["ftp://127.0.0.1/", "an http or https address"],
   ["not an address", "an http or https address"],
-  ["http://user:secret@127.0.0.1/", "without credentials"],
+  ["http://user:secret@127.0.0.1/", "without user name and password"],
 ])("rejects the address %s", async (address, why) => {
   const reason = await reasonOf(connect(address));
   expect(reason).toMatchObject({ code: "invalid-argument" });

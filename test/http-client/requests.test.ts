@@ -292,7 +292,7 @@ describe("redirects", () => {
     const { ask } = await openLink(server.url, { headers: { authorization: "Bearer x" } });
     for (const _ of targets) {
       const { message } = await reasonOf(ask(stateless("tools/list")));
-      expect(message).toContain("if that is the server, use its address");
+      expect(message).toContain("if that is the server, connect to it");
       expect(message).not.toContain("secret");
     }
     expect(other.seen).toEqual([]);

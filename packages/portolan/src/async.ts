@@ -1,20 +1,20 @@
-/** A value, or a promise of it: what is there at once is not made to wait. */
+/** A value or its promise. Values that are available are not wrapped, so that hot paths stay synchronous. */
 export type MaybePromise<T> = T | Promise<T>;
 
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** Applies a function to a value when it is there; synchronous where the value is. */
+/** Calls `next` with the value: at once, or when the promise resolves. */
 export function whenDone<T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return isPromise(value) ? value.then(next) : next(value);
 }
 
-/** A part that is loaded when it is first needed. */
+/** A part of the program that is loaded on first use. */
 export class Lazy<T> {
   readonly #load: () => Promise<T>;
   #loading: Promise<T> | undefined;
-  /** It, once it is there. */
+  /** The part; undefined until it is loaded. */
   loaded: T | undefined;
 
   constructor(load: () => Promise<T>) {

@@ -1,4 +1,4 @@
-/** Why something on our own side failed; one closed set, so that `switch` narrows. */
+/** The kinds of failure on this side. A closed set, so that `switch` narrows. */
 export type PortolanErrorCode =
   | "invalid-definition"
   | "invalid-argument"
@@ -23,7 +23,7 @@ export type PortolanErrorCode =
   | "unanswered"
   | "model-failed";
 
-/** A failure on our own side: nothing of it is meant for the peer. */
+/** A failure on this side. It is never sent to the peer. */
 export class PortolanError extends Error {
   override name = "PortolanError";
   readonly code: PortolanErrorCode;
@@ -34,7 +34,7 @@ export class PortolanError extends Error {
   }
 }
 
-/** Names a value in an error message without quoting all of it. */
+/** Describes a value for an error message. Long values are not quoted in full. */
 export function nameOf(value: unknown): string {
   if (value === null) return "null";
   if (value === undefined) return "nothing";

@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcRequest, type RpcResponse } from "../jsonrpc/message.ts";
 import { encodeAnswer } from "../protocol/client-codec.ts";
-import { invalidParams, methodNotFound } from "../protocol/errors.ts";
+import { invalidParams, methodNotFound, questionRefused, tooManyQuestions } from "../protocol/errors.ts";
 import { lackedBy } from "../protocol/questions.ts";
 import type { Revision } from "../protocol/revision.ts";
 import type {
@@ -16,29 +16,26 @@ import type {
 } from "../protocol/types/index.ts";
 import { array, isObject, number, object, oneOf, optional, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { Call } from "./call.ts";
-import { declaredBy } from "./client.ts";
-import type { ClientConnection } from "./connection.ts";
+import { type ClientConnection, capabilitiesFor } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { checkFormAnswer } from "./form-answer.ts";
+import { maxOpenQuestions } from "./limits.ts";
 import type { Answers, QuestionContext } from "./options.ts";
 
-/** A server that asks more at once is refused. */
-const maxOpenQuestions = 100;
-
-/** Answers the server's questions, whether they come as requests or inside results. */
+/** Answers the server's questions, which come as requests (stateful) or in results (stateless). */
 export class QuestionAnswerer {
-  readonly #wire: ClientConnection;
+  readonly #connection: ClientConnection;
   readonly #answers: Answers;
   readonly #open = new Map<RequestId, AbortController>();
-  /** Questions that the server no longer wants answered. */
-  readonly #unwanted = new WeakSet<AbortController>();
+  /** Questions that must not be answered any more. */
+  readonly #cancelled = new WeakSet<AbortController>();
 
-  constructor(wire: ClientConnection, answers: Answers) {
-    this.#wire = wire;
+  constructor(connection: ClientConnection, answers: Answers) {
+    this.#connection = connection;
     this.#answers = answers;
   }
 
-  /** Answers a request of a stateful server. */
+  /** Answers a request of a stateful server. `during` is the id of the call that led to it, if the link knows it. */
   async answerRequest(
     request: RpcRequest,
     answer: (response: RpcResponse) => void,
@@ -47,64 +44,65 @@ export class QuestionAnswerer {
     const { id, method } = request;
     const respond = (error: RpcError) => answer({ jsonrpc: "2.0", id, error: error.toErrorObject() });
     if (this.#open.size >= maxOpenQuestions) {
-      respond(new RpcError(-32603, `Too many questions are open: at most ${maxOpenQuestions}`));
+      respond(tooManyQuestions(maxOpenQuestions));
       return;
     }
     const controller = new AbortController();
     this.#open.set(id, controller);
     const call = this.#callOf(during);
-    // On a channel nobody knows which call a question belongs to, so all of them wait.
-    const waiting = call && during !== undefined ? [call] : this.#wire.calls.values();
-    for (const each of waiting) each.pause();
-    const callOver = () => controller.abort(call?.questionSignal.reason);
-    call?.questionSignal.addEventListener("abort", callOver, { once: true });
-    const over = aborting(controller.signal);
+    // A channel does not tell which call a question belongs to, so all calls are paused.
+    const paused = call && during !== undefined ? [call] : this.#connection.calls.values();
+    for (const each of paused) each.pause();
+    const onCallEnd = () => controller.abort(call?.questionSignal.reason);
+    call?.questionSignal.addEventListener("abort", onCallEnd, { once: true });
+    const abort = rejectOnAbort(controller.signal);
     try {
-      const result = await this.#answer(request as unknown as InputRequest, call, controller.signal, over.promise);
-      if (!this.#unwanted.has(controller)) answer({ jsonrpc: "2.0", id, result });
+      const result = await this.#answer(request as unknown as InputRequest, call, controller.signal, abort.promise);
+      if (!this.#cancelled.has(controller)) answer({ jsonrpc: "2.0", id, result });
     } catch (thrown) {
-      if (!this.#unwanted.has(controller)) respond(this.#refusal(method, thrown, controller.signal));
+      if (!this.#cancelled.has(controller)) respond(this.#toRpcError(method, thrown, controller.signal));
     } finally {
-      call?.questionSignal.removeEventListener("abort", callOver);
-      over.stop();
+      call?.questionSignal.removeEventListener("abort", onCallEnd);
+      abort.stop();
       this.#open.delete(id);
-      for (const each of waiting) each.resume();
+      for (const each of paused) each.resume();
     }
   }
 
-  /** Answers all questions of a round; rejects when one of them is not answered. */
+  /** Answers all questions of a round. Rejects if one of them is not answered. */
   async answerRound(requests: InputRequests, call: Call): Promise<InputResponses> {
     const entries = Object.entries(requests);
     if (entries.length > maxOpenQuestions) {
-      throw new PortolanError("limit-reached", `${call.what}: the server asks ${entries.length} questions at once`);
+      const why = `${call.what}: the server asks ${entries.length} questions at once; at most ${maxOpenQuestions}`;
+      throw new PortolanError("limit-reached", why);
     }
-    // One for all of them: questions may be many, and each listener costs.
-    const over = aborting(call.questionSignal);
+    // One listener for the whole round, because each listener costs.
+    const abort = rejectOnAbort(call.questionSignal);
     try {
       const answers = await Promise.all(
         entries.map(async ([key, request]) => [
           key,
-          await this.#answer(request, call, call.questionSignal, over.promise),
+          await this.#answer(request, call, call.questionSignal, abort.promise),
         ]),
       );
       return Object.fromEntries(answers) as InputResponses;
     } finally {
-      over.stop();
+      abort.stop();
     }
   }
 
-  /** The server takes a question back. */
-  takeBack(id: RequestId): void {
+  /** Ends a question that the server has cancelled. */
+  cancel(id: RequestId): void {
     const controller = this.#open.get(id);
-    if (controller) this.#drop(controller, new PortolanError("cancelled", "The server took the question back"));
+    if (controller) this.#cancel(controller, new PortolanError("cancelled", "The server cancelled the question"));
   }
 
-  stopAll(reason: Error): void {
-    for (const controller of this.#open.values()) this.#drop(controller, reason);
+  cancelAll(reason: Error): void {
+    for (const controller of this.#open.values()) this.#cancel(controller, reason);
   }
 
-  #drop(controller: AbortController, reason: Error): void {
-    this.#unwanted.add(controller);
+  #cancel(controller: AbortController, reason: Error): void {
+    this.#cancelled.add(controller);
     controller.abort(reason);
   }
 
@@ -112,38 +110,43 @@ export class QuestionAnswerer {
     request: InputRequest,
     call: Call | undefined,
     signal: AbortSignal,
-    over: Promise<never>,
+    abort: Promise<never>,
   ): Promise<JsonObject> {
-    const { revision, options, self, profile } = this.#wire;
+    const { revision, options, self, profile } = this.#connection;
     const own = call?.options;
     const answers = own?.answers ? { ...this.#answers, ...own.answers } : this.#answers;
-    // What a stateful server may ask was declared in the handshake, once for all calls.
-    const isOwn = profile?.era === "stateless" && (own?.capabilities !== undefined || own?.answers !== undefined);
-    const capabilities = isOwn ? (own?.capabilities ?? declaredBy(answers, options.capabilities)) : self.capabilities;
+    // A handshake declares the capabilities once for all calls.
+    const hasOwnCapabilities =
+      revision.lifecycle === "per-request" && (own?.capabilities !== undefined || own?.answers !== undefined);
+    const capabilities = hasOwnCapabilities
+      ? (own?.capabilities ?? capabilitiesFor(answers, options.capabilities))
+      : self.capabilities;
     checkQuestion(request, capabilities, revision);
     const during = call && { method: call.method, name: call.name };
-    const asked = askUser(request, answers, { server: profile, during, signal });
-    const answer: InputResponse = await Promise.race([asked, over]);
+    const asked = answerQuestion(request, answers, { server: profile, during, signal });
+    const answer: InputResponse = await Promise.race([asked, abort]);
     return encodeAnswer(revision, request.method, answer as unknown as JsonObject);
   }
 
-  /** The call a question came with, or the only one that can have led to it. */
+  /** Returns the call of a question: the given one, or the only pending call that may ask. */
   #callOf(during: RequestId | undefined): Call | undefined {
-    if (during !== undefined) return this.#wire.calls.get(during);
-    const asking = this.#wire.calls.values().filter(({ method }) => this.#wire.revision.requests.get(method)?.mayAsk);
+    if (during !== undefined) return this.#connection.calls.get(during);
+    const asking = this.#connection.calls
+      .values()
+      .filter(({ method }) => this.#connection.revision.requests.get(method)?.mayAsk);
     return asking.length === 1 ? asking[0] : undefined;
   }
 
-  /** What a server hears when it gets no answer: of our own errors no more than that. */
-  #refusal(method: string, thrown: unknown, signal: AbortSignal): RpcError {
+  /** Turns a failed answer into an error for the server, which learns nothing of our own errors. */
+  #toRpcError(method: string, thrown: unknown, signal: AbortSignal): RpcError {
     if (thrown instanceof RpcError) return thrown;
-    if (!signal.aborted) this.#wire.report(toError(thrown));
-    return new RpcError(-1, `The client did not answer ${method}`);
+    if (!signal.aborted) this.#connection.report(toError(thrown));
+    return questionRefused(method);
   }
 }
 
-/** Rejects when questions need not be answered any more, whether or not their answerers notice. */
-function aborting(signal: AbortSignal): { readonly promise: Promise<never>; readonly stop: () => void } {
+/** Rejects when the signal aborts, even if the application ignores it. */
+function rejectOnAbort(signal: AbortSignal): { readonly promise: Promise<never>; readonly stop: () => void } {
   let stop = () => {};
   const promise = new Promise<never>((_, reject) => {
     const abort = () => reject(toError(signal.reason));
@@ -155,49 +158,23 @@ function aborting(signal: AbortSignal): { readonly promise: Promise<never>; read
   return { promise, stop };
 }
 
-const form = object({
-  mode: optional(oneOf("form")),
-  message: string,
-  requestedSchema: object({ type: oneOf("object"), properties: record(record()) }),
-});
-const urlParams = object({ mode: oneOf("url"), message: string, url: webAddress });
-const blocks: ShapeCheck = (value, path) => (Array.isArray(value) ? array(block)(value, path) : block(value, path));
-const media = object({ data: string, mimeType: string });
-/** What is shown to people and counted must be what it says it is. */
-const plainBlocks: Kinds = { text: object({ text: string }), image: media, audio: media };
-const kinds: Kinds = {
-  ...plainBlocks,
-  tool_use: object({ id: string, name: string, input: record() }),
-  tool_result: object({ toolUseId: string, content: array(resultBlock) }),
-};
-/** Accepts what a server may ask of a model, as far as it is looked at. */
-export const samplingParams: ShapeCheck = object({
-  messages: array(object({ role: oneOf("user", "assistant"), content: blocks })),
-  maxTokens: number,
-  systemPrompt: optional(string),
-  stopSequences: optional(array(string)),
-  tools: optional(array(object({ name: string, description: optional(string), inputSchema: record() }))),
-});
-/** Accepts what a model may say to a server, as far as it is looked at. */
-export const samplingResult: ShapeCheck = object({ role: oneOf("user", "assistant"), model: string, content: blocks });
-const methods = ["roots/list", "sampling/createMessage", "elicitation/create"];
-
-/** Refuses a question that is malformed or that the client never said it answers. */
-export function checkQuestion(request: InputRequest, capabilities: ClientCapabilities, revision: Revision): void {
-  if (!methods.includes(request.method)) throw methodNotFound(request.method);
+/** Throws an RpcError for an invalid question, and for one whose capability the client did not declare. */
+function checkQuestion(request: InputRequest, capabilities: ClientCapabilities, revision: Revision): void {
+  if (!questionMethods.includes(request.method)) throw methodNotFound(request.method);
   const problem = problemOf(request);
   if (problem !== undefined) throw invalidParams(problem);
   const lacked = lackedBy(capabilities, revision, request);
   if (!lacked) return;
-  const [name = ""] = Object.keys(lacked);
+  const [[name, part] = ["", {}]] = Object.entries(lacked);
   const isDeclared = capabilities[name as keyof ClientCapabilities] !== undefined;
+  const missing = [name, ...Object.keys(part)].join(".");
   throw isDeclared
-    ? invalidParams(`the client did not declare ${JSON.stringify(lacked)}`)
+    ? invalidParams(`the client does not support this question (missing capability: ${missing})`)
     : methodNotFound(request.method);
 }
 
-/** Has the application answer; what it answers is checked before it travels. */
-export async function askUser(
+/** Calls the application's answer and checks what it returns. */
+async function answerQuestion(
   request: InputRequest,
   answers: Answers,
   context: QuestionContext,
@@ -212,17 +189,21 @@ export async function askUser(
       return checkSample(await answers.sample(request.params, context));
     }
     case "elicitation/create":
-      return askPerson(request.params, answers, context);
+      return answerElicitation(request.params, answers, context);
   }
 }
 
-async function askPerson(params: ElicitParams, answers: Answers, context: QuestionContext): Promise<ElicitResult> {
+async function answerElicitation(
+  params: ElicitParams,
+  answers: Answers,
+  context: QuestionContext,
+): Promise<ElicitResult> {
   if (params.mode === "url") {
-    if (!answers.openUrl) throw invalidParams('params.mode: the client does not take "url"');
+    if (!answers.openUrl) throw invalidParams('params.mode: the client does not support "url"');
     const { action } = checkAction(await answers.openUrl(params, context));
     return { action };
   }
-  if (!answers.elicit) throw invalidParams('params.mode: the client does not take "form"');
+  if (!answers.elicit) throw invalidParams('params.mode: the client does not support "form"');
   return checkFormAnswer(params, checkAction(await answers.elicit(params, context)));
 }
 
@@ -231,12 +212,38 @@ function problemOf({ method, params }: InputRequest): string | undefined {
     return ((params as ElicitParams | undefined)?.mode === "url" ? urlParams : form)(params, "params");
   }
   if (method === "sampling/createMessage")
-    return samplingParams(params, "params") ?? danglingTool(params as CreateMessageParams);
+    return samplingParams(params, "params") ?? problemOfToolUses(params as CreateMessageParams);
   return undefined;
 }
 
-/** Every use of a tool is answered by the next message, which holds nothing else. */
-function danglingTool({ messages }: CreateMessageParams): string | undefined {
+const form = object({
+  mode: optional(oneOf("form")),
+  message: string,
+  requestedSchema: object({ type: oneOf("object"), properties: record(record()) }),
+});
+const urlParams = object({ mode: oneOf("url"), message: string, url: webAddress });
+const blocks: ShapeCheck = (value, path) => (Array.isArray(value) ? array(block)(value, path) : block(value, path));
+const media = object({ data: string, mimeType: string });
+const plainBlocks: BlockChecks = { text: object({ text: string }), image: media, audio: media };
+const allBlocks: BlockChecks = {
+  ...plainBlocks,
+  tool_use: object({ id: string, name: string, input: record() }),
+  tool_result: object({ toolUseId: string, content: array(resultBlock) }),
+};
+/** Checks the members of a sampling request that are shown to people, counted, or passed to a model. */
+export const samplingParams: ShapeCheck = object({
+  messages: array(object({ role: oneOf("user", "assistant"), content: blocks })),
+  maxTokens: number,
+  systemPrompt: optional(string),
+  stopSequences: optional(array(string)),
+  tools: optional(array(object({ name: string, description: optional(string), inputSchema: record() }))),
+});
+/** Checks the members of a sampling result that every server relies on. */
+export const samplingResult: ShapeCheck = object({ role: oneOf("user", "assistant"), model: string, content: blocks });
+const questionMethods = ["roots/list", "sampling/createMessage", "elicitation/create"];
+
+/** Each tool use must have its result in the next message, which holds nothing else. */
+function problemOfToolUses({ messages }: CreateMessageParams): string | undefined {
   let unanswered = new Set<string>();
   for (const [index, { content }] of messages.entries()) {
     const blocks = Array.isArray(content) ? content : [content];
@@ -254,25 +261,25 @@ function danglingTool({ messages }: CreateMessageParams): string | undefined {
   return undefined;
 }
 
-type Kinds = { readonly [type: string]: ShapeCheck };
+type BlockChecks = { readonly [type: string]: ShapeCheck };
 
 function block(value: unknown, path: string): string | undefined {
-  return object({ type: string })(value, path) ?? checkKind(value, path, kinds);
+  return object({ type: string })(value, path) ?? checkBlock(value, path, allBlocks);
 }
 
-/** Results hold no uses and results of tools, so that nothing has to be followed into the depth. */
+/** Tool results hold plain content only, so that the check needs no recursion. */
 function resultBlock(value: unknown, path: string): string | undefined {
   const type = isObject(value) ? value["type"] : undefined;
   if (type === "tool_use" || type === "tool_result") return `${path}.type: expected plain content, got "${type}"`;
-  return object({ type: string })(value, path) ?? checkKind(value, path, plainBlocks);
+  return object({ type: string })(value, path) ?? checkBlock(value, path, plainBlocks);
 }
 
-function checkKind(value: unknown, path: string, known: Kinds): string | undefined {
+function checkBlock(value: unknown, path: string, known: BlockChecks): string | undefined {
   const type = isObject(value) ? String(value["type"]) : "";
   return Object.hasOwn(known, type) ? known[type]?.(value, path) : undefined;
 }
 
-/** Only what a browser may safely open. */
+/** Other schemes than http and https may start programs. */
 function webAddress(value: unknown, path: string): string | undefined {
   const isWeb = typeof value === "string" && URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
   return isWeb ? undefined : `${path}: expected an http or https address, got ${nameOf(value)}`;
@@ -283,21 +290,21 @@ function checkAction(answer: ElicitResult): ElicitResult {
     answer,
     "answer",
   );
-  if (problem !== undefined) throw unusable("elicit", problem);
+  if (problem !== undefined) throw invalidAnswer("elicit", problem);
   return answer;
 }
 
 function checkSample<T>(answer: T): T {
   const problem = samplingResult(answer, "answer");
-  if (problem !== undefined) throw unusable("sample", problem);
+  if (problem !== undefined) throw invalidAnswer("sample", problem);
   return answer;
 }
 
 function checkRoot<T extends { uri: string }>(root: T): T {
   if (typeof root?.uri === "string" && root.uri.startsWith("file://")) return root;
-  throw unusable("roots", `uri: expected an address that begins with file://, got ${nameOf(root?.uri)}`);
+  throw invalidAnswer("roots", `uri: expected a URI that begins with file://, got ${nameOf(root?.uri)}`);
 }
 
-function unusable(what: string, problem: string): PortolanError {
+function invalidAnswer(what: string, problem: string): PortolanError {
   return new PortolanError("answer-invalid", `answers.${what}: ${problem}`);
 }

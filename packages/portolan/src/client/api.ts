@@ -18,67 +18,70 @@ import type {
 } from "../protocol/types/index.ts";
 import type { CallOptions, InteractiveCallOptions } from "./options.ts";
 
-/** The tools of a server's definition, by name; any tool where the definition is not known. */
+/** The tools of a server's definition by name; `AnyTools` if the type of the definition is not known. */
 export type ToolsOf<S> = S extends { readonly "~tools"?: infer Tools }
   ? unknown extends Tools
     ? AnyTools
     : ToolsByName<NonNullable<Tools>>
   : AnyTools;
 
-/** What is known of tools that are known by nothing but their names. */
+/** Tools of a server whose definition is not known. */
 export interface AnyTools {
   [name: string]: { input: JsonObject; output: unknown };
 }
 
-/** The arguments of a tool. */
+/** The type of a tool's arguments. */
 export type ArgumentsOf<Tool> = Tool extends { readonly input: infer A } ? A : JsonObject;
 
-/** What a tool gives as structured content. */
+/** The type of a tool's structured content. */
 export type OutputOf<Tool> = Tool extends { readonly output: infer O } ? O : unknown;
 
-/** A tool's result whose structured content has the type that the definition gives it. */
+/** A tool's result with structured content of the defined type. */
 export interface TypedResult<O> extends Omit<CallToolResult, "structuredContent"> {
   structuredContent?: O;
 }
 
-/** How much of a list is read before it is taken for endless. */
+/** Options of the methods that read all pages of a list. A list beyond a limit fails with "limit-reached". */
 export interface ListAllOptions extends CallOptions {
-  /** 100,000 unless said otherwise. */
+  /** Default: 100,000. */
   readonly maxItems?: number;
-  /** 10,000 unless said otherwise. */
+  /** Default: 10,000. */
   readonly maxPages?: number;
 }
 
-/** Which changes to hear of. */
+/** The changes that a watch reports. */
 export interface ChangeFilter {
   readonly tools?: boolean;
   readonly prompts?: boolean;
   readonly resources?: boolean;
-  /** The addresses of the resources to watch. */
+  /** The URIs of the resources to watch. A URI also covers its children. */
   readonly uris?: readonly string[];
 }
 
-/** Something that is no longer as it was read. After an interruption, everything watched is told to have changed. */
+/**
+ * One list or resource that must be read again. After an interruption everything watched is reported as changed, because
+ * changes may have been missed.
+ */
 export type Change =
   | { readonly kind: "tools" | "prompts" | "resources" }
-  /** The address may lie below the one that is watched. */
+  /** `uri` may be a child of the watched URI. */
   | { readonly kind: "resource"; readonly uri: string };
 
-/** Changes as they come, each kind and each address at most once while nobody looks. */
+/** Changes in the order of their arrival. A list or URI that changes again before it is read is reported once. */
 export interface ChangeStream extends AsyncIterable<Change>, AsyncDisposable {
-  /** What the server agreed to tell; the rest will not be heard of. */
+  /** The part of the filter that the server reports. */
   readonly honoured: ChangeFilter;
   /** Ends the watch and the iteration. */
   close(): Promise<void>;
 }
 
-/** A server, as its user sees it: the same on every revision. `S` is the type of its definition, where that is known. */
+/** A connected server, used in the same way on every revision. `S` is the type of its definition, if that is known. */
 export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Tools = keyof Tools>
   extends AsyncDisposable {
   readonly server: ServerProfile;
-  /** Resolves when the connection has ended: with the reason, or with nothing after `close`. */
+  /** Resolves when the connection has ended: with the reason, or with `undefined` after `close`. */
   readonly closed: Promise<Error | undefined>;
-  /** Structured content is checked against the tool's schema, once the tool has been listed. */
+  /** Calls a tool. Structured content is checked against the tool's output schema if the tool has been listed before. */
   callTool<N extends Names>(
     name: N,
     args?: ArgumentsOf<Tools[N]>,
@@ -109,25 +112,25 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
     argument: { name: string; value: string },
     options?: CallOptions & { readonly known?: { [name: string]: string } },
   ): Promise<Completion>;
-  /** All pages, one item after the other. */
+  /** Iterates over all pages of a list. */
   tools(options?: ListAllOptions): AsyncIterable<Tool>;
   resources(options?: ListAllOptions): AsyncIterable<Resource>;
   templates(options?: ListAllOptions): AsyncIterable<ResourceTemplate>;
   prompts(options?: ListAllOptions): AsyncIterable<Prompt>;
-  /** All pages in one array. */
+  /** Returns all pages of a list in one array. */
   listTools(options?: ListAllOptions): Promise<Tool[]>;
   listResources(options?: ListAllOptions): Promise<Resource[]>;
   listTemplates(options?: ListAllOptions): Promise<ResourceTemplate[]>;
   listPrompts(options?: ListAllOptions): Promise<Prompt[]>;
-  /** Resolves when the server has said what it will tell. */
+  /** Resolves when the server has confirmed the changes that it will report. */
   watch(filter: ChangeFilter, options?: { readonly signal?: AbortSignal }): Promise<ChangeStream>;
-  /** The least severe log message to be sent from now on. */
+  /** Sets the least severe log message that the server sends from now on. */
   setLogLevel(level: LogLevel, options?: CallOptions): Promise<void>;
-  /** Tells a stateful server that the roots are others now; a stateless one asks each time. */
+  /** Notifies a stateful server that the roots have changed. A stateless server asks for them each time. */
   rootsChanged(): void;
-  /** Asks for a sign of life. */
+  /** Resolves when the server answers. */
   ping(options?: CallOptions): Promise<void>;
-  /** Any request of the protocol, or of an extension; the result is as the server sent it. */
+  /** Sends any request of the protocol or of an extension. The result is returned as the server sent it. */
   request<M extends keyof ClientRequests>(
     method: M,
     params?: Omit<ClientRequests[M]["params"], "_meta">,
@@ -135,15 +138,15 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
   ): Promise<ClientRequests[M]["result"]>;
   request(method: string, params?: JsonObject, options?: CallOptions): Promise<JsonObject>;
   notify(method: string, params?: JsonObject): void;
-  /** Ends the connection; whatever still waits fails at once. */
+  /** Ends the connection. Pending calls reject with "connection-closed". */
   close(): Promise<void>;
 }
 
-/** Who answered, as far as it said. */
+/** The server's description of itself. */
 export interface ServerProfile {
-  /** The protocol version that is spoken. */
+  /** The protocol version in use. */
   readonly version: string;
-  /** Whether each request describes itself, or a handshake came first. */
+  /** In the stateless era each request describes its client; in the stateful era a handshake does. */
   readonly era: "stateless" | "stateful";
   readonly info?: Implementation | undefined;
   readonly capabilities: ServerCapabilities;

@@ -1,37 +1,40 @@
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { checkOptions } from "../options.ts";
+import { defaultMaxChars, defaultMaxEntries } from "./limits.ts";
 
-/** Names one kept result: whose it is, and what was asked. */
+/** The owner and the request of one cached result. */
 export interface CacheKey {
   readonly server: string;
-  /** Results never pass from one principal to another, whatever the server says of them. */
+  /** Results never pass from one principal to another, whatever scope the server allows. */
   readonly principal: string;
   readonly method: string;
   readonly params: JsonObject;
 }
 
-/** Results that servers allow to be kept, for as long as they allow it. Bounded: the least used ones go first. */
+/** Results that servers allow to keep, for as long as they allow it. */
 export interface ResponseCache {
   get(key: CacheKey, now: number): JsonObject | undefined;
   set(key: CacheKey, result: JsonObject, until: number): void;
-  /** Forgets what was kept for one server and principal of some methods, or of one resource and what lies below it. */
+  /** Removes one owner's results of some methods; with `uri`, only those of this resource, its parents and children. */
   drop(owner: { readonly server: string; readonly principal: string }, methods: readonly string[], uri?: string): void;
 }
 
 export interface ResponseCacheOptions {
-  /** 1,000 unless said otherwise. */
+  /** Default: 1,000. */
   readonly maxEntries?: number;
-  /** Characters of JSON in all; 16 Mi unless said otherwise. */
+  /** Characters of JSON in the whole cache. Default: 16 Mi. */
   readonly maxChars?: number;
+}
+
+/** Creates a cache in memory, which many clients may share. The least recently used results are removed first. */
+export function createResponseCache(options: ResponseCacheOptions = {}): ResponseCache {
+  checkOptions(options, { maxEntries: 1, maxChars: 1 }, "createResponseCache");
+  return new MemoryCache(options.maxEntries ?? defaultMaxEntries, options.maxChars ?? defaultMaxChars);
 }
 
 interface CacheEntry extends CacheKey {
   readonly text: string;
   readonly until: number;
-}
-
-/** A cache in memory; one may be shared by many clients. */
-export function createResponseCache(options: ResponseCacheOptions = {}): ResponseCache {
-  return new MemoryCache(options.maxEntries ?? 1_000, options.maxChars ?? 16 * 1024 * 1024);
 }
 
 class MemoryCache implements ResponseCache {
@@ -52,7 +55,7 @@ class MemoryCache implements ResponseCache {
     this.#delete(id, entry);
     if (entry.until <= now) return undefined;
     this.#add(id, entry);
-    // Kept as text: what one caller does to its result is not seen by the next.
+    // Kept as text: a caller that changes its result does not change that of the next.
     return JSON.parse(entry.text) as JsonObject;
   }
 
@@ -73,7 +76,7 @@ class MemoryCache implements ResponseCache {
     for (const [id, entry] of this.#entries) {
       const isTheirs = entry.server === owner.server && entry.principal === owner.principal;
       if (!isTheirs || !methods.includes(entry.method)) continue;
-      if (uri === undefined || isAtOrAbove(String(entry.params["uri"]), uri)) this.#delete(id, entry);
+      if (uri === undefined || isRelated(String(entry.params["uri"]), uri)) this.#delete(id, entry);
     }
   }
 
@@ -88,16 +91,16 @@ class MemoryCache implements ResponseCache {
   }
 }
 
-/** Whether a change of `changed` may have changed `kept`: it is the same, or lies on the way to it. */
-function isAtOrAbove(kept: string, changed: string): boolean {
+function idOf({ server, principal, method, params }: CacheKey): string {
+  const named = Object.entries(params).filter(([name]) => name !== "_meta");
+  return JSON.stringify([server, principal, method, named.sort(([a], [b]) => (a < b ? -1 : 1))]);
+}
+
+/** A change of a URI may also change its parents and its children. */
+function isRelated(kept: string, changed: string): boolean {
   if (kept === changed) return true;
   return (
     changed.startsWith(kept.endsWith("/") ? kept : `${kept}/`) ||
     kept.startsWith(changed.endsWith("/") ? changed : `${changed}/`)
   );
-}
-
-function idOf({ server, principal, method, params }: CacheKey): string {
-  const named = Object.entries(params).filter(([name]) => name !== "_meta");
-  return JSON.stringify([server, principal, method, named.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }

@@ -6,30 +6,26 @@ import { array, integer, object, optional, record, type ShapeCheck, string } fro
 import type { ResponseSink } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
 import { pauseFor, type Timed } from "./deadlines.ts";
-import { aborted, cutOff, timedOut, toError } from "./failures.ts";
+import { aborted, disconnected, timedOut, toError } from "./failures.ts";
+import { firstEmptyRoundMs, maxEmptyRoundMs, maxRounds } from "./limits.ts";
 import type { WrittenCallOptions } from "./options.ts";
-
-/** As many rounds of questions as a server may need; official clients stop after ten. */
-const maxRounds = 16;
-const pauseBetweenEmptyRoundsMs = 100;
-const longestPauseMs = 5_000;
 
 type Resolve = (result: JsonObject) => void;
 type Reject = (reason: Error) => void;
 
-/** One call from its first request to its result, through any number of rounds of questions. */
+/** One call from its first request to its result, including all rounds of questions. */
 export class Call implements ResponseSink, Timed {
   readonly method: string;
-  /** Its own: `_meta` is written into them. */
+  /** Owned by the call: `_meta` is written into them. */
   readonly params: JsonObject;
   readonly options: WrittenCallOptions;
   id: RequestId = 0;
   dueAt = 0;
-  /** Looks at the result before the caller does, and throws if it is not what it should be. */
+  /** Checks the result before the caller receives it; throws if it is invalid. */
   inspect: ((result: JsonObject) => void) | undefined;
-  /** How often it was sent. */
+  /** Number of requests sent. */
   rounds = 0;
-  readonly #wire: ClientConnection;
+  readonly #connection: ClientConnection;
   readonly #resolve: Resolve;
   readonly #reject: Reject;
   #totalAt = 0;
@@ -37,18 +33,18 @@ export class Call implements ResponseSink, Timed {
   #pausedAt = 0;
   #isOver = false;
   #abortListener: (() => void) | undefined;
-  /** Aborts what answers its questions; made when there are any. */
+  /** Aborts the answers to its questions; created with the first question. */
   #questions: AbortController | undefined;
 
   constructor(
-    wire: ClientConnection,
+    connection: ClientConnection,
     method: string,
     params: JsonObject,
     options: WrittenCallOptions,
     resolve: Resolve,
     reject: Reject,
   ) {
-    this.#wire = wire;
+    this.#connection = connection;
     this.method = method;
     this.params = params;
     this.options = options;
@@ -66,13 +62,13 @@ export class Call implements ResponseSink, Timed {
       this.#abortListener = () => this.#giveUp(aborted(this.what, signal, true));
       signal.addEventListener("abort", this.#abortListener, { once: true });
     }
-    const now = this.#wire.deadlines.now();
+    const now = this.#connection.deadlines.now();
     this.#totalAt = now + this.totalMs;
     this.dueAt = Math.min(now + this.idleMs, this.#totalAt);
     this.#send(inputResponses, requestState);
   }
 
-  /** What this is, in messages. */
+  /** The call's name in error messages. */
   get what(): string {
     const name = this.name;
     return name === undefined ? this.method : `${this.method} ${JSON.stringify(name)}`;
@@ -85,51 +81,51 @@ export class Call implements ResponseSink, Timed {
   }
 
   get idleMs(): number {
-    return this.options.idleMs ?? this.#wire.idleMs;
+    return this.options.idleMs ?? this.#connection.idleMs;
   }
 
   get totalMs(): number {
-    return this.options.totalMs ?? this.#wire.totalMs;
+    return this.options.totalMs ?? this.#connection.totalMs;
   }
 
-  /** Aborts when the call is over, however it ended. */
+  /** Aborts when the call is over, for any reason. */
   get questionSignal(): AbortSignal {
     this.#questions ??= new AbortController();
     return this.#questions.signal;
   }
 
-  /** The server shows that it is at work. */
+  /** Restarts the idle time, because the server has reported progress. */
   touch(): void {
-    if (this.#openQuestions === 0) this.dueAt = Math.min(this.#wire.deadlines.now() + this.idleMs, this.#totalAt);
+    if (this.#openQuestions === 0) this.dueAt = Math.min(this.#connection.deadlines.now() + this.idleMs, this.#totalAt);
   }
 
-  /** While somebody thinks about a question, no time passes for the call. */
+  /** Stops the clock of the call while a question is open or a person signs in. */
   pause(): void {
     this.#openQuestions += 1;
     if (this.#openQuestions > 1) return;
-    this.#pausedAt = this.#wire.deadlines.now();
+    this.#pausedAt = this.#connection.deadlines.now();
     this.dueAt = Number.POSITIVE_INFINITY;
   }
 
   resume(): void {
     this.#openQuestions -= 1;
     if (this.#openQuestions > 0 || this.#isOver) return;
-    const now = this.#wire.deadlines.now();
+    const now = this.#connection.deadlines.now();
     this.#totalAt += now - this.#pausedAt;
     this.dueAt = Math.min(now + this.idleMs, this.#totalAt);
-    this.#wire.deadlines.watch(this);
+    this.#connection.deadlines.watch(this);
   }
 
   response(response: RpcResponse): void {
-    this.#wire.calls.delete(this.id);
-    this.#wire.firstAnswer?.(response);
+    this.#connection.calls.delete(this.id);
+    this.#connection.firstAnswer?.(response);
     if ("error" in response) {
       const { code, message, data } = response.error;
       this.#fail(new RpcError(code, message, { data }));
       return;
     }
     try {
-      const outcome = this.#wire.codec.decodeResult(this.method, response.result);
+      const outcome = this.#connection.codec.decodeResult(this.method, response.result);
       if (outcome.kind === "complete") this.#complete(outcome.result);
       else if (this.options.autoAnswer === false) this.#succeed(response.result);
       else this.#answer(outcome);
@@ -139,28 +135,28 @@ export class Call implements ResponseSink, Timed {
   }
 
   failed(reason: Error): void {
-    this.#fail(cutOff(this.what, reason));
+    this.#fail(disconnected(this.what, reason));
   }
 
   expire(now: number): void {
-    const silence = `${this.what} was silent for ${this.idleMs} ms; raise idleMs if it may be`;
-    const length = `${this.what} took more than ${this.totalMs} ms; raise totalMs if it may take longer`;
+    const silence = `${this.what}: no answer and no progress for ${this.idleMs} ms; raise idleMs if it may take longer`;
+    const length = `${this.what}: not finished after ${this.totalMs} ms; raise totalMs if it may take longer`;
     this.#giveUp(timedOut(now >= this.#totalAt ? length : silence));
   }
 
   #send(inputResponses: InputResponses | undefined, requestState: string | undefined): void {
-    const wire = this.#wire;
+    const connection = this.#connection;
     this.rounds += 1;
-    this.id = wire.nextId();
+    this.id = connection.nextId();
     let params = this.params;
     if (inputResponses !== undefined) params = { ...params, inputResponses };
     if (requestState !== undefined) params = { ...params, requestState };
-    wire.calls.set(this.id, this);
-    wire.deadlines.watch(this);
+    connection.calls.set(this.id, this);
+    connection.deadlines.watch(this);
     try {
-      const text = params === this.params ? wire.textOf(this) : undefined;
-      if (text !== undefined) wire.link.exchangeText?.(this.id, text, this);
-      else wire.link.exchange(wire.encode(this.id, this.method, params, this.options), this);
+      const text = params === this.params ? connection.textOf(this) : undefined;
+      if (text !== undefined) connection.link.exchangeText?.(this.id, text, this);
+      else connection.link.exchange(connection.encode(this.id, this.method, params, this.options), this);
     } catch (reason) {
       this.#fail(toError(reason));
     }
@@ -171,21 +167,24 @@ export class Call implements ResponseSink, Timed {
     if (problem === undefined) {
       this.inspect?.(result);
       this.#succeed(result);
-    } else this.#fail(new PortolanError("answer-invalid", `${this.what}: the server's result is unusable: ${problem}`));
+    } else this.#fail(new PortolanError("answer-invalid", `${this.what}: the server's result is invalid: ${problem}`));
   }
 
-  /** Answers a round of questions and calls again, with a fresh id and the state exactly as it came. */
+  /** Answers a round of questions and sends the request again, with a new id and the unchanged state. */
   async #answer({ requests, state }: InputRequired): Promise<void> {
     this.pause();
-    // Between two requests nothing of this call is on its way, so that nobody else tells it.
-    const stopWaiting = this.#wire.onLost((reason) => this.failed(reason));
+    // Between two requests the link knows nothing of this call, so the call itself must learn of a loss.
+    const stopWaiting = this.#connection.onLost((reason) => this.failed(reason));
     try {
       if (this.rounds >= maxRounds) {
-        throw new PortolanError("limit-reached", `${this.what} asked in ${maxRounds} rounds and has not ended`);
+        throw new PortolanError(
+          "limit-reached",
+          `${this.what}: the server still asks questions after ${maxRounds} rounds`,
+        );
       }
       const isEmpty = requests === undefined || Object.keys(requests).length === 0;
-      if (isEmpty) await pauseFor(this.#wire.clock, pauseAfter(this.rounds), this.questionSignal);
-      const answers = isEmpty ? undefined : await (await this.#wire.answering()).answerRound(requests, this);
+      if (isEmpty) await pauseFor(this.#connection.clock, pauseAfter(this.rounds), this.questionSignal);
+      const answers = isEmpty ? undefined : await (await this.#connection.answerer()).answerRound(requests, this);
       if (this.#isOver) return;
       this.resume();
       this.#send(answers, state);
@@ -198,7 +197,7 @@ export class Call implements ResponseSink, Timed {
 
   #giveUp(reason: Error): void {
     if (this.#isOver) return;
-    this.#wire.link.cancel(this.id, reason.message);
+    this.#connection.link.cancel(this.id, reason.message);
     this.#fail(reason);
   }
 
@@ -216,15 +215,20 @@ export class Call implements ResponseSink, Timed {
 
   #end(): void {
     this.#isOver = true;
-    this.#wire.calls.delete(this.id);
+    this.#connection.calls.delete(this.id);
     if (this.#abortListener) this.options.signal?.removeEventListener("abort", this.#abortListener);
-    this.#questions?.abort(new PortolanError("cancelled", `${this.what} is over`));
+    this.#questions?.abort(new PortolanError("cancelled", `${this.what} has ended`));
   }
 }
 
-/** A server that only hands its state back and forth is called again at once, then ever more slowly. */
+/** A round without questions is repeated at once the first time, then after growing pauses. */
 function pauseAfter(rounds: number): number {
-  return rounds === 1 ? 0 : Math.min(pauseBetweenEmptyRoundsMs * 2 ** (rounds - 2), longestPauseMs);
+  return rounds === 1 ? 0 : Math.min(firstEmptyRoundMs * 2 ** (rounds - 2), maxEmptyRoundMs);
+}
+
+/** Returns undefined for a valid result. */
+function problemOfResult(method: string, result: unknown): string | undefined {
+  return shapes.get(method)?.(result, "result");
 }
 
 const page = (member: string, item: ShapeCheck): ShapeCheck =>
@@ -232,7 +236,7 @@ const page = (member: string, item: ShapeCheck): ShapeCheck =>
 const named = object({ name: string });
 const typed = object({ type: string });
 
-/** The way of every call: written by hand because it is taken so often. */
+/** Hot path: checks the result of a tool without building a path for each block. */
 function toolResult(value: unknown, path: string): string | undefined {
   const content = (value as { content?: unknown } | null | undefined)?.content;
   if (!Array.isArray(content)) return anyContent(value, path);
@@ -242,7 +246,7 @@ function toolResult(value: unknown, path: string): string | undefined {
 
 const anyContent = object({ content: array(typed) });
 
-/** What a result must have for its reader not to fall over; everything else in it is passed on as it came. */
+/** The members that readers of a result rely on. Everything else is passed on as it came. */
 const shapes: ReadonlyMap<string, ShapeCheck> = new Map([
   ["tools/call", toolResult],
   ["tools/list", page("tools", object({ name: string, inputSchema: record() }))],
@@ -253,8 +257,3 @@ const shapes: ReadonlyMap<string, ShapeCheck> = new Map([
   ["prompts/get", object({ messages: array(object({ role: string })) })],
   ["completion/complete", object({ completion: object({ values: array(string), total: optional(integer) }) })],
 ]);
-
-/** What is wrong with a result; undefined when it can be used. */
-export function problemOfResult(method: string, result: unknown): string | undefined {
-  return shapes.get(method)?.(result, "result");
-}

@@ -3,13 +3,54 @@ import type { Channel, PreparedMessage } from "../jsonrpc/channel.ts";
 import { IdTable } from "../jsonrpc/id-table.ts";
 import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 
-/** A link over a bidirectional channel. Given a function that makes channels, it can be opened again after it was lost. */
+/** A client-side transport: it sends requests and returns each response to its sink. */
+export interface Link {
+  /** The meaning of an unanswered probe. Default: "handshake", an older server that ignores it. */
+  readonly silenceMeans?: "handshake" | "outage";
+  /** Connects, also again after `lost` if the link can; otherwise rejects. */
+  open(events: LinkEvents): Promise<void>;
+  /** Sends a request. Throws a PortolanError "unserializable" before anything is sent. */
+  exchange(request: RpcRequest, sink: ResponseSink): void;
+  /** Sends a request as JSON text; only on links that send text. */
+  exchangeText?: ((id: RequestId, text: string, sink: ResponseSink) => void) | undefined;
+  /** Abandons a request: its sink receives nothing more, and the server is notified if the transport can. */
+  cancel(id: RequestId, reason: string): void;
+  notify(notification: RpcNotification): void;
+  /** Ends the link and releases everything. Pending requests fail. */
+  close(): Promise<void>;
+}
+
+/** The events of a link, in arrival order. */
+export interface LinkEvents {
+  /** A request of a stateful server. `answer` sends its response. `during` is the id of the call that led to it, if known. */
+  request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void;
+  notification(notification: RpcNotification): void;
+  /** Input that is no message, or a response without a request. It is dropped. */
+  odd(why: string): void;
+  /** The server lost the session and the link began a new one: subscriptions must be made again. */
+  renewed?(): void;
+  /** A login begins (`true`) or has ended (`false`). Deadlines stand still in between. */
+  held?(isHeld: boolean): void;
+  /** The link has ended, by either side. Called once per `open`, after every sink has failed. */
+  lost(reason: Error): void;
+}
+
+/** The receiver of one request's outcome: exactly one of both is called, once; none after `cancel`. */
+export interface ResponseSink {
+  response(response: RpcResponse): void;
+  failed(reason: Error): void;
+}
+
+/** A request failed as it fails on servers of the stateful era only: the client tries the handshake. */
+export class HandshakeWanted extends PortolanError {}
+
+/** Creates a link over a channel. With a function that creates channels, the link can be opened again after a loss. */
 export function channelLink(source: Channel | (() => Channel)): Link {
   return new ChannelLink(source);
 }
 
 class ChannelLink implements Link {
-  /** There as soon as a channel is open that writes text. */
+  /** Defined while a channel is open that writes text. */
   exchangeText: Link["exchangeText"];
   readonly #source: Channel | (() => Channel);
   #channel: Channel | undefined;
@@ -23,9 +64,12 @@ class ChannelLink implements Link {
   }
 
   async open(events: LinkEvents): Promise<void> {
-    if (this.#channel) throw new PortolanError("invalid-argument", "open: the link is open already");
+    if (this.#channel) throw new PortolanError("invalid-argument", "open: the link is already open");
     if (this.#wasOpened && typeof this.#source !== "function") {
-      throw new PortolanError("connection-closed", "The channel has ended and cannot be opened again");
+      throw new PortolanError(
+        "connection-closed",
+        "The channel has ended and cannot be opened again; create a new one",
+      );
     }
     this.#wasOpened = true;
     this.#isClosing = false;
@@ -94,13 +138,13 @@ class ChannelLink implements Link {
     sink.response(message);
   }
 
-  /** An error without an id is told for the record; an answer to a cancelled request is nothing to speak of. */
+  /** Reports an error without an id. Responses to cancelled requests are expected and dropped. */
   #unclaimed(message: RpcResponse): void {
     if (!("error" in message) || (message.id !== undefined && message.id !== null)) return;
-    this.#events?.odd(`the server reports an error about no request: ${message.error.message}`);
+    this.#events?.odd(`an error without a request id: ${message.error.message}`);
   }
 
-  /** A response that cannot be read still ends its call: nothing else will. */
+  /** Fails the call of an invalid response: no other response will come. */
   #refuse(why: string, id: RequestId | undefined): void {
     const sink = id === undefined ? undefined : this.#waiting.get(id);
     if (!sink) {
@@ -108,7 +152,7 @@ class ChannelLink implements Link {
       return;
     }
     this.#waiting.delete(id as RequestId);
-    sink.failed(new PortolanError("answer-invalid", `The server's answer cannot be read: ${why}`));
+    sink.failed(new PortolanError("answer-invalid", `The server's response is invalid: ${why}`));
   }
 
   #fail(id: RequestId, reason: unknown): void {
@@ -120,7 +164,7 @@ class ChannelLink implements Link {
   #send(message: RpcNotification | RpcResponse): void {
     try {
       const sending = this.#channel?.send(message);
-      // A peer that is gone is told nothing more; its loss is reported by the channel itself.
+      // The channel itself reports a peer that is gone.
       if (sending) sending.then(undefined, () => {});
     } catch (reason) {
       this.#events?.odd(reason instanceof Error ? reason.message : String(reason));
@@ -137,45 +181,4 @@ class ChannelLink implements Link {
     for (const sink of waiting) sink.failed(reason);
     this.#events?.lost(reason);
   }
-}
-
-/** What a link tells its client, in arrival order. */
-export interface LinkEvents {
-  /** A request of a stateful server; `answer` sends the one response. `during` names the call it came with, where that is known. */
-  request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void;
-  notification(notification: RpcNotification): void;
-  /** Input that is no message, or answers nobody: dropped, and told for the record. */
-  odd(why: string): void;
-  /** The server forgot this client, who has introduced itself anew: what it was told to watch must be told again. */
-  renewed?(): void;
-  /** Somebody must say who they are before anything goes on, or has: no time passes meanwhile. */
-  held?(isHeld: boolean): void;
-  /** The link is gone, whoever ended it. Called once per `open`, after every sink has heard why. */
-  lost(reason: Error): void;
-}
-
-/** Hears what becomes of one request; exactly one of both, once, unless the request is cancelled. */
-export interface ResponseSink {
-  response(response: RpcResponse): void;
-  failed(reason: Error): void;
-}
-
-/** A request failed in a way that only servers of the stateful era fail: the handshake is worth a try. */
-export class HandshakeWanted extends PortolanError {}
-
-/** A client-side transport: requests out, responses back to those who asked. */
-export interface Link {
-  /** What an unanswered probe means: an older server, unless said that it is a server out of reach. */
-  readonly silenceMeans?: "handshake" | "outage";
-  /** Connects, or connects again after `lost` where that is possible; a link that cannot rejects and says so. */
-  open(events: LinkEvents): Promise<void>;
-  /** Sends a request. Throws a PortolanError "unserializable" before anything is sent. */
-  exchange(request: RpcRequest, sink: ResponseSink): void;
-  /** Sends a request whose JSON text is known; there where text is what is sent. */
-  exchangeText?: ((id: RequestId, text: string, sink: ResponseSink) => void) | undefined;
-  /** Gives a request up: its sink hears nothing more, and the server is told where there is a way to. */
-  cancel(id: RequestId, reason: string): void;
-  notify(notification: RpcNotification): void;
-  /** Ends the link and releases everything; what still waits fails at once. */
-  close(): Promise<void>;
 }

@@ -2,7 +2,6 @@ import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Revision } from "../protocol/revision.ts";
 import type {
-  ClientCapabilities,
   Completion,
   CompletionReference,
   JsonSchema,
@@ -13,51 +12,51 @@ import type {
   ServerCapabilities,
   Tool,
 } from "../protocol/types/index.ts";
-import type { compileJsonSchema, JsonSchemaCheck } from "../schema/json-schema.ts";
 import type { ChangeFilter, ChangeStream, Client, ListAllOptions, ServerProfile } from "./api.ts";
-import type { Call } from "./call.ts";
+import type { CachedCalls } from "./cached-calls.ts";
 import type { ClientConnection } from "./connection.ts";
-import { toError } from "./failures.ts";
-import type { Caching } from "./lists.ts";
-import type { Answers, CallOptions, InteractiveCallOptions } from "./options.ts";
+import { maxOutputSchemas } from "./limits.ts";
+import type { CallOptions, InteractiveCallOptions } from "./options.ts";
+import type { OutputCheck } from "./output-check.ts";
 import type { StatefulWatches } from "./watch.ts";
 
 const noOptions: InteractiveCallOptions = {};
 
-/** A client whose connection is settled. The public face is typed by `Client`; here names and arguments are any. */
+/** The implementation of `Client`, which types the names and arguments of tools; here they are any. */
 export class ConnectedClient implements AsyncDisposable {
   readonly server: ServerProfile;
   readonly closed: Promise<Error | undefined>;
-  readonly #wire: ClientConnection;
-  readonly #outputs: Outputs;
-  #caching: Promise<Caching> | undefined;
+  readonly #connection: ClientConnection;
+  readonly #outputChecks: OutputChecks;
+  #cachedCalls: Promise<CachedCalls> | undefined;
   #watches: StatefulWatches | undefined;
 
-  constructor(wire: ClientConnection, server: ServerProfile) {
-    this.#wire = wire;
+  constructor(connection: ClientConnection, server: ServerProfile) {
+    this.#connection = connection;
     this.server = server;
-    this.#outputs = new Outputs((warning) => wire.report(warning));
+    this.#outputChecks = new OutputChecks((warning) => connection.report(warning));
     this.closed = new Promise((resolve) => {
       const end = (reason: Error) => {
-        wire.deadlines.stop();
-        resolve(wire.isClosing ? undefined : reason);
+        connection.deadlines.stop();
+        resolve(connection.isClosing ? undefined : reason);
       };
-      if (wire.lostBy) end(wire.lostBy);
-      else wire.onLost(end);
+      if (connection.lostReason) end(connection.lostReason);
+      else connection.onLost(end);
     });
   }
 
   callTool(name: string, args: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
-    if (typeof name !== "string") return refuse("callTool", "the name of a tool", name);
-    if (typeof args !== "object" || args === null) return refuse(`callTool "${name}"`, "an object of arguments", args);
+    if (typeof name !== "string") return rejectArgument("callTool", "the name of a tool", name);
+    if (typeof args !== "object" || args === null)
+      return rejectArgument(`callTool "${name}"`, "an object of arguments", args);
     const params = { name, arguments: args, _meta: undefined };
-    if (!this.#outputs.has(name)) return this.#call("tools/call", params, options);
-    const check = this.#outputs.made(name);
-    return check ? this.#callChecked(check, params, options) : this.#callFirst(name, params, options);
+    if (!this.#outputChecks.has(name)) return this.#call("tools/call", params, options);
+    const check = this.#outputChecks.compiled(name);
+    return check ? this.#callChecked(check, params, options) : this.#compileAndCall(name, params, options);
   }
 
   readResource(uri: string, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
-    if (typeof uri !== "string") return refuse("readResource", "an address", uri);
+    if (typeof uri !== "string") return rejectArgument("readResource", "a URI", uri);
     return this.#call("resources/read", { uri, _meta: undefined }, options);
   }
 
@@ -66,7 +65,7 @@ export class ConnectedClient implements AsyncDisposable {
     args: { [name: string]: string } = {},
     options: InteractiveCallOptions = noOptions,
   ): Promise<JsonObject> {
-    if (typeof name !== "string") return refuse("getPrompt", "the name of a prompt", name);
+    if (typeof name !== "string") return rejectArgument("getPrompt", "the name of a prompt", name);
     return this.#call("prompts/get", { name, arguments: args, _meta: undefined }, options);
   }
 
@@ -114,48 +113,45 @@ export class ConnectedClient implements AsyncDisposable {
   }
 
   async watch(filter: ChangeFilter, options: { signal?: AbortSignal } = {}): Promise<ChangeStream> {
-    const { promised } = await import("./watch.ts");
-    const wanted = promised(filter, this.server.capabilities);
-    const { revision } = this.#wire;
-    if (revision.changes === "listen") {
-      const { openStatelessWatch } = await import("./watch.ts");
-      return openStatelessWatch(this.#wire, wanted, options.signal, () =>
-        this.#caching?.then((caching) => caching.forget()),
+    const { openStatelessWatch, StatefulWatches, supportedFilter } = await import("./watch.ts");
+    const wanted = supportedFilter(filter, this.server.capabilities);
+    if (this.#connection.revision.changes === "listen") {
+      return openStatelessWatch(this.#connection, wanted, options.signal, () =>
+        this.#cachedCalls?.then((cachedCalls) => cachedCalls.invalidate()),
       );
     }
-    const { StatefulWatches } = await import("./watch.ts");
-    this.#watches ??= new StatefulWatches(this.#wire);
+    this.#watches ??= new StatefulWatches(this.#connection);
     return this.#watches.open(wanted, options);
   }
 
   async setLogLevel(level: LogLevel, options: CallOptions = {}): Promise<void> {
-    const isRequest = this.#wire.revision.requests.has("logging/setLevel");
+    const isRequest = this.#connection.revision.requests.has("logging/setLevel");
     if (isRequest) await this.#call("logging/setLevel", { level }, options);
-    this.#wire.setLogLevel(level);
+    this.#connection.setLogLevel(level);
   }
 
   rootsChanged(): void {
     const method = "notifications/roots/list_changed";
-    if (this.#wire.revision.notifications.has(method)) this.notify(method);
+    if (this.#connection.revision.notifications.has(method)) this.notify(method);
   }
 
   async ping(options: CallOptions = {}): Promise<void> {
-    const isRequest = this.#wire.revision.requests.has("ping");
-    await this.#wire.call(isRequest ? "ping" : "server/discover", {}, options);
+    const isRequest = this.#connection.revision.requests.has("ping");
+    await this.#connection.call(isRequest ? "ping" : "server/discover", {}, options);
   }
 
   request(method: string, params: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
-    if (typeof method !== "string") return refuse("request", "the name of a method", method);
+    if (typeof method !== "string") return rejectArgument("request", "the name of a method", method);
     return this.#call(method, { ...params }, options);
   }
 
   notify(method: string, params?: JsonObject): void {
-    this.#wire.link.notify({ jsonrpc: "2.0", method, ...(params && { params }) });
+    this.#connection.link.notify({ jsonrpc: "2.0", method, ...(params && { params }) });
   }
 
   async close(): Promise<void> {
-    this.#wire.isClosing = true;
-    await this.#wire.link.close();
+    this.#connection.isClosing = true;
+    await this.#connection.link.close();
     await this.closed;
   }
 
@@ -163,43 +159,46 @@ export class ConnectedClient implements AsyncDisposable {
     return this.close();
   }
 
-  // Hot path: what is neither kept nor learnt from goes straight out.
+  // Hot path: a tool call needs neither the cache nor the output schemas of a list.
   #call(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
     if (method === "tools/call") {
       return this.server.capabilities.tools
-        ? this.#wire.call(method, params, options)
+        ? this.#connection.call(method, params, options)
         : Promise.reject(notOffered(method));
     }
     if (!this.#offers(method)) return Promise.reject(notOffered(method));
-    const isKept = this.#wire.revision.requests.get(method)?.cacheable && this.#wire.options.cache !== false;
-    const result = isKept ? this.#callCached(method, params, options) : this.#wire.call(method, params, options);
+    const isCacheable =
+      this.#connection.revision.requests.get(method)?.cacheable && this.#connection.options.cache !== false;
+    const result = isCacheable
+      ? this.#callCached(method, params, options)
+      : this.#connection.call(method, params, options);
     if (method !== "tools/list") return result;
     return result.then((page) => {
-      this.#outputs.learn(page["tools"] as Tool[]);
+      this.#outputChecks.learn(page["tools"] as Tool[]);
       return page;
     });
   }
 
   #offers(method: string): boolean {
-    return offers(this.server.capabilities, method, this.#wire.revision);
+    return offers(this.server.capabilities, method, this.#connection.revision);
   }
 
-  async #callFirst(name: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
-    const check = await this.#outputs.make(name);
+  async #compileAndCall(name: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
+    const check = await this.#outputChecks.compile(name);
     return check ? this.#callChecked(check, params, options) : this.#call("tools/call", params, options);
   }
 
   #callChecked(check: OutputCheck, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
-    if (check.unusable) return Promise.reject(check.unusable);
-    return this.#wire.call("tools/call", params, options, check.attach);
+    if (check.invalid) return Promise.reject(check.invalid);
+    return this.#connection.call("tools/call", params, options, check.attach);
   }
 
   async #callCached(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
-    this.#caching ??= import("./lists.ts").then(({ Caching }) => new Caching(this.#wire));
-    return (await this.#caching).call(method, params, options);
+    this.#cachedCalls ??= import("./cached-calls.ts").then(({ CachedCalls }) => new CachedCalls(this.#connection));
+    return (await this.#cachedCalls).call(method, params, options);
   }
 
-  /** A server without a feature has none of it. */
+  /** Yields nothing if the server lacks the capability. */
   async *#walk<T>(method: string, member: string, options: ListAllOptions = {}): AsyncGenerator<T> {
     if (!this.#offers(method)) return;
     const { walk } = await import("./lists.ts");
@@ -209,130 +208,66 @@ export class ConnectedClient implements AsyncDisposable {
   async #collect<T>(method: string, member: string, options: ListAllOptions = {}): Promise<T[]> {
     if (!this.#offers(method)) return [];
     const { collect } = await import("./lists.ts");
-    const ask = (params: JsonObject, isFresh = false) =>
+    const requestPage = (params: JsonObject, isFresh = false) =>
       this.#call(method, params, isFresh ? { ...options, fresh: true } : options);
-    return collect<T>(ask, method, member, options);
+    return collect<T>(requestPage, method, member, options);
   }
 }
 
-/** The same object, as its users see it. */
-export function faceOf<S>(client: ConnectedClient): Client<S> {
+/** Returns the same object with its public type. */
+export function asClient<S>(client: ConnectedClient): Client<S> {
   return client as unknown as Client<S>;
 }
 
-function refuse(what: string, expected: string, got: unknown): Promise<never> {
+function rejectArgument(what: string, expected: string, got: unknown): Promise<never> {
   return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));
 }
 
-/** As many tools as a list may have are remembered. */
-const maxKnown = 100_000;
-
-interface Known {
+interface KnownOutput {
   readonly schema: JsonSchema;
   check?: OutputCheck;
 }
 
-/** What the listed tools said they give, checked when they give it. */
-export class Outputs {
-  readonly #known = new Map<string, Known>();
+/** The output schemas of listed tools, compiled when a tool is first called. */
+class OutputChecks {
+  readonly #known = new Map<string, KnownOutput>();
   readonly #warn: (error: Error) => void;
 
   constructor(warn: (error: Error) => void) {
     this.#warn = warn;
   }
 
-  /** Takes the definitions of a list page; a schema is looked at when its tool is first called. */
+  /** Takes the definitions of a list page. */
   learn(tools: readonly Tool[]): void {
     for (const { name, outputSchema } of tools) {
       if (outputSchema === undefined) this.#known.delete(name);
-      else if (this.#known.size < maxKnown || this.#known.has(name)) this.#known.set(name, { schema: outputSchema });
+      else if (this.#known.size < maxOutputSchemas || this.#known.has(name)) {
+        this.#known.set(name, { schema: outputSchema });
+      }
     }
   }
 
-  /** Whether the results of a tool are checked. */
   has(name: string): boolean {
     return this.#known.has(name);
   }
 
-  /** The check of a tool that has been called before; undefined when it is yet to be made. */
-  made(name: string): OutputCheck | undefined {
+  /** Returns the check of a tool that has been called before, otherwise undefined. */
+  compiled(name: string): OutputCheck | undefined {
     return this.#known.get(name)?.check;
   }
 
-  /** The check of a tool. A schema that cannot be used takes its tool with it, and no other. */
-  async make(name: string): Promise<OutputCheck | undefined> {
+  /** An invalid schema fails the calls of its own tool only. */
+  async compile(name: string): Promise<OutputCheck | undefined> {
     const known = this.#known.get(name);
     if (!known) return undefined;
-    const { compileJsonSchema } = await import("../schema/json-schema.ts");
-    known.check ??= createOutputCheck(name, known.schema, compileJsonSchema, this.#warn);
+    const { createOutputCheck } = await import("./output-check.ts");
+    known.check ??= createOutputCheck(name, known.schema, this.#warn);
     return known.check;
   }
 }
 
-/** Stands around the calls of one tool that promised structured content. */
-export interface OutputCheck {
-  /** Why the schema cannot be used; nothing is done with such a tool. */
-  readonly unusable?: PortolanError;
-  /** Has the result of a call looked at, which fails when it is not what was promised. */
-  readonly attach: (call: Call) => void;
-}
-
-/** Compiles a server's output schema; nothing it refers to is ever fetched. */
-function createOutputCheck(
-  name: string,
-  schema: JsonSchema,
-  compile: typeof compileJsonSchema,
-  warn: (error: Error) => void,
-): OutputCheck {
-  let check: JsonSchemaCheck;
-  try {
-    check = compile(schema);
-  } catch (cause) {
-    const why = `Tool "${name}" cannot be called: its output schema is unusable: ${toError(cause).message}`;
-    return { unusable: new PortolanError("invalid-definition", why, { cause }), attach: () => {} };
-  }
-  for (const warning of check.warnings) {
-    warn(new PortolanError("invalid-definition", `Tool "${name}": output schema: ${warning}`));
-  }
-  const inspect = (result: JsonObject) => refuseUnfit(name, check, result);
-  return {
-    attach(call) {
-      call.inspect = inspect;
-    },
-  };
-}
-
-function refuseUnfit(name: string, check: JsonSchemaCheck, result: JsonObject): void {
-  if (result["isError"] === true) return;
-  if (!("structuredContent" in result)) {
-    throw new PortolanError("answer-invalid", `Tool "${name}" promised structured content and gave none`);
-  }
-  const [issue] = check(result["structuredContent"]);
-  if (!issue) return;
-  const where = issue.path === "" ? "structuredContent" : `structuredContent.${issue.path}`;
-  const why = `${where}: ${issue.message}`;
-  throw new PortolanError("answer-invalid", `Tool "${name}" gave what its output schema forbids: ${why}`);
-}
-
-/** What a client with these answers declares, and whatever else it says. */
-export function declaredBy(answers: Answers, extra: ClientCapabilities = {}): ClientCapabilities {
-  const declared: ClientCapabilities = {};
-  if (answers.elicit || answers.openUrl) {
-    declared.elicitation = { ...(answers.elicit && { form: {} }), ...(answers.openUrl && { url: {} }) };
-  }
-  if (answers.sample) declared.sampling = {};
-  if (answers.roots) declared.roots = { listChanged: true };
-  return {
-    ...declared,
-    ...extra,
-    ...(extra.elicitation && { elicitation: { ...declared.elicitation, ...extra.elicitation } }),
-    ...(extra.sampling && { sampling: { ...declared.sampling, ...extra.sampling } }),
-    ...(extra.roots && { roots: { ...declared.roots, ...extra.roots } }),
-  };
-}
-
-/** The capability behind each request; what is not listed needs none. */
-const needs: { readonly [method: string]: keyof ServerCapabilities } = {
+/** The capability that each request needs. Other requests need none. */
+const neededCapabilities: { readonly [method: string]: keyof ServerCapabilities } = {
   "tools/list": "tools",
   "tools/call": "tools",
   "resources/list": "resources",
@@ -346,17 +281,17 @@ const needs: { readonly [method: string]: keyof ServerCapabilities } = {
   "logging/setLevel": "logging",
 };
 
-/** Whether a server offers what a request is about. */
-export function offers(capabilities: ServerCapabilities, method: string, revision: Revision): boolean {
-  const need = Object.hasOwn(needs, method) ? needs[method] : undefined;
-  if (need === undefined || capabilities[need] !== undefined) return true;
-  // The oldest servers complete arguments and have no way of saying so.
-  return revision.encoderParts.hidden.get("serverCapabilities")?.includes(need) === true;
+/** Tells if the server declares the capability that a request needs. */
+function offers(capabilities: ServerCapabilities, method: string, revision: Revision): boolean {
+  const needed = Object.hasOwn(neededCapabilities, method) ? neededCapabilities[method] : undefined;
+  if (needed === undefined || capabilities[needed] !== undefined) return true;
+  // The oldest revision has completion but no capability that declares it.
+  return revision.encoderParts.hidden.get("serverCapabilities")?.includes(needed) === true;
 }
 
-export function notOffered(method: string): PortolanError {
+function notOffered(method: string): PortolanError {
   return new PortolanError(
     "capability-missing",
-    `${method}: the server declares no ${needs[method] ?? "such"} capability`,
+    `${method}: the server does not support this (missing capability: ${neededCapabilities[method]})`,
   );
 }

@@ -1,44 +1,65 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
-import { revisions } from "../protocol/revisions/index.ts";
-import type { Client, ServerProfile } from "./api.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
+import type { Client } from "./api.ts";
 import { channelLink, type Link } from "./channel-link.ts";
-import { ConnectedClient, faceOf } from "./client.ts";
+import { asClient, ConnectedClient } from "./client.ts";
 import { ClientConnection } from "./connection.ts";
 import type { EraCache } from "./era-cache.ts";
 import { aborted, timedOut, toError } from "./failures.ts";
+import { defaultConnectMs } from "./limits.ts";
 import { negotiate } from "./negotiate.ts";
 import type { CommandTarget, ConnectOptions } from "./options.ts";
 
-/** What can be connected to: an http address, a command to start, a link, or a channel to a server that runs already. */
+/** A server to connect to: an http address, a command to start, a link, or a channel to a server that runs already. */
 export type ConnectTarget = string | URL | CommandTarget | Link | Channel;
 
-const defaultConnectMs = 60_000;
-
 /**
- * Connects to a server and finds out which revision it speaks. `S` is the type of its definition, if there is one:
+ * Connects to a server and agrees on a revision with it. `S` is the type of the server's definition, if there is one:
  * `connect<typeof server>(…)` knows the tools, their arguments and their results.
  */
 export async function connect<S = unknown>(target: ConnectTarget, options: ConnectOptions = {}): Promise<Client<S>> {
+  checkOptions(options, connectOptions, "connect", { synonyms });
   const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
   const link = await toLink(target, options);
-  const wire = new ClientConnection(link, options);
-  const verdicts = await verdictsFor(wire, target);
+  const connection = new ClientConnection(link, options);
+  const eraCache = await openEraCache(connection, target);
   try {
-    const server = await inTime(wire, settle(wire, verdicts));
-    const client = new ConnectedClient(wire, server);
-    if (options.logLevel !== undefined && server.era === "stateful" && server.capabilities.logging) {
-      await client.setLogLevel(options.logLevel);
-    }
-    return faceOf<S>(client);
+    const server = await withTimeout(connection, negotiate(connection, eraCache));
+    const client = new ConnectedClient(connection, server);
+    if (options.logLevel !== undefined && server.capabilities.logging) await client.setLogLevel(options.logLevel);
+    return asClient<S>(client);
   } catch (reason) {
-    // Before it is closed: whoever still finds out what the server speaks must not open it again.
-    wire.isClosing = true;
+    // Set before the link closes: a negotiation that still runs must not open the link again.
+    connection.isClosing = true;
     await link.close();
     throw reason;
   }
 }
+
+const connectOptions = {
+  info: 1,
+  answers: 1,
+  auth: 1,
+  capabilities: 1,
+  era: 1,
+  verdicts: 1,
+  verdictKey: 1,
+  probeMs: 1,
+  connectMs: 1,
+  idleMs: 1,
+  totalMs: 1,
+  logLevel: 1,
+  cache: 1,
+  principal: 1,
+  onLog: 1,
+  onNotification: 1,
+  onError: 1,
+  signal: 1,
+  clock: 1,
+} satisfies OptionNames<ConnectOptions>;
+const synonyms = { revision: "era", version: "era", protocolVersion: "era", clientInfo: "info", timeout: "idleMs" };
 
 async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<Link> {
   if (typeof target === "string" || target instanceof URL) {
@@ -47,65 +68,37 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
   if (auth !== undefined) {
     throw new PortolanError(
       "invalid-argument",
-      "auth: expected an http address to connect to; a link has its own, and a command gets its credentials by `env`",
+      "auth: expected an http address to connect to; give a link its own auth, and a command its credentials in `env`",
     );
   }
-  if (typeof target === "object" && target !== null && "exchange" in target) return target;
-  return linkTo(target);
-}
-
-/** Opens the link and agrees on a revision, from memory where there is one. */
-async function settle(wire: ClientConnection, verdicts: EraCache | undefined): Promise<ServerProfile> {
-  const { era = "auto" } = wire.options;
-  const remembered = era === "auto" ? await verdicts?.read() : undefined;
-  await wire.open();
-  if (remembered?.era === "stateless") {
-    // If it is wrong, the first answer is an error, and the next connection finds out.
-    wire.firstAnswer = (response) => {
-      wire.firstAnswer = undefined;
-      if ("error" in response) verdicts?.forget();
-    };
-    return remember(wire, remembered);
+  if (typeof target === "object" && target !== null) {
+    if ("exchange" in target) return target;
+    if ("send" in target) return channelLink(target);
+    if (typeof target.command === "string") return (await import("#client-stdio")).stdio(target);
   }
-  const evidence = await negotiate(wire, remembered ? remembered.era : era).catch(async (reason) => {
-    if (!remembered) throw reason;
-    // It was another server then.
-    await verdicts?.forget();
-    if (wire.lostBy) await wire.open();
-    return negotiate(wire, era);
-  });
-  const { profile } = wire;
-  if (!profile) throw new Error("negotiation ends with a profile");
-  if (evidence === "answer") await verdicts?.keep(profile);
-  return profile;
+  throw new PortolanError(
+    "invalid-argument",
+    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}`,
+  );
 }
 
-/** What a server said the last time needs no question. */
-function remember(wire: ClientConnection, profile: ServerProfile): ServerProfile {
-  const revision = revisions.find(({ version }) => version === profile.version);
-  if (!revision) throw new Error("a verdict names a known version");
-  wire.settle(revision);
-  wire.profile = profile;
-  return profile;
-}
-
-async function verdictsFor(wire: ClientConnection, target: ConnectTarget): Promise<EraCache | undefined> {
-  const { verdicts, verdictKey } = wire.options;
-  const key = verdictKey ?? nameOfTarget(target);
+async function openEraCache(connection: ClientConnection, target: ConnectTarget): Promise<EraCache | undefined> {
+  const { verdicts, verdictKey } = connection.options;
+  const key = verdictKey ?? keyOf(target);
   if (!verdicts || key === undefined) return undefined;
   const { EraCache } = await import("./era-cache.ts");
-  return new EraCache(verdicts, key, (error) => wire.report(error));
+  return new EraCache(verdicts, key, (error) => connection.report(error));
 }
 
-/** What a target is called among the verdicts; links and channels have no name of their own. */
-function nameOfTarget(target: ConnectTarget): string | undefined {
+/** Returns undefined for links and channels, which have no name of their own. */
+function keyOf(target: ConnectTarget): string | undefined {
   if (typeof target === "string" || target instanceof URL) return String(target);
   return "command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined;
 }
 
-/** Ends an attempt that takes too long or that the caller gives up. */
-function inTime<T>(wire: ClientConnection, attempt: Promise<T>): Promise<T> {
-  const { connectMs = defaultConnectMs, signal } = wire.options;
+/** Rejects when the attempt takes longer than `connectMs`, or the caller aborts it. */
+function withTimeout<T>(connection: ClientConnection, attempt: Promise<T>): Promise<T> {
+  const { connectMs = defaultConnectMs, signal } = connection.options;
   return new Promise((resolve, reject) => {
     const fail = (reason: Error) => {
       stop();
@@ -113,22 +106,22 @@ function inTime<T>(wire: ClientConnection, attempt: Promise<T>): Promise<T> {
     };
     let stopTimer: () => void;
     const expire = () => {
-      // Whoever signs in takes the time that it takes.
-      if (wire.isHeld) watch();
+      // A person who signs in may take longer than a server.
+      if (connection.isAwaitingLogin) startTimer();
       else {
-        const why = `connect: the server has not answered in ${connectMs} ms; raise connectMs if it is slow to start`;
+        const why = `connect: the server did not answer within ${connectMs} ms; raise connectMs if it is slow to start`;
         fail(timedOut(why));
       }
     };
-    const watch = () => {
-      stopTimer = wire.clock.after(connectMs, expire);
+    const startTimer = () => {
+      stopTimer = connection.clock.after(connectMs, expire);
     };
     const abort = () => fail(aborted("connect", signal as AbortSignal, true));
     const stop = () => {
       stopTimer();
       signal?.removeEventListener("abort", abort);
     };
-    watch();
+    startTimer();
     signal?.addEventListener("abort", abort, { once: true });
     attempt.then(
       (value) => {
@@ -138,16 +131,4 @@ function inTime<T>(wire: ClientConnection, attempt: Promise<T>): Promise<T> {
       (reason) => fail(toError(reason)),
     );
   });
-}
-
-/** A link to what is neither a link itself nor an address; throws for what cannot be connected to. */
-export async function linkTo(target: CommandTarget | Channel): Promise<Link> {
-  if (typeof target === "object" && target !== null) {
-    if ("send" in target) return channelLink(target);
-    if (typeof target.command === "string") return (await import("#client-stdio")).stdio(target);
-  }
-  throw new PortolanError(
-    "invalid-argument",
-    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}`,
-  );
 }

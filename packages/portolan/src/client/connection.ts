@@ -3,22 +3,20 @@ import { IdTable } from "../jsonrpc/id-table.ts";
 import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { MethodRow, Revision } from "../protocol/revision.ts";
-import type { LogLevel, LogMessageParams } from "../protocol/types/index.ts";
+import type { ClientCapabilities, LogLevel, LogMessageParams } from "../protocol/types/index.ts";
 import type { QuestionAnswerer } from "./answer.ts";
 import type { ServerProfile } from "./api.ts";
 import { Call } from "./call.ts";
 import type { Link, LinkEvents } from "./channel-link.ts";
-import { declaredBy } from "./client.ts";
 import { type Clock, Deadlines, systemClock } from "./deadlines.ts";
-import { cutOff, toError } from "./failures.ts";
-import type { ConnectOptions, InteractiveCallOptions } from "./options.ts";
+import { disconnected, toError } from "./failures.ts";
+import { defaultIdleMs, defaultTotalMs } from "./limits.ts";
+import type { Answers, ConnectOptions, InteractiveCallOptions } from "./options.ts";
 
 const defaultInfo = { name: "portolan", version: "0.1.0" };
-const defaultIdleMs = 60_000;
-const defaultTotalMs = 30 * 60_000;
 type Listener = (notification: RpcNotification) => void;
 
-/** Everything that goes over one link, from the first probe to the end: ids, calls, and what the server says. */
+/** One link with its request ids, its calls, and the listeners for the server's messages, from the first probe on. */
 export class ClientConnection implements LinkEvents {
   readonly link: Link;
   readonly options: ConnectOptions;
@@ -28,15 +26,15 @@ export class ClientConnection implements LinkEvents {
   readonly calls: IdTable<Call> = new IdTable();
   readonly idleMs: number;
   readonly totalMs: number;
-  /** Who answered; undefined until that is settled. */
+  /** Undefined until the negotiation is over. */
   profile: ServerProfile | undefined;
   logLevel: LogLevel | undefined;
-  /** Hears the first answer of a server whose era was only remembered. */
+  /** Receives the first answer of a server whose era comes from the cache. */
   firstAnswer: ((response: RpcResponse) => void) | undefined;
-  /** Whether the end of the link is our own wish. */
+  /** True when this side ends the link. */
   isClosing = false;
-  /** Why the link is gone; undefined while it is there. */
-  lostBy: Error | undefined;
+  /** The reason why the link is gone; undefined while it is open. */
+  lostReason: Error | undefined;
   #revision: Revision | undefined;
   #codec: ClientCodec | undefined;
   #meta: JsonObject | undefined;
@@ -46,13 +44,13 @@ export class ClientConnection implements LinkEvents {
   #toolText = "";
   #lastMethod: string | undefined;
   #lastRow: MethodRow | undefined;
-  #answering: Promise<QuestionAnswerer> | undefined;
+  #answerer: Promise<QuestionAnswerer> | undefined;
   readonly #listeners = new Set<Listener>();
   readonly #lostListeners = new Set<(reason: Error) => void>();
   readonly #renewedListeners = new Set<() => void>();
-  #holds = 0;
-  /** Calls whose time stands still because of a hold. */
-  readonly #heldCalls = new Set<Call>();
+  #openLogins = 0;
+  /** Calls that are paused during a login. */
+  readonly #callsAwaitingLogin = new Set<Call>();
 
   constructor(link: Link, options: ConnectOptions) {
     this.link = link;
@@ -62,13 +60,23 @@ export class ClientConnection implements LinkEvents {
     this.idleMs = options.idleMs ?? defaultIdleMs;
     this.totalMs = options.totalMs ?? defaultTotalMs;
     this.logLevel = options.logLevel;
-    const capabilities = declaredBy(options.answers ?? {}, options.capabilities);
+    const capabilities = capabilitiesFor(options.answers ?? {}, options.capabilities);
     this.self = { info: options.info ?? defaultInfo, capabilities };
   }
 
-  get codec(): ClientCodec {
-    if (!this.#codec) throw new Error("the revision is not settled yet");
-    return this.#codec;
+  /** Opens the link, also again after it was lost. */
+  async open(): Promise<void> {
+    if (this.isClosing) throw new PortolanError("connection-closed", "The connection was closed");
+    this.lostReason = undefined;
+    await this.link.open(this);
+  }
+
+  /** Sets the revision for all further messages. */
+  useRevision(revision: Revision): void {
+    this.#revision = revision;
+    this.#lastMethod = undefined;
+    this.#codec = clientCodec(revision);
+    this.#describeSelf();
   }
 
   get revision(): Revision {
@@ -76,12 +84,9 @@ export class ClientConnection implements LinkEvents {
     return this.#revision;
   }
 
-  /** From now on this revision is spoken. */
-  settle(revision: Revision): void {
-    this.#revision = revision;
-    this.#lastMethod = undefined;
-    this.#codec = clientCodec(revision);
-    this.#describeSelf();
+  get codec(): ClientCodec {
+    if (!this.#codec) throw new Error("the revision is not settled yet");
+    return this.#codec;
   }
 
   setLogLevel(level: LogLevel): void {
@@ -89,56 +94,38 @@ export class ClientConnection implements LinkEvents {
     this.#describeSelf();
   }
 
-  /** What answers questions; loaded when the first one comes, because most connections have none. */
-  answering(): Promise<QuestionAnswerer> {
-    this.#answering ??= import("./answer.ts").then(
-      ({ QuestionAnswerer }) => new QuestionAnswerer(this, this.options.answers ?? {}),
-    );
-    return this.#answering;
-  }
-
   nextId(): RequestId {
     this.#lastId += 1;
     return this.#lastId;
   }
 
-  /** Makes a call with params of its own; rejects at once when the server's revision has another way to do this. */
+  /**
+   * Starts a call. The call owns `params` and changes them. `prepare` receives the call before its first request is sent.
+   * Rejects at once if the server's revision has replaced the method.
+   */
   call(
     method: string,
     params: JsonObject,
     options: InteractiveCallOptions,
-    begun?: (call: Call) => void,
+    prepare?: (call: Call) => void,
   ): Promise<JsonObject> {
-    const instead = this.#rowOf(method) ? undefined : replacementOf(method, this.revision);
-    if (instead !== undefined) {
+    const replacement = this.#rowOf(method) ? undefined : replacementOf(method, this.revision);
+    if (replacement !== undefined) {
       const { version } = this.revision;
-      const why = `${method}: protocol version ${version}, which the server speaks, has no such request; use ${instead}`;
+      const why = `${method}: the server's protocol version ${version} has no such request; use ${replacement}`;
       return Promise.reject(new PortolanError("capability-missing", why));
     }
-    if (this.lostBy) return Promise.reject(cutOff(method, this.lostBy, false));
+    if (this.lostReason) return Promise.reject(disconnected(method, this.lostReason, false));
     return new Promise((resolve, reject) => {
       const call = new Call(this, method, params, options, resolve, reject);
-      begun?.(call);
+      prepare?.(call);
       call.start();
     });
   }
 
-  // Hot path: `_meta` is written into params that are the call's own, nothing is copied.
-  encode(id: RequestId, method: string, params: JsonObject, options: InteractiveCallOptions): RpcRequest {
-    const known = this.codec.encodeParams(method, params);
-    const meta = this.#metaFor(options);
-    const isHeard = this.#rowOf(method)?.mayAsk;
-    // What the protocol says cannot be said otherwise by the caller.
-    if (options.meta !== undefined)
-      known["_meta"] = { ...options.meta, ...(isHeard && { progressToken: id }), ...meta };
-    else if (isHeard) known["_meta"] = meta === undefined ? { progressToken: id } : { progressToken: id, ...meta };
-    else if (meta !== undefined) known["_meta"] = meta;
-    return { jsonrpc: "2.0", id, method, params: known };
-  }
-
   /**
-   * The JSON text of a plain call of a tool, where text is what is sent: all but the arguments is the same from call to
-   * call. Undefined for every other request, and for arguments that have no JSON form, which are explained elsewhere.
+   * Returns the JSON text of a plain tool call for a link that sends text: all but the arguments is the same from call to
+   * call. Returns undefined for every other request, and for arguments without a JSON form: `encode` reports those.
    */
   textOf({ id, method, params, options }: Call): string | undefined {
     if (method !== "tools/call" || !this.link.exchangeText || options.meta || this.#metaFor(options) !== this.#meta) {
@@ -157,42 +144,44 @@ export class ClientConnection implements LinkEvents {
     }
   }
 
-  /** Hears every notification until it is called back. */
+  // Hot path: `_meta` is written into the call's own params, nothing is copied.
+  encode(id: RequestId, method: string, params: JsonObject, options: InteractiveCallOptions): RpcRequest {
+    const encoded = this.codec.encodeParams(method, params);
+    const meta = this.#metaFor(options);
+    const hasProgress = this.#rowOf(method)?.mayAsk;
+    // Members of the protocol come last: the caller cannot replace them.
+    if (options.meta !== undefined)
+      encoded["_meta"] = { ...options.meta, ...(hasProgress && { progressToken: id }), ...meta };
+    else if (hasProgress)
+      encoded["_meta"] = meta === undefined ? { progressToken: id } : { progressToken: id, ...meta };
+    else if (meta !== undefined) encoded["_meta"] = meta;
+    return { jsonrpc: "2.0", id, method, params: encoded };
+  }
+
+  /** Calls the listener for every notification but progress. Returns a function that removes it. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
+  /** Calls the listener when the link is lost. Returns a function that removes it. */
   onLost(listener: (reason: Error) => void): () => void {
     this.#lostListeners.add(listener);
     return () => this.#lostListeners.delete(listener);
   }
 
+  /** Calls the listener when the server has lost its session and a new one began. Returns a function that removes it. */
   onRenewed(listener: () => void): () => void {
     this.#renewedListeners.add(listener);
     return () => this.#renewedListeners.delete(listener);
   }
 
-  /** Whether somebody is being asked who they are. */
-  get isHeld(): boolean {
-    return this.#holds > 0;
-  }
-
-  held(isHeld: boolean): void {
-    this.#holds += isHeld ? 1 : -1;
-    if (isHeld) {
-      for (const call of this.calls.values().filter((one) => !this.#heldCalls.has(one))) {
-        this.#heldCalls.add(call);
-        call.pause();
-      }
-    } else if (this.#holds === 0) {
-      for (const call of this.#heldCalls) call.resume();
-      this.#heldCalls.clear();
-    }
-  }
-
-  renewed(): void {
-    for (const listener of [...this.#renewedListeners]) this.#tell(listener, undefined);
+  /** The answerer is loaded with the first question, because most connections have none. */
+  answerer(): Promise<QuestionAnswerer> {
+    this.#answerer ??= import("./answer.ts").then(
+      ({ QuestionAnswerer }) => new QuestionAnswerer(this, this.options.answers ?? {}),
+    );
+    return this.#answerer;
   }
 
   notification(notification: RpcNotification): void {
@@ -201,50 +190,92 @@ export class ClientConnection implements LinkEvents {
       this.#progress(params);
       return;
     }
-    if (method === "notifications/cancelled") this.#questionTakenBack(params["requestId"]);
-    else if (method === "notifications/message") this.#tell(this.options.onLog, params as unknown as LogMessageParams);
-    for (const listener of this.#listeners) this.#tell(listener, notification);
+    if (method === "notifications/cancelled") this.#cancelQuestion(params["requestId"]);
+    else if (method === "notifications/message") {
+      this.#callListener(this.options.onLog, params as unknown as LogMessageParams);
+    }
+    for (const listener of this.#listeners) this.#callListener(listener, notification);
     const { onNotification } = this.options;
-    if (onNotification) this.#tell((heard: JsonObject) => onNotification(method, heard), params);
-  }
-
-  odd(why: string): void {
-    this.report(new PortolanError("answer-invalid", `The server sent what is no message: ${why}`));
-  }
-
-  /** A link that is opened again is no longer lost. */
-  async open(): Promise<void> {
-    if (this.isClosing) throw new PortolanError("connection-closed", "The connection was closed");
-    this.lostBy = undefined;
-    await this.link.open(this);
-  }
-
-  lost(reason: Error): void {
-    this.lostBy = reason;
-    this.#answering?.then((answering) => answering.stopAll(reason));
-    for (const listener of [...this.#lostListeners]) this.#tell(listener, reason);
+    if (onNotification) this.#callListener((received: JsonObject) => onNotification(method, received), params);
   }
 
   request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void {
     const { id, method } = request;
-    if (this.profile?.era === "stateless") this.odd(`a request (${method}), which its protocol version does not have`);
-    else if (method === "ping") answer({ jsonrpc: "2.0", id, result: {} });
-    else this.answering().then((answering) => answering.answerRequest(request, answer, during));
+    if (this.#revision?.questions === "in-result") {
+      this.odd(`a request (${method}), which its protocol version does not have`);
+    } else if (method === "ping") answer({ jsonrpc: "2.0", id, result: {} });
+    else this.answerer().then((answerer) => answerer.answerRequest(request, answer, during));
   }
 
+  odd(why: string): void {
+    this.report(new PortolanError("answer-invalid", `The server sent an invalid message: ${why}`));
+  }
+
+  renewed(): void {
+    for (const listener of [...this.#renewedListeners]) this.#callListener(listener, undefined);
+  }
+
+  /** True while a person signs in. */
+  get isAwaitingLogin(): boolean {
+    return this.#openLogins > 0;
+  }
+
+  held(isHeld: boolean): void {
+    this.#openLogins += isHeld ? 1 : -1;
+    if (isHeld) {
+      for (const call of this.calls.values().filter((one) => !this.#callsAwaitingLogin.has(one))) {
+        this.#callsAwaitingLogin.add(call);
+        call.pause();
+      }
+    } else if (this.#openLogins === 0) {
+      for (const call of this.#callsAwaitingLogin) call.resume();
+      this.#callsAwaitingLogin.clear();
+    }
+  }
+
+  lost(reason: Error): void {
+    this.lostReason = reason;
+    this.#answerer?.then((answerer) => answerer.cancelAll(reason));
+    for (const listener of [...this.#lostListeners]) this.#callListener(listener, reason);
+  }
+
+  /** Passes a problem that fails no call to `onError`. */
   report(error: Error): void {
     try {
       this.options.onError?.(error);
     } catch {
-      // There is nobody left to tell.
+      // An `onError` that throws has no other place to report to.
     }
   }
 
-  #questionTakenBack(id: unknown): void {
-    this.#answering?.then((answering) => answering.takeBack(id as RequestId));
+  #progress(params: JsonObject): void {
+    const { progressToken, progress, total, message } = params;
+    const call = this.calls.get(progressToken as RequestId);
+    if (!call) return;
+    call.touch();
+    const { onProgress } = call.options;
+    if (!onProgress || typeof progress !== "number") return;
+    // Hot path: written member by member, because each spread allocates an object.
+    const event: { progress: number; total?: number; message?: string } = { progress };
+    if (typeof total === "number") event.total = total;
+    if (typeof message === "string") event.message = message;
+    this.#callListener(onProgress, event);
   }
 
-  /** Most calls are of the method that was called last. */
+  #cancelQuestion(id: unknown): void {
+    this.#answerer?.then((answerer) => answerer.cancel(id as RequestId));
+  }
+
+  /** Reports a listener that throws, so that it does not stop the others. */
+  #callListener<T>(listener: ((value: T) => void) | undefined, value: T): void {
+    try {
+      listener?.(value);
+    } catch (thrown) {
+      this.report(toError(thrown));
+    }
+  }
+
+  /** Most calls use the same method as the call before. */
   #rowOf(method: string): MethodRow | undefined {
     if (method !== this.#lastMethod) {
       this.#lastMethod = method;
@@ -263,30 +294,24 @@ export class ClientConnection implements LinkEvents {
     const { self, options } = this;
     const declared =
       capabilities ??
-      (answers ? declaredBy({ ...options.answers, ...answers }, options.capabilities) : self.capabilities);
+      (answers ? capabilitiesFor({ ...options.answers, ...answers }, options.capabilities) : self.capabilities);
     return this.codec.requestMeta({ info: self.info, capabilities: declared }, logLevel ?? this.logLevel);
   }
+}
 
-  #progress(params: JsonObject): void {
-    const { progressToken, progress, total, message } = params;
-    const call = this.calls.get(progressToken as RequestId);
-    if (!call) return;
-    call.touch();
-    const { onProgress } = call.options;
-    if (!onProgress || typeof progress !== "number") return;
-    // Hot path: written member by member, because spreading makes an object for each.
-    const told: { progress: number; total?: number; message?: string } = { progress };
-    if (typeof total === "number") told.total = total;
-    if (typeof message === "string") told.message = message;
-    this.#tell(onProgress, told);
+/** Returns the capabilities that a client with these answers declares, merged with `extra`. */
+export function capabilitiesFor(answers: Answers, extra: ClientCapabilities = {}): ClientCapabilities {
+  const declared: ClientCapabilities = {};
+  if (answers.elicit || answers.openUrl) {
+    declared.elicitation = { ...(answers.elicit && { form: {} }), ...(answers.openUrl && { url: {} }) };
   }
-
-  /** A listener that throws is reported and spoils nothing. */
-  #tell<T>(listener: ((value: T) => void) | undefined, value: T): void {
-    try {
-      listener?.(value);
-    } catch (thrown) {
-      this.report(toError(thrown));
-    }
-  }
+  if (answers.sample) declared.sampling = {};
+  if (answers.roots) declared.roots = { listChanged: true };
+  return {
+    ...declared,
+    ...extra,
+    ...(extra.elicitation && { elicitation: { ...declared.elicitation, ...extra.elicitation } }),
+    ...(extra.sampling && { sampling: { ...declared.sampling, ...extra.sampling } }),
+    ...(extra.roots && { roots: { ...declared.roots, ...extra.roots } }),
+  };
 }

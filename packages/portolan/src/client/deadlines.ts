@@ -1,24 +1,42 @@
 import { toError } from "./failures.ts";
+import { timerGranularityMs } from "./limits.ts";
 
-/** Something that must end in time. */
+/** The source of time. Tests replace it. */
+export interface Clock {
+  /** Milliseconds since some fixed moment, never going back. */
+  now(): number;
+  /** Calls once, after at least this time. Returns a function that prevents it. */
+  after(ms: number, call: () => void): () => void;
+}
+
+/** The clock of this machine. */
+export const systemClock: Clock = {
+  // Whole milliseconds: a fraction would be allocated wherever it is stored.
+  now: () => Math.floor(performance.now()),
+  after(ms, call) {
+    const timer: { unref?(): void } | number = setTimeout(call, ms);
+    // A pending call keeps the process alive by its socket or child, not by its timer.
+    if (typeof timer === "object") timer.unref?.();
+    return () => clearTimeout(timer as Parameters<typeof clearTimeout>[0]);
+  },
+};
+
+/** An operation with a deadline. */
 export interface Timed {
-  /** When it is due, by the clock; may be moved on at any time. */
+  /** Time of the clock; may be moved at any moment. */
   dueAt: number;
-  /** Called when it is overdue: it ends, or moves its time on. */
+  /** Called after `dueAt`: the operation ends, or moves its deadline. */
   expire(now: number): void;
 }
 
-/** Timers are no finer than this, so that many deadlines need few of them. */
-const coarsenessMs = 10;
-
-/** The deadlines of all calls behind one timer: starting, moving and ending one costs no timer of its own. */
+/** The deadlines of all calls behind one timer: to start, move or end a deadline costs no timer of its own. */
 export class Deadlines {
   readonly #clock: Clock;
   readonly #all: { values(): Timed[] };
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
 
-  /** @param all what is under way; whoever is no longer there has ended in time */
+  /** @param all the pending operations; one that has left the list has ended in time */
   constructor(clock: Clock, all: { values(): Timed[] }) {
     this.#clock = clock;
     this.#all = all;
@@ -28,7 +46,7 @@ export class Deadlines {
     return this.#clock.now();
   }
 
-  /** Makes sure that something is looked at when it is due; call it again when it is due earlier than it was. */
+  /** Starts the timer for an operation. Call it again when the deadline moves to an earlier time. */
   watch(timed: Timed): void {
     if (timed.dueAt < this.#timerAt) this.#schedule(timed.dueAt);
   }
@@ -42,10 +60,10 @@ export class Deadlines {
     if (at === Number.POSITIVE_INFINITY) return;
     this.#cancelTimer?.();
     this.#timerAt = at;
-    this.#cancelTimer = this.#clock.after(Math.max(coarsenessMs, at - this.#clock.now()), () => this.#look());
+    this.#cancelTimer = this.#clock.after(Math.max(timerGranularityMs, at - this.#clock.now()), () => this.#expire());
   }
 
-  #look(): void {
+  #expire(): void {
     this.#cancelTimer = undefined;
     this.#timerAt = Number.POSITIVE_INFINITY;
     const now = this.#clock.now();
@@ -58,27 +76,7 @@ export class Deadlines {
   }
 }
 
-/** Where time comes from; tests bring their own. */
-export interface Clock {
-  /** Milliseconds since some fixed moment, never going back. */
-  now(): number;
-  /** Calls once, after at least so long; returns how to prevent it. */
-  after(ms: number, call: () => void): () => void;
-}
-
-/** The clock of this machine. */
-export const systemClock: Clock = {
-  // Whole milliseconds: a fraction would cost an allocation wherever it is kept.
-  now: () => Math.floor(performance.now()),
-  after(ms, call) {
-    const timer: { unref?(): void } | number = setTimeout(call, ms);
-    // What waits holds the process by its socket or child, not by its clock.
-    if (typeof timer === "object") timer.unref?.();
-    return () => clearTimeout(timer as Parameters<typeof clearTimeout>[0]);
-  },
-};
-
-/** Resolves after a while; rejects when the signal aborts before. */
+/** Resolves after a pause; rejects when the signal aborts before. */
 export function pauseFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = clock.after(ms, () => {

@@ -1,11 +1,14 @@
+import type { Revision } from "../protocol/revision.ts";
 import { revisions } from "../protocol/revisions/index.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ServerProfile } from "./api.ts";
+import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
+import { eraTtlMs } from "./limits.ts";
+import { agree } from "./negotiate.ts";
 
 const prefix = "portolan/era/";
-const ttlMs = 7 * 24 * 60 * 60_000;
 const shape = object({
   version: string,
   era: oneOf("stateless", "stateful"),
@@ -14,7 +17,7 @@ const shape = object({
   instructions: optional(string),
 });
 
-/** Remembers what servers speak. Nothing here ever fails a connection: what cannot be read or kept is forgotten. */
+/** Stores the profile of one server, so that it is not probed again. A storage that fails never fails a connection. */
 export class EraCache {
   readonly #kv: KeyValue;
   readonly #key: string;
@@ -26,32 +29,60 @@ export class EraCache {
     this.#report = report;
   }
 
-  async read(): Promise<ServerProfile | undefined> {
+  /** Opens the link and agrees on a revision, without a probe if the era of the server is known. */
+  async negotiate(connection: ClientConnection): Promise<ServerProfile> {
+    const { era = "auto" } = connection.options;
+    const cached = era === "auto" ? await this.#read() : undefined;
+    await connection.open();
+    if (cached?.era === "stateless") {
+      // If the cache is wrong, the first answer is an error, and the next connection probes again.
+      connection.firstAnswer = (response) => {
+        connection.firstAnswer = undefined;
+        if ("error" in response) this.#forget();
+      };
+      connection.useRevision(revisions.find(({ version }) => version === cached.version) as Revision);
+      connection.profile = cached;
+      return cached;
+    }
+    const evidence = await agree(connection, cached ? cached.era : era).catch(async (reason) => {
+      if (!cached) throw reason;
+      // The server is another one now, or was upgraded.
+      await this.#forget();
+      if (connection.lostReason) await connection.open();
+      return agree(connection, era);
+    });
+    const profile = connection.profile as ServerProfile;
+    if (evidence === "answer") await this.#keep(profile);
+    return profile;
+  }
+
+  /** Returns undefined if nothing is stored, or nothing that this version of the library understands. */
+  async #read(): Promise<ServerProfile | undefined> {
     try {
       const text = await this.#kv.get(this.#key);
       if (text === undefined) return undefined;
-      const verdict: unknown = JSON.parse(text);
-      const problem = shape(verdict, "verdict");
-      const { version } = verdict as { version: string };
+      const profile: unknown = JSON.parse(text);
+      const problem = shape(profile, "profile");
+      const { version } = profile as { version: string };
       if (problem === undefined && revisions.some((revision) => revision.version === version)) {
-        return verdict as ServerProfile;
+        return profile as ServerProfile;
       }
-      await this.forget();
+      await this.#forget();
     } catch (thrown) {
       this.#report(toError(thrown));
     }
     return undefined;
   }
 
-  async keep(profile: ServerProfile): Promise<void> {
-    await this.#quietly(this.#kv.set(this.#key, JSON.stringify(profile), { ttlMs }));
+  async #keep(profile: ServerProfile): Promise<void> {
+    await this.#reportFailure(this.#kv.set(this.#key, JSON.stringify(profile), { ttlMs: eraTtlMs }));
   }
 
-  async forget(): Promise<void> {
-    await this.#quietly(this.#kv.delete(this.#key));
+  async #forget(): Promise<void> {
+    await this.#reportFailure(this.#kv.delete(this.#key));
   }
 
-  async #quietly(writing: Promise<unknown>): Promise<void> {
+  async #reportFailure(writing: Promise<unknown>): Promise<void> {
     try {
       await writing;
     } catch (thrown) {

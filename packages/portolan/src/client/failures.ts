@@ -5,9 +5,9 @@ export interface CallFailureOptions extends ErrorOptions {
   readonly requestMayHaveRun: boolean;
 }
 
-/** Why a call has no result: it was aborted, took too long, or its connection ended. */
+/** A call without a result: it was aborted, timed out, or lost its connection. */
 export class CallFailure extends PortolanError {
-  /** Whether the server may have done what was asked: a call that may have run is not simply made again. */
+  /** True if the server may have run the request. Do not simply repeat such a call. */
   readonly requestMayHaveRun: boolean;
 
   constructor(code: PortolanErrorCode, message: string, options: CallFailureOptions) {
@@ -17,7 +17,7 @@ export class CallFailure extends PortolanError {
   }
 }
 
-/** The caller gave up; `cause` is the reason of its signal. */
+/** The caller's signal aborted; `cause` is its reason. */
 export function aborted(what: string, signal: AbortSignal, wasSent: boolean): CallFailure {
   const { reason } = signal;
   const why = reason instanceof Error && reason.name !== "AbortError" ? `: ${reason.message}` : "";
@@ -32,27 +32,27 @@ export function timedOut(message: string): CallFailure {
   return new CallFailure("timeout", message, { name: "TimeoutError", requestMayHaveRun: true });
 }
 
-/** The connection ended under a call. A reason may know for itself that the request did not get through. */
-export function cutOff(what: string, reason: Error & { neverRan?: boolean }, wasSent = true): CallFailure {
+/** The connection ended during a call. `neverRan` of the reason says that the request did not reach the server. */
+export function disconnected(what: string, reason: Error & { neverRan?: boolean }, wasSent = true): CallFailure {
   const code = reason instanceof PortolanError ? reason.code : "connection-closed";
-  return new CallFailure(code, `${what} has no answer: ${reason.message}`, {
+  return new CallFailure(code, `${what} failed: ${reason.message}`, {
     name: "CallFailure",
     cause: reason,
     requestMayHaveRun: wasSent && reason.neverRan !== true,
   });
 }
 
-/** Statuses that may be others the next time. */
-const passing: readonly unknown[] = [408, 409, 425, 429];
+/** HTTP statuses below 500 that may change by themselves. */
+const transientStatuses: readonly unknown[] = [408, 409, 425, 429];
 
-/** Whether another attempt may succeed: the server was out of reach or silent, or says that it is for now. */
-export function isPassing(reason: Error & { readonly status?: unknown }): boolean {
+/** Tells if another attempt may succeed: the server was unreachable, silent, or overloaded. */
+export function isTransient(reason: Error & { readonly status?: unknown }): boolean {
   const { status = (reason.cause as { readonly status?: unknown } | undefined)?.status } = reason;
-  if (typeof status === "number") return passing.includes(status) || status >= 500;
+  if (typeof status === "number") return transientStatuses.includes(status) || status >= 500;
   return reason instanceof PortolanError && (reason.code === "connection-closed" || reason.code === "timeout");
 }
 
-/** The error that something thrown is, or is wrapped in. */
+/** Returns an error as it is, and anything else inside a new error. */
 export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -214,7 +214,7 @@ describe("a field", () => {
   test("that makes no sense is told to be the server's", async () => {
     await expect(check({ name: { type: "string", minLength: "two" } }, accept({ name: "Ada" }))).rejects.toMatchObject({
       code: "answer-invalid",
-      message: expect.stringMatching(/^The server's form has an unusable field: name: .*minLength/),
+      message: expect.stringMatching(/^The server's form has an invalid field: name: .*minLength/),
     });
   });
 });

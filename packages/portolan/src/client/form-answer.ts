@@ -3,13 +3,14 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import type { ElicitFormParams, ElicitResult } from "../protocol/types/index.ts";
 import { type Issue, toPath } from "../schema/infer.ts";
 import { isObject, oneOf } from "../schema/shape.ts";
+import { maxFormProblems } from "./limits.ts";
 
 type Field = readonly [name: string, schema: JsonObject];
 type CheckField = (value: unknown) => readonly Issue[];
 
 /**
- * The answer with the defaults of fields that were left out, checked against the form; throws a PortolanError
- * "answer-invalid" that names each wrong field, what was expected and what came. Only what is accepted has content.
+ * Checks an answer against its form and adds the defaults of missing fields. Only an accepted answer has content. Throws
+ * a PortolanError "answer-invalid" that names each wrong field, with the expected and the actual value.
  */
 export async function checkFormAnswer(params: ElicitFormParams, answer: ElicitResult): Promise<ElicitResult> {
   const { content = {}, ...rest } = answer;
@@ -19,7 +20,7 @@ export async function checkFormAnswer(params: ElicitFormParams, answer: ElicitRe
   if (!isObject(content)) throw invalid([`content: expected an object, got ${nameOf(content)}`]);
 
   const { requestedSchema: form } = params;
-  // Copied, so that nothing inherited counts.
+  // Copied without inherited members.
   const fields = Object.entries(form.properties ?? {}).map(([name, field]): Field => [name, { ...field }]);
   const required = Array.isArray(form.required) ? form.required : [];
   const { compileJsonSchema } = await import("../schema/json-schema.ts");
@@ -34,13 +35,13 @@ export async function checkFormAnswer(params: ElicitFormParams, answer: ElicitRe
       for (const { path, message } of check(value)) problems.push(`${toPath([name])}${path}: ${message}`);
     } else if (required.includes(name)) problems.push(`${toPath([name])}: required, got nothing`);
   }
-  problems.push(...strangers(content, fields));
+  problems.push(...unknownFields(content, fields));
   if (problems.length > 0) throw invalid(problems);
-  // Not an assignment per field: one may be called __proto__.
+  // Not one assignment per field: a field may be called __proto__.
   return { ...rest, content: Object.fromEntries(filled) } as ElicitResult;
 }
 
-/** The keywords that forms know. A server that says more checks it itself. */
+/** The keywords of forms. A server that uses others checks them itself. */
 const keywords = ["type", "enum", "minLength", "maxLength", "pattern", "minimum", "maximum", "minItems", "maxItems"];
 
 function checkOf(name: string, field: JsonObject, compile: (schema: JsonObject) => CheckField): CheckField {
@@ -52,7 +53,7 @@ function checkOf(name: string, field: JsonObject, compile: (schema: JsonObject) 
     check = compile(schema);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new PortolanError("answer-invalid", `The server's form has an unusable field: ${toPath([name])}: ${reason}`, {
+    throw new PortolanError("answer-invalid", `The server's form has an invalid field: ${toPath([name])}: ${reason}`, {
       cause,
     });
   }
@@ -64,7 +65,7 @@ function checkOf(name: string, field: JsonObject, compile: (schema: JsonObject) 
   };
 }
 
-/** A field, or the items of one, with nothing but what is checked; choices with titles become plain ones. */
+/** Reduces a field or its items to the keywords that are checked. Choices with titles become an enum. */
 function narrow(field: JsonObject, choices: "oneOf" | "anyOf"): JsonObject {
   const known = Object.entries(field).filter(([keyword]) => keywords.includes(keyword));
   const options = field[choices];
@@ -75,12 +76,12 @@ function narrow(field: JsonObject, choices: "oneOf" | "anyOf"): JsonObject {
   return Object.fromEntries(known);
 }
 
-/** What a field holds when it was left alone; a default that its own field refuses is none. */
+/** Returns the default of a field; undefined if the field itself refuses it. */
 function defaultOf({ default: initial }: JsonObject, check: CheckField): unknown {
   return initial === undefined || check(initial).length > 0 ? undefined : initial;
 }
 
-function strangers(content: JsonObject, fields: readonly Field[]): string[] {
+function unknownFields(content: JsonObject, fields: readonly Field[]): string[] {
   const known = new Set(fields.map(([name]) => name));
   return Object.keys(content)
     .filter((name) => !known.has(name) && content[name] !== undefined)
@@ -88,7 +89,7 @@ function strangers(content: JsonObject, fields: readonly Field[]): string[] {
 }
 
 function invalid(problems: readonly string[]): PortolanError {
-  const shown = problems.slice(0, 10);
+  const shown = problems.slice(0, maxFormProblems);
   const more = problems.length > shown.length ? `; and ${problems.length - shown.length} more` : "";
   return new PortolanError("answer-invalid", `The answer does not fit the form: ${shown.join("; ")}${more}`);
 }
@@ -106,7 +107,7 @@ const formats = new Map<unknown, Format>([
   ["date-time", { expected: "a time such as 1999-12-31T23:59:59Z", fits: isTime }],
 ]);
 
-/** What is wrong with a text of a format; undefined when it fits or the format is not known. */
+/** Returns undefined if the text fits, or the format is unknown. */
 export function problemOfFormat(format: unknown, text: string): string | undefined {
   const known = formats.get(format);
   return known === undefined || known.fits(text) ? undefined : `expected ${known.expected}, got ${nameOf(text)}`;
@@ -115,11 +116,11 @@ export function problemOfFormat(format: unknown, text: string): string | undefin
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const date = new Date(`${text}T00:00:00Z`);
-  // A day that its month does not have is read as one of the next month.
+  // `Date` reads February 30 as a day of March.
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text);
 }
 
-/** RFC 3339: the offset is not optional, and a leap second is the 60th. */
+/** RFC 3339: the offset is mandatory, and second 60 is a leap second. */
 function isTime(text: string): boolean {
   const [, date = "", hour, minute, second, offsetHour = 0, offsetMinute = 0] =
     /^(\d{4}-\d\d-\d\d)t(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|[+-](\d\d):(\d\d))$/i.exec(text) ?? [];

@@ -7,11 +7,23 @@ import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
-import { ask, type Evidence, follow, orSilence, type ProbeResult, read, readInfo, unreadable } from "./negotiate.ts";
+import {
+  applyProbe,
+  type Evidence,
+  type ProbeResult,
+  readFailedProbe,
+  readInfo,
+  readProbe,
+  sendRequest,
+  withProbeTimeout,
+} from "./negotiate.ts";
 
-/** The handshake of stateful servers. Never cancelled: the protocol forbids it. */
-export async function shakeHands(wire: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
-  const response = await ask(wire, "initialize", clientCodec(revision).handshake(wire.self));
+/**
+ * Performs the handshake of the stateful era and sets the connection's revision and profile. `isPinned` accepts no other
+ * version than that of `revision`. The request is never cancelled: the protocol forbids it.
+ */
+export async function initialize(connection: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
+  const response = await sendRequest(connection, "initialize", clientCodec(revision).handshake(connection.self));
   if ("error" in response) {
     const { code, message, data } = response.error;
     throw new RpcError(code, `The server refused the connection: ${message}`, { data });
@@ -19,7 +31,7 @@ export async function shakeHands(wire: ClientConnection, revision: Revision, isP
   const { result } = response;
   const problem = object({ protocolVersion: string, capabilities: record() })(result, "result");
   if (problem !== undefined) {
-    throw new PortolanError("answer-invalid", `The server's answer to initialize is unusable: ${problem}`);
+    throw new PortolanError("answer-invalid", `The server's answer to initialize is invalid: ${problem}`);
   }
   const { protocolVersion, capabilities, serverInfo, instructions } = result;
   const agreed = handshakes.find(({ version }) => version === protocolVersion);
@@ -27,49 +39,50 @@ export async function shakeHands(wire: ClientConnection, revision: Revision, isP
     const ours = isPinned ? revision.version : handshakes.map(({ version }) => version).join(", ");
     throw new PortolanError(
       "version-mismatch",
-      `The server speaks protocol version ${nameOf(protocolVersion)}; this client was to speak ${ours}`,
+      `The server uses protocol version ${nameOf(protocolVersion)}; this client expected ${ours}`,
     );
   }
-  wire.settle(agreed);
-  wire.profile = {
+  connection.useRevision(agreed);
+  connection.profile = {
     version: agreed.version,
     era: "stateful",
     info: readInfo(serverInfo),
     capabilities: capabilities as ServerCapabilities,
     instructions: typeof instructions === "string" ? instructions : undefined,
   };
-  wire.link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
+  connection.link.notify({ jsonrpc: "2.0", method: "notifications/initialized" });
 }
 
 /**
- * The probe met silence: an old server that ignores it, or one that is slow to start. The handshake is tried while the
- * probe stays open; a handshake that succeeds is the answer, and one that is refused leaves the word to the probe.
+ * Tries the handshake while the unanswered probe stays open: the server is an older one that ignores the probe, or is
+ * slow to start. A successful handshake decides; after a refused one the probe decides.
  */
-export async function bothAtOnce(
-  wire: ClientConnection,
+export async function raceProbeAndHandshake(
+  connection: ClientConnection,
   probe: Promise<RpcResponse>,
   probed: Revision,
   handshake: Revision,
 ): Promise<Evidence> {
-  const late = probe.then((response) => read(response, probed), unreadable);
-  const shaken = shakeHands(wire, handshake, false).then(
+  const lateProbe = probe.then((response) => readProbe(response, probed), readFailedProbe);
+  const initialized = initialize(connection, handshake, false).then(
     () => undefined,
     (reason) => toError(reason),
   );
-  const discovered: Promise<ProbeResult> = late.then((finding) =>
-    finding.kind === "stateless" ? finding : shaken.then(() => finding),
+  const discovered: Promise<ProbeResult> = lateProbe.then((result) =>
+    result.kind === "stateless" ? result : initialized.then(() => result),
   );
-  for (const left of [late, discovered]) left.catch(() => {});
-  const first = await Promise.race([shaken, discovered]);
-  // A server that answered the probe after all may still answer the greeting, which then counts.
-  const refused = first instanceof Error || first === undefined ? first : await orSilence(wire, shaken);
-  if (refused === undefined) return "silence";
-  const finding = await orSilence(wire, late);
-  if (finding === "silence" || (finding.kind === "stateful" && finding.revision === handshake)) {
-    throw refused === "silence"
-      ? new PortolanError("timeout", "The server answers neither probe nor handshake")
-      : refused;
+  for (const unused of [lateProbe, discovered]) unused.catch(() => {});
+  const first = await Promise.race([initialized, discovered]);
+  // A server that answered the probe late may still answer the handshake, which then decides.
+  const refusal =
+    first instanceof Error || first === undefined ? first : await withProbeTimeout(connection, initialized);
+  if (refusal === undefined) return "silence";
+  const result = await withProbeTimeout(connection, lateProbe);
+  if (result === "silence" || (result.kind === "stateful" && result.revision === handshake)) {
+    throw refusal === "silence"
+      ? new PortolanError("timeout", "The server answers neither server/discover nor initialize")
+      : refusal;
   }
-  await follow(wire, finding, probed);
+  await applyProbe(connection, result, probed);
   return "answer";
 }

@@ -1,6 +1,6 @@
-export type { NoTools, ToolsByName, ToolTypes } from "../protocol/typed-tools.ts";
 export { PortolanError, type PortolanErrorCode } from "../errors.ts";
 export { RpcError } from "../jsonrpc/message.ts";
+export type { NoTools, ToolsByName, ToolTypes } from "../protocol/typed-tools.ts";
 export type {
   AnyTools,
   ArgumentsOf,

@@ -2,6 +2,7 @@ import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject, RpcResponse } from "../jsonrpc/message.ts";
 import { RpcError } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
+import { isStatelessCode, unsupportedVersionCode } from "../protocol/errors.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
@@ -10,42 +11,40 @@ import { object, optional, record, string } from "../schema/shape.ts";
 import type { ServerProfile } from "./api.ts";
 import { HandshakeWanted } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
+import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
+import { defaultProbeMs } from "./limits.ts";
 
-const defaultProbeMs = 4_000;
-
-/** Settled by a stateless server: it can be spoken to without a handshake. */
-interface Discovered {
-  readonly revision: Revision;
-  readonly result: JsonObject;
+/** Opens the link and agrees on a revision with the server. */
+export async function negotiate(connection: ClientConnection, cache: EraCache | undefined): Promise<ServerProfile> {
+  if (cache) return cache.negotiate(connection);
+  await connection.open();
+  await agree(connection);
+  return connection.profile as ServerProfile;
 }
 
-/** What the answer to a probe says about its server. */
-export type ProbeResult =
-  | ({ readonly kind: "stateless" } & Discovered)
-  | { readonly kind: "try-version"; readonly revision: Revision }
-  | { readonly kind: "stateful"; readonly revision: Revision; readonly why: string }
-  | { readonly kind: "unusable"; readonly reason: Error };
-
-/** How sure the outcome is; what follows from silence alone is not remembered. */
+/** The reason for an agreement. One that follows from silence alone is not cached: the server may have been slow. */
 export type Evidence = "answer" | "silence";
 
-/** Finds out what the server speaks, agrees on a revision with it, and says whether it may be remembered. */
-export async function negotiate(wire: ClientConnection, era: string): Promise<Evidence> {
-  if (era === "auto") return negotiateAuto(wire);
+/** Sets the connection's revision and profile. */
+export async function agree(
+  connection: ClientConnection,
+  era: string = connection.options.era ?? "auto",
+): Promise<Evidence> {
+  if (era === "auto") return agreeByProbe(connection);
   const revision = revisionFor(era);
   if (revision.lifecycle === "handshake") {
-    await shakeHands(wire, revision, era !== "stateful");
+    await initialize(connection, revision, era !== "stateful");
     return "answer";
   }
   const isWanted = (found: Revision) => era === "stateless" || found === revision;
-  let finding = await discover(wire, revision);
-  if (finding.kind === "try-version" && isWanted(finding.revision)) finding = await discover(wire, finding.revision);
-  if (finding.kind === "stateless" && isWanted(finding.revision)) {
-    become(wire, finding);
+  let result = await discover(connection, revision);
+  if (result.kind === "try-version" && isWanted(result.revision)) result = await discover(connection, result.revision);
+  if (result.kind === "stateless" && isWanted(result.revision)) {
+    useStateless(connection, result);
     return "answer";
   }
-  throw finding.kind === "unusable" ? finding.reason : notSpoken(era, finding);
+  throw result.kind === "unusable" ? result.reason : notSpoken(era, result);
 }
 
 function revisionFor(era: string): Revision {
@@ -60,71 +59,89 @@ function revisionFor(era: string): Revision {
   );
 }
 
-async function negotiateAuto(wire: ClientConnection): Promise<Evidence> {
+async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
   const [newest] = perRequest;
   const [handshake] = handshakes;
   if (!newest || !handshake) throw new Error("both eras have revisions");
   let isLost = false;
-  const stopListening = wire.onLost(() => {
+  const stopListening = connection.onLost(() => {
     isLost = true;
   });
   try {
-    const probe = ask(wire, "server/discover", discoverParams(wire, newest));
-    const answered = probe.then((response) => read(response, newest), unreadable);
-    const first = await (wire.link.silenceMeans === "outage" ? answered : orSilence(wire, answered));
+    const probe = sendRequest(connection, "server/discover", discoverParams(connection, newest));
+    const answered = probe.then((response) => readProbe(response, newest), readFailedProbe);
+    const first = await (connection.link.silenceMeans === "outage" ? answered : withProbeTimeout(connection, answered));
     if (first !== "silence") {
-      await follow(wire, first, newest);
+      await applyProbe(connection, first, newest);
       return "answer";
     }
-    const { bothAtOnce } = await import("./handshake.ts");
-    return await bothAtOnce(wire, probe, newest, handshake);
+    const { raceProbeAndHandshake } = await import("./handshake.ts");
+    return await raceProbeAndHandshake(connection, probe, newest, handshake);
   } catch (reason) {
-    if (reason instanceof HandshakeWanted && !wire.profile) {
-      await shakeHands(wire, handshake, false);
+    if (reason instanceof HandshakeWanted && !connection.profile) {
+      await initialize(connection, handshake, false);
       return "answer";
     }
     if (!isLost) throw reason;
-    // Some old servers exit when they hear what they do not know: start it again and greet it as they expect.
-    await reopen(wire, toError(reason));
-    await shakeHands(wire, handshake, false);
+    // Some older servers exit when they receive an unknown request: start again with the handshake.
+    await reopen(connection, toError(reason));
+    await initialize(connection, handshake, false);
     return "answer";
   } finally {
     stopListening();
   }
 }
 
-export async function follow(wire: ClientConnection, finding: ProbeResult, probed: Revision): Promise<void> {
-  switch (finding.kind) {
+/** The handshake is loaded on demand, because a stateless server needs none. */
+async function initialize(connection: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
+  return (await import("./handshake.ts")).initialize(connection, revision, isPinned);
+}
+
+async function reopen(connection: ClientConnection, reason: Error): Promise<void> {
+  try {
+    await connection.open();
+  } catch {
+    throw reason;
+  }
+}
+
+/** The meaning of the answer to a probe. */
+export type ProbeResult =
+  | StatelessResult
+  | { readonly kind: "try-version"; readonly revision: Revision }
+  | { readonly kind: "stateful"; readonly revision: Revision; readonly why: string }
+  | { readonly kind: "unusable"; readonly reason: Error };
+
+interface StatelessResult {
+  readonly kind: "stateless";
+  readonly revision: Revision;
+  readonly result: JsonObject;
+}
+
+/** Agrees as the result of a probe says, which may take another probe or a handshake. */
+export async function applyProbe(connection: ClientConnection, probe: ProbeResult, probed: Revision): Promise<void> {
+  switch (probe.kind) {
     case "stateless":
-      become(wire, finding);
+      useStateless(connection, probe);
       return;
     case "try-version": {
-      const again = await discover(wire, finding.revision);
-      if (again.kind === "stateless") become(wire, again);
+      const again = await discover(connection, probe.revision);
+      if (again.kind === "stateless") useStateless(connection, again);
       else throw again.kind === "unusable" ? again.reason : notSpoken(probed.version, again);
       return;
     }
     case "stateful":
-      await shakeHands(wire, finding.revision, false);
+      await initialize(connection, probe.revision, false);
       return;
     default:
-      throw finding.reason;
+      throw probe.reason;
   }
 }
 
-/** The handshake of stateful servers; loaded when there is one, because a stateless server needs none. */
-async function shakeHands(wire: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
-  return (await import("./handshake.ts")).shakeHands(wire, revision, isPinned);
-}
-
-function become(wire: ClientConnection, { revision, result }: Discovered): void {
-  wire.settle(revision);
-  wire.profile = profileOf(revision, result);
-}
-
-function profileOf(revision: Revision, result: JsonObject): ServerProfile {
+function useStateless(connection: ClientConnection, { revision, result }: StatelessResult): void {
   const { capabilities, instructions } = result;
-  return {
+  connection.useRevision(revision);
+  connection.profile = {
     version: revision.version,
     era: "stateless",
     info: readInfo(metaOf(result)?.[metaKeys.serverInfo]),
@@ -133,25 +150,22 @@ function profileOf(revision: Revision, result: JsonObject): ServerProfile {
   };
 }
 
-/** Who the server says it is; undefined for what says nothing. */
+/** Returns the server's name and version; undefined if they are missing or invalid. */
 export function readInfo(info: unknown): Implementation | undefined {
   const isInfo = object({ name: string, version: optional(string) })(info, "") === undefined;
   return isInfo ? (info as Implementation) : undefined;
 }
 
-async function discover(wire: ClientConnection, revision: Revision): Promise<ProbeResult> {
-  return read(await ask(wire, "server/discover", discoverParams(wire, revision)), revision);
+async function discover(connection: ClientConnection, revision: Revision): Promise<ProbeResult> {
+  return readProbe(await sendRequest(connection, "server/discover", discoverParams(connection, revision)), revision);
 }
 
-function discoverParams(wire: ClientConnection, revision: Revision): JsonObject {
-  return { _meta: clientCodec(revision).requestMeta(wire.self) };
+function discoverParams(connection: ClientConnection, revision: Revision): JsonObject {
+  return { _meta: clientCodec(revision).requestMeta(connection.self) };
 }
 
-/** Errors that only a server of the stateless era gives. */
-const unsupportedVersionCode = -32022;
-const statelessCodes = [-32020, -32021];
-
-export function read(response: RpcResponse, probed: Revision): ProbeResult {
+/** Interprets the answer to `server/discover`. Older servers answer with any error, or with a result of another shape. */
+export function readProbe(response: RpcResponse, probed: Revision): ProbeResult {
   const [newestHandshake] = handshakes;
   const stateful = (why: string): ProbeResult =>
     newestHandshake
@@ -168,63 +182,58 @@ export function read(response: RpcResponse, probed: Revision): ProbeResult {
     return { kind: "stateless", revision: chosen.revision, result };
   }
   const { code, message, data } = response.error;
-  if (statelessCodes.includes(code)) {
+  if (code !== unsupportedVersionCode && isStatelessCode(code)) {
     return { kind: "unusable", reason: new RpcError(code, `The server refused server/discover: ${message}`, { data }) };
   }
   const { supported } = (data ?? {}) as { supported?: unknown };
   if (code !== unsupportedVersionCode || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
   const other = choose(supported.filter((version) => version !== probed.version));
-  // Who offers the very version that it refused is taken at its word: whoever follows this asks once more, not twice.
+  // A server that offers the very version it refused gets one more request with it, not two.
   return other.kind === "unusable" ? choose(supported) : other;
 }
 
-/** An answer that cannot be read is one of those that old servers give. */
-export function unreadable(reason: unknown): ProbeResult {
+/** Interprets a failed probe: only older servers answer it with something that is no response. */
+export function readFailedProbe(reason: unknown): ProbeResult {
   const [revision] = handshakes;
   const isUnreadable = reason instanceof PortolanError && reason.code === "answer-invalid";
   if (!isUnreadable || !revision) throw reason;
   return { kind: "stateful", revision, why: reason.message };
 }
 
-/** The best version of a list, whichever era it is of. */
+/** Returns the best of the offered versions; the stateless era is preferred. */
 function choose(offered: readonly unknown[]): ProbeResult {
   const revision = perRequest.find(({ version }) => offered.includes(version));
   if (revision) return { kind: "try-version", revision };
   const old = handshakes.find(({ version }) => offered.includes(version));
   if (old) return { kind: "stateful", revision: old, why: "it offers versions with a handshake only" };
   const ours = revisions.map(({ version }) => version).join(", ");
-  const why = `The server speaks protocol versions ${offered.slice(0, 10).map(String).join(", ")}; this client ${ours}`;
+  const theirs = offered.slice(0, 10).map(String).join(", ");
+  const why = `No common protocol version: the server supports ${theirs}; this client supports ${ours}`;
   return { kind: "unusable", reason: new PortolanError("version-mismatch", why) };
 }
 
-function notSpoken(era: string, finding: ProbeResult): PortolanError {
-  const isOlder = finding.kind === "stateful";
-  const why = isOlder ? `${finding.why}; era: "auto" would take what it speaks` : "it refuses that version";
-  return new PortolanError("version-mismatch", `The server does not speak ${era}: ${why}`);
+function notSpoken(era: string, probe: ProbeResult): PortolanError {
+  const isOlder = probe.kind === "stateful";
+  const why = isOlder ? `${probe.why}; use era: "auto" to accept what it supports` : "it refuses that version";
+  return new PortolanError("version-mismatch", `The server does not support ${era}: ${why}`);
 }
 
-/** One request before there are calls; rejects when the link fails. */
-export function ask(wire: ClientConnection, method: string, params: JsonObject): Promise<RpcResponse> {
+/** Sends a request of the negotiation. Rejects when the link fails. */
+export function sendRequest(connection: ClientConnection, method: string, params: JsonObject): Promise<RpcResponse> {
   const response = new Promise<RpcResponse>((resolve, reject) => {
-    wire.link.exchange({ jsonrpc: "2.0", id: wire.nextId(), method, params }, { response: resolve, failed: reject });
+    const request = { jsonrpc: "2.0", id: connection.nextId(), method, params } as const;
+    connection.link.exchange(request, { response: resolve, failed: reject });
   });
-  // It may be left behind; whoever waits for it hears of its end all the same.
+  // A race may leave this promise behind: without a handler its rejection would end the process.
   response.catch(() => {});
   return response;
 }
 
-/** What is answered, or that nothing was for as long as a probe may take. */
-export function orSilence<T>(wire: ClientConnection, answered: Promise<T>): Promise<T | "silence"> {
+/** Resolves to "silence" if there is no answer within `probeMs`. */
+export function withProbeTimeout<T>(connection: ClientConnection, answered: Promise<T>): Promise<T | "silence"> {
   return new Promise((resolve, reject) => {
-    const stopWaiting = wire.clock.after(wire.options.probeMs ?? defaultProbeMs, () => resolve("silence"));
-    answered.finally(stopWaiting).then(resolve, reject);
+    const { probeMs = defaultProbeMs } = connection.options;
+    const stopTimer = connection.clock.after(probeMs, () => resolve("silence"));
+    answered.finally(stopTimer).then(resolve, reject);
   });
-}
-
-async function reopen(wire: ClientConnection, reason: Error): Promise<void> {
-  try {
-    await wire.open();
-  } catch {
-    throw reason;
-  }
 }

@@ -1,9 +1,9 @@
 import { PortolanError } from "../errors.ts";
 
-/** Stands for `stdio.ts` on runtimes that have no processes. */
+/** Replaces `stdio.ts` on runtimes without processes (package imports condition). */
 export function stdio(): never {
   throw new PortolanError(
     "invalid-argument",
-    "connect: this runtime cannot start a server as a process; expected an http address, a link or a channel",
+    "connect: this runtime cannot start processes; expected an http address, a link or a channel",
   );
 }

@@ -21,12 +21,12 @@ import type { Clock } from "./deadlines.ts";
 import type { HttpAuth } from "./http/options.ts";
 
 /**
- * How the era is found: `auto` probes and falls back, `stateless` and `stateful` do not look further, and a protocol
- * version is spoken or the connection fails.
+ * The protocol to use. `"auto"` probes for the stateless era and falls back to the handshake. `"stateless"` and
+ * `"stateful"` accept any version of that era. A version such as `"2025-11-25"` accepts no other.
  */
 export type EraPolicy = "auto" | "stateless" | "stateful" | (string & {});
 
-/** How far a call has come. */
+/** One progress notification of a call. */
 export interface Progress {
   readonly progress: number;
   readonly total?: number;
@@ -34,40 +34,43 @@ export interface Progress {
 }
 
 export interface Timeouts {
-  /** How long a call may be silent; progress starts it anew, and it stands still while a question is open. 60 s unless said. */
+  /** Longest time without progress or an answer; open questions do not count. Default: 60 seconds. */
   readonly idleMs?: number;
-  /** How long a call may take in all, the time of open questions left out. 30 min unless said. */
+  /** Longest time of a whole call; open questions do not count. Default: 30 minutes. */
   readonly totalMs?: number;
 }
 
 export interface ConnectOptions extends Timeouts {
-  /** Who this client says it is. */
+  /** Name and version of this client. Default: those of the library. */
   readonly info?: Implementation;
   readonly answers?: Answers;
-  /** Authorizes every request to a server that is named by its address: `oauth` of `portolan/auth/client`. */
+  /** Authorizes every request to an http address. See `oauth` of `portolan/auth/client`. */
   readonly auth?: HttpAuth;
-  /** Declared beside what follows from `answers`. */
+  /** Capabilities beside those that follow from `answers`. */
   readonly capabilities?: ClientCapabilities;
-  /** `auto` unless said otherwise. */
+  /** Default: `"auto"`. */
   readonly era?: EraPolicy;
-  /** Remembers under `verdictKey` which era a server speaks, so that it is not probed again. */
+  /** Stores the era of each server for a week, so that the server is not probed at every connection. */
   readonly verdicts?: KeyValue;
-  /** Names the server among the verdicts; a command target names itself. */
+  /**
+   * The server's key in `verdicts`. Default: the http address, or the command with its arguments; none for links and
+   * channels. Clients share results in one `cache` only if they set the same key.
+   */
   readonly verdictKey?: string;
-  /** How long the probe may stay unanswered before the handshake is tried; 4 s unless said otherwise. */
+  /** The handshake is tried when the probe is unanswered for this long. Default: 4 seconds. */
   readonly probeMs?: number;
-  /** How long connecting may take in all; 60 s unless said otherwise. */
+  /** Longest time until the connection is ready; a login does not count. Default: 60 seconds. */
   readonly connectMs?: number;
-  /** The least severe log message to be sent; none are asked for unless said, though stateful servers may send some. */
+  /** The least severe log message that the server sends. Without it, only stateful servers may send some. */
   readonly logLevel?: LogLevel;
-  /** Keeps results as long as the server allows; one of its own unless said, `false` for none. */
+  /** Keeps results for as long as the server allows. Default: a cache of this client alone; `false` for none. */
   readonly cache?: ResponseCache | false;
-  /** Whose results these are in a shared cache. */
+  /** The owner of the results in a shared cache. Results never pass from one principal to another. */
   readonly principal?: string;
   readonly onLog?: (message: LogMessageParams) => void;
-  /** Hears of every other notification, also of those the client itself acts upon. */
+  /** Receives every notification but progress, also those that the client itself acts upon. */
   readonly onNotification?: (method: string, params: JsonObject) => void;
-  /** Hears of what went wrong without failing a call: odd input, a listener that threw. */
+  /** Receives problems that fail no call: invalid messages, listeners that throw. */
   readonly onError?: (error: Error) => void;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
@@ -76,68 +79,69 @@ export interface ConnectOptions extends Timeouts {
 export interface CallOptions extends Timeouts {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Answer the questions of this call, before those of the client are looked at. */
+  /** Answers for the questions of this call. They take precedence over those of the client. */
   readonly answers?: Answers;
-  /** What this call declares instead of the client's capabilities, where each request declares them. */
+  /** Replaces the client's capabilities for this call; stateless servers only. */
   readonly capabilities?: ClientCapabilities;
   readonly logLevel?: LogLevel;
-  /** Sent as `_meta`, beside what the protocol puts there. */
+  /** Sent in `_meta`. Members of the protocol take precedence. */
   readonly meta?: Meta;
-  /** Asks the server even if a kept result would do. */
+  /** Bypasses the cache. */
   readonly fresh?: boolean;
 }
 
 /** Options of the calls that a server may answer with questions. */
 export interface InteractiveCallOptions extends CallOptions {
-  /** `false` hands a round of questions to the caller, who calls again with the answers. */
+  /** `false` returns a round of questions to the caller, who calls again with the answers. Default: `true`. */
   readonly autoAnswer?: boolean;
-  /** The answers to a round that was handed over, and its state. */
+  /** The answers to a returned round of questions. */
   readonly inputResponses?: InputResponses;
+  /** The state of a returned round of questions, unchanged. */
   readonly requestState?: string;
 }
 
-/** Options of a call whose arguments are written already. */
+/** Options of a call whose arguments are serialized already. */
 export interface WrittenCallOptions extends InteractiveCallOptions {
-  /** The arguments as `JSON.stringify` writes them, so that it need not be done twice. */
+  /** The arguments as `JSON.stringify` writes them, so that they are not serialized twice. */
   readonly argumentsText?: string | undefined;
 }
 
-/** What is known about a question beside its text. */
+/** The circumstances of a question. */
 export interface QuestionContext {
-  /** Who asks. */
+  /** The server that asks. */
   readonly server: ServerProfile | undefined;
-  /** The request in whose course it is asked, where that is known. */
+  /** The request that led to the question, if it is known. */
   readonly during?: { readonly method: string; readonly name: string | undefined } | undefined;
-  /** Aborts when the question is taken back, its call ends, or the connection is lost. */
+  /** Aborts when the question is cancelled, its call ends, or the connection is lost. */
   readonly signal: AbortSignal;
 }
 
 /**
- * How this client answers a server, the same on every revision. What is there is declared as a capability; throw to
- * refuse to answer at all, which ends the server's call.
+ * The client's answers to a server's questions, the same on every revision. Each member is declared as a capability.
+ * Throw to refuse a question, which ends the server's call.
  */
 export interface Answers {
-  /** Fills in a form. Defaults of fields that are left out are filled in, and what is accepted is checked. */
+  /** Fills in a form. The library adds the defaults of missing fields and checks accepted content. */
   elicit?(params: ElicitFormParams, context: QuestionContext): MaybePromise<ElicitResult>;
-  /** Shows the address and, with the user's consent, opens it; `accept` means consent. */
+  /** Shows the address and opens it with the user's consent. Return `accept` for consent. */
   openUrl?(params: ElicitUrlParams, context: QuestionContext): MaybePromise<ElicitResult>;
-  /** Asks the client's model. Declare `sampling: { tools: {} }` in `capabilities` to be asked with tools. */
+  /** Calls the client's model. To receive tools, declare `sampling: { tools: {} }` in `capabilities`. */
   sample?(params: CreateMessageParams, context: QuestionContext): MaybePromise<CreateMessageResult>;
-  /** The directories that the server may work in. */
+  /** The directories that the server may use. */
   roots?: readonly Root[] | ((context: QuestionContext) => MaybePromise<readonly Root[]>);
 }
 
-/** A server to start as a child process that speaks over its standard input and output. */
+/** A server that is started as a child process and uses its standard input and output. */
 export interface CommandTarget {
   readonly command: string;
   readonly args?: readonly string[];
   readonly cwd?: string;
-  /** Given to the child beside the few variables every program needs; nothing else of ours is passed on. */
+  /** Variables for the child. Of our own, the child gets only those that every program needs, such as `PATH`. */
   readonly env?: { readonly [name: string]: string };
-  /** The longest line that is read; 16 MiB unless said otherwise. */
+  /** The longest line that is read. Default: 16 MiB. */
   readonly maxMessageBytes?: number;
-  /** Hears every line the child writes to its standard error, as it is written. */
+  /** Receives every line of the child's standard error. */
   readonly onStderr?: (line: string) => void;
-  /** How long each step of the shutdown may take: end of input, SIGTERM, SIGKILL. 2 s unless said otherwise. */
+  /** Longest time of each step of the shutdown: end of input, SIGTERM, SIGKILL. Default: 2 seconds. */
   readonly graceMs?: number;
 }

@@ -2,202 +2,43 @@ import type { ChildProcess } from "node:child_process";
 import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
+import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
+import { defaultGraceMs, exitSettleMs } from "./limits.ts";
 import { launch, ProcessGroup } from "./node/process.ts";
-import { endOf, failedStart, StderrTail } from "./node/stderr.ts";
+import { exitError, StderrTail, startError } from "./node/stderr.ts";
 import type { CommandTarget } from "./options.ts";
 
 export { childEnvironment, type Environment } from "./node/environment.ts";
 export type { CommandTarget } from "./options.ts";
 
-const defaultGraceMs = 2_000;
-/** How long the other signs of a child's end may take after the first. */
-const settleMs = 200;
-
-/** A link to a server in a child process; opened again after it was lost, it starts the server anew. */
+/** A link to a server in a child process. Opened again after a loss, it starts a new process. */
 export interface StdioLink extends Link {
-  /** The newest process. */
+  /** The id of the newest process. */
   readonly pid: number | undefined;
-  /** The end of what the newest process wrote to its standard error, at most 256 KB. */
+  /** The last 256 KB of the newest process's standard error. */
   readonly stderr: string;
 }
 
-/** A link to a server that is started when the link is opened. */
+/** Creates a link to a server that is started when the link is opened. */
 export function stdio(target: CommandTarget): StdioLink {
+  checkOptions(target, targetOptions, "stdio");
   return new ProcessLink(target);
 }
 
-/** A server in a child process, spoken to over its standard input and output. */
-export class ProcessChannel implements Channel {
-  readonly writesText = true;
-  readonly #target: CommandTarget;
-  readonly #tail: StderrTail;
-  #incoming: Incoming | undefined;
-  #child: ChildProcess | undefined;
-  #group: ProcessGroup | undefined;
-  /** Resolves when the process is gone and its pipes are read to their ends, or were destroyed. */
-  #finished: Promise<void> | undefined;
-  #isClosed = false;
-  #released: Promise<void> | undefined;
-  /** What happened to the child, once something has. */
-  #happened: string | undefined;
-  #settling: NodeJS.Timeout | undefined;
-  readonly #flushLater = (): void => this.#flush();
-  #pending = "";
-  #isScheduled = false;
-  /** Pending while the server reads too slowly. */
-  #drained: Promise<void> | undefined;
-  #settleDrained: () => void = () => {};
-
-  constructor(target: CommandTarget) {
-    this.#target = target;
-    this.#tail = new StderrTail(target.onStderr);
-  }
-
-  get pid(): number | undefined {
-    return this.#child?.pid;
-  }
-
-  /** The end of what the process wrote to its standard error, at most 256 KB. */
-  get stderr(): string {
-    return this.#tail.text;
-  }
-
-  /** Resolves when the process is gone; absent while the channel is open. */
-  get released(): Promise<void> | undefined {
-    return this.#released;
-  }
-
-  open(incoming: Incoming): void {
-    if (this.#incoming || this.#isClosed) {
-      throw new PortolanError("invalid-argument", "open: a channel is opened once; make another");
-    }
-    this.#incoming = incoming;
-    try {
-      this.#child = launch(this.#target);
-    } catch (error) {
-      // The owner hears of the end after `open` has returned, as it does when the start fails later.
-      queueMicrotask(() => this.#end(failedStart(this.#target, error)));
-      return;
-    }
-    this.#listen(this.#child, incoming);
-    if (this.#child.pid !== undefined) this.#group = new ProcessGroup(this.#child, this.#child.pid);
-  }
-
-  /** What is sent in one turn of the event loop is written at once. */
-  send(message: Sendable): void | Promise<void> {
-    if (this.#isClosed) return;
-    this.#pending += `${serialize(message)}\n`;
-    if (!this.#isScheduled) {
-      this.#isScheduled = true;
-      process.nextTick(this.#flushLater);
-    }
-    return this.#drained;
-  }
-
-  async close(): Promise<void> {
-    this.#flush();
-    this.#end();
-    await this.#released;
-  }
-
-  #listen(child: ChildProcess, incoming: Incoming): void {
-    const { maxMessageBytes } = this.#target;
-    const { stdin, stdout, stderr } = child;
-    const reader = new LineReader(
-      this.#whileOpen(incoming),
-      maxMessageBytes === undefined ? {} : { maxBytes: maxMessageBytes },
-    );
-    stdout?.on("data", (chunk: Buffer) => reader.push(chunk));
-    stdout?.on("end", () => {
-      reader.end();
-      this.#fade("closed its standard output");
-    });
-    stdout?.on("error", () => this.#fade("closed its standard output"));
-    stderr?.on("data", (chunk: Buffer) => this.#tail.push(chunk));
-    stderr?.on("end", () => this.#tail.end());
-    stderr?.on("error", () => {});
-    stdin?.on("drain", () => this.#settle());
-    stdin?.on("error", () => this.#fade("closed its standard input"));
-    child.on("error", (error) => this.#end(failedStart(this.#target, error)));
-    child.on("exit", (code, signal) => {
-      this.#happened = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
-      this.#fade(this.#happened);
-    });
-    this.#finished = new Promise((resolve) => {
-      child.on("close", () => {
-        this.#lose();
-        resolve();
-      });
-    });
-  }
-
-  /** Drops what is read after the end, also the rest of a chunk whose first message led to it. */
-  #whileOpen(incoming: Incoming): LineReceiver {
-    return {
-      message: (message) => {
-        if (!this.#isClosed) incoming.message(message);
-      },
-      batch: (messages) => {
-        if (!this.#isClosed) incoming.batch(messages);
-      },
-      unreadable: (problem) => {
-        if (!this.#isClosed) incoming.unreadable(problem);
-      },
-    };
-  }
-
-  /**
-   * The first sign of an end. What was written before is still read, and the exit code waited for, but not for long: a
-   * grandchild may hold the pipes, or the child live on.
-   */
-  #fade(happened: string): void {
-    if (this.#isClosed) return;
-    this.#happened ??= happened;
-    // After a turn that took long the timer comes before the pipes: they are read once more.
-    this.#settling ??= setTimeout(() => setImmediate(() => this.#lose()), settleMs);
-  }
-
-  #lose(): void {
-    this.#end(endOf(this.#target, this.#happened ?? "is gone", this.stderr));
-  }
-
-  #end(reason?: Error): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    clearTimeout(this.#settling);
-    this.#settle();
-    this.#released = this.#release();
-    this.#incoming?.closed(reason);
-  }
-
-  async #release(): Promise<void> {
-    this.#child?.stdin?.end();
-    const isGone = await this.#group?.end(this.#target.graceMs ?? defaultGraceMs);
-    for (const stream of this.#child?.stdio ?? []) stream?.destroy();
-    // A process that cannot be killed is not waited for.
-    if (isGone !== false) await this.#finished;
-  }
-
-  #flush(): void {
-    this.#isScheduled = false;
-    const text = this.#pending;
-    if (text === "" || this.#isClosed) return;
-    this.#pending = "";
-    if (this.#child?.stdin?.write(text) !== false || this.#drained) return;
-    this.#drained = new Promise((resolve) => {
-      this.#settleDrained = resolve;
-    });
-  }
-
-  #settle(): void {
-    this.#drained = undefined;
-    this.#settleDrained();
-  }
-}
+const targetOptions = {
+  command: 1,
+  args: 1,
+  cwd: 1,
+  env: 1,
+  maxMessageBytes: 1,
+  onStderr: 1,
+  graceMs: 1,
+} satisfies OptionNames<CommandTarget>;
 
 class ProcessLink implements StdioLink {
   readonly #link: Link;
@@ -221,10 +62,11 @@ class ProcessLink implements StdioLink {
 
   async open(events: LinkEvents): Promise<void> {
     const closings = this.#closings;
-    // Two processes of one server may be in each other's way.
+    // Two processes of one server may conflict over files or ports.
     if (this.#newest?.released) await this.#newest.released;
-    if (closings !== this.#closings)
-      throw new PortolanError("connection-closed", "The link was closed before it opened");
+    if (closings !== this.#closings) {
+      throw new PortolanError("connection-closed", "The link was closed before it was open");
+    }
     await this.#link.open(events);
   }
 
@@ -248,5 +90,170 @@ class ProcessLink implements StdioLink {
     this.#closings += 1;
     await this.#link.close();
     await this.#newest?.released;
+  }
+}
+
+/** A channel over the standard input and output of a child process. */
+export class ProcessChannel implements Channel {
+  readonly writesText = true;
+  readonly #target: CommandTarget;
+  readonly #stderrTail: StderrTail;
+  #incoming: Incoming | undefined;
+  #child: ChildProcess | undefined;
+  #group: ProcessGroup | undefined;
+  /** Resolves when the process has exited and its pipes are read to their ends or destroyed. */
+  #finished: Promise<void> | undefined;
+  #isClosed = false;
+  #released: Promise<void> | undefined;
+  /** How the process ended, in words; undefined while it runs. */
+  #ending: string | undefined;
+  #endTimer: NodeJS.Timeout | undefined;
+  readonly #flushLater = (): void => this.#flush();
+  #pending = "";
+  #isScheduled = false;
+  /** Set while the server reads too slowly. */
+  #drained: Promise<void> | undefined;
+  #resolveDrained: () => void = () => {};
+
+  constructor(target: CommandTarget) {
+    this.#target = target;
+    this.#stderrTail = new StderrTail(target.onStderr);
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get stderr(): string {
+    return this.#stderrTail.text;
+  }
+
+  /** Resolves when the process is gone; undefined while the channel is open. */
+  get released(): Promise<void> | undefined {
+    return this.#released;
+  }
+
+  open(incoming: Incoming): void {
+    if (this.#incoming || this.#isClosed) {
+      throw new PortolanError("invalid-argument", "open: a channel can be opened only once; create a new one");
+    }
+    this.#incoming = incoming;
+    try {
+      this.#child = launch(this.#target);
+    } catch (error) {
+      // Later, because events never come before `open` has returned.
+      queueMicrotask(() => this.#end(startError(this.#target, error)));
+      return;
+    }
+    this.#listen(this.#child, incoming);
+    if (this.#child.pid !== undefined) this.#group = new ProcessGroup(this.#child, this.#child.pid);
+  }
+
+  /** Messages of one turn of the event loop are written together at its end. */
+  send(message: Sendable): void | Promise<void> {
+    if (this.#isClosed) return;
+    this.#pending += `${serialize(message)}\n`;
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      process.nextTick(this.#flushLater);
+    }
+    return this.#drained;
+  }
+
+  async close(): Promise<void> {
+    this.#flush();
+    this.#end();
+    await this.#released;
+  }
+
+  #listen(child: ChildProcess, incoming: Incoming): void {
+    const { maxMessageBytes = defaultMaxMessageBytes } = this.#target;
+    const { stdin, stdout, stderr } = child;
+    const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes });
+    stdout?.on("data", (chunk: Buffer) => reader.push(chunk));
+    stdout?.on("end", () => {
+      reader.end();
+      this.#noteEnd("closed its standard output");
+    });
+    stdout?.on("error", () => this.#noteEnd("closed its standard output"));
+    stderr?.on("data", (chunk: Buffer) => this.#stderrTail.push(chunk));
+    stderr?.on("end", () => this.#stderrTail.end());
+    stderr?.on("error", () => {});
+    stdin?.on("drain", () => this.#resumeSending());
+    stdin?.on("error", () => this.#noteEnd("closed its standard input"));
+    child.on("error", (error) => this.#end(startError(this.#target, error)));
+    child.on("exit", (code, signal) => {
+      this.#ending = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
+      this.#noteEnd(this.#ending);
+    });
+    this.#finished = new Promise((resolve) => {
+      child.on("close", () => {
+        this.#endAsLost();
+        resolve();
+      });
+    });
+  }
+
+  /** Drops input after the end, also the rest of a chunk whose first message closed the channel. */
+  #whileOpen(incoming: Incoming): LineReceiver {
+    return {
+      message: (message) => {
+        if (!this.#isClosed) incoming.message(message);
+      },
+      batch: (messages) => {
+        if (!this.#isClosed) incoming.batch(messages);
+      },
+      unreadable: (problem) => {
+        if (!this.#isClosed) incoming.unreadable(problem);
+      },
+    };
+  }
+
+  /**
+   * Notes the first sign of an end. The rest of the output and the exit code may still come, but not for long: a
+   * grandchild may hold the pipes open, or the child may keep running.
+   */
+  #noteEnd(ending: string): void {
+    if (this.#isClosed) return;
+    this.#ending ??= ending;
+    // After a long turn of the event loop the timer fires before the pipes are read: read them once more.
+    this.#endTimer ??= setTimeout(() => setImmediate(() => this.#endAsLost()), exitSettleMs);
+  }
+
+  #endAsLost(): void {
+    this.#end(exitError(this.#target, this.#ending ?? "is gone", this.stderr));
+  }
+
+  #end(reason?: Error): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearTimeout(this.#endTimer);
+    this.#resumeSending();
+    this.#released = this.#release();
+    this.#incoming?.closed(reason);
+  }
+
+  async #release(): Promise<void> {
+    this.#child?.stdin?.end();
+    const isGone = await this.#group?.end(this.#target.graceMs ?? defaultGraceMs);
+    for (const stream of this.#child?.stdio ?? []) stream?.destroy();
+    // Do not wait for a process that cannot be killed.
+    if (isGone !== false) await this.#finished;
+  }
+
+  #flush(): void {
+    this.#isScheduled = false;
+    const text = this.#pending;
+    if (text === "" || this.#isClosed) return;
+    this.#pending = "";
+    if (this.#child?.stdin?.write(text) !== false || this.#drained) return;
+    this.#drained = new Promise((resolve) => {
+      this.#resolveDrained = resolve;
+    });
+  }
+
+  #resumeSending(): void {
+    this.#drained = undefined;
+    this.#resolveDrained();
   }
 }

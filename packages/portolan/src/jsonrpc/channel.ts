@@ -1,13 +1,13 @@
 import type { Message, RequestId, RpcResponse } from "./message.ts";
 
-/** A response whose result is serialized already: the channel only joins it with the id. */
+/** A response with a serialized result. The channel adds the envelope. */
 export interface Prepared {
   readonly id: RequestId;
   /** The JSON text of the result. */
   readonly resultText: string;
 }
 
-/** A message that is serialized already. */
+/** A serialized message. */
 export interface PreparedMessage {
   readonly messageText: string;
 }
@@ -15,12 +15,12 @@ export interface PreparedMessage {
 /** One message, or the responses to one batch. */
 export type Sendable = Message | Prepared | PreparedMessage | (RpcResponse | Prepared)[];
 
-/** What a channel tells its owner. Called in arrival order, never before `open` returns. */
+/** The events of a channel, in arrival order and never before `open` has returned. */
 export interface Incoming {
   message(message: Message): void;
-  /** A JSON array of messages, each checked; an empty array arrives as one. */
+  /** A JSON array of valid messages; it may be empty. */
   batch(messages: Message[]): void;
-  /** Input that is no message. `id` is given when it could be read; answer only what is `answerable`. */
+  /** Input that is no message. `id` is set if it could be read. Answer only `answerable` input. */
   unreadable(problem: { code: -32700 | -32600; why: string; id?: RequestId; answerable: boolean }): void;
   /** Called exactly once, when nothing more will arrive. */
   closed(reason?: Error): void;
@@ -28,14 +28,14 @@ export interface Incoming {
 
 /** A bidirectional transport: stdio, memory, a socket, the two endpoints of HTTP+SSE. */
 export interface Channel {
-  /** Tells that it writes JSON: results then come to `send` as text where that is less work. */
+  /** True if the channel writes JSON text: `send` may then receive serialized results. */
   readonly writesText?: boolean;
   open(incoming: Incoming): void;
   /**
-   * Throws a PortolanError "unserializable" before anything is written when the
-   * message is no JSON; returns a promise only while the other side reads too slowly; ignores what follows `close`.
+   * Throws a PortolanError "unserializable" before anything is written if the message has no JSON form. Returns a promise
+   * only while the other side reads too slowly. Ignores messages after `close`.
    */
   send(message: Sendable): void | Promise<void>;
-  /** Ends the channel; resolves when everything sent before has been handed on and all is released. */
+  /** Ends the channel. Resolves when earlier messages are written and everything is released. */
   close(): Promise<void>;
 }

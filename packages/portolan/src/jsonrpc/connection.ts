@@ -2,11 +2,11 @@ import type { JsonObject, Message, RequestId, RpcRequest, RpcResponse } from "./
 import { RpcError } from "./message.ts";
 
 export interface ConnectionOptions {
-  /** Makes ids strings that start so, where ids of several connections must not meet. */
+  /** Prefix of the request ids, which keeps the ids of several connections apart. Default: ids are numbers. */
   idPrefix?: string;
 }
 
-/** A request on its way. */
+/** A request that was sent. */
 export interface PendingRequest {
   id: RequestId;
   response: Promise<JsonObject>;
@@ -17,7 +17,7 @@ interface Waiting {
   reject(reason: unknown): void;
 }
 
-/** Many requests over one channel, each settled once: by its response, by being abandoned, or by the end of all. */
+/** The pending requests of one channel. Each settles once: by its response, by `abandon`, or by `closeAll`. */
 export class Connection {
   readonly #send: (message: Message) => void | Promise<void>;
   readonly #idPrefix: string | undefined;
@@ -30,7 +30,7 @@ export class Connection {
     this.#idPrefix = options.idPrefix;
   }
 
-  /** How many requests wait for a response. */
+  /** Number of pending requests. */
   get size(): number {
     return this.#waiting.size;
   }
@@ -44,7 +44,7 @@ export class Connection {
     return { id, response };
   }
 
-  /** Hands a response to the request it answers; false when its id is unknown: never used, answered or abandoned. */
+  /** Settles the request of a response. Returns false for an unknown id, also one already answered or abandoned. */
   settle(response: RpcResponse): boolean {
     const waiting = this.#take(response.id);
     if (waiting === undefined) return false;
@@ -56,14 +56,14 @@ export class Connection {
     return true;
   }
 
-  /** Rejects a request on our side only and forgets its id; false when it is not waiting. */
+  /** Rejects a request without notifying the peer. Returns false if it is not pending. */
   abandon(id: RequestId, reason: Error): boolean {
     const waiting = this.#take(id);
     waiting?.reject(reason);
     return waiting !== undefined;
   }
 
-  /** Rejects whatever waits, and every later request at once. */
+  /** Rejects all pending and all later requests. */
   closeAll(reason: Error): void {
     this.#closedBy ??= reason;
     const all = [...this.#waiting.values()];

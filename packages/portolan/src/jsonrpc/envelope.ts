@@ -1,7 +1,5 @@
+import { maxTokenBytes } from "./limits.ts";
 import { isRequestId, type RequestId } from "./message.ts";
-
-/** Longest key or id that is kept; what is longer is passed over. */
-const maxTokenBytes = 1024;
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -17,14 +15,14 @@ const punctuation = [quote, comma, colon, openArray, closeArray, openObject, clo
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads who a message is from text that cannot be parsed: too long to keep, cut off, or broken.
- * Bytes come in any chunking and are not kept. Of a batch only the kinds of its members are noted, since it has no id.
+ * Reads id and kind of a message from text that cannot be parsed: too long to keep, cut off, or broken. Bytes may be
+ * chunked in any way and are not kept. A batch has no id, so only the kinds of its members are read.
  */
 export class EnvelopeScanner {
-  /** The id of the message, once it has been read whole. The last one counts, as in JSON.parse. */
+  /** The id of the message, once it is complete. The last one counts, as in JSON.parse. */
   id: RequestId | undefined = undefined;
   hasMethod = false;
-  /** True once `result` or `error` was seen. */
+  /** True after a member `result` or `error`. */
   isReply = false;
   /** True when the first byte after white space opens an object or an array. */
   startsAsJson = false;
@@ -132,14 +130,14 @@ export class EnvelopeScanner {
   }
 }
 
-/** Where the next quote or backslash is, or the end. */
+/** Returns the position of the next quote or backslash, or the end. */
 function skipText(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== quote && bytes[at] !== backslash) at++;
   return at;
 }
 
-// Keys and ids may be written with escapes, so they are read the way JSON.parse would.
+// Keys and ids may contain escapes.
 function parse(token: Uint8Array): unknown {
   try {
     return JSON.parse(decoder.decode(token));

@@ -1,36 +1,36 @@
 import type { Incoming } from "./channel.ts";
 import { EnvelopeScanner } from "./envelope.ts";
+import { defaultMaxMessageBytes, maxBatchMessages } from "./limits.ts";
 import { checkMessage, isRequestId, type Message, rpcCodes, type Unreadable } from "./message.ts";
 
 export interface LineReaderOptions {
-  /** Longest line that is read, without its newline; 16 MiB unless given. */
+  /** Longest line that is read, without its newline. Default: 16 MiB. */
   maxBytes?: number;
 }
 
-/** The part of a channel's owner that hears what was read. */
+/** The receiver of parsed input. */
 export type LineReceiver = Pick<Incoming, "message" | "batch" | "unreadable">;
 
 const newline = 0x0a;
 const openArray = 0x5b;
 const openObject = 0x7b;
-const maxBatch = 100;
 const byteOrderMark = Uint8Array.of(0xef, 0xbb, 0xbf);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Newline-delimited JSON out of bytes in any chunking. A chunk may be kept until its last line ends: do not reuse it. */
+/** Parses newline-delimited JSON from chunks of any size. Do not reuse a chunk: it is kept until its last line ends. */
 export class LineReader {
   readonly #incoming: LineReceiver;
   readonly #maxBytes: number;
   readonly #held = new ByteList();
-  /** Present while a line that is too long passes by. */
+  /** Defined while a line that is too long is skipped. */
   #passing: EnvelopeScanner | undefined = undefined;
   #isStarted = false;
   #markBytes = 0;
 
   constructor(incoming: LineReceiver, options: LineReaderOptions = {}) {
     this.#incoming = incoming;
-    this.#maxBytes = options.maxBytes ?? 16 * 1024 * 1024;
+    this.#maxBytes = options.maxBytes ?? defaultMaxMessageBytes;
   }
 
   push(chunk: Uint8Array): void {
@@ -51,14 +51,14 @@ export class LineReader {
     if (start < bytes.length) this.#hold(bytes.subarray(start));
   }
 
-  /** The stream is over: a last line without its newline is read all the same. */
+  /** Ends the stream and reads a last line without a newline. */
   end(): void {
     if (!this.#isStarted) this.#hold(byteOrderMark.subarray(0, this.#markBytes));
     this.#isStarted = true;
     if (this.#held.length > 0 || this.#passing !== undefined) this.#endLine();
   }
 
-  /** Takes the byte order mark off the start of the stream, also when it comes in pieces. */
+  /** Removes a byte order mark from the start of the stream, also if it comes in pieces. */
   #skipMark(chunk: Uint8Array): Uint8Array {
     const before = this.#markBytes;
     let at = 0;
@@ -90,12 +90,12 @@ export class LineReader {
   #endLine(): void {
     const passing = this.#passing;
     this.#passing = undefined;
-    // The bytes and their text are gone before the message is handled: a large one is not held three times.
+    // Bytes and text are released before the message is handled, so that a large one is not in memory three times.
     if (passing === undefined) deliver(this.#readHeld(), this.#incoming);
     else this.#refuseLong(passing);
   }
 
-  // Hot path: one decode for all whole lines of a chunk. A line at fault is looked for only when there is one.
+  // Hot path: one decode for all complete lines of a chunk. Lines are decoded one by one only if that fails.
   #readLines(lines: Uint8Array): void {
     const text = lines.length > this.#maxBytes ? undefined : decode(lines);
     if (text === undefined) {
@@ -134,12 +134,12 @@ export class LineReader {
   }
 }
 
-/** Reads the JSON text of one message or batch and hands on what it is; blank text is nothing. */
+/** Parses the JSON text of one message or batch. Ignores blank text. */
 export function readText(text: string, incoming: LineReceiver): void {
   deliver(read(text), incoming);
 }
 
-/** What a line turned out to be instead of a JSON object or array. */
+/** A line that is not a JSON object or array. */
 class Unread {
   readonly problem: Unreadable;
 
@@ -148,14 +148,14 @@ class Unread {
   }
 }
 
-/** The value of a JSON object or array, an Unread, or undefined for blank text. */
+/** Returns the parsed object or array, an Unread, or undefined for blank text. */
 function read(text: string): unknown {
   const first = firstCode(text);
   if (first === openObject || first === openArray) {
     return parse(text) ?? brokenLine(encoder.encode(text), "the text is not valid JSON");
   }
   if (first === undefined) return undefined;
-  // A stray print, no message: an answer would go to a program that does not listen.
+  // A stray print is no message, and its program does not wait for an answer.
   const why = `expected a JSON object or array, got ${JSON.stringify(text.slice(0, 80))}`;
   return new Unread({ code: rpcCodes.parseError, why, answerable: false });
 }
@@ -176,8 +176,8 @@ function readMessage(value: unknown, incoming: LineReceiver): void {
 function readBatch(values: unknown[], incoming: LineReceiver): void {
   const why = whyNoBatch(values);
   if (why === undefined) incoming.batch(values as Message[]);
-  // Whoever is answered loses no more than the answers that cannot be read.
-  else if (values.length <= maxBatch && values.some(isReplying) && !values.some(isCalling)) {
+  // In a batch of responses each valid one is delivered: only the requests of invalid ones fail.
+  else if (values.length <= maxBatchMessages && values.some(isReplying) && !values.some(isCalling)) {
     for (const value of values) readMessage(value, incoming);
   } else
     incoming.unreadable({
@@ -188,7 +188,9 @@ function readBatch(values: unknown[], incoming: LineReceiver): void {
 }
 
 function whyNoBatch(values: unknown[]): string | undefined {
-  if (values.length > maxBatch) return `batch: expected at most ${maxBatch} messages, got ${values.length}`;
+  if (values.length > maxBatchMessages) {
+    return `batch: expected at most ${maxBatchMessages} messages, got ${values.length}`;
+  }
   for (const [index, value] of values.entries()) {
     const problem = checkMessage(value);
     if (problem !== undefined) return `batch[${index}]: ${problem.why}`;
@@ -238,7 +240,7 @@ function decode(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** The first character that is no white space of JSON. */
+/** Returns the first character that is not JSON white space. */
 function firstCode(text: string): number | undefined {
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -247,11 +249,11 @@ function firstCode(text: string): number | undefined {
   return undefined;
 }
 
-/** So many small pieces in a row become one: a peer that dribbles bytes must not cost us an object for each. */
+/** This many small pieces are merged into one: a peer that sends single bytes must not cost an object for each. */
 const mergeAfter = 256;
 const smallPiece = 1024;
 
-/** Bytes that arrive in pieces and are joined once; pieces are kept by reference, so nobody may write to them later. */
+/** Bytes that arrive in pieces and are joined once. Pieces are kept by reference: do not write to them later. */
 export class ByteList {
   #pieces: Uint8Array[] = [];
   #length = 0;
@@ -270,13 +272,13 @@ export class ByteList {
     if (this.#loosePieces === mergeAfter) this.#merge();
   }
 
-  /** All bytes in one array; the list is empty afterwards. */
+  /** Removes and returns all bytes in one array. */
   take(): Uint8Array {
     const length = this.#length;
     return join(this.takePieces(), length);
   }
 
-  /** The bytes as they are kept, without joining them; the list is empty afterwards. */
+  /** Removes and returns the pieces without joining them. */
   takePieces(): Uint8Array[] {
     const pieces = this.#pieces;
     this.#pieces = [];
@@ -284,7 +286,7 @@ export class ByteList {
     return pieces;
   }
 
-  // Only the newest pieces are copied, and only while they are small: each byte moves once here and once in take().
+  // Only small new pieces are copied: each byte is copied at most once here and once in take().
   #merge(): void {
     if (this.#looseBytes < mergeAfter * smallPiece) {
       this.#pieces.push(join(this.#pieces.splice(-mergeAfter), this.#looseBytes));

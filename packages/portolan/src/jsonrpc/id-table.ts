@@ -3,13 +3,13 @@ import type { RequestId } from "./message.ts";
 const slots = 256;
 
 /**
- * What is under way, by request id. A Map that is filled and emptied for every call leaves its grown tables to the
- * garbage collector, which then finds most of them alive; consecutive numbers fit into slots that are never made anew.
+ * Pending requests by id. A Map that is filled and emptied for every call leaves grown tables to the garbage collector.
+ * Consecutive numbers fit into fixed slots instead.
  */
 export class IdTable<T> {
   readonly #ids: (RequestId | undefined)[] = new Array<RequestId | undefined>(slots).fill(undefined);
   readonly #values: (T | undefined)[] = new Array<T | undefined>(slots).fill(undefined);
-  /** Ids that are no numbers, and those whose slot is taken. */
+  /** Ids that are strings, or whose slot is taken. */
   readonly #others = new Map<RequestId, T>();
 
   get(id: RequestId): T | undefined {

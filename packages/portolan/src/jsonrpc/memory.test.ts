@@ -109,7 +109,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
   test("refuses to be opened twice", () => {
     const [left] = createMemoryPair(options);
     listen(left);
-    expect(() => listen(left)).toThrow("open already");
+    expect(() => listen(left)).toThrow("already open");
   });
 });
 

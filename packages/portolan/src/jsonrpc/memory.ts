@@ -5,11 +5,11 @@ import type { JsonObject, Message, RpcResponse } from "./message.ts";
 import { serialize } from "./message.ts";
 
 export interface MemoryPairOptions {
-  /** Passes every message through its JSON text and the checks of a real wire; by reference unless set. */
+  /** Serializes and parses every message, as a real transport does. Default: messages are passed by reference. */
   serialize?: boolean;
 }
 
-/** Two linked channels in one process: what one sends, the other receives, in order and never inside `send`. */
+/** Creates two linked channels in one process. Messages arrive in order and never inside `send`. */
 export function createMemoryPair(options: MemoryPairOptions = {}): [Channel, Channel] {
   const writesText = options.serialize === true;
   const pack = writesText ? serialize : byReference;
@@ -49,7 +49,7 @@ function createSide(inbox: Inbox, outbox: Inbox, pack: Pack): Channel {
 
 const settled = Promise.resolve();
 
-/** One direction: keeps what was sent until its owner listens, and hands on a burst in one microtask. */
+/** One direction: queues messages until its owner opens it, and delivers a burst in one microtask. */
 class Inbox {
   isEnded = false;
   #incoming: Incoming | undefined = undefined;
@@ -68,7 +68,7 @@ class Inbox {
   }
 
   open(incoming: Incoming): void {
-    if (this.#incoming !== undefined) throw new PortolanError("invalid-argument", "the channel is open already");
+    if (this.#incoming !== undefined) throw new PortolanError("invalid-argument", "open: the channel is already open");
     this.#incoming = incoming;
     this.#schedule();
   }
@@ -78,7 +78,7 @@ class Inbox {
     this.#schedule();
   }
 
-  /** Resolves when all was handed on; at once when nobody listens yet, who then still receives what is kept. */
+  /** Resolves when all messages are delivered. Before `open` it resolves at once; the messages are delivered after it. */
   end(): Promise<void> {
     this.isEnded = true;
     this.#schedule();

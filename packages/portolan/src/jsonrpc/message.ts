@@ -1,10 +1,11 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { Sendable } from "./channel.ts";
+import { maxNestingLevels, maxPathChars } from "./limits.ts";
 
-/** The id of a request: `1` and `"1"` differ, `0` and `""` are ids like any other. */
+/** The id of a request. `1` and `"1"` differ; `0` and `""` are valid. */
 export type RequestId = string | number;
 
-/** Any JSON object whose members are not known here. */
+/** A JSON object with unknown members. */
 export type JsonObject = { [member: string]: unknown };
 
 export interface RpcRequest {
@@ -42,7 +43,7 @@ export interface RpcFailure {
 export type RpcResponse = RpcResult | RpcFailure;
 export type Message = RpcRequest | RpcNotification | RpcResponse;
 
-/** Whether a message wants an answer. */
+/** Tells requests from notifications and responses. */
 export function isRequest(message: Message): message is RpcRequest {
   return "method" in message && "id" in message;
 }
@@ -60,17 +61,17 @@ export const rpcCodes = {
   internalError: -32603,
 } as const;
 
-/** A value that is no JSON-RPC message, and the reason. */
+/** The description of a value that is not a valid message. */
 export interface Unreadable {
   code: typeof rpcCodes.parseError | typeof rpcCodes.invalidRequest;
   why: string;
-  /** The id to answer under, when one can be read. */
+  /** The id for an answer, if it could be read. */
   id?: RequestId;
-  /** False when answering would start a ping-pong: the value is itself a response, or names neither method nor id. */
+  /** False if an answer could start a ping-pong: the value is a response, or has neither method nor id. */
   answerable: boolean;
 }
 
-/** Checks that a parsed value is one JSON-RPC message; property tests only, nothing is copied. */
+/** Checks that a value is one JSON-RPC message, without copying it. Returns undefined if it is. */
 export function checkMessage(value: unknown): Unreadable | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return refuse(value, `expected a JSON-RPC message object, got ${nameOf(value)}`);
@@ -121,11 +122,7 @@ function refuse(value: unknown, why: string): Unreadable {
   return { code: rpcCodes.invalidRequest, why, answerable, ...(isRequestId(id) && { id }) };
 }
 
-/** Nothing sensible is nested deeper; engines give up between 1,000 and 5,000 levels. */
-const maxDepth = 512;
-const maxPathLength = 160;
-
-/** The JSON text of what is sent, free of raw newlines; throws a PortolanError "unserializable" that names the bad value. */
+/** Returns JSON text without raw newlines. Throws a PortolanError "unserializable" that names the bad value. */
 export function serialize(message: Sendable): string {
   if (Array.isArray(message)) return `[${message.map(serialize).join(",")}]`;
   if ("messageText" in message) return message.messageText;
@@ -140,7 +137,7 @@ export function serialize(message: Sendable): string {
   }
 }
 
-/** The JSON text of a result on its own; throws as `serialize` does. */
+/** Returns the JSON text of a result. Throws as `serialize` does. */
 export function serializeResult(result: JsonObject): string {
   try {
     return JSON.stringify(result);
@@ -157,13 +154,13 @@ function explain(message: object, cause: unknown): string {
 interface Search {
   path: (string | number)[];
   ancestors: object[];
-  /** Searched already: shared values are searched once, however often they occur. */
+  /** Values without a problem. Shared values are searched once. */
   clean: Set<object>;
-  /** Reported only if no value is bad by itself. */
+  /** Reported only if there is no other problem. */
   tooDeep: string | undefined;
 }
 
-/** Walks the way JSON.stringify does and says what is wrong with the first value that has no JSON form. */
+/** Walks like JSON.stringify and describes the first value without a JSON form. */
 function findIn(holder: object, search: Search): string | undefined {
   search.ancestors.push(holder);
   let keys: string[];
@@ -204,8 +201,8 @@ function findAt(holder: object, key: string, search: Search): string | undefined
     const target = loop === 0 ? "the message" : pathOf(search.path.slice(0, loop));
     return `${pathOf(search.path)}: refers back to ${target}; a loop has no JSON form, leave it out`;
   }
-  if (search.path.length > maxDepth) {
-    search.tooDeep ??= `${pathOf(search.path)}: nested more than ${maxDepth} levels deep; send a flatter value`;
+  if (search.path.length > maxNestingLevels) {
+    search.tooDeep ??= `${pathOf(search.path)}: nested more than ${maxNestingLevels} levels deep; send a flatter value`;
     return undefined;
   }
   return findIn(value, search);
@@ -219,7 +216,7 @@ function toJson(value: unknown, key: string): unknown {
 
 function pathOf(path: (string | number)[]): string {
   const text = path.map(toSegment).join("").replace(/^\./, "");
-  return text.length <= maxPathLength ? text : `${text.slice(0, maxPathLength / 2)}…${text.slice(-maxPathLength / 4)}`;
+  return text.length <= maxPathChars ? text : `${text.slice(0, maxPathChars / 2)}…${text.slice(-maxPathChars / 4)}`;
 }
 
 function toSegment(key: string | number): string {
@@ -232,17 +229,17 @@ function reasonOf(cause: unknown): string {
   return text.split("\n", 1)[0] ?? "";
 }
 
-/** Where in the life of a request an error arose; an HTTP status is chosen by it. */
+/** The stage of a request at which an error occurred. It decides the HTTP status. */
 export type ErrorStage = "envelope" | "dispatch" | "handler";
 
 export interface RpcErrorOptions extends ErrorOptions {
   data?: unknown;
   stage?: ErrorStage;
-  /** A name that stays the same where the numeric code differs between protocol revisions. */
+  /** A name for errors whose numeric code differs between protocol revisions. */
   kind?: string;
 }
 
-/** An error that crosses the wire: the peer sees its code, message and data. */
+/** An error that is sent to the peer, or came from it, with code, message and data. */
 export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: number;
@@ -252,7 +249,7 @@ export class RpcError extends Error {
 
   constructor(code: number, message: string, options: RpcErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    // A code that is no integer cannot travel; the peer is told that something inside failed.
+    // The protocol allows integers only: any other code becomes "internal error".
     this.code = Number.isInteger(code) ? code : rpcCodes.internalError;
     this.data = options.data;
     this.stage = options.stage ?? "handler";

@@ -23,6 +23,17 @@ export function isReservedCode(code: number): boolean {
 /** Errors whose numeric code differs between revisions; a revision's table says which code it uses. */
 export type ErrorKind = "resource-not-found" | "missing-capability";
 
+export const methodNotFoundCode = -32601;
+export const invalidParamsCode = -32602;
+export const headerMismatchCode = -32020;
+export const unsupportedVersionCode = -32022;
+const missingCapabilityCode = -32021;
+
+/** Recognizes the errors that only servers of the stateless era send. */
+export function isStatelessCode(code: unknown): boolean {
+  return code === headerMismatchCode || code === missingCapabilityCode || code === unsupportedVersionCode;
+}
+
 export function methodNotFound(method: string): RpcError {
   return new RpcError(rpcCodes.methodNotFound, `Method not found: ${method}`, { stage: "dispatch" });
 }
@@ -96,6 +107,16 @@ export function callLost(): RpcError {
   return new RpcError(rpcCodes.invalidParams, "The call that waited for these answers is gone; it was not run again", {
     stage: "dispatch",
   });
+}
+
+/** The client's answer to a server that asks too much at once. */
+export function tooManyQuestions(limit: number): RpcError {
+  return new RpcError(-32603, `Too many open questions: at most ${limit}; wait for answers first`);
+}
+
+/** The client's answer to a question that its application refused, or failed to answer. */
+export function questionRefused(method: string): RpcError {
+  return new RpcError(-1, `The client did not answer ${method}`);
 }
 
 /** The peer has more requests in flight than it may have. */

@@ -11,11 +11,11 @@ export const headerNames = {
   name: "Mcp-Name",
   session: "Mcp-Session-Id",
   lastEventId: "Last-Event-ID",
-  /** Followed by the name that a tool gives to one of its arguments. */
+  /** Prefix; the header name of a tool's argument follows. */
   param: "Mcp-Param-",
 } as const;
 
-/** The same headers in small letters, as they are looked up. */
+/** The same headers in lower case, for lookups. */
 export const headerKeys = {
   version: "mcp-protocol-version",
   method: "mcp-method",
@@ -28,12 +28,12 @@ export const headerKeys = {
 /** Requests of the tasks extension, which name their task. */
 const taskMethods: ReadonlySet<string> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
 
-/** The member of the params that `Mcp-Name` repeats; undefined for methods without one. */
+/** Returns the member of the params that `Mcp-Name` repeats; undefined for methods without one. */
 export function nameMemberOf(method: string, row: MethodRow | undefined): string | undefined {
   return row?.nameIn ?? (taskMethods.has(method) ? "taskId" : undefined);
 }
 
-/** What `Mcp-Name` says of a request, before it is encoded; undefined for methods without one, and for params without it. */
+/** Returns the value of `Mcp-Name` before encoding; undefined for methods without one, and if the params lack it. */
 export function mirrorName(row: MethodRow | undefined, params: JsonObject | undefined): string | undefined {
   if (row?.nameIn === undefined) return undefined;
   const name = params?.[row.nameIn];
@@ -41,8 +41,8 @@ export function mirrorName(row: MethodRow | undefined, params: JsonObject | unde
 }
 
 /**
- * Why `Mcp-Method` or `Mcp-Name` does not say what the body says; undefined when they do. A name that the body lacks or
- * has no use for is left to the check of its params.
+ * Compares `Mcp-Method` and `Mcp-Name` with the body. Returns undefined if they match. A name that the body lacks is left
+ * to the check of the params.
  */
 export function problemOfHeaders(
   request: RpcRequest,
@@ -56,8 +56,8 @@ export function problemOfHeaders(
   );
 }
 
-// spec 2026-07-28: streamable-http#server-validation. Names and arguments may be encoded even if they need not be; a
-// method may not, because those who route by it need not decode it.
+// spec 2026-07-28: streamable-http#server-validation. Names and arguments may be encoded without need; a method may not,
+// because proxies that route by it do not decode it.
 function problemOfMethod(header: string | undefined, method: string): string | undefined {
   const expected = encodeHeaderValue(method);
   if (header === undefined || trimHeader(header) !== expected) return mismatch(headerNames.method, expected, header);
@@ -71,22 +71,22 @@ const encoder = new TextEncoder();
 // A byte order mark is part of the value like any other character.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Any text as the value of a header: as it is where HTTP carries it unchanged, otherwise as marked base64 of its UTF-8. */
+/** Encodes a text as a header value: unchanged if HTTP allows it, otherwise as marked base64 of its UTF-8. */
 export function encodeHeaderValue(value: string): string {
   const isSafe = plain.test(value) && trimHeader(value) === value && !isMarked(value);
   return isSafe ? value : prefix + toBase64(encoder.encode(value)) + suffix;
 }
 
-/** The text behind the value of a header; undefined when nobody may send such a value. */
+/** Decodes a header value; returns undefined for an invalid one. */
 export function decodeHeaderValue(header: string): string | undefined {
   const text = trimHeader(header);
   if (!plain.test(text)) return undefined;
-  // Markers that overlap mark nothing.
+  // Overlapping markers are plain text.
   if (!isMarked(text) || text.length < prefix.length + suffix.length) return text;
   return fromBase64(text.slice(prefix.length, -suffix.length));
 }
 
-/** A header without the spaces and tabs around it, which are no part of its value. */
+/** Removes the spaces and tabs around a header value. */
 export function trimHeader(header: string): string {
   let start = 0;
   let end = header.length;
@@ -112,7 +112,7 @@ function toBase64(bytes: Uint8Array): string {
 function fromBase64(text: string): string | undefined {
   try {
     const binary = atob(text);
-    // `atob` forgives white space, padding and left-over bits, and would make several texts of one value.
+    // `atob` accepts white space and missing padding: several texts would decode to one value.
     if (btoa(binary) !== text) return undefined;
     return decoder.decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
   } catch {
@@ -120,7 +120,7 @@ function fromBase64(text: string): string | undefined {
   }
 }
 
-/** Why a header does not carry a value of the body; undefined when it does. */
+/** Compares a header with a value of the body. Returns undefined if they match. */
 export function problemOfValue(name: string, header: string | undefined, value: string): string | undefined {
   if (header === undefined) return mismatch(name, value, header);
   const came = decodeHeaderValue(header);
@@ -128,18 +128,18 @@ export function problemOfValue(name: string, header: string | undefined, value: 
   if (came === undefined) {
     return `${mismatch(name, value, header)}, which is neither visible ASCII nor base64 of UTF-8`;
   }
-  // UTF-8 has no lone surrogates: they travel as replacement characters.
+  // UTF-8 has no lone surrogates: they are sent as replacement characters.
   return came === decodeHeaderValue(encodeHeaderValue(value)) ? undefined : mismatch(name, value, came);
 }
 
-/** One line about a header that is not what the body asks for. */
+/** Describes a header that does not match the body, in one line. */
 export function mismatch(name: string, expected: string, came: string | undefined): string {
   const got = came === undefined ? "no such header" : quote(came);
   const line = `${name}: expected ${quote(expected)} as in the body, got ${got}`;
   return came?.includes(",") && !expected.includes(",") ? `${line} (was it sent twice?)` : line;
 }
 
-/** Text of the peer for an error message, on one line and not all of it. */
+/** Quotes text of the peer for an error message, in one line of at most 100 characters. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

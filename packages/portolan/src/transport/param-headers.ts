@@ -3,17 +3,17 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import { isObject } from "../schema/shape.ts";
 import { decodeHeaderValue, encodeHeaderValue, headerKeys, headerNames, problemOfValue, quote } from "./headers.ts";
 
-/** An argument of a tool that a header repeats. */
+/** A tool argument that a header repeats. */
 export interface ParamHeader {
-  /** The header as it is sent. */
+  /** The header name as it is sent. */
   readonly name: string;
-  /** The header as it is looked up. */
+  /** The header name in lower case, for lookups. */
   readonly key: string;
-  /** The members that lead from the arguments to the value. */
+  /** The path from the arguments to the value. */
   readonly path: readonly string[];
 }
 
-/** All arguments of a tool that headers repeat. */
+/** All arguments of one tool that headers repeat. */
 export type ParamPlan = readonly ParamHeader[];
 
 const annotation = "x-mcp-header";
@@ -24,7 +24,7 @@ const maxHeaders = 100;
 const maxDepth = 32;
 const maxSubschemas = 100_000;
 
-/** Keywords below which an annotation is not allowed, by what they hold: schemas by name, or one schema or a list of them. */
+/** Keywords below which an annotation is not allowed: `maps` hold schemas by name, `others` one schema or a list. */
 const maps = ["patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"];
 const others = [
   ...["items", "prefixItems", "additionalItems", "contains", "unevaluatedItems"],
@@ -32,17 +32,17 @@ const others = [
   ...["allOf", "anyOf", "oneOf", "not", "if", "then", "else"],
 ];
 
-/** A subschema to be looked at, and the way to it. */
+/** A subschema to search, and the path to it. */
 interface Place {
   readonly schema: JsonObject;
   readonly path: readonly string[];
-  /** The keyword that makes what is below it unreachable. */
+  /** The keyword above it that forbids annotations. */
   readonly under: string | undefined;
 }
 
 const none: ParamPlan = [];
 
-/** Finds the arguments that a tool wants repeated in headers, or says why its schema must not be used over HTTP. */
+/** Finds the arguments that headers repeat, or the problem for which the tool must not be used over HTTP. */
 export function planParamHeaders(inputSchema: JsonObject): ParamPlan | { problem: string } {
   const plan: ParamHeader[] = [];
   const places: Place[] = [{ schema: inputSchema, path: [], under: undefined }];
@@ -110,7 +110,7 @@ function keyOf(name: string): string {
 
 const nothing: readonly [name: string, value: string][] = [];
 
-/** The headers that repeat these arguments, encoded. Null, absent and structured values, and integers beyond ±(2^53-1), have none. */
+/** Returns the encoded headers for these arguments. Null, absent and structured values and unsafe integers have none. */
 export function paramHeaders(plan: ParamPlan, args: JsonObject | undefined): readonly [name: string, value: string][] {
   if (plan.length === 0 || args === undefined) return nothing;
   const headers: [name: string, value: string][] = [];
@@ -121,7 +121,7 @@ export function paramHeaders(plan: ParamPlan, args: JsonObject | undefined): rea
   return headers;
 }
 
-/** Why the `Mcp-Param-` headers do not say what the arguments say; undefined when they do. Headers that no argument has are ignored. */
+/** Compares the `Mcp-Param-` headers with the arguments. Returns undefined if they match. Unknown headers are ignored. */
 export function problemOfParamHeaders(
   plan: ParamPlan,
   args: JsonObject | undefined,
@@ -159,7 +159,7 @@ function isNumber(text: string | undefined, value: number): boolean {
   return text !== undefined && decimal.test(text) && Number(text) === value;
 }
 
-/** The value as a header says it; undefined for one that no header can say. */
+/** Returns the header text of a value; undefined for a value without one. */
 function textOf(value: unknown): string | undefined {
   switch (typeof value) {
     case "string":
@@ -167,7 +167,7 @@ function textOf(value: unknown): string | undefined {
     case "boolean":
       return String(value);
     case "number":
-      // A fraction is for the check of the arguments to refuse, in words that a model can read.
+      // Fractions pass here: the check of the arguments refuses them with a message for the model.
       return Number.isSafeInteger(value) || isFraction(value) ? String(value) : undefined;
     default:
       return undefined;

@@ -1,33 +1,33 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { TextList } from "./text-list.ts";
 
-/** An event to be sent. */
+/** A server-sent event to be sent. */
 export interface OutgoingEvent {
   readonly id?: string | undefined;
-  /** What kind it is; a message unless said. */
+  /** The kind of the event. Default: "message". */
   readonly event?: string | undefined;
-  /** How long the client waits before it connects again. */
+  /** Milliseconds that the client waits before it connects again. */
   readonly retry?: number | undefined;
   readonly data: string;
 }
 
-/** An event that was read. */
+/** A server-sent event that was read. */
 export interface IncomingEvent {
-  /** The id that it gave itself. */
+  /** The event's own id; undefined if it has none. */
   readonly id: string | undefined;
   readonly event: string;
   readonly data: string;
 }
 
 export interface EventReaderOptions {
-  /** Most characters of one event, without line ends and comments; 16 Mi unless given. */
+  /** The longest event, without line ends and comments. Default: 16 Mi characters. */
   readonly maxChars?: number;
   onRetry?(ms: number): void;
-  /** Something came, though it says nothing: the stream is alive. */
+  /** Called for each comment. Servers send comments to keep the stream alive. */
   onComment?(): void;
 }
 
-/** An event as text. Every kind of line end in the data arrives as a line feed. */
+/** Returns the text of an event. Readers receive every line end of the data as a line feed. */
 export function encodeEvent({ id, event, retry, data }: OutgoingEvent): string {
   let text = "";
   if (event !== undefined) text = `event: ${oneLine("event", event)}\n`;
@@ -38,7 +38,7 @@ export function encodeEvent({ id, event, retry, data }: OutgoingEvent): string {
   return `${text}${eachLine("data: ", data)}\n`;
 }
 
-/** A comment as text, which readers skip. */
+/** Returns the text of a comment, which readers skip. */
 export function comment(text: string): string {
   return `${eachLine(": ", text)}\n`;
 }
@@ -51,7 +51,7 @@ function eachLine(start: string, text: string): string {
   return `${start}${text.replace(/\r\n|\r|\n/g, `\n${start}`)}\n`;
 }
 
-/** Keeps a value from ending its line and starting a field of its own. */
+/** Prevents a value from ending its line and starting another field. */
 function oneLine(field: string, value: string): string {
   if (!hasLineEnd(value) && !value.includes("\0")) return value;
   throw new PortolanError("invalid-argument", `${field}: expected no line ends and no NUL, got ${nameOf(value)}`);
@@ -66,20 +66,22 @@ const byteOrderMark = 0xfeff;
 const lineFeed = 0x0a;
 const space = 0x20;
 const colon = 0x3a;
-/** The longest time that a timer can wait. */
+/** The longest delay that timers accept. */
 const maxDelayMs = 2_147_483_647;
+/** Enough for a message with a file. */
+const defaultMaxEventChars = 16 * 1024 * 1024;
 
-/** Server-sent events out of text in any chunking, in linear time. */
+/** Parses server-sent events from chunks of any size, in linear time. */
 export class EventReader {
-  readonly #hear: (event: IncomingEvent) => void;
+  readonly #onEvent: (event: IncomingEvent) => void;
   readonly #options: EventReaderOptions;
   readonly #maxChars: number;
   #isStarted = false;
-  /** The last chunk ended with a carriage return: a line feed that comes next belongs to it. */
+  /** The last chunk ended with a carriage return: a line feed at the start of the next belongs to it. */
   #isAfterReturn = false;
-  /** A line whose end has not come. */
+  /** An incomplete line. */
   readonly #line = new TextList();
-  /** Characters of the lines that the event has so far. */
+  /** Characters of the event's lines so far. */
   #size = 0;
   #id: string | undefined = undefined;
   #event = "";
@@ -88,22 +90,22 @@ export class EventReader {
   readonly #moreData = new TextList();
   #lastEventId = "";
 
-  constructor(hear: (event: IncomingEvent) => void, options: EventReaderOptions = {}) {
-    this.#hear = hear;
+  constructor(onEvent: (event: IncomingEvent) => void, options: EventReaderOptions = {}) {
+    this.#onEvent = onEvent;
     this.#options = options;
-    this.#maxChars = options.maxChars ?? 16 * 1024 * 1024;
+    this.#maxChars = options.maxChars ?? defaultMaxEventChars;
   }
 
-  /** The last id that any whole event gave, also one without data; empty when there was none. */
+  /** The id of the last complete event that had one, even without data; empty if there was none. */
   get lastEventId(): string {
     return this.#lastEventId;
   }
 
-  /** Throws a PortolanError "message-too-large" at an event that is too long, and from then on until `end`. */
+  /** Throws a PortolanError "message-too-large" for an event that is too long, and for all later text until `end`. */
   push(text: string): void {
     if (text === "") return;
     let start = this.#skip(text.charCodeAt(0)) ? 1 : 0;
-    // Each is searched again only from where it was found: no character is looked at twice.
+    // Each search continues where the last one ended: no character is read twice.
     let feed = text.indexOf("\n", start);
     let carriage = text.indexOf("\r", start);
     while (feed !== -1 || carriage !== -1) {
@@ -127,7 +129,7 @@ export class EventReader {
     if (start < text.length) this.#hold(text.slice(start));
   }
 
-  /** The stream is over: an event without the blank line after it is dropped. Another stream may follow. */
+  /** Ends the stream and drops an incomplete event. Another stream may follow. */
   end(): void {
     this.#isStarted = false;
     this.#isAfterReturn = false;
@@ -136,7 +138,7 @@ export class EventReader {
     this.#dropEvent();
   }
 
-  /** Whether the first character of a chunk is none of its text. */
+  /** Tells if the first character of a chunk is not part of its text. */
   #skip(first: number): boolean {
     const isSkipped = this.#isStarted ? this.#isAfterReturn && first === lineFeed : first === byteOrderMark;
     this.#isStarted = true;
@@ -212,7 +214,7 @@ export class EventReader {
     const data = this.#moreData.length === 0 ? this.#data : this.#data + this.#moreData.take();
     this.#dropEvent();
     if (id !== undefined) this.#lastEventId = id;
-    if (data !== undefined) this.#hear({ id, event, data });
+    if (data !== undefined) this.#onEvent({ id, event, data });
   }
 
   #dropEvent(): void {
@@ -225,7 +227,7 @@ export class EventReader {
   #checkSize(more: number): void {
     if (this.#size + more <= this.#maxChars) return;
     this.end();
-    // Nothing fits any more: the rest of this event must not be taken for another one.
+    // Refuse all further text: the rest of this event must not be read as another event.
     this.#size = Number.POSITIVE_INFINITY;
     this.#isStarted = true;
     throw new PortolanError(
@@ -235,7 +237,7 @@ export class EventReader {
   }
 }
 
-/** The value of a field, without the one space that may stand before it. */
+/** Returns the value of a field without one leading space. */
 function valueAt(text: string, start: number, end: number): string {
   return text.slice(text.charCodeAt(start) === space ? start + 1 : start, end);
 }

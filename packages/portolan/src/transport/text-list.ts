@@ -1,6 +1,6 @@
 const maxPieces = 256;
 
-/** Text that comes in pieces: joined when it is taken, in linear time, and a long dribble is kept in few strings. */
+/** Text that arrives in pieces and is joined in linear time. Many small pieces are merged into few strings. */
 export class TextList {
   #text = "";
   #pieces: string[] = [];
@@ -15,7 +15,7 @@ export class TextList {
     if (this.#pieces.push(piece) === maxPieces) this.#text += this.#takePieces();
   }
 
-  /** All of the text; the list is empty afterwards. */
+  /** Removes and returns all text. */
   take(): string {
     const text = this.#text + this.#takePieces();
     this.#text = "";

@@ -1,27 +1,23 @@
 import { PortolanError, type PortolanErrorCode } from "../../errors.ts";
+import { maxExcerptChars, maxRetryAfterMs } from "./limits.ts";
 import type { Head, OutgoingRequest } from "./options.ts";
-
-const maxExcerpt = 200;
-
-/** The longest that a server is waited for on its word. */
-const longestRetryAfterMs = 5 * 60_000;
 
 export interface HttpFailureOptions extends ErrorOptions {
   readonly status?: number;
   readonly retryAfterMs?: number | undefined;
 }
 
-/** A request over HTTP that has no answer, or one that is no answer of the protocol. */
+/** An HTTP request without a response, or with one that is not a message of the protocol. */
 export class HttpFailure extends PortolanError {
-  /** The status of the answer; undefined when there was none. */
+  /** The status of the response; undefined without a response. */
   readonly status: number | undefined;
-  /** How long the server asks to be left alone, five minutes at most; undefined when it does not say. */
+  /** The server's `Retry-After`, at most five minutes; undefined without one. */
   readonly retryAfterMs: number | undefined;
   readonly method: string;
-  /** Without credentials and without the values of the query. */
+  /** The address without credentials and without query values. */
   readonly address: string;
 
-  /** Whether the server certainly did nothing: it refused the caller, or was not reached. */
+  /** True if the server has not run the request: it refused the caller, or was not reached. */
   get neverRan(): boolean {
     return this.status === 401 || this.status === 403 || isRefusedConnection(this.cause);
   }
@@ -41,17 +37,17 @@ export class HttpFailure extends PortolanError {
   }
 }
 
-/** An address as it may be shown. */
+/** Returns an address for error messages, without query values. */
 export function addressOf(url: URL): string {
   return `${url.origin}${url.pathname}${url.search === "" ? "" : "?…"}`;
 }
 
-/** The connection failed, before or in the middle of the answer. */
+/** The connection failed, before or during the response. */
 export function unreachable(request: OutgoingRequest, reason: Error): HttpFailure {
   return new HttpFailure("connection-closed", request, `failed: ${causeOf(reason)}`, { cause: reason });
 }
 
-/** The answer is none of the protocol's. */
+/** The server answered with an HTTP error. */
 export function refused(request: OutgoingRequest, head: Head, body: string): HttpFailure {
   const { status } = head;
   const code = status === 401 || status === 403 ? "unauthorized" : "http-status";
@@ -59,14 +55,14 @@ export function refused(request: OutgoingRequest, head: Head, body: string): Htt
   return new HttpFailure(code, request, `answered ${status}${excerptOf(head, body)}`, { status, retryAfterMs });
 }
 
-/** Seconds or a date. */
+/** `Retry-After` holds seconds or a date. */
 function retryAfter(head: Head): number | undefined {
   const value = head.header("retry-after") ?? "";
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), longestRetryAfterMs);
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }
 
-/** The status is fine, but what came with it is not. */
+/** The status reports success, but the body is invalid. */
 export function unusable(request: OutgoingRequest, head: Head, what: string): HttpFailure {
   return new HttpFailure("answer-invalid", request, `answered ${head.status} with ${what}`, { status: head.status });
 }
@@ -75,14 +71,14 @@ export function tooLarge(request: OutgoingRequest, what: string): HttpFailure {
   return new HttpFailure("message-too-large", request, `answered ${what}`);
 }
 
-/** The media type of an answer, in small letters and without its parameters. */
+/** Returns the media type of a response in lower case, without parameters. */
 export function mediaTypeOf(head: Head): string {
   const type = head.header("content-type") ?? "";
   if (type === "application/json" || type === "text/event-stream") return type;
   return type.split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** What the server says for itself, if that is short and plain. */
+/** Returns the server's own error message, or the type of the body. */
 function excerptOf(head: Head, body: string): string {
   const type = mediaTypeOf(head);
   const said = type === "text/plain" ? body : messageIn(body);
@@ -101,7 +97,7 @@ function messageIn(body: string): string | undefined {
   }
 }
 
-/** What went wrong below, on one line; connections to several addresses fail in several ways, of which the first will do. */
+/** Returns the innermost cause on one line; of failed connections to several addresses the first. */
 function causeOf(reason: Error): string {
   if (reason instanceof AggregateError && reason.errors[0] instanceof Error) return causeOf(reason.errors[0]);
   if (reason instanceof TypeError && reason.cause instanceof Error) return causeOf(reason.cause);
@@ -117,5 +113,5 @@ function isRefusedConnection(cause: unknown): boolean {
 function oneLine(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const line = text.replace(/[\s\u0000-\u001f\u007f-\u009f]+/g, " ").trim();
-  return line.length > maxExcerpt ? `${line.slice(0, maxExcerpt)}…` : line;
+  return line.length > maxExcerptChars ? `${line.slice(0, maxExcerptChars)}…` : line;
 }

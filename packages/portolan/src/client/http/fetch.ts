@@ -1,22 +1,22 @@
 import { toError } from "../failures.ts";
 import type { Receiver, Transport, TransportRequest } from "./options.ts";
 
-/** HTTP over a fetch function, for every runtime that has one. Default: the global one at the time of each request. */
+/** Creates a transport over a fetch function. Default: the global `fetch` at the time of each request. */
 export function createTransport(
   fetch: typeof globalThis.fetch = (input, init) => globalThis.fetch(input, init),
 ): Transport {
-  const underWay = new Set<FetchExchange>();
+  const pending = new Set<FetchExchange>();
   return {
     hidesRefusals: "document" in globalThis || "importScripts" in globalThis,
     send(request, receiver) {
       const exchange = new FetchExchange(receiver);
-      underWay.add(exchange);
-      exchange.run(fetch, request).then(() => underWay.delete(exchange));
+      pending.add(exchange);
+      exchange.run(fetch, request).then(() => pending.delete(exchange));
       return () => exchange.cancel();
     },
     hold: () => () => {},
     close() {
-      for (const exchange of underWay) exchange.cancel();
+      for (const exchange of pending) exchange.cancel();
     },
   };
 }
@@ -32,7 +32,7 @@ class FetchExchange {
 
   async run(fetch: typeof globalThis.fetch, { url, method, headers, body }: TransportRequest): Promise<void> {
     try {
-      // Nothing is told before `send` has returned, even by a function that throws.
+      // The receiver is not called before `send` has returned, even if fetch throws.
       await undefined;
       if (this.#isOver) return;
       const response = await fetch(url, {
@@ -58,7 +58,7 @@ class FetchExchange {
   async #read(response: Response): Promise<void> {
     if (this.#isOver) return;
     if (response.type === "opaqueredirect") {
-      throw new Error("it is redirected to where a browser does not say; use the address it leads to");
+      throw new Error("the server redirects, and a browser does not show where to; connect to the final address");
     }
     this.#receiver.head({ status: response.status, header: (name) => response.headers.get(name) ?? undefined });
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,25 +1,35 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
+import { headerMismatchCode } from "../../protocol/errors.ts";
 import { HandshakeWanted, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { systemClock } from "../deadlines.ts";
 import { type ExchangeOwner, HttpExchange } from "./exchange.ts";
 import type { HttpFailure } from "./failure.ts";
 import type { SseLink } from "./http-sse.ts";
+import { defaultIdleStreamMs, defaultMaxResponseBytes } from "./limits.ts";
 import type { Head, HttpLink, HttpLinkOptions, Transport } from "./options.ts";
 import { HttpRequests, versionOf } from "./requests.ts";
 import { HttpSender } from "./send.ts";
 import type { HttpSession } from "./session.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
 
-const defaultMaxBytes = 64 * 1024 * 1024;
-/** Three times the pause between keep-alives that servers are advised to make. */
-const defaultIdleStreamMs = 45_000;
-const headerMismatch = -32020;
-
-/** A link to the server at an http or https address, whichever era and transport it speaks. */
+/** Creates a link to the server at an http or https address, of any era and HTTP transport. */
 export function http(url: string | URL, options: HttpLinkOptions = {}): HttpLink {
+  checkOptions(options, linkOptions, "http");
   return new HttpClientLink(toAddress(url), options);
 }
+
+const linkOptions = {
+  headers: 1,
+  auth: 1,
+  fetch: 1,
+  maxResponseBytes: 1,
+  maxEventChars: 1,
+  idleStreamMs: 1,
+  legacySse: 1,
+  clock: 1,
+} satisfies OptionNames<HttpLinkOptions>;
 
 function toAddress(url: string | URL): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
@@ -27,7 +37,10 @@ function toAddress(url: string | URL): URL {
     throw new PortolanError("invalid-argument", `url: expected an http or https address, got ${nameOf(String(url))}`);
   }
   if (address.username !== "" || address.password !== "") {
-    throw new PortolanError("invalid-argument", "url: expected an address without credentials; send them as headers");
+    throw new PortolanError(
+      "invalid-argument",
+      "url: expected an address without user name and password; send them in headers",
+    );
   }
   address.hash = "";
   return address;
@@ -42,11 +55,11 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   readonly silenceMeans = "outage";
   readonly #url: URL;
   readonly #options: HttpLinkOptions;
-  #traffic: HttpRequests | undefined;
-  /** There since the first handshake. */
+  #requests: HttpRequests | undefined;
+  /** Defined since the first handshake. */
   #session: HttpSession | undefined;
-  /** There while the server is spoken to over HTTP+SSE. */
-  #older: SseLink | undefined;
+  /** Defined while the server is used over HTTP+SSE. */
+  #sseLink: SseLink | undefined;
   #closings = 0;
   #closing: Promise<void> | undefined;
 
@@ -56,79 +69,79 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   }
 
   get sessionId(): string | undefined {
-    return this.#traffic?.identity.sessionId;
+    return this.#requests?.identity.sessionId;
   }
 
   async open(events: LinkEvents): Promise<void> {
-    if (this.#traffic) throw new PortolanError("invalid-argument", "open: the link is open already");
+    if (this.#requests) throw new PortolanError("invalid-argument", "open: the link is already open");
     const closings = this.#closings;
     const transport = await loadTransport(this.#options.fetch);
     await this.#closing;
-    if (closings !== this.#closings || this.#traffic) {
-      throw new PortolanError("connection-closed", "The link was closed before it opened");
+    if (closings !== this.#closings || this.#requests) {
+      throw new PortolanError("connection-closed", "The link was closed before it was open");
     }
-    const { maxResponseBytes = defaultMaxBytes, clock = systemClock } = this.#options;
+    const { maxResponseBytes = defaultMaxResponseBytes, clock = systemClock } = this.#options;
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
-    const held = (isHeld: boolean) => events.held?.(isHeld);
-    const sender = new HttpSender(transport, { ...this.#options, server: this.#url, held });
-    const traffic = new HttpRequests(this.#url, sender, events, clock, limits);
-    this.#traffic = traffic;
+    const onLogin = (isOpen: boolean) => events.held?.(isOpen);
+    const sender = new HttpSender(transport, { ...this.#options, server: this.#url, onLogin });
+    const requests = new HttpRequests(this.#url, sender, events, clock, limits);
+    this.#requests = requests;
     if (this.#options.legacySse !== true) return;
     try {
-      await this.#speakSse(traffic);
+      await this.#openSseLink(requests);
     } catch (reason) {
-      this.#traffic = undefined;
+      this.#requests = undefined;
       transport.close();
       throw reason;
     }
   }
 
   exchange(request: RpcRequest, sink: ResponseSink): void {
-    const traffic = this.#traffic;
-    if (!traffic) {
+    const requests = this.#requests;
+    if (!requests) {
       sink.failed(new PortolanError("connection-closed", "The connection is closed"));
       return;
     }
-    if (this.#older?.isOpen) {
-      if (versionOf(request.params) === undefined) this.#older.exchange(request, sink);
-      else
-        sink.failed(new HandshakeWanted("http-status", "A server that is spoken to over HTTP+SSE wants a handshake"));
+    if (this.#sseLink?.isOpen) {
+      if (versionOf(request.params) === undefined) this.#sseLink.exchange(request, sink);
+      else sink.failed(new HandshakeWanted("http-status", "HTTP+SSE needs a handshake"));
       return;
     }
-    const exchange = new HttpExchange(traffic, this, request, sink);
-    traffic.waiting.set(request.id, exchange);
+    const exchange = new HttpExchange(requests, this, request, sink);
+    requests.pending.set(request.id, exchange);
     if (exchange.isStateless) exchange.send();
-    else if (request.method === "initialize") this.#greet(traffic, exchange).catch((reason) => exchange.fail(reason));
+    else if (request.method === "initialize")
+      this.#initialize(requests, exchange).catch((reason) => exchange.fail(reason));
     else if (this.#session) this.#session.whenReady(() => exchange.send());
     else exchange.send();
   }
 
   cancel(id: RequestId, reason: string): void {
-    if (this.#older?.isOpen) {
-      this.#older.cancel(id, reason);
+    if (this.#sseLink?.isOpen) {
+      this.#sseLink.cancel(id, reason);
       return;
     }
-    const exchange = this.#traffic?.waiting.get(id);
+    const exchange = this.#requests?.pending.get(id);
     if (!(exchange instanceof HttpExchange)) return;
     if (exchange.isStateless || !exchange.isSent || exchange.request.method === "initialize") {
       exchange.disconnect();
       return;
     }
-    // To a server with sessions a closed connection says nothing: it is told first.
-    exchange.silence();
+    // A stateful server does not take a closed connection for a cancellation: notify it first.
+    exchange.detach();
     const params = { requestId: id, reason };
-    this.#traffic?.post({ jsonrpc: "2.0", method: "notifications/cancelled", params }, () => exchange.disconnect());
+    this.#requests?.post({ jsonrpc: "2.0", method: "notifications/cancelled", params }, () => exchange.disconnect());
   }
 
   notify(notification: RpcNotification): void {
-    const traffic = this.#traffic;
-    if (!traffic) return;
+    const requests = this.#requests;
+    if (!requests) return;
     const post = () =>
-      traffic.post(notification, (failure) => {
-        if (failure) traffic.odd(failure.message);
+      requests.post(notification, (failure) => {
+        if (failure) requests.odd(failure.message);
       });
-    if (this.#older?.isOpen) this.#older.notify(notification);
+    if (this.#sseLink?.isOpen) this.#sseLink.notify(notification);
     else if (!this.#session) post();
     else if (notification.method === "notifications/initialized") this.#session.complete(notification);
     else this.#session.whenReady(post);
@@ -136,20 +149,20 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
 
   close(): Promise<void> {
     this.#closings += 1;
-    if (this.#traffic) {
-      this.#closing = this.#lose(this.#traffic, new PortolanError("connection-closed", "The connection was closed"));
+    if (this.#requests) {
+      this.#closing = this.#end(this.#requests, new PortolanError("connection-closed", "The connection was closed"));
     }
     return this.#closing ?? Promise.resolve();
   }
 
   answered(exchange: HttpExchange, response: RpcResponse, head: Head): boolean {
     const { request, isStateless } = exchange;
-    const traffic = this.#traffic;
-    if (!traffic) return false;
+    const requests = this.#requests;
+    if (!requests) return false;
     if ("result" in response) {
       if (request.method === "initialize" && !isStateless) this.#session?.begin(request, response.result, head);
       if (request.method !== "tools/list" || !isStateless) return false;
-      this.#toolHeaders(traffic).then(
+      this.#toolHeaders(requests).then(
         (tools) => {
           tools.learn(response.result);
           exchange.settle(response);
@@ -158,12 +171,12 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
       );
       return true;
     }
-    const isMismatch = response.error.code === headerMismatch && request.method === "tools/call" && isStateless;
-    if (!isMismatch || exchange.wasMended) return false;
-    exchange.wasMended = true;
+    const isMismatch = response.error.code === headerMismatchCode && request.method === "tools/call" && isStateless;
+    if (!isMismatch || exchange.hasFreshHeaders) return false;
+    exchange.hasFreshHeaders = true;
     const sendAgain = () => exchange.send();
-    this.#toolHeaders(traffic)
-      .then((tools) => tools.lookUp(request))
+    this.#toolHeaders(requests)
+      .then((tools) => tools.refresh(request))
       .then(sendAgain, sendAgain);
     return true;
   }
@@ -176,7 +189,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     }
     const renewal = session.renew(exchange.sessionId);
     if (exchange.wasResumed) {
-      renewal.catch((reason: Error) => this.#traffic?.odd(reason.message));
+      renewal.catch((reason: Error) => this.#requests?.odd(reason.message));
       exchange.fail(failure);
       return;
     }
@@ -188,75 +201,75 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   }
 
   handshakeRefused(exchange: HttpExchange, failure: HttpFailure, answer: unknown): void {
-    const traffic = this.#traffic;
-    if (!traffic || this.#options.legacySse === false) {
+    const requests = this.#requests;
+    if (!requests || this.#options.legacySse === false) {
       if (answer === undefined) exchange.fail(failure);
       else exchange.receive(answer);
       return;
     }
-    this.#speakSse(traffic).then(
+    this.#openSseLink(requests).then(
       () => {
         if (exchange.isOver) return;
-        exchange.silence();
-        this.#older?.exchange(exchange.request, exchange.sink);
+        exchange.detach();
+        this.#sseLink?.exchange(exchange.request, exchange.sink);
       },
       (reason: Error) => {
         if (answer !== undefined) {
           exchange.receive(answer);
           return;
         }
-        const why = `${failure.message}; and it does not speak HTTP+SSE: ${reason.message}`;
+        const why = `${failure.message}; the server does not support HTTP+SSE either: ${reason.message}`;
         exchange.fail(new PortolanError("http-status", why, { cause: failure }));
       },
     );
   }
 
-  /** A handshake goes out when what keeps its session is there. */
-  async #greet(traffic: HttpRequests, exchange: HttpExchange): Promise<void> {
+  /** Loads the session before the handshake is sent. */
+  async #initialize(requests: HttpRequests, exchange: HttpExchange): Promise<void> {
     const { HttpSession } = await import("./session.ts");
-    if (traffic.isClosed) return;
-    this.#session ??= new HttpSession(traffic, (request) => this.#ask(traffic, request));
+    if (requests.isClosed) return;
+    this.#session ??= new HttpSession(requests, (request) => this.#sendNow(requests, request));
     this.#session.reset();
     exchange.send();
   }
 
-  async #toolHeaders(traffic: HttpRequests): Promise<ToolHeaders> {
+  async #toolHeaders(requests: HttpRequests): Promise<ToolHeaders> {
     const { ToolHeaders } = await import("./tool-headers.ts");
-    traffic.tools ??= new ToolHeaders(traffic, (request) => this.#ask(traffic, request));
-    return traffic.tools;
+    requests.tools ??= new ToolHeaders(requests, (request) => this.#sendNow(requests, request));
+    return requests.tools;
   }
 
-  /** From here on everything goes over the two endpoints of HTTP+SSE. */
-  async #speakSse(traffic: HttpRequests): Promise<void> {
+  /** Switches to HTTP+SSE for all further messages. */
+  async #openSseLink(requests: HttpRequests): Promise<void> {
     const { SseLink } = await import("./http-sse.ts");
-    if (traffic.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
-    this.#older = new SseLink(traffic, (reason) => {
-      this.#closing = this.#lose(traffic, reason);
+    if (requests.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
+    this.#sseLink = new SseLink(requests, (reason) => {
+      this.#closing = this.#end(requests, reason);
     });
-    await this.#older.open();
+    await this.#sseLink.open();
   }
 
-  /** Everybody who waits hears why, then the client does; what is left is released. */
-  async #lose(traffic: HttpRequests, reason: Error): Promise<void> {
-    if (this.#traffic !== traffic) return this.#closing;
+  /** Fails the pending requests, then reports the loss, then releases everything. */
+  async #end(requests: HttpRequests, reason: Error): Promise<void> {
+    if (this.#requests !== requests) return this.#closing;
     const session = this.#session;
-    const older = this.#older;
-    this.#traffic = undefined;
+    const older = this.#sseLink;
+    this.#requests = undefined;
     this.#session = undefined;
-    this.#older = undefined;
-    traffic.close();
-    traffic.sender.giveUp(reason);
+    this.#sseLink = undefined;
+    requests.close();
+    requests.sender.abortLogins(reason);
     await older?.close();
-    for (const waiting of traffic.waiting.values()) waiting.fail(reason);
-    traffic.events.lost(reason);
+    for (const exchange of requests.pending.values()) exchange.fail(reason);
+    requests.events.lost(reason);
     await session?.close();
-    traffic.sender.transport.close();
+    requests.sender.transport.close();
   }
 
-  #ask(traffic: HttpRequests, request: RpcRequest): Promise<RpcResponse> {
+  #sendNow(requests: HttpRequests, request: RpcRequest): Promise<RpcResponse> {
     return new Promise((response, failed) => {
-      const exchange = new HttpExchange(traffic, this, request, { response, failed });
-      traffic.waiting.set(request.id, exchange);
+      const exchange = new HttpExchange(requests, this, request, { response, failed });
+      requests.pending.set(request.id, exchange);
       exchange.send();
     });
   }

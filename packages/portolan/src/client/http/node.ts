@@ -1,19 +1,17 @@
 import { isUtf8 } from "node:buffer";
 import * as http from "node:http";
 import * as https from "node:https";
+import { idleConnectionMs, maxTimerMs, tcpKeepAliveMs } from "./limits.ts";
 import type { Head, Receiver, Transport, TransportRequest } from "./options.ts";
 
-/** Idle connections are closed after this time, or a second before the server said it would close them. */
-const idleConnectionMs = 30_000;
-const agentOptions = { keepAlive: true, keepAliveMsecs: 15_000, timeout: idleConnectionMs };
-const longestTimerMs = 2 ** 31 - 1;
+const agentOptions = { keepAlive: true, keepAliveMsecs: tcpKeepAliveMs, timeout: idleConnectionMs };
 
-/** HTTP over `node:http` with connections that are kept alive. */
+/** Creates a transport over `node:http` that reuses connections. */
 export function createTransport(): Transport {
   return new NodeTransport();
 }
 
-/** Where requests to an address go. */
+/** The parts of an address that `node:http` needs. */
 interface Route {
   readonly request: typeof http.request;
   readonly agent: http.Agent;
@@ -35,7 +33,7 @@ class NodeTransport implements Transport {
   }
 
   hold(): () => void {
-    const timer = setInterval(() => {}, longestTimerMs);
+    const timer = setInterval(() => {}, maxTimerMs);
     return () => clearInterval(timer);
   }
 
@@ -44,7 +42,7 @@ class NodeTransport implements Transport {
     this.#https?.destroy();
   }
 
-  // Hot path: taking an address apart costs more than looking it up.
+  // Hot path: parsing an address costs more than looking it up.
   #routeTo(url: URL): Route {
     let route = this.#routes.get(url);
     if (!route) {
@@ -69,7 +67,7 @@ class NodeExchange {
   #request: http.ClientRequest | undefined;
   #hasHead = false;
   #isOver = false;
-  /** Made when a piece does not end where a character does. */
+  /** Created when a chunk ends inside a character. */
   #decoder: TextDecoder | undefined;
 
   constructor(receiver: Receiver) {
@@ -82,7 +80,7 @@ class NodeExchange {
     try {
       this.#request = request(options, (response) => this.#respond(response));
     } catch (reason) {
-      // A header that cannot be sent; told later, as every other failure is.
+      // An invalid header. Reported later, like every other failure.
       process.nextTick(() => this.#fail(reason as Error));
       return;
     }
@@ -109,12 +107,12 @@ class NodeExchange {
     response.on("end", () => this.#end());
     response.on("error", (reason) => this.#fail(reason));
     response.on("close", () => {
-      if (!this.#isOver) this.#fail(new Error("the connection was closed in the middle of the answer"));
+      if (!this.#isOver) this.#fail(new Error("the connection was closed during the response"));
     });
     this.#receiver.head(new NodeHead(response));
   }
 
-  // Hot path: most pieces are whole characters and need no decoder that remembers.
+  // Hot path: most chunks end with a whole character and need no streaming decoder.
   #read(chunk: Buffer): void {
     if (this.#isOver) return;
     if (!this.#decoder && isUtf8(chunk)) {
@@ -126,7 +124,7 @@ class NodeExchange {
     try {
       text = this.#decoder.decode(chunk, { stream: true });
     } catch {
-      this.#abandon("the answer is not UTF-8");
+      this.#abandon("the response is not UTF-8");
       return;
     }
     this.#receiver.text(text, chunk.length);
@@ -137,7 +135,7 @@ class NodeExchange {
     try {
       this.#decoder?.decode();
     } catch {
-      this.#abandon("the answer is not UTF-8");
+      this.#abandon("the response is not UTF-8");
       return;
     }
     this.#isOver = true;

@@ -5,96 +5,96 @@ import type { Clock } from "../deadlines.ts";
 
 export type { HttpHeaders };
 
-/** A link over Streamable HTTP of either era, or over HTTP+SSE where that is all a server speaks. */
+/** A link over Streamable HTTP of either era, or over HTTP+SSE if the server supports nothing newer. */
 export interface HttpLink extends Link {
-  /** The session that the server opened; undefined while there is none, and where there are none. */
+  /** The id of the server's session; undefined without a session, as with stateless servers. */
   readonly sessionId: string | undefined;
 }
 
-/** A request before it is sent, as the hooks see it. */
+/** A request before it is sent, as `headers` and `auth` receive it. */
 export interface OutgoingRequest {
   readonly url: URL;
   readonly method: "POST" | "GET" | "DELETE";
   readonly body: string | undefined;
 }
 
-/** A request that is to be authorized. */
+/** A request that needs authorization. */
 export interface AuthRequest extends OutgoingRequest {
-  /** The server as the user has named it, wherever this request goes. */
+  /** The server's address as given to `http` or `connect`; `url` may differ after a redirect. */
   readonly server: URL;
 }
 
-/** An answer that asks who is there, or says that this is not allowed. */
+/** An HTTP response with status 401 or 403. */
 export interface Challenge {
   readonly request: AuthRequest;
-  /** What `authorize` gave for the request. */
+  /** The headers that `authorize` returned for the request. */
   readonly sent: HttpHeaders;
   readonly status: 401 | 403;
-  /** The value of a header, whatever its capitals. */
+  /** Returns the value of a header. The name is case-insensitive. */
   header(name: string): string | undefined;
   /** The beginning of the body. */
   readonly body: string;
-  /** The same for every attempt to send one request, and for no other. */
+  /** Identifies the request: the same object for all attempts to send it. */
   readonly operation: object;
-  /** Aborts when nobody waits for the request any more. */
+  /** Aborts when the request is cancelled or the link closes. */
   readonly signal: AbortSignal;
 }
 
-/** Authorizes what a link sends: `oauth` of `portolan/auth/client` makes one. */
+/** Authorizes the requests of a link. `oauth` of `portolan/auth/client` creates one. */
 export interface HttpAuth {
-  /** The headers that authorize a request; asked again when the request is sent again. */
+  /** Returns the headers that authorize a request. Called for each attempt to send it. */
   authorize(request: AuthRequest): MaybePromise<HttpHeaders>;
-  /** Hears of a 401 or 403; `"retry"` sends the request again, and what it throws is why the request fails. */
+  /** Handles a 401 or 403. `"retry"` sends the request again. If it throws, the request fails with that error. */
   challenged?(challenge: Challenge): Promise<"retry" | "fail">;
 }
 
 export interface HttpLinkOptions {
-  /** Sent with every request, though not in place of the protocol's own headers, and never to another host. */
+  /** Headers for every request. Headers of the protocol take precedence. Never sent to another host. */
   readonly headers?: HttpHeaders | ((request: OutgoingRequest) => MaybePromise<HttpHeaders>);
   readonly auth?: HttpAuth;
-  /** Sends the requests; on Node they go through `node:http` unless this is given. */
+  /** Sends the requests. Default: `node:http` on Node, otherwise the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
-  /** The longest answer that is read; 64 MiB unless said otherwise. */
+  /** The longest response that is read. Default: 64 MiB. */
   readonly maxResponseBytes?: number;
-  /** The longest event of a stream that is read; as many characters as an answer may have bytes unless said otherwise. */
+  /** The longest event of a stream. Default: the number of `maxResponseBytes`. */
   readonly maxEventChars?: number;
-  /** How long a stream may be silent once its server has shown that it sends keep-alives; 45 s unless said otherwise. */
+  /** A stream fails if it is silent for this long after its server has sent keep-alives. Default: 45 seconds. */
   readonly idleStreamMs?: number;
-  /** Whether HTTP+SSE is spoken: `"auto"`, which is the default, where the server knows nothing newer; `true` from the start. */
+  /** `true` uses HTTP+SSE, `false` never does, `"auto"` does if the server supports nothing newer. Default: `"auto"`. */
   readonly legacySse?: "auto" | boolean;
   readonly clock?: Clock;
 }
 
-/** A request with everything that is sent. */
+/** A request with all its headers. */
 export interface TransportRequest extends OutgoingRequest {
   readonly headers: HttpHeaders;
 }
 
-/** The beginning of an answer. */
+/** Status and headers of a response. */
 export interface Head {
   readonly status: number;
-  /** The value of a header by its name in small letters. */
+  /** Returns the value of a header. The name is in lower case. */
   header(name: string): string | undefined;
 }
 
-/** Hears an answer: its head, its text in pieces, and then `end`; or `failed` at any moment before that. */
+/** The receiver of a response: first its head, then its text in pieces, then `end`; or `failed` at any moment. */
 export interface Receiver {
   head(head: Head): void;
-  /** The next piece of the body, which had so many bytes. */
+  /** The next piece of the body, and its length in bytes. */
   text(text: string, bytes: number): void;
   end(): void;
-  /** `wasStale`: the server closed an idle connection at the moment it was used again, and has seen nothing. */
+  /** `wasStale`: the server closed an idle connection just when it was used again, and did not see the request. */
   failed(reason: Error, wasStale?: boolean): void;
 }
 
-/** Carries HTTP requests: `node:http`, or fetch. Redirects are not followed. */
+/** Sends HTTP requests with `node:http` or fetch. Does not follow redirects. */
 export interface Transport {
-  /** Whether a server's refusal may look like a network failure, as in browsers, which hide what CORS does not allow. */
+  /** True in browsers, where a refusal that CORS hides looks like a network failure. */
   readonly hidesRefusals: boolean;
-  /** Sends a request; returns how to give it up, after which its receiver hears nothing more. Never throws. */
+  /** Sends a request. Returns a function that cancels it, after which the receiver is not called. Never throws. */
   send(request: TransportRequest, receiver: Receiver): () => void;
-  /** Keeps the process alive until it is called back: a pause between two connections has no socket that would. */
+  /** Keeps the process alive until the returned function is called: a pause between two connections has no socket. */
   hold(): () => void;
-  /** Ends every connection, in use or kept for later. */
+  /** Closes all connections, also idle ones. */
   close(): void;
 }

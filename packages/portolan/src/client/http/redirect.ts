@@ -1,9 +1,10 @@
 import { addressOf, HttpFailure, refused } from "./failure.ts";
+import { maxRedirects } from "./limits.ts";
 import type { Challenge, Head, HttpAuth, HttpHeaders, OutgoingRequest } from "./options.ts";
 
-const maxRedirects = 2;
+// Loaded late, because most servers neither redirect nor refuse.
 
-/** Where a redirected request goes; throws an HttpFailure where it must not go, or has gone often enough. */
+/** Returns the target of a redirect. Throws an HttpFailure for another host, another method, or too many redirects. */
 export function followRedirect(request: OutgoingRequest, head: Head, followed: number): URL {
   const { status } = head;
   const location = head.header("location");
@@ -14,7 +15,7 @@ export function followRedirect(request: OutgoingRequest, head: Head, followed: n
   throw new HttpFailure("http-status", request, whyNot(status, target, followed), { status });
 }
 
-/** Lets the hook answer a challenge; throws where it does not want another attempt, or there is no hook to ask. */
+/** Passes a 401 or 403 to `auth`. Throws unless `auth` wants another attempt. */
 export async function answerChallenge(
   about: Pick<Challenge, "request" | "sent" | "operation" | "signal">,
   head: Head,
@@ -30,13 +31,13 @@ export async function answerChallenge(
   if ((await auth?.challenged?.(challenge)) !== "retry") throw refused(about.request, head, hide(body, about.sent));
 }
 
-/** Some servers repeat the token that they refuse. */
+/** Some servers repeat the refused token in their answer. */
 function hide(body: string, sent: HttpHeaders): string {
   const tokens = Object.values(sent).map((value) => value.replace(/^\S+ +/, ""));
   return tokens.reduce((text, token) => (token === "" ? text : text.replaceAll(token, "…")), body);
 }
 
-/** Credentials stay with the host they are for; only the way there may become a safe one. */
+/** Credentials go to their own host only; http may become https. */
 function isSameHost(from: URL, to: URL): boolean {
   if (to.username !== "" || to.password !== "") return false;
   if (to.origin === from.origin) return true;
@@ -46,8 +47,8 @@ function isSameHost(from: URL, to: URL): boolean {
 }
 
 function whyNot(status: number, target: URL | undefined, followed: number): string {
-  if (!target) return `answered ${status} without saying where to`;
+  if (!target) return `answered ${status} without a valid Location header`;
   const shown = addressOf(target);
-  if (followed >= maxRedirects) return `is redirected more than ${maxRedirects} times, at last to ${shown}`;
-  return `answered ${status}, a redirect to ${shown} that is not followed; if that is the server, use its address`;
+  if (followed >= maxRedirects) return `was redirected more than ${maxRedirects} times, last to ${shown}`;
+  return `answered ${status}, a redirect to ${shown} that is not followed; if that is the server, connect to it`;
 }

@@ -5,64 +5,64 @@ import type { Clock } from "../deadlines.ts";
 import { HttpFailure, mediaTypeOf, refused, tooLarge } from "./failure.ts";
 import type { Head, Receiver } from "./options.ts";
 import type { HttpRequests } from "./requests.ts";
-import type { HttpSender, Sending } from "./send.ts";
+import type { HttpSender, LinkRequest } from "./send.ts";
 
-/** What can be sent back in a header. */
-const sendable = /^[ -~]+$/;
-
-/** What every answer of one link is read with. */
-export interface ReadingRules {
-  readonly sender: HttpSender;
-  readonly clock: Clock;
+export interface ReadingLimits {
   readonly maxResponseBytes: number;
   readonly maxEventChars: number;
   readonly idleStreamMs: number;
-  /** Whether the server has ever kept a stream alive: only then its silence says something. */
+}
+
+/** The limits and dependencies that all responses of one link share. */
+export interface ReadingRules extends ReadingLimits {
+  readonly sender: HttpSender;
+  readonly clock: Clock;
+  /** True once the server has sent a keep-alive: only then does silence mean a lost connection. */
   keepsAlive: boolean;
 }
 
-/** Hears an answer: `begun`, then `body`, or events and `over`; or `failed` at any moment. */
+/** The events of a response: `started`, then `body`, or events and `ended`; or `failed` at any moment. */
 export interface ReplyEvents {
-  begun?(head: Head): void;
-  /** An answer that is no stream, whole. */
+  started?(head: Head): void;
+  /** The whole body of a response that is not a stream. */
   body(head: Head, text: string): void;
   event(event: IncomingEvent): void;
-  /** A stream has ended, or broken for a reason. */
-  over(reason: Error | undefined): void;
-  /** There is no answer, or none that may be read. */
+  /** A stream has ended, with a reason if it was broken. */
+  ended(reason: Error | undefined): void;
+  /** There is no response, or it exceeds a limit. */
   failed(reason: Error): void;
 }
 
-/** One answer on its way: a whole body or a stream of events, within limits. */
+/** Reads one response, a body or a stream of events, within limits. */
 export class HttpResponseReader implements Receiver {
   readonly #rules: ReadingRules;
-  readonly #request: Sending;
+  readonly #request: LinkRequest;
   readonly #events: ReplyEvents;
   #cancel: (() => void) | undefined;
   #head: Head | undefined;
   #reader: EventReader | undefined;
   #body = "";
-  /** Only of a body in pieces. */
+  /** Defined for a body in several pieces. */
   #pieces: TextList | undefined;
   #bytes = 0;
   #retryMs: number | undefined;
   #isOver = false;
-  #heardAt = 0;
+  #lastTextAt = 0;
   #stopWatching: (() => void) | undefined;
 
-  constructor(rules: ReadingRules, request: Sending, events: ReplyEvents) {
+  constructor(rules: ReadingRules, request: LinkRequest, events: ReplyEvents) {
     this.#rules = rules;
     this.#request = request;
     this.#events = events;
   }
 
-  /** The id to resume after, as a header can say it; empty when there is none. */
+  /** The id to resume after; empty if there is none that fits into a header. */
   get lastEventId(): string {
     const id = this.#reader?.lastEventId ?? "";
-    return sendable.test(id) ? id : "";
+    return /^[ -~]+$/.test(id) ? id : "";
   }
 
-  /** How long the server wants the client to wait before it connects again. */
+  /** The pause before the next connection that the server asked for. */
   get retryMs(): number | undefined {
     return this.#retryMs;
   }
@@ -75,7 +75,7 @@ export class HttpResponseReader implements Receiver {
     this.#cancel = this.#rules.sender.send(this.#request, this);
   }
 
-  /** Stops reading; nothing more is told. */
+  /** Stops reading. No further event is reported. */
   cancel(): void {
     if (this.#isOver) return;
     this.#end();
@@ -84,7 +84,7 @@ export class HttpResponseReader implements Receiver {
 
   head(head: Head): void {
     this.#head = head;
-    this.#events.begun?.(head);
+    this.#events.started?.(head);
     if (head.status < 300 && mediaTypeOf(head) === "text/event-stream") this.#readEvents();
   }
 
@@ -94,45 +94,45 @@ export class HttpResponseReader implements Receiver {
       this.#keep(text, bytes);
       return;
     }
-    if (this.#stopWatching) this.#heardAt = this.#rules.clock.now();
+    if (this.#stopWatching) this.#lastTextAt = this.#rules.clock.now();
     try {
       this.#reader.push(text);
     } catch (reason) {
       if (!(reason instanceof PortolanError && reason.code === "message-too-large")) throw reason;
-      this.#giveUp(tooLarge(this.#request, `with a stream of too large events: ${reason.message}`));
+      this.#giveUp(tooLarge(this.#request, `with a stream whose events are too large: ${reason.message}`));
     }
   }
 
   end(): void {
     if (this.#isOver) return;
     this.#end();
-    if (this.#reader) this.#events.over(undefined);
+    if (this.#reader) this.#events.ended(undefined);
     else if (this.#head) this.#events.body(this.#head, this.#pieces?.take() ?? this.#body);
   }
 
   failed(reason: Error): void {
     if (this.#isOver) return;
     this.#end();
-    if (this.#reader) this.#events.over(reason);
+    if (this.#reader) this.#events.ended(reason);
     else this.#events.failed(reason);
   }
 
   #readEvents(): void {
     const rules = this.#rules;
-    const hear = (event: IncomingEvent) => {
+    const onEvent = (event: IncomingEvent) => {
       if (!this.#isOver) this.#events.event(event);
     };
-    this.#reader = new EventReader(hear, {
+    this.#reader = new EventReader(onEvent, {
       maxChars: rules.maxEventChars,
       onRetry: (ms) => {
         this.#retryMs = ms;
       },
       onComment: () => {
         rules.keepsAlive = true;
-        this.#watch();
+        this.#watchIdle();
       },
     });
-    if (rules.keepsAlive) this.#watch();
+    if (rules.keepsAlive) this.#watchIdle();
   }
 
   #keep(text: string, bytes: number): void {
@@ -141,11 +141,11 @@ export class HttpResponseReader implements Receiver {
     if (this.#bytes <= maxResponseBytes) this.#add(text);
     else
       this.#giveUp(
-        tooLarge(this.#request, `with more than ${maxResponseBytes} bytes; raise maxResponseBytes if it may`),
+        tooLarge(this.#request, `with more than ${maxResponseBytes} bytes; raise maxResponseBytes if that is right`),
       );
   }
 
-  // Hot path: most bodies come in one piece.
+  // Hot path: most bodies arrive in one piece.
   #add(text: string): void {
     if (this.#body === "") {
       this.#body = text;
@@ -158,25 +158,25 @@ export class HttpResponseReader implements Receiver {
     this.#pieces.push(text);
   }
 
-  /** A half-open connection looks like a silent one: a stream that is kept alive and falls silent has ended. */
-  #watch(): void {
+  /** Detects half-open connections: a stream with keep-alives that falls silent is lost. */
+  #watchIdle(): void {
     if (this.#stopWatching || this.#isOver) return;
-    this.#heardAt = this.#rules.clock.now();
-    this.#watchFor(this.#rules.idleStreamMs);
+    this.#lastTextAt = this.#rules.clock.now();
+    this.#watchIdleFor(this.#rules.idleStreamMs);
   }
 
-  // One timer for a stream, not one for each event: it looks at what has come when it is due.
-  #watchFor(ms: number): void {
+  // One timer per stream, not per event: when it fires, it checks the time of the last text.
+  #watchIdleFor(ms: number): void {
     const { clock, idleStreamMs } = this.#rules;
     this.#stopWatching = clock.after(ms, () => {
-      const rest = this.#heardAt + idleStreamMs - clock.now();
+      const rest = this.#lastTextAt + idleStreamMs - clock.now();
       if (rest > 0) {
-        this.#watchFor(rest);
+        this.#watchIdleFor(rest);
         return;
       }
       this.cancel();
-      const what = `failed: its stream was silent for ${idleStreamMs} ms, without the keep-alives it had`;
-      this.#events.over(new HttpFailure("connection-closed", this.#request, what));
+      const what = `failed: its stream was silent for ${idleStreamMs} ms and its keep-alives stopped`;
+      this.#events.ended(new HttpFailure("connection-closed", this.#request, what));
     });
   }
 
@@ -191,21 +191,21 @@ export class HttpResponseReader implements Receiver {
   }
 }
 
-/** Sends a request whose answer says no more than whether it was accepted; returns how to give it up. */
+/** Sends a request whose response only reports success or failure. Returns a function that cancels it. */
 export function sendOneWay(
-  traffic: HttpRequests,
-  request: Sending,
+  requests: HttpRequests,
+  request: LinkRequest,
   done: (failure: Error | undefined) => void,
 ): () => void {
   const events: ReplyEvents = {
     body(head: Head, text: string) {
       done(head.status < 300 ? undefined : refused(request, head, text));
     },
-    event: (event: IncomingEvent) => traffic.receiveEvent(event),
-    over: () => done(undefined),
+    event: (event: IncomingEvent) => requests.receiveEvent(event),
+    ended: () => done(undefined),
     failed: done,
   };
-  const reply = new HttpResponseReader(traffic, request, events);
+  const reply = new HttpResponseReader(requests, request, events);
   reply.send();
   return () => reply.cancel();
 }

@@ -15,41 +15,33 @@ import { encodeHeaderValue, headerNames, nameMemberOf } from "../../transport/he
 import type { IncomingEvent } from "../../transport/sse.ts";
 import type { LinkEvents } from "../channel-link.ts";
 import type { Clock } from "../deadlines.ts";
+import { lingerMs, maxKnownMethods } from "./limits.ts";
 import type { HttpHeaders } from "./options.ts";
-import type { HttpResponseReader, ReadingRules } from "./reply.ts";
+import type { HttpResponseReader, ReadingLimits, ReadingRules } from "./reply.ts";
 import { sendOneWay } from "./reply.ts";
-import type { HttpSender, Sending } from "./send.ts";
+import type { HttpSender, LinkRequest } from "./send.ts";
 import type { ToolHeaders } from "./tool-headers.ts";
 
 const json = "application/json";
 const either = "application/json, text/event-stream";
 const messageHeaders: HttpHeaders = { "Content-Type": json, Accept: either };
-const maxKnownMethods = 100;
-/** How long a stream may stay open after the response that was to end it. */
-const lingerMs = 5_000;
 
-/** Who waits for a response, as far as messages that come in concern it. */
-export interface Waiting {
+/** A request that waits for its response. */
+export interface PendingExchange {
   readonly request: RpcRequest;
   respond(response: RpcResponse): void;
   fail(reason: Error): void;
-  /** A response to it that is none. */
+  /** Its response is not a valid message. */
   unreadable(why: string): void;
 }
 
-/** What a server with sessions remembers of this client: sent with everything that is no request of its own era. */
-export interface Identity {
+/** The session id and protocol version that all messages of a session carry. */
+export interface SessionIdentity {
   sessionId: string | undefined;
   version: string | undefined;
 }
 
-export interface TrafficLimits {
-  readonly maxResponseBytes: number;
-  readonly maxEventChars: number;
-  readonly idleStreamMs: number;
-}
-
-/** What all requests of an open link share: where they go, what they carry, and who waits for what. */
+/** The shared state of an open link: address, headers, limits, and the pending requests. */
 export class HttpRequests implements ReadingRules {
   readonly url: URL;
   readonly sender: HttpSender;
@@ -59,23 +51,23 @@ export class HttpRequests implements ReadingRules {
   readonly maxEventChars: number;
   readonly idleStreamMs: number;
   keepsAlive = false;
-  readonly identity: Identity = { sessionId: undefined, version: undefined };
-  /** There as soon as a list of tools has passed by. */
+  readonly identity: SessionIdentity = { sessionId: undefined, version: undefined };
+  /** Defined once a list of tools has passed by. */
   tools: ToolHeaders | undefined;
   /** By the id of their requests. */
-  readonly waiting: IdTable<Waiting> = new IdTable();
+  readonly pending: IdTable<PendingExchange> = new IdTable();
   isClosed = false;
-  /** The version that the last request described itself with; notifications do not describe themselves. */
+  /** The version of the last stateless request. Notifications do not name theirs, so they use it too. */
   #ownVersion: string | undefined;
   #versionText = "";
   #revision: Revision | undefined;
-  /** What follows from a method in this version. */
-  readonly #known = new Map<string, { readonly nameIn: string | undefined; readonly text: string }>();
+  /** Header facts of each method in this version. */
+  readonly #methodHeaders = new Map<string, { readonly nameIn: string | undefined; readonly text: string }>();
   #ownIds = 0;
   readonly #lingering = new Set<HttpResponseReader>();
-  #isSweeping = false;
+  #isSweepScheduled = false;
 
-  constructor(url: URL, sender: HttpSender, events: LinkEvents, clock: Clock, limits: TrafficLimits) {
+  constructor(url: URL, sender: HttpSender, events: LinkEvents, clock: Clock, limits: ReadingLimits) {
     this.url = url;
     this.sender = sender;
     this.events = events;
@@ -85,43 +77,43 @@ export class HttpRequests implements ReadingRules {
     this.idleStreamMs = limits.idleStreamMs;
   }
 
-  /** An id for a request that the client does not know of. */
+  /** Returns an id for a request that the client does not know of. */
   ownId(what: string): RequestId {
     this.#ownIds += 1;
     return `portolan-${what}-${this.#ownIds}`;
   }
 
-  /** A message as a POST, with the headers that follow from it. */
-  toPost(message: Message, body: string): Sending {
+  /** Returns the POST of a message, with the headers that follow from it. */
+  toPost(message: Message, body: string): LinkRequest {
     const headers = "method" in message ? this.#headersFor(message) : this.#statefulHeaders();
-    const mayRepeat = () => !("id" in message && "method" in message) || isHarmless(message.method);
-    return { method: "POST", url: this.url, headers, body, mayRepeat, isFarewell: isCancellation(message) };
+    const mayRepeat = () => !("id" in message && "method" in message) || isIdempotent(message.method);
+    return { method: "POST", url: this.url, headers, body, mayRepeat, skipAuth: isCancellation(message) };
   }
 
-  /** Sends what has no response. Throws a PortolanError "unserializable" before anything is sent. */
+  /** Sends a notification or a response. Throws a PortolanError "unserializable" before anything is sent. */
   post(message: RpcNotification | RpcResponse, done: (failure: Error | undefined) => void): void {
     sendOneWay(this, this.toPost(message, serialize(message)), done);
   }
 
-  /** A GET that opens a stream of the session, or goes on with one. */
-  toGet(lastEventId: string): Sending {
+  /** Returns the GET that opens the session's stream, or resumes one. */
+  toGet(lastEventId: string): LinkRequest {
     const resumed = lastEventId === "" ? {} : { [headerNames.lastEventId]: lastEventId };
     const headers = { Accept: "text/event-stream", ...this.#identityHeaders(), ...resumed };
     return { method: "GET", url: this.url, headers, body: undefined, mayRepeat: () => true };
   }
 
-  toDelete(): Sending {
-    return { method: "DELETE", url: this.url, headers: this.#identityHeaders(), body: undefined, isFarewell: true };
+  toDelete(): LinkRequest {
+    return { method: "DELETE", url: this.url, headers: this.#identityHeaders(), body: undefined, skipAuth: true };
   }
 
-  /** Hands on what a body or an event holds, in order; `during` is the request it came in answer to. */
-  receive(value: unknown, during?: Waiting): void {
+  /** Handles the messages of a body or an event, in order. `during` is the request whose response carried them. */
+  receive(value: unknown, during?: PendingExchange): void {
     if (Array.isArray(value)) for (const one of value) this.#receiveOne(one, during);
     else this.#receiveOne(value, during);
   }
 
-  /** Hands on what an event holds; one without data only tells its id, and other kinds are none of ours. */
-  receiveEvent({ event, data }: IncomingEvent, during?: Waiting): void {
+  /** Handles one event. An event without data only sets the last id; other kinds are not of this protocol. */
+  receiveEvent({ event, data }: IncomingEvent, during?: PendingExchange): void {
     if (data === "" || event !== "message") return;
     const value = parseJson(data);
     if (value === undefined) this.odd("an event whose data is not JSON");
@@ -132,28 +124,28 @@ export class HttpRequests implements ReadingRules {
     if (!this.isClosed) this.events.odd(why);
   }
 
-  /** The response is here; the server ends the stream by itself, or else it is ended. */
+  /** Ends a stream some time after its response, unless the server ends it before. */
   linger(reply: HttpResponseReader): void {
     this.#lingering.add(reply);
-    if (!this.#isSweeping) this.#sweepLater(new Set());
+    if (!this.#isSweepScheduled) this.#sweepLater(new Set());
   }
 
   lingered(reply: HttpResponseReader): void {
     this.#lingering.delete(reply);
   }
 
-  /** Ends what still lingers, because nothing else does. */
+  /** Ends lingering streams, which belong to no exchange any more. */
   close(): void {
     this.isClosed = true;
     for (const reply of this.#lingering) reply.cancel();
     this.#lingering.clear();
   }
 
-  #receiveOne(value: unknown, during: Waiting | undefined): void {
+  #receiveOne(value: unknown, during: PendingExchange | undefined): void {
     if (this.isClosed) return;
     const problem = checkMessage(value);
     if (problem) {
-      const waiting = problem.answerable || problem.id === undefined ? undefined : this.waiting.get(problem.id);
+      const waiting = problem.answerable || problem.id === undefined ? undefined : this.pending.get(problem.id);
       if (waiting) waiting.unreadable(problem.why);
       else this.odd(problem.why);
       return;
@@ -167,18 +159,18 @@ export class HttpRequests implements ReadingRules {
     }
   }
 
-  #respond(response: RpcResponse, during: Waiting | undefined): void {
+  #respond(response: RpcResponse, during: PendingExchange | undefined): void {
     const { id } = response;
-    // An error about input that could not be read is about what was sent.
+    // An error without an id is about the request that it answers.
     const isOwn = during && (id === during.request.id || id === undefined || id === null);
-    const waiting = isOwn ? during : this.waiting.get(id as RequestId);
+    const waiting = isOwn ? during : this.pending.get(id as RequestId);
     if (waiting) waiting.respond(response);
     else if ("error" in response && (id === undefined || id === null)) {
-      this.odd(`the server reports an error about no request: ${response.error.message}`);
+      this.odd(`an error without a request id: ${response.error.message}`);
     }
   }
 
-  /** A question of a session that is over has nobody who waits, and its id may be another one's by now. */
+  /** Drops answers to questions of an earlier session: the new session may have reused their ids. */
   #answer(response: RpcResponse, sessionId: string | undefined): void {
     if (this.isClosed || sessionId !== this.identity.sessionId) return;
     try {
@@ -188,16 +180,16 @@ export class HttpRequests implements ReadingRules {
     }
   }
 
-  // Hot path: what follows from the method alone is worked out once.
+  // Hot path: the headers of a method are computed once.
   #headersFor(message: RpcRequest | RpcNotification): HttpHeaders {
     const { method, params } = message;
     const version = versionOf(params) ?? ("id" in message ? undefined : this.#ownVersion);
     if (version !== this.#ownVersion) this.#describeWith(version);
     if (version === undefined) return method === "initialize" ? messageHeaders : this.#statefulHeaders();
-    let known = this.#known.get(method);
+    let known = this.#methodHeaders.get(method);
     if (!known) {
       known = { nameIn: nameMemberOf(method, this.#revision?.requests.get(method)), text: encodeHeaderValue(method) };
-      if (this.#known.size < maxKnownMethods) this.#known.set(method, known);
+      if (this.#methodHeaders.size < maxKnownMethods) this.#methodHeaders.set(method, known);
     }
     const headers: { [name: string]: string } = {
       "Content-Type": json,
@@ -215,7 +207,7 @@ export class HttpRequests implements ReadingRules {
     this.#ownVersion = version;
     this.#versionText = encodeHeaderValue(version ?? "");
     this.#revision = perRequest.find((revision) => revision.version === version);
-    this.#known.clear();
+    this.#methodHeaders.clear();
   }
 
   #statefulHeaders(): HttpHeaders {
@@ -230,29 +222,29 @@ export class HttpRequests implements ReadingRules {
     };
   }
 
-  // One timer for all: whoever was there at the last look and still is has lingered long enough.
+  // One timer for all streams: a stream that was seen at the last sweep has lingered long enough.
   #sweepLater(seen: ReadonlySet<HttpResponseReader>): void {
-    this.#isSweeping = true;
+    this.#isSweepScheduled = true;
     this.clock.after(lingerMs, () => {
       for (const reply of seen) if (this.#lingering.delete(reply)) reply.cancel();
       if (this.#lingering.size > 0) this.#sweepLater(new Set(this.#lingering));
-      else this.#isSweeping = false;
+      else this.#isSweepScheduled = false;
     });
   }
 }
 
-/** Whether a session in this version names it; older servers may refuse a header they do not know. */
+/** Older servers may refuse the version header, which they do not know. */
 function namesVersion(version: string): boolean {
   return handshakes.find((revision) => revision.version === version)?.http.namesVersion ?? true;
 }
 
-/** The version with which a request describes itself; undefined for a request of a session. */
+/** Returns the version that a stateless request names; undefined for a request of a session. */
 export function versionOf(params: RpcRequest["params"]): string | undefined {
   const version = metaOf(params)?.[metaKeys.protocolVersion];
   return typeof version === "string" ? version : undefined;
 }
 
-/** A JSON value; undefined for what is none. */
+/** Returns undefined for text that is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
@@ -261,18 +253,18 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Whether a text is a message of the protocol's envelope, whatever else is wrong with it. */
+/** Recognizes a JSON-RPC message or batch by its envelope, even if it is invalid otherwise. */
 export function isMessage(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0 && value.every(isMessage);
   return typeof value === "object" && value !== null && "jsonrpc" in value;
 }
 
-/** Whether a message only says that the answer to another one is not wanted any more. */
+/** Recognizes the notification that cancels a request. */
 export function isCancellation(message: object): boolean {
   return "method" in message && message.method === "notifications/cancelled";
 }
 
-/** Whether a request only reads: a tool may do anything. */
-function isHarmless(method: string): boolean {
+/** Tells if a request may be sent twice. A tool may have effects, and so may methods of extensions. */
+function isIdempotent(method: string): boolean {
   return method !== "tools/call" && revisions.some(({ requests }) => requests.has(method));
 }

@@ -1,5 +1,6 @@
 import { toError } from "../failures.ts";
 import { unreachable } from "./failure.ts";
+import { maxChallengeChars, maxChallenges, maxMovedAddresses } from "./limits.ts";
 import type {
   AuthRequest,
   Head,
@@ -12,36 +13,29 @@ import type {
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const noHeaders: HttpHeaders = {};
-/** More than any authorization needs: a nonce, a token, and scopes as they turn out to be needed. */
-const maxChallenges = 8;
-/** More than an address moves while a link is open. */
-const maxMoved = 10;
-/** As much of a challenge is read; the rest says nothing that matters. */
-const maxChallengeChars = 65_536;
 
-/** A request of the protocol, before the headers of the user are added. */
-export interface Sending extends TransportRequest {
-  /** Whether it does no harm to send it twice: then it is, when the connection it was sent on turns out to be closed. */
+/** A request of the protocol, before the user's headers are added. */
+export interface LinkRequest extends TransportRequest {
+  /** Tells if the request may be sent twice, which happens if its connection turns out to be closed. */
   readonly mayRepeat?: () => boolean;
-  /** Only takes leave: nobody is asked who they are for it. */
-  readonly isFarewell?: boolean;
+  /** Fails on a 401 or 403 without a login: nobody signs in to cancel a request or to end a session. */
+  readonly skipAuth?: boolean;
 }
 
-/** What a sender does besides sending. */
 export interface SenderOptions extends Pick<HttpLinkOptions, "headers" | "auth"> {
-  /** The server as the user has named it. */
+  /** The server's address as given by the user. */
   readonly server: URL;
-  /** Hears when somebody must say who they are before anything goes on, and when they have. */
-  held(isHeld: boolean): void;
+  /** Called with `true` when a challenge may need a person to sign in, and with `false` when it is settled. */
+  onLogin(isOpen: boolean): void;
 }
 
-/** Sends requests with the headers of the user, follows redirects within one host, and lets a hook answer challenges. */
+/** Sends requests with the user's headers, follows redirects within one host, and passes challenges to `auth`. */
 export class HttpSender {
   readonly transport: Transport;
   readonly options: SenderOptions;
-  /** What waits for somebody to say who they are. */
-  readonly #held = new Set<Delivery>();
-  /** Where addresses have moved to for good. */
+  /** Requests whose challenge is not settled yet. */
+  readonly #awaitingLogin = new Set<Delivery>();
+  /** Targets of permanent redirects. */
   readonly #moved = new Map<string, URL>();
 
   constructor(transport: Transport, options: SenderOptions) {
@@ -49,55 +43,55 @@ export class HttpSender {
     this.options = options;
   }
 
-  /** Whether somebody is being asked who they are, which takes the time that it takes. */
-  get isHeld(): boolean {
-    return this.#held.size > 0;
+  /** True while a person may be signing in, which can take any time. */
+  get isAwaitingLogin(): boolean {
+    return this.#awaitingLogin.size > 0;
   }
 
-  hold(delivery: Delivery): void {
-    this.#held.add(delivery);
-    this.options.held(true);
+  beginLogin(delivery: Delivery): void {
+    this.#awaitingLogin.add(delivery);
+    this.options.onLogin(true);
   }
 
-  release(delivery: Delivery): void {
-    this.#held.delete(delivery);
-    this.options.held(false);
+  endLogin(delivery: Delivery): void {
+    this.#awaitingLogin.delete(delivery);
+    this.options.onLogin(false);
   }
 
-  /** Nobody needs to say any more who they are. */
-  giveUp(reason: Error): void {
-    for (const delivery of this.#held) delivery.giveUp(reason);
+  abortLogins(reason: Error): void {
+    for (const delivery of this.#awaitingLogin) delivery.abort(reason);
   }
 
-  /** Where a request to this address goes, after all that the server has said about it. */
-  placeOf(url: URL): URL {
-    let place = url;
-    for (let moves = 0; moves < this.#moved.size; moves += 1) place = this.#moved.get(place.href) ?? place;
-    return place;
+  /** Returns the address after all permanent redirects. */
+  currentUrlOf(url: URL): URL {
+    let current = url;
+    for (let moves = 0; moves < this.#moved.size; moves += 1) current = this.#moved.get(current.href) ?? current;
+    return current;
   }
 
-  /** What is sent to `from` goes to `to` from now on. */
-  remember(from: URL, to: URL): void {
-    if (this.#moved.size < maxMoved) this.#moved.set(from.href, to);
+  /** Notes a permanent redirect. */
+  rememberMove(from: URL, to: URL): void {
+    if (this.#moved.size < maxMovedAddresses) this.#moved.set(from.href, to);
   }
 
-  /** As the transport sends, except that failures name the request and a 401 or 403 is one. */
-  send(request: Sending, receiver: Receiver): () => void {
+  /** Sends like the transport, but failures name the request, and a 401 or 403 is a failure. */
+  send(request: LinkRequest, receiver: Receiver): () => void {
     const delivery = new Delivery(this, request, receiver);
     delivery.start();
     return () => delivery.cancel();
   }
 }
 
-/** The beginning of an answer that is not for the receiver. */
+/** A redirect or challenge, which does not go to the receiver. */
 interface BufferedResponse {
   readonly head: Head;
   body: string;
 }
 
+/** One request with all its attempts: redirects, challenges, and a repetition on a new connection. */
 class Delivery implements Receiver {
   readonly #sender: HttpSender;
-  readonly #sending: Sending;
+  readonly #request: LinkRequest;
   readonly #receiver: Receiver;
   #url: URL;
   #cancel: (() => void) | undefined;
@@ -105,21 +99,21 @@ class Delivery implements Receiver {
   #redirects = 0;
   #hasRepeated = false;
   #challenges = 0;
-  /** What authorized the latest attempt. */
+  /** The authorization headers of the latest attempt. */
   #authorization = noHeaders;
-  /** There when a challenge is being answered. */
-  #answering: AbortController | undefined;
-  /** Set while an answer is read that does not go to the receiver. */
-  #kept: BufferedResponse | undefined;
+  /** Created with the first challenge. */
+  #challengeAbort: AbortController | undefined;
+  /** Set while a redirect or challenge is read. */
+  #buffered: BufferedResponse | undefined;
 
-  constructor(sender: HttpSender, sending: Sending, receiver: Receiver) {
+  constructor(sender: HttpSender, request: LinkRequest, receiver: Receiver) {
     this.#sender = sender;
-    this.#sending = sending;
+    this.#request = request;
     this.#receiver = receiver;
-    this.#url = sender.placeOf(sending.url);
+    this.#url = sender.currentUrlOf(request.url);
   }
 
-  // Hot path: nothing is awaited where no hook has to be.
+  // Hot path: without hooks nothing is awaited.
   start(): void {
     const { headers, auth } = this.#sender.options;
     if (typeof headers === "function" || auth) this.#prepare();
@@ -129,41 +123,42 @@ class Delivery implements Receiver {
   cancel(): void {
     this.#isOver = true;
     this.#cancel?.();
-    this.#answering?.abort();
+    this.#challengeAbort?.abort();
   }
 
-  giveUp(reason: Error): void {
-    this.#answering?.abort(reason);
+  abort(reason: Error): void {
+    this.#challengeAbort?.abort(reason);
     this.#fail(reason);
   }
 
   head(head: Head): void {
     const { status } = head;
-    if (status > 300 && (status === 401 || status === 403 || redirects.has(status))) this.#kept = { head, body: "" };
+    if (status > 300 && (status === 401 || status === 403 || redirects.has(status)))
+      this.#buffered = { head, body: "" };
     else this.#receiver.head(head);
   }
 
   text(text: string, bytes: number): void {
-    if (!this.#kept) this.#receiver.text(text, bytes);
-    else if (this.#kept.body.length < maxChallengeChars) this.#kept.body += text;
-    else this.#cut();
+    if (!this.#buffered) this.#receiver.text(text, bytes);
+    else if (this.#buffered.body.length < maxChallengeChars) this.#buffered.body += text;
+    else this.#stopBuffering();
   }
 
   end(): void {
-    if (this.#kept) this.#detour(this.#kept);
+    if (this.#buffered) this.#followOrAuthorize(this.#buffered);
     else this.#receiver.end();
   }
 
   failed(reason: Error, wasStale = false): void {
-    if (wasStale && !this.#hasRepeated && this.#sending.mayRepeat?.()) {
+    if (wasStale && !this.#hasRepeated && this.#request.mayRepeat?.()) {
       this.#hasRepeated = true;
       this.start();
-    } else if (this.#kept) this.end();
+    } else if (this.#buffered) this.end();
     else this.#fail(unreachable(this.#outgoing, reason));
   }
 
   get #outgoing(): AuthRequest {
-    const { method, body } = this.#sending;
+    const { method, body } = this.#request;
     return { method, body, url: this.#url, server: this.#sender.options.server };
   }
 
@@ -175,54 +170,54 @@ class Delivery implements Receiver {
       this.#authorization = (await auth?.authorize(outgoing)) ?? noHeaders;
       if (!this.#isOver) this.#dispatch(own, this.#authorization);
     } catch (reason) {
-      this.#fail(this.#hasRepeated ? toError(reason) : unsent(reason));
+      this.#fail(this.#hasRepeated ? toError(reason) : markNotRun(reason));
     }
   }
 
   #dispatch(own?: HttpHeaders, authorization?: HttpHeaders): void {
-    const { method, body, headers } = this.#sending;
+    const { method, body, headers } = this.#request;
     const all = own || authorization ? merge(own, authorization, headers) : headers;
-    this.#kept = undefined;
+    this.#buffered = undefined;
     this.#cancel = this.#sender.transport.send({ method, body, url: this.#url, headers: all }, this);
   }
 
-  /** Stops reading an answer that was read far enough. */
-  #cut(): void {
+  /** Cancels the rest of a body that is too long. */
+  #stopBuffering(): void {
     this.#cancel?.();
     this.end();
   }
 
-  /** The answer leads elsewhere, or asks who is there: the request is sent again, or that is why it fails. */
-  async #detour({ head, body }: BufferedResponse): Promise<void> {
+  /** Sends the request again after a redirect or a settled challenge, or fails. */
+  async #followOrAuthorize({ head, body }: BufferedResponse): Promise<void> {
     try {
       if (head.status < 400) {
         const { followRedirect } = await import("./redirect.ts");
         const target = followRedirect(this.#outgoing, head, this.#redirects);
         this.#redirects += 1;
-        if (head.status === 308) this.#sender.remember(this.#url, target);
+        if (head.status === 308) this.#sender.rememberMove(this.#url, target);
         this.#url = target;
-      } else await this.#answer(head, body);
+      } else await this.#answerChallenge(head, body);
       if (!this.#isOver) this.start();
     } catch (reason) {
       this.#fail(toError(reason));
     }
   }
 
-  async #answer(head: Head, body: string): Promise<void> {
-    const mayAsk = this.#challenges < maxChallenges && !this.#sending.isFarewell;
+  async #answerChallenge(head: Head, body: string): Promise<void> {
+    const mayAsk = this.#challenges < maxChallenges && !this.#request.skipAuth;
     const auth = mayAsk ? this.#sender.options.auth : undefined;
     const { answerChallenge } = await import("./redirect.ts");
     this.#challenges += 1;
-    this.#answering ??= new AbortController();
-    const { signal } = this.#answering;
+    this.#challengeAbort ??= new AbortController();
+    const { signal } = this.#challengeAbort;
     const about = { request: this.#outgoing, sent: this.#authorization, operation: this, signal };
-    this.#sender.hold(this);
+    this.#sender.beginLogin(this);
     try {
       await answerChallenge(about, head, body, auth);
     } catch (reason) {
-      throw unsent(reason);
+      throw markNotRun(reason);
     } finally {
-      this.#sender.release(this);
+      this.#sender.endLogin(this);
     }
   }
 
@@ -233,13 +228,13 @@ class Delivery implements Receiver {
   }
 }
 
-/** Why a request was not made, or not for one whom the server would have heard: it has not run. */
-function unsent(reason: unknown): Error {
+/** Marks an error: the request was not sent, or the server refused its caller, so it has not run. */
+function markNotRun(reason: unknown): Error {
   const error: Error & { neverRan?: boolean } = toError(reason);
   return error.neverRan === undefined && Object.isExtensible(error) ? Object.assign(error, { neverRan: true }) : error;
 }
 
-/** Header names differ by more than their capitals, and the later ones win. */
+/** Merges headers by their case-insensitive names. Later ones take precedence. */
 function merge(...all: (HttpHeaders | undefined)[]): HttpHeaders {
   const merged = new Map<string, string>();
   for (const headers of all) {

@@ -2,28 +2,25 @@ import type { JsonObject, RpcRequest, RpcResponse } from "../../jsonrpc/message.
 import { metaOf } from "../../protocol/revision.ts";
 import { isObject } from "../../schema/shape.ts";
 import { type ParamPlan, paramHeaders, planParamHeaders } from "../../transport/param-headers.ts";
+import { maxHeaderPages, maxHeaderPlans } from "./limits.ts";
 import type { HttpHeaders } from "./options.ts";
 import type { HttpRequests } from "./requests.ts";
 
-/** More than any list has; what is forgotten is learned again when the server misses a header. */
-const maxPlans = 10_000;
-const maxPages = 100;
-
-/** Which arguments of which tools are repeated in headers, learned from the lists that pass by. */
+/** The tool arguments that are repeated in headers, learned from the lists of tools that pass by. */
 export class ToolHeaders {
-  readonly #traffic: HttpRequests;
-  /** Sends a request of the link's own. */
-  readonly #ask: (request: RpcRequest) => Promise<RpcResponse>;
-  /** Only tools that want headers. */
+  readonly #requests: HttpRequests;
+  /** Sends a request that the client does not know of. */
+  readonly #sendNow: (request: RpcRequest) => Promise<RpcResponse>;
+  /** Tools without header parameters have no plan. */
   readonly #plans = new Map<string, ParamPlan>();
-  #lookingUp: Promise<void> | undefined;
+  #refresh: Promise<void> | undefined;
 
-  constructor(traffic: HttpRequests, ask: (request: RpcRequest) => Promise<RpcResponse>) {
-    this.#traffic = traffic;
-    this.#ask = ask;
+  constructor(requests: HttpRequests, sendNow: (request: RpcRequest) => Promise<RpcResponse>) {
+    this.#requests = requests;
+    this.#sendNow = sendNow;
   }
 
-  /** Reads a page of tools and takes those out of it that must not be used over HTTP. */
+  /** Learns from a page of tools, and removes tools that must not be used over HTTP. */
   learn(result: JsonObject): void {
     const { tools } = result;
     if (!Array.isArray(tools)) return;
@@ -31,7 +28,7 @@ export class ToolHeaders {
     if (usable.length < tools.length) result["tools"] = usable;
   }
 
-  /** The headers that repeat the arguments of a call. */
+  /** Returns the headers that repeat the arguments of a call. */
   headersFor(params: JsonObject | undefined): HttpHeaders | undefined {
     const plan = this.#plans.size === 0 ? undefined : this.#plans.get(params?.["name"] as string);
     if (!plan) return undefined;
@@ -39,21 +36,21 @@ export class ToolHeaders {
     return Object.fromEntries(paramHeaders(plan, isObject(args) ? args : undefined));
   }
 
-  /** Looks the tools up again because the server expects other headers than a call had; once for all who wait for it. */
-  lookUp(call: RpcRequest): Promise<void> {
-    this.#lookingUp ??= this.#list(call).finally(() => {
-      this.#lookingUp = undefined;
+  /** Reads the list of tools again, because the server expects other headers. Concurrent calls share one reading. */
+  refresh(call: RpcRequest): Promise<void> {
+    this.#refresh ??= this.#list(call).finally(() => {
+      this.#refresh = undefined;
     });
-    return this.#lookingUp;
+    return this.#refresh;
   }
 
   async #list(call: RpcRequest): Promise<void> {
     const { progressToken: _, ...meta } = metaOf(call.params) ?? {};
     let cursor: unknown;
-    for (let page = 0; page < maxPages; page += 1) {
+    for (let page = 0; page < maxHeaderPages; page += 1) {
       const params = { _meta: meta, ...(typeof cursor === "string" && { cursor }) };
-      const id = this.#traffic.ownId("tools");
-      const response = await this.#ask({ jsonrpc: "2.0", id, method: "tools/list", params });
+      const id = this.#requests.ownId("tools");
+      const response = await this.#sendNow({ jsonrpc: "2.0", id, method: "tools/list", params });
       if ("error" in response) return;
       cursor = response.result["nextCursor"];
       if (typeof cursor !== "string") return;
@@ -67,10 +64,10 @@ export class ToolHeaders {
     const plan = planParamHeaders(inputSchema);
     this.#plans.delete(name);
     if ("problem" in plan) {
-      this.#traffic.odd(`tool ${JSON.stringify(name.slice(0, 100))} is left out of the list: ${plan.problem}`);
+      this.#requests.odd(`tool ${JSON.stringify(name.slice(0, 100))} is left out of the list: ${plan.problem}`);
       return false;
     }
-    if (this.#plans.size >= maxPlans) this.#plans.clear();
+    if (this.#plans.size >= maxHeaderPlans) this.#plans.clear();
     if (plan.length > 0) this.#plans.set(name, plan);
     return true;
   }

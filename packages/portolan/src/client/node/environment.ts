@@ -3,22 +3,22 @@ export interface Environment {
   readonly [name: string]: string | undefined;
 }
 
-const passedOn = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TZ", "TMPDIR"];
-const passedOnByWindows = [
+const inherited = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TZ", "TMPDIR"];
+const inheritedOnWindows = [
   ["PATH", "PATHEXT", "COMSPEC", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "TEMP", "TMP", "USERNAME", "USERPROFILE"],
   ["HOMEDRIVE", "HOMEPATH", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "PROGRAMFILES(X86)"],
   ["PROCESSOR_ARCHITECTURE", "NUMBER_OF_PROCESSORS", "OS", "LANG", "TERM", "TZ"],
 ].flat();
 
-/** What a child gets to see: the variables every program needs, and what was set for it. Our own secrets stay here. */
+/** Returns the variables that every program needs, and those set for the child. Our own secrets are not passed on. */
 export function childEnvironment(
   own: Environment,
   added: Environment = {},
   platform: string = process.platform,
 ): { [name: string]: string } {
   const isWindows = platform === "win32";
-  const allowed = new Set(isWindows ? passedOnByWindows : passedOn);
-  // On Windows `Path` and `PATH` are one variable: what was set for the child must not stand beside ours.
+  const allowed = new Set(isWindows ? inheritedOnWindows : inherited);
+  // On Windows `Path` and `PATH` are one variable: the child's value replaces ours.
   const toKey = (name: string) => (isWindows ? name.toUpperCase() : name);
   const set = new Set(Object.keys(added).map(toKey));
   const environment: { [name: string]: string } = {};

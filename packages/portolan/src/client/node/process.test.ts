@@ -7,7 +7,7 @@ const files = new Set(["C:\\Program Files\\nodejs\\npx.CMD", "C:\\tools\\server.
 const isFile = (path: string) => files.has(path);
 const cmd = "C:\\Windows\\System32\\cmd.exe";
 
-test("a program on the PATH is started by its full path", () => {
+test("starts a program on the PATH by its full path", () => {
   expect(windowsProgram({ command: "server", args: ["%PATH%", '"'] }, env, isFile)).toEqual({
     command: "C:\\tools\\server.EXE",
     args: ["%PATH%", '"'],
@@ -15,7 +15,7 @@ test("a program on the PATH is started by its full path", () => {
   });
 });
 
-test("a batch file is run by cmd.exe with every word quoted", () => {
+test("runs a batch file with cmd.exe and quotes every word", () => {
   expect(windowsProgram({ command: "npx", args: ["-y", "a&b|c", "C:\\some dir\\"] }, env, isFile)).toEqual({
     command: cmd,
     args: ["/d", "/s", "/v:off", "/c", '""C:\\Program Files\\nodejs\\npx.CMD" "-y" "a&b|c" "C:\\some dir\\\\""'],
@@ -23,18 +23,18 @@ test("a batch file is run by cmd.exe with every word quoted", () => {
   });
 });
 
-test("a relative path is looked for in the directory of the child", () => {
+test("resolves a relative path in the working directory of the child", () => {
   const { args } = windowsProgram({ command: ".\\bin\\run", cwd: "D:\\work" }, env, isFile);
   expect(args.at(-1)).toBe('""D:\\work\\bin\\run.BAT""');
 });
 
-test.each(['a"b', "%PATH%", "a!b", "a\nb", "a\rb"])("a batch file is not given %j", (argument) => {
+test.each(['a"b', "%PATH%", "a!b", "a\nb", "a\rb"])("refuses %j as an argument of a batch file", (argument) => {
   expect(() => windowsProgram({ command: "npx", args: [argument] }, env, isFile)).toThrow(
-    'the batch file npx.CMD cannot be given " % ! or a line break safely',
+    'the arguments of the batch file npx.CMD must not contain " % ! or a line break',
   );
 });
 
-test("what is not found is left to the system to refuse", () => {
+test("leaves an unknown program to the system", () => {
   expect(windowsProgram({ command: "nothing", args: ["x"] }, env, isFile)).toEqual({
     command: "nothing",
     args: ["x"],
@@ -42,7 +42,7 @@ test("what is not found is left to the system to refuse", () => {
   });
 });
 
-test("a child gets what every program needs and nothing else of ours", () => {
+test("passes on only the variables that every program needs", () => {
   const own = {
     PATH: "/bin",
     HOME: "/home/ada",
@@ -57,17 +57,17 @@ test("a child gets what every program needs and nothing else of ours", () => {
   expect(childEnvironment(own, {}, "linux")).toEqual({ PATH: "/bin", HOME: "/home/ada", LC_ALL: "C", TZ: "UTC" });
 });
 
-test("what is set for the child wins, whatever it is", () => {
+test("prefers the variables set for the child", () => {
   expect(
     childEnvironment({ PATH: "/bin" }, { PATH: "/opt", NODE_OPTIONS: "--no-warnings", EMPTY: "" }, "linux"),
   ).toEqual({ PATH: "/opt", NODE_OPTIONS: "--no-warnings", EMPTY: "" });
 });
 
-test("a shell function exported by bash is not passed on", () => {
+test("does not pass on shell functions exported by bash", () => {
   expect(childEnvironment({ TERM: "() { :; }; echo", LANG: "C" }, {}, "linux")).toEqual({ LANG: "C" });
 });
 
-test("on Windows names differ from one another by more than their case", () => {
+test("compares names without case on Windows", () => {
   const own = { Path: "C:\\bin", SystemRoot: "C:\\Windows", ProgramData: "C:\\data", HOME: "x", Secret: "s" };
   expect(childEnvironment(own, { PATH: "D:\\bin" }, "win32")).toEqual({
     PATH: "D:\\bin",

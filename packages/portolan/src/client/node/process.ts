@@ -2,10 +2,11 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:chi
 import { existsSync } from "node:fs";
 import { join, win32 } from "node:path";
 import { PortolanError } from "../../errors.ts";
+import { exitPollMs } from "../limits.ts";
 import type { CommandTarget } from "../options.ts";
 import { childEnvironment, type Environment } from "./environment.ts";
 
-/** Starts a command without a shell, in a process group of its own, with pipes to all three of its streams. */
+/** Starts a command without a shell, in its own process group, with pipes for its three standard streams. */
 export function launch(target: CommandTarget): ChildProcess {
   const env = childEnvironment(process.env, target.env);
   const isWindows = process.platform === "win32";
@@ -24,16 +25,17 @@ export function launch(target: CommandTarget): ChildProcess {
   return spawn(command, args, options);
 }
 
-/** What Windows is to be given: a program, and whether its arguments are quoted already. */
+/** A program to start on Windows. */
 export interface WindowsProgram {
   readonly command: string;
   readonly args: readonly string[];
+  /** The arguments are quoted already. */
   readonly verbatim: boolean;
 }
 
 /**
- * Finds what a command means on Windows. A `.cmd` file, as npx is one, can only be run by cmd.exe, which reads more into
- * an argument than its characters: those that cannot be quoted are refused.
+ * Finds the program of a command on Windows. Only cmd.exe can run a `.cmd` file such as npx. It interprets some characters
+ * of the arguments even inside quotes, so arguments with these characters are refused.
  */
 export function windowsProgram(
   target: CommandTarget,
@@ -45,19 +47,19 @@ export function windowsProgram(
   if (!/\.(cmd|bat)$/i.test(command)) return { command, args, verbatim: false };
   const words = [command, ...args];
   if (words.some((word) => /["%!\r\n\0]/.test(word))) {
-    const advice = 'start the program behind it instead, for example "node" with its script';
+    const advice = 'start the program that it runs instead, for example "node" with its script';
     throw new PortolanError(
       "invalid-argument",
-      `the batch file ${win32.basename(command)} cannot be given " % ! or a line break safely; ${advice}`,
+      `the arguments of the batch file ${win32.basename(command)} must not contain " % ! or a line break; ${advice}`,
     );
   }
-  // A backslash before the closing quote would take the quote with it.
+  // A backslash before the closing quote would escape it.
   const line = words.map((word) => `"${word.replace(/\\+$/, "$&$&")}"`).join(" ");
   const shell = win32.join(variable(env, "SYSTEMROOT") ?? "C:\\Windows", "System32", "cmd.exe");
   return { command: shell, args: ["/d", "/s", "/v:off", "/c", `"${line}"`], verbatim: true };
 }
 
-/** The current directory is not searched: a program may have been put there for us to find. */
+/** Does not search the current directory: an attacker may have put a program there. */
 function findProgram(
   { command, cwd }: CommandTarget,
   env: Environment,
@@ -81,16 +83,15 @@ function variable(env: Environment, name: string): string | undefined {
 }
 
 const isWindows = process.platform === "win32";
-const pollMs = 10;
 
-/** The groups that must not outlive this process. */
-const living = new Set<ProcessGroup>();
+/** The process groups that must not outlive this process. */
+const runningGroups = new Set<ProcessGroup>();
 
-function killLiving(): void {
-  for (const group of living) group.kill();
+function killRunning(): void {
+  for (const group of runningGroups) group.kill();
 }
 
-/** A child that leads a process group of its own, and whatever it started there. */
+/** A child process and the processes that it started. */
 export class ProcessGroup {
   readonly #pid: number;
   readonly #child: ChildProcess;
@@ -100,44 +101,44 @@ export class ProcessGroup {
     this.#child = child;
     this.#pid = pid;
     this.#exited = new Promise((resolve) => child.once("exit", () => resolve()));
-    if (living.size === 0) process.on("exit", killLiving);
-    living.add(this);
+    if (runningGroups.size === 0) process.on("exit", killRunning);
+    runningGroups.add(this);
   }
 
   /**
-   * Waits for the child to leave by itself, then asks the whole group to, then makes it; each step takes at most
-   * `graceMs`. False when even that did not end the child.
+   * Waits for the child to exit, then sends SIGTERM to the group, then SIGKILL; each step takes at most `graceMs`.
+   * Returns false if the child still runs.
    */
   async end(graceMs: number): Promise<boolean> {
-    await within(graceMs, this.#exited);
+    await settlesWithin(graceMs, this.#exited);
     if (!isWindows && this.#isAlive()) {
       this.#signal("SIGTERM");
-      await this.#dies(graceMs);
+      await this.#awaitExit(graceMs);
     }
     if (this.#isAlive()) {
-      if (isWindows) await endTree(this.#pid);
+      if (isWindows) await killTree(this.#pid);
       else this.#signal("SIGKILL");
     }
-    const isGone = await within(graceMs, this.#exited);
-    // From here on the id may belong to somebody else: it is not signalled again.
-    living.delete(this);
-    if (living.size === 0) process.off("exit", killLiving);
+    const isGone = await settlesWithin(graceMs, this.#exited);
+    // Do not signal this id again: the system may reuse it for another process.
+    runningGroups.delete(this);
+    if (runningGroups.size === 0) process.off("exit", killRunning);
     this.#child.unref();
     return isGone;
   }
 
-  /** Kills all of it before this process is gone, so without waiting. */
+  /** Kills the group without waiting, while this process exits. */
   kill(): void {
     if (!isWindows) this.#signal("SIGKILL");
-    else if (this.#isAlive()) spawnSync(...endTreeCommand(this.#pid));
+    else if (this.#isAlive()) spawnSync(...killTreeCommand(this.#pid));
   }
 
-  /** Without a child there is no telling on Windows who belongs to it. */
+  /** Windows has no process groups: without the child its descendants cannot be found. */
   #isAlive(): boolean {
     return isWindows ? this.#child.exitCode === null && this.#child.signalCode === null : this.#signal(0);
   }
 
-  /** False when nobody is left to hear the signal. */
+  /** Returns false if no process of the group is left. */
   #signal(signal: NodeJS.Signals | 0): boolean {
     try {
       return process.kill(-this.#pid, signal);
@@ -146,20 +147,20 @@ export class ProcessGroup {
     }
   }
 
-  /** Grandchildren do not tell when they are gone, so they have to be asked. */
-  #dies(graceMs: number): Promise<void> {
+  /** Polls, because grandchildren send no event when they exit. */
+  #awaitExit(graceMs: number): Promise<void> {
     return new Promise((resolve) => {
       const deadline = performance.now() + graceMs;
       const timer = setInterval(() => {
         if (this.#isAlive() && performance.now() < deadline) return;
         clearInterval(timer);
         resolve();
-      }, pollMs);
+      }, exitPollMs);
     });
   }
 }
 
-function within(ms: number, event: Promise<void>): Promise<boolean> {
+function settlesWithin(ms: number, event: Promise<void>): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms, false);
     event.then(() => {
@@ -169,15 +170,15 @@ function within(ms: number, event: Promise<void>): Promise<boolean> {
   });
 }
 
-function endTree(pid: number): Promise<void> {
+function killTree(pid: number): Promise<void> {
   return new Promise((resolve) => {
-    const killer = spawn(...endTreeCommand(pid));
+    const killer = spawn(...killTreeCommand(pid));
     killer.once("error", () => resolve());
     killer.once("exit", () => resolve());
   });
 }
 
-function endTreeCommand(pid: number): [string, string[], { stdio: "ignore"; windowsHide: true }] {
+function killTreeCommand(pid: number): [string, string[], { stdio: "ignore"; windowsHide: true }] {
   const program = join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "taskkill.exe");
   return [program, ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true }];
 }

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { createMasker, endOf, failedStart, nameCommand, StderrTail, toVisible } from "./stderr.ts";
+import { createMasker, describeCommand, exitError, StderrTail, startError, toVisible } from "./stderr.ts";
 
 const kept = 256 * 1024;
 
-function hear() {
+function collectLines() {
   const lines: string[] = [];
   const tail = new StderrTail((line) => lines.push(line));
   return { tail, lines };
 }
 
-test("everything is kept up to 256 KB", () => {
+test("keeps everything up to 256 KB", () => {
   const tail = new StderrTail(undefined);
   expect(tail.text).toBe("");
   tail.push(Buffer.from("one\n"));
@@ -19,62 +19,59 @@ test("everything is kept up to 256 KB", () => {
   expect(tail.text).toBe(`one\ntwo${"x".repeat(kept - 7)}`);
 });
 
-test.each([1, 7_001, 1_000_000])(
-  "the end of a flood in chunks of %i bytes is kept, and no more than 256 KB",
-  (size) => {
-    const flood = Buffer.from(Array.from({ length: 100_000 }, (_, at) => `line ${at}\n`).join(""));
-    const tail = new StderrTail(undefined);
-    for (let at = 0; at < flood.length; at += size) tail.push(flood.subarray(at, at + size));
-    expect(flood.toString().endsWith(tail.text)).toBe(true);
-    expect(tail.text.length).toBeLessThanOrEqual(kept);
-    expect(tail.text.length).toBeGreaterThan(kept - 17_000);
-  },
-);
+test.each([1, 7_001, 1_000_000])("keeps the last 256 KB of a flood in chunks of %i bytes", (size) => {
+  const flood = Buffer.from(Array.from({ length: 100_000 }, (_, at) => `line ${at}\n`).join(""));
+  const tail = new StderrTail(undefined);
+  for (let at = 0; at < flood.length; at += size) tail.push(flood.subarray(at, at + size));
+  expect(flood.toString().endsWith(tail.text)).toBe(true);
+  expect(tail.text.length).toBeLessThanOrEqual(kept);
+  expect(tail.text.length).toBeGreaterThan(kept - 17_000);
+});
 
-test("a character that lost its start is left out", () => {
+test("drops an incomplete first character", () => {
   const tail = new StderrTail(undefined);
   tail.push(Buffer.from(`x${"é".repeat(kept)}`));
   expect(tail.text).toMatch(/^é+$/);
 });
 
-test("lines come as they are written, in any chunking", () => {
-  const { tail, lines } = hear();
+test("emits lines from chunks of any size", () => {
+  const { tail, lines } = collectLines();
   for (const byte of Buffer.from("één\r\n\ntwo\nrest")) tail.push(Buffer.of(byte));
   expect(lines).toEqual(["één", "", "two"]);
   tail.end();
   expect(lines).toEqual(["één", "", "two", "rest"]);
 });
 
-test("a very long line is cut, told without waiting for its end, and told once", () => {
-  const { tail, lines } = hear();
+test("cuts a very long line and emits it once, before it ends", () => {
+  const { tail, lines } = collectLines();
   tail.push(Buffer.from("x".repeat(9_000)));
   expect(lines).toEqual([`${"x".repeat(8_192)}…`]);
   tail.push(Buffer.from(`${"x".repeat(9_000)}\nnext\n`));
   expect(lines.slice(1)).toEqual(["next"]);
 });
 
-test("a listener that throws hears the next line all the same", () => {
-  const heard: string[] = [];
+test("calls a listener that throws for the next line too", () => {
+  const received: string[] = [];
   const tail = new StderrTail((line) => {
-    heard.push(line);
+    received.push(line);
     throw new Error("no");
   });
   tail.push(Buffer.from("one\ntwo\n"));
-  expect(heard).toEqual(["one", "two"]);
+  expect(received).toEqual(["one", "two"]);
   expect(tail.text).toBe("one\ntwo\n");
 });
 
 const target = { command: "node", args: ["server.mjs"] };
-const end = (stderr: string) => endOf(target, "exited with code 1", stderr).message;
+const end = (stderr: string) => exitError(target, "exited with code 1", stderr).message;
 const systemError = (code: string) => Object.assign(new Error(`spawn ${code}`), { code });
 
-test("an end without a word says what happened", () => {
-  const error = endOf(target, "was ended by SIGKILL", "\n \n");
+test("names the ending of a process without output", () => {
+  const error = exitError(target, "was ended by SIGKILL", "\n \n");
   expect(error.code).toBe("connection-closed");
   expect(error.message).toBe('The server "node server.mjs" was ended by SIGKILL');
 });
 
-test("of an uncaught error its message is told and its stack is not", () => {
+test("shows the message of an uncaught error without its stack", () => {
   const stderr = `node:internal/modules/esm/resolve:303
     throw new ERR_MODULE_NOT_FOUND(
           ^
@@ -92,35 +89,39 @@ Node.js v20.20.2
   );
 });
 
-test("without an error the last five lines are told, in at most 500 characters", () => {
+test("shows the last five lines in at most 500 characters if there is no error", () => {
   expect(end("1\n2\n3\n4\n5\n6\n7")).toMatch(/: 3 \| 4 \| 5 \| 6 \| 7$/);
   expect(end(`${"x".repeat(400)}\n${"y".repeat(400)}`).split("code 1: ")[1]).toHaveLength(500);
 });
 
-test("an error of long ago is not taken for the reason", () => {
+test("ignores an error far back in the output", () => {
   expect(end(`Error: old\n${"working\n".repeat(20)}done`)).toMatch(/working \| done$/);
 });
 
-test("neither the environment nor the arguments betray a secret", () => {
+test("masks secrets of the environment and the arguments", () => {
   const secretive = { command: "run", args: ["--token", "t0ken"], env: { PIN: "12345678" } };
-  expect(endOf(secretive, "exited with code 2", "bad pin 12345678, token t0ken").message).toBe(
+  expect(exitError(secretive, "exited with code 2", "bad pin 12345678, token t0ken").message).toBe(
     'The server "run --token ***" exited with code 2: bad pin ***, token ***',
   );
-  const error = failedStart(secretive, Object.assign(systemError("ENOENT"), { spawnargs: secretive.args }));
+  const error = startError(secretive, Object.assign(systemError("ENOENT"), { spawnargs: secretive.args }));
   expect(JSON.stringify([error.message, error.cause])).not.toContain("t0ken");
 });
 
 test.each([
   [{ command: "nope" }, "ENOENT", "there is no program nope on the PATH; install it, or give its full path"],
   [{ command: "./nope" }, "ENOENT", "there is no file ./nope; correct the path"],
-  [{ command: "/bin/sh" }, "ENOENT", "names a program in its first line that is not there"],
+  [{ command: "/bin/sh" }, "ENOENT", "the program in the first line of /bin/sh does not exist"],
   [{ command: "sh", cwd: "/no/such/dir" }, "ENOENT", "its working directory /no/such/dir does not exist"],
-  [{ command: "/etc/hosts" }, "EACCES", "/etc/hosts may not be executed; make it executable"],
-  [{ command: "sh" }, "EMFILE", "no more processes or open files to give (EMFILE)"],
+  [{ command: "/etc/hosts" }, "EACCES", "/etc/hosts is not executable; make it executable"],
+  [{ command: "sh" }, "EMFILE", "too many processes or open files (EMFILE)"],
   [{ command: "sh" }, "E2BIG", "arguments and environment are too long"],
-  [{ command: "sh" }, "ERR_INVALID_ARG_VALUE", "not what the system takes (ERR_INVALID_ARG_VALUE)"],
-])("starting %j that fails with %s says what to do", (failing, code, advice) => {
-  const { message } = failedStart(failing, systemError(code));
+  [
+    { command: "sh" },
+    "ERR_INVALID_ARG_VALUE",
+    "the system refuses its command, arguments, cwd or environment (ERR_INVALID_ARG_VALUE)",
+  ],
+])("explains %j that fails to start with %s", (failing, code, advice) => {
+  const { message } = startError(failing, systemError(code));
   expect(message).toMatch(/^The server ".+" could not be started: /);
   expect(message).toContain(advice);
 });
@@ -139,11 +140,11 @@ test.each([
   [["a", "b", "c", "d", "e"], "a b c d …"],
   [["\u001b[31mred\u202e\n"], "red\\u{202e}\\u{a}"],
   [["x".repeat(100)], `${"x".repeat(79)}…`],
-])("the arguments %j are shown as %s", (args, shown) => {
-  expect(nameCommand({ command: "run", args })).toBe(`run ${shown}`);
+])("shows the arguments %j as %s", (args, shown) => {
+  expect(describeCommand({ command: "run", args })).toBe(`run ${shown}`);
 });
 
-test("what the child was given in confidence is taken out of what it writes", () => {
+test("masks the child's secrets in its output", () => {
   const mask = createMasker({
     command: "run",
     args: ["--token", "from-args", "postgres://ada:hunter2@host/db"],
@@ -152,7 +153,7 @@ test("what the child was given in confidence is taken out of what it writes", ()
   expect(mask("k3y k3y-and-more from-args hunter2 1 https://internal.example/x")).toBe("*** *** *** *** 1 ***/x");
 });
 
-test("what moves the cursor or turns text round is shown, colours are left out", () => {
+test("escapes control and direction characters and removes colours", () => {
   expect(toVisible("\u001b[1;31mbad\u001b[0m\tline\u001b]0;title\u0007 \u202ecba\u200b")).toBe(
     "bad line\\u{1b}]0;title\\u{7} \\u{202e}cba\\u{200b}",
   );

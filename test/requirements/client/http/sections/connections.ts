@@ -50,7 +50,7 @@ export const connections: readonly HttpRequirement[] = [
       const other = await serve(revision);
       const elsewhere = await startRaw((_, response) => response.writeHead(308, { location: other.url }).end());
       const { message } = await reasonOf(open(elsewhere, revision, { headers: { authorization: "Bearer x" } }));
-      expect(message).toContain("use its address");
+      expect(message).toContain("connect to it");
       expect(other.seen).toEqual([]);
     },
   },

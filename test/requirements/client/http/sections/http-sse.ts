@@ -88,7 +88,7 @@ export const httpSse: readonly HttpRequirement[] = [
       const other = await serveOld(revision);
       const server = await serveOld(revision, () => other.url);
       const link = { legacySse: true, headers: { authorization: "Bearer secret" } };
-      expect((await reasonOf(open(server, revision, link))).message).toContain("which is not its own");
+      expect((await reasonOf(open(server, revision, link))).message).toContain("which has another origin");
       expect(other.seen).toEqual([]);
     },
   },

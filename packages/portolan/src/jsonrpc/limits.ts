@@ -1,0 +1,12 @@
+// Defaults and bounds of messages on every transport.
+
+/** A message may carry a file; more belongs into a resource that is read in parts. */
+export const defaultMaxMessageBytes: number = 16 * 1024 * 1024;
+/** Messages of one batch. */
+export const maxBatchMessages = 100;
+/** Longest key or id that is read from a message that cannot be parsed. */
+export const maxTokenBytes = 1024;
+/** Nothing sensible is nested deeper; engines give up between 1,000 and 5,000 levels. */
+export const maxNestingLevels = 512;
+/** What an error message shows of the path to a value. */
+export const maxPathChars = 160;
