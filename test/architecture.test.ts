@@ -77,7 +77,7 @@ describe("portolan-host", () => {
 });
 
 test("only packages of this repository that are released with the library import portolan/internal", () => {
-  const allowed = /^packages\/(host|authority)\//;
+  const allowed = /^packages\/host\//;
   const users = ["packages", "examples", "docs", "test", "bench"].flatMap((name) =>
     readdirSync(join(root, name), { recursive: true, encoding: "utf8" })
       .map((file) => `${name}/${file.split(sep).join("/")}`)

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { PortolanError } from "portolan";
-import { checkOptions, type OptionNames } from "portolan/internal";
+import { checkOptions, type OptionNames, PortolanError } from "portolan";
 import type { FetchPolicy } from "portolan/net";
 import type { Storage } from "portolan/storage";
 import { isLoopback, redirectProblem } from "./clients.ts";

@@ -16,5 +16,6 @@ export type {
   RpcResult,
 } from "./jsonrpc/message.ts";
 export { type ErrorStage, RpcError, type RpcErrorOptions, serialize } from "./jsonrpc/message.ts";
+export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
 export type * from "./protocol/types/index.ts";
 export { logLevels } from "./protocol/types/notifications.ts";

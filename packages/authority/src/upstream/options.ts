@@ -1,4 +1,4 @@
-import { checkOptions, type OptionNames } from "portolan/internal";
+import { checkOptions, type OptionNames } from "portolan";
 
 /** An identity provider that people have accounts with. Its tokens stay here; clients get tokens of the authority. */
 export interface UpstreamOptions {

@@ -3,7 +3,7 @@ import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.t
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
-import type { AccessControl, Refusal, RequestedAction } from "./options.ts";
+import type { AccessControl, AccessRequest, Refusal } from "./options.ts";
 import { idOf, sendError } from "./reply.ts";
 
 /** The authorizer of a protected endpoint. */
@@ -41,7 +41,7 @@ function refuse(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: R
   sendError(reply, refusal.status, error, id, { ...headers, ...refusal.headers });
 }
 
-function askedIn(messages: Message | Message[]): RequestedAction[] {
+function askedIn(messages: Message | Message[]): AccessRequest[] {
   return (Array.isArray(messages) ? messages : [messages]).filter(isRequest).map(({ method, params }) => {
     const name = params?.["name"] ?? params?.["uri"];
     return { method, name: typeof name === "string" ? name : undefined };

@@ -11,7 +11,7 @@ export interface Refusal {
 }
 
 /** What a caller asks for: a method, and the name of the tool, prompt or resource where it has one. */
-export interface RequestedAction {
+export interface AccessRequest {
   readonly method: string;
   readonly name: string | undefined;
 }
@@ -20,7 +20,7 @@ export interface RequestedAction {
 export interface AccessControl {
   readonly verify: Verifier;
   /** Refuses what a caller may not do, all requests of a body at once; nothing is asked where there is no body. */
-  readonly permit?: (principal: Principal, asked: readonly RequestedAction[]) => Refusal | undefined;
+  readonly permit?: (principal: Principal, asked: readonly AccessRequest[]) => Refusal | undefined;
   /** JSON documents that everybody may read, by their path. */
   readonly documents?: ReadonlyMap<string, string>;
 }
