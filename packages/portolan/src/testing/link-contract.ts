@@ -1,6 +1,6 @@
 import type { Link, LinkEvents, ResponseSink } from "../client/channel-link.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
-import type { Message, RequestId, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { type Message, type RequestId, type RpcRequest, type RpcResponse, rpcCodes } from "../jsonrpc/message.ts";
 import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, same, toChecks } from "./contract.ts";
 
 /** The server's end of a link, as a script moves it. */
@@ -120,7 +120,11 @@ const checks: ChecksOf<LinkUnderTest> = {
     const { far, listener } = await open(subject);
     listener.exchange(subject.link, 1);
     await far.received(1);
-    const response: RpcResponse = { jsonrpc: "2.0", id: 1, error: { code: -32602, message: "no", data: { at: "x" } } };
+    const response: RpcResponse = {
+      jsonrpc: "2.0",
+      id: 1,
+      error: { code: rpcCodes.invalidParams, message: "no", data: { at: "x" } },
+    };
     far.send(response);
     same(await listener.told.count(1), [{ id: 1, response }]);
   },

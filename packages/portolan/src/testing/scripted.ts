@@ -1,5 +1,5 @@
 import type { Answers } from "../client/options.ts";
-import { RpcError } from "../jsonrpc/message.ts";
+import { RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import type {
   CreateMessageParams,
   CreateMessageResult,
@@ -78,7 +78,7 @@ class Script implements ScriptedAnswers {
   /** An error that crosses the wire, so that the call fails with its text on every revision. */
   #fail(asked: ReceivedQuestion, why: string): RpcError {
     const question = `question ${this.asked.length}, ${asked.method}${wordsOf(asked)}`;
-    const problem = new RpcError(-32603, `The script cannot answer ${question}: ${why}`);
+    const problem = new RpcError(rpcCodes.internalError, `The script cannot answer ${question}: ${why}`);
     this.#problem ??= problem;
     return problem;
   }

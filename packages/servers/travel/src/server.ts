@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import { type PromptMessage, RpcError } from "portolan";
+import { type PromptMessage, RpcError, rpcCodes } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
 import { annotations, object, textResult } from "portolan-server-kit";
 import { type BookInput, book, passengerSchema } from "./book.ts";
@@ -253,5 +253,8 @@ function embedded(uri: string, value: object): PromptMessage {
 
 // spec 2026-07-28: prompts#error-handling asks for -32602.
 function unknownDestination(got: string): RpcError {
-  return new RpcError(-32602, `destination: expected one of ${cityNames.join(", ")}, got ${JSON.stringify(clip(got))}`);
+  return new RpcError(
+    rpcCodes.invalidParams,
+    `destination: expected one of ${cityNames.join(", ")}, got ${JSON.stringify(clip(got))}`,
+  );
 }
