@@ -8,7 +8,7 @@ import type { CredentialStore } from "./store.ts";
 export function fileStore(path: string): CredentialStore {
   let opened: Promise<CredentialStore> | undefined;
   const open = () => {
-    opened ??= import("./node/file-store.ts").then(({ createFileStore }) => createFileStore(path));
+    opened ??= import("#auth-file-store").then(({ createFileStore }) => createFileStore(path));
     return opened;
   };
   return {

@@ -22,5 +22,5 @@ const optionNames: OptionNames<LoopbackOptions> = { port: 1, path: 1, host: 1, t
 /** Opens a browser and waits on a local port until the person comes back. Requires Node. */
 export function loopback(options: LoopbackOptions = {}): Redirect {
   checkOptions(options, optionNames, "loopback");
-  return { begin: async (registered) => (await import("./node/loopback.ts")).beginLoopback(options, registered) };
+  return { begin: async (registered) => (await import("#auth-loopback")).beginLoopback(options, registered) };
 }

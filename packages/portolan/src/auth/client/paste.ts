@@ -16,5 +16,5 @@ const optionNames: OptionNames<PasteOptions> = { redirectUri: 1, show: 1, ask: 1
 /** Lets the person open the sign-in page anywhere and paste the URL that they were sent back to. Requires Node. */
 export function paste(options: PasteOptions = {}): Redirect {
   checkOptions(options, optionNames, "paste");
-  return { begin: async (registered) => (await import("./node/paste.ts")).beginPaste(options, registered) };
+  return { begin: async (registered) => (await import("#auth-paste")).beginPaste(options, registered) };
 }
