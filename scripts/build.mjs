@@ -33,7 +33,11 @@ async function bundleLibrary() {
   const built = clean(library);
   const input = entries(library);
   const core = staticallyImported(join(library, "src/server/index.ts"), join(library, "src/server/stdio.ts"));
-  for (const entry of Object.values(input)) core.delete(entry);
+  const clientHttp = staticallyImported(join(library, "src/client/http/link.ts"));
+  for (const entry of Object.values(input)) {
+    core.delete(entry);
+    clientHttp.delete(entry);
+  }
   await build({
     input,
     platform: "neutral",
@@ -49,7 +53,11 @@ async function bundleLibrary() {
       // Node pays for each file: what every server needs is one.
       codeSplitting: {
         includeDependenciesRecursively: false,
-        groups: [{ name: "core", test: (id) => core.has(id) }],
+        groups: [
+          { name: "core", test: (id) => core.has(id) },
+          // Late parts need it too: in the entry, it would add names to what the entry exports.
+          { name: "client-http", test: (id) => clientHttp.has(id) && id.includes("/client/http/") },
+        ],
       },
     },
     logLevel: "warn",

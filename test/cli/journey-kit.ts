@@ -17,7 +17,7 @@ export function installPackage(): string {
   npm(["pack", "--silent", "--pack-destination", packed], join(root, "packages/portolan"));
   const [tarball = ""] = readdirSync(packed);
   writeFileSync(join(folder, "package.json"), JSON.stringify({ private: true }));
-  npm(["install", "--offline", "--no-audit", "--no-fund", join(packed, tarball)], folder);
+  npm(["install", "--prefer-offline", "--no-audit", "--no-fund", join(packed, tarball)], folder);
   return folder;
 }
 
