@@ -88,6 +88,10 @@ export function explainError(thrown: unknown, file: string, system: System): str
   if (thrown instanceof Failure || thrown instanceof PortolanError) return thrown.message;
   if (!(thrown instanceof Error)) return `${file}: ${String(thrown)}`;
   const { name, message, stack = "" } = thrown;
+  // The command provides `portolan` to files that have no copy of it, and no other package.
+  if (/^Cannot find (?:package|module) 'portolan-host/.test(message)) {
+    return `${file}: it imports portolan-host, which is not installed. Run: npm install portolan portolan-host`;
+  }
   const place =
     locationIn(stack, file) ?? (thrown instanceof SyntaxError ? locationOfSyntaxError(file, system) : undefined);
   const [first = ""] = message.split("\n");
