@@ -146,7 +146,7 @@ test("warns about an address that imitates another, and opens nothing on no", as
   const terminal = await call("visit", ["url=https://xn--pple-43d.com/login"]);
   const shown = await terminal.see("n no");
   expect(shown).toContain("https://xn--pple-43d.com/login");
-  expect(shown).toContain("! The name looks like apple.com, which is another host.");
+  expect(shown).toContain("! The name looks like apple.com, but it is a different host.");
   terminal.type("n");
   await terminal.see('{"action":"decline"}');
 });

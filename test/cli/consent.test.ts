@@ -19,7 +19,7 @@ async function decide(key: string) {
   await first.answer(question, key);
   expect(await first.exited).toBe(0);
   const second = openTerminal(args, { cwd });
-  const seen = await second.see(/v view its definition|✓|for good/);
+  const seen = await second.see(/v view its definition|✓|permanently/);
   return { cwd, args, isDone: first.screen().includes("✓"), isAskedAgain: seen.includes(question) };
 }
 

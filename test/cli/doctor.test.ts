@@ -362,7 +362,10 @@ describe("addresses", () => {
 
   test("refuses an address with a password", async () => {
     const { ids, found } = await ofUrl("http://ada:s3cret@127.0.0.1:9/mcp");
-    expect([ids, found[0]?.why]).toEqual([["unusable-entry"], expect.stringContaining("without user name and password")]);
+    expect([ids, found[0]?.why]).toEqual([
+      ["unusable-entry"],
+      expect.stringContaining("without user name and password"),
+    ]);
     expect(JSON.stringify(found)).not.toContain("s3cret");
   });
 

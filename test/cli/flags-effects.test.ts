@@ -27,7 +27,7 @@ test("call --timeout fails on a silent tool and suggests a longer timeout", asyn
   expect(errorOf(ran)).toEqual({
     code: 7,
     kind: "timeout",
-    message: 'tools/call "forever" was silent for 300 ms',
+    message: 'tools/call "forever": no answer and no progress for 300 ms',
     next: "allow more time: --timeout <seconds>",
   });
   const wrong = await runPortolan(["call", "sure", "--timeout", "soon", "--", node, asking], { cwd });

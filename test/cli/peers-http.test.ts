@@ -84,7 +84,7 @@ test.each(others)("answers questions of %s at the terminal", async (name) => {
 test("suggests a next step after a timeout and for an unreachable server", async () => {
   expect(await failureOf(cwd, ["call", "sdk-v1.hold", "--timeout", "0.5"])).toEqual({
     code: 7,
-    message: expect.stringMatching(/silent for 500 ms$/),
+    message: expect.stringMatching(/no answer and no progress for 500 ms$/),
     next: "allow more time: --timeout <seconds>",
   });
   const home = makeHome();

@@ -18,17 +18,23 @@ test("does not repeat an error code that the message contains", () => {
 
 test.each([
   [
-    "connect: the server has not answered in 60000 ms; raise connectMs if it is slow to start",
-    "connect: the server has not answered in 60 s",
+    "connect: the server did not answer within 60000 ms; raise connectMs if it is slow to start",
+    "connect: the server did not answer within 60 s",
   ],
-  ["files.read was silent for 1500 ms; raise idleMs if it may be", "files.read was silent for 1500 ms"],
+  [
+    "files.read: no answer and no progress for 1500 ms; raise idleMs if it may take longer",
+    "files.read: no answer and no progress for 1500 ms",
+  ],
   [
     "https://a wants a person to sign in at https://b; give oauth() a redirect, such as loopback(), or a grant",
     "https://a wants a person to sign in at https://b",
   ],
-  ["nobody has agreed to it: give the host `answers.trust`, or call `host.trust`", "nobody has agreed to it"],
   [
-    "files.read needs the user's approval, and nobody is asked here: give the host `answers.approve`, or a rule",
+    "the user has not agreed to start it: give the host `answers.trust`, or call `host.trust`",
+    "the user has not agreed to start it",
+  ],
+  [
+    "files.read needs the user's approval, but this host cannot ask: give the host `answers.approve`, or a rule that allows the call",
     'files.read needs the user\'s approval, but there is no terminal. Run it in a terminal and answer "always".',
   ],
 ])("removes option names of the library from %j", (message, shown) => {

@@ -83,14 +83,16 @@ export function toFailure(thrown: unknown, home?: string): Failure {
 
 /** Advice for programmers at the end of a message of the library, which names options that the command does not have. */
 const libraryAdvice: readonly (readonly [advice: RegExp, instead: string])[] = [
+  [/, or raise maxGrants$/, ""],
   [/; raise \w+(?: or \w+)*(?: if [\w ]+)?$/, ""],
   [/\. Try again later, or raise \w+(?: or \w+)*\.$/, ". Try again later."],
   [/; give oauth\(\) .*$/, ""],
   [/; send them to authorizationUrl, .*$/, ""],
   [
-    /,? and nobody is asked here: give the host .*$/,
+    /, but this host cannot ask: give the host .*$/,
     ', but there is no terminal. Run it in a terminal and answer "always".',
   ],
+  [/: the host has no `answers\.\w+`$/, ": there is no terminal"],
   [/: give the host `.*$/, ""],
 ];
 

@@ -19,7 +19,7 @@ import { widthOf } from "../terminal/wrap.ts";
 
 const showDefinition = Symbol("show the definition");
 /** The reason when no rule of the policy applies, which tells the person nothing. */
-const isUninformative = /^(?:No rule says otherwise\.)?$/;
+const isUninformative = /^(?:No rule matches this call\.)?$/;
 
 /** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
 export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {

@@ -91,7 +91,7 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): FindingD
   const stray = isCommand
     ? heard.filter((message) => /expected a JSON object or array|not valid JSON|not valid UTF-8/.test(message))
     : [];
-  const twice = heard.filter((message) => message.includes("is there twice"));
+  const twice = heard.filter((message) => message.includes("is listed twice"));
   const others = heard.filter((message) => !stray.includes(message) && !twice.includes(message));
   if (stray[0] !== undefined) {
     findings.push({

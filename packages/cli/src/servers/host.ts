@@ -126,7 +126,7 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
     );
   }
   if (kind === "timeout") {
-    const text = message.replace(/^connect: the server has not answered in/, `${server.name} did not answer within`);
+    const text = message.replace(/^connect: the server/, server.name);
     return new Failure(kind, text, { next: known ?? `portolan doctor ${typed(server.name)}`, cause: reason });
   }
   if (!(reason instanceof RpcError)) return reason;
