@@ -6,7 +6,7 @@ import type { HostedServer } from "./hosted-server.ts";
 
 const server = { name: "s" } as HostedServer;
 
-function createDiary() {
+function createCallLog() {
   const clock = createClock();
   const activity = openActivity(memorySink());
   const entries = async () => {
@@ -21,8 +21,8 @@ function logged(id: string): LoggedCall {
   return new LoggedCall("call", id, server, "act", { a: 1 }, { run: "r" });
 }
 
-test("what is quick is one entry, what takes longer is two", async () => {
-  const { clock, entries, callLog } = createDiary();
+test("a quick call is one entry, a longer call is two", async () => {
+  const { clock, entries, callLog } = createCallLog();
   const [quick, slow] = [logged("c1"), logged("c2")];
   callLog.begin(quick);
   callLog.begin(slow);
@@ -40,8 +40,8 @@ test("what is quick is one entry, what takes longer is two", async () => {
   expect(clock.pending).toBe(0);
 });
 
-test("arguments are written down as they were sent, whatever became of them since", async () => {
-  const { clock, entries, callLog } = createDiary();
+test("arguments are logged as they were sent, even if the object changes later", async () => {
+  const { clock, entries, callLog } = createCallLog();
   const made = ["quick", "slow", "failed"].map((id) => {
     const args: { a: number } = { a: 1 };
     const each = new LoggedCall("call", id, server, "act", args, {});
@@ -56,8 +56,8 @@ test("arguments are written down as they were sent, whatever became of them sinc
   expect(await entries()).toMatchObject(["quick", "failed", "slow"].map((id) => ({ id, args: { a: 1 } })));
 });
 
-test("what the protocol adds to a result is not written down", async () => {
-  const { entries, callLog } = createDiary();
+test("members that the protocol adds to a result are not logged", async () => {
+  const { entries, callLog } = createCallLog();
   const quick = logged("c1");
   callLog.begin(quick);
   const result = { _meta: { a: 1 }, resultType: "complete", ttlMs: 1, cacheScope: "private", content: [] };
@@ -66,8 +66,8 @@ test("what the protocol adds to a result is not written down", async () => {
   expect(JSON.stringify(await entries())).not.toMatch(/_meta|resultType|ttlMs|cacheScope/);
 });
 
-test("what takes longer is written down in the order in which it began, whichever ends first", async () => {
-  const { clock, entries, callLog } = createDiary();
+test("longer calls are logged in the order of their beginning", async () => {
+  const { clock, entries, callLog } = createCallLog();
   const deeds = ["c1", "c2", "c3", "c4", "c5"].map(logged);
   for (const each of deeds) callLog.begin(each);
   for (const at of [0, 2, 4]) callLog.end(deeds[at]!, 5, { content: [] });

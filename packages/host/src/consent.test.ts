@@ -10,7 +10,7 @@ import type { HostAnswers, HostQuestion } from "./questions.ts";
 const definition = { name: "read", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } } as const;
 const tool = { server: "s", name: "read", definition, digest: "d" } as unknown as CatalogTool;
 
-/** Whether a tool may be called without a question. */
+/** Returns a function that tells if a tool may be called without a question. */
 async function createPermit(...rules: Rule[]) {
   const questions = new Questions({}, { onAsked: () => undefined, onSettled: () => undefined });
   const grants = await createGrants(createMemoryStorage().kv);
@@ -21,21 +21,21 @@ async function createPermit(...rules: Rule[]) {
   };
 }
 
-test("what is always allowed is asked about in a conversation with the words of others", async () => {
+test("a cached permission does not apply in a conversation with untrusted content", async () => {
   const permit = await createPermit({ match: "s.read", then: "allow" });
   for (let times = 0; times < 3; times += 1) expect(await permit({ trustsHints: false })).toBe(true);
   const conversation = { contentFrom: new Set(["other"]), resourcesFrom: new Set<string>() };
   expect(await permit({ trustsHints: false }, {}, { conversation })).toBe(false);
 });
 
-test("what is allowed because of hints is not any more when they do not count", async () => {
+test("a permission by hints ends when the hints are not trusted any more", async () => {
   const permit = await createPermit({ readOnly: true, then: "allow" });
   expect(await permit({ trustsHints: true })).toBe(true);
   expect(await permit({ trustsHints: false })).toBe(false);
   expect(await permit({ trustsHints: true })).toBe(true);
 });
 
-test("what is allowed with some arguments is looked at each time", async () => {
+test("a permission that depends on arguments is checked each time", async () => {
   const permit = await createPermit({ args: { path: { startsWith: "/tmp/" } }, then: "allow" });
   expect(await permit({ trustsHints: true }, { path: "/tmp/a" })).toBe(true);
   expect(await permit({ trustsHints: true }, { path: "/etc/passwd" })).toBe(false);
@@ -62,7 +62,7 @@ function approval(server = "s"): QuestionDraft<"approve"> {
   };
 }
 
-test("one server cannot fill the list of questions for the others", async () => {
+test("one server cannot take all places for questions", async () => {
   const { questions } = createAsking({ approve: "later" });
   const waiting = Array.from({ length: 20 }, () => questions.ask(approval("loud")));
   await expect(questions.ask(approval("loud"))).rejects.toThrow("20 questions about loud are waiting already");
@@ -75,25 +75,28 @@ test("one server cannot fill the list of questions for the others", async () => 
   expect(questions.waiting).toEqual([]);
 });
 
-test("a question that nobody answers is not put", async () => {
+test("a question without an answerer is not asked", async () => {
   const { questions, onAsked } = createAsking({});
   expect(questions.canAsk("approve")).toBe(false);
   await expect(questions.ask(approval())).rejects.toMatchObject({ code: "unanswered" });
   expect(onAsked).toEqual([]);
 });
 
-test("answers of the one who asks come first", async () => {
+test("answers of the call come before those of the host", async () => {
   const { questions } = createAsking({ approve: () => false });
   expect(await questions.ask(approval(), { own: { approve: () => true } })).toEqual({ allow: true });
 });
 
-test.each([[undefined], ["yes"], [1], [{}], [{ allow: "yes" }], [null]])("%j is no answer", async (answer) => {
-  const { questions, onSettled } = createAsking({ approve: () => answer as never });
-  await expect(questions.ask(approval())).rejects.toThrow("answers.approve: expected true, false or { allow }");
-  expect(onSettled).toHaveLength(1);
-});
+test.each([[undefined], ["yes"], [1], [{}], [{ allow: "yes" }], [null]])(
+  "the answer %j is rejected",
+  async (answer) => {
+    const { questions, onSettled } = createAsking({ approve: () => answer as never });
+    await expect(questions.ask(approval())).rejects.toThrow("answers.approve: expected true, false or { allow }");
+    expect(onSettled).toHaveLength(1);
+  },
+);
 
-test("what an answerer throws is why there is no answer", async () => {
+test("ask rejects with the error of the answerer", async () => {
   const { questions } = createAsking({
     approve: () => {
       throw new Error("the dialog broke");
@@ -102,7 +105,7 @@ test("what an answerer throws is why there is no answer", async () => {
   await expect(questions.ask(approval())).rejects.toThrow("the dialog broke");
 });
 
-test("an answerer that never answers is not waited for once the question is taken back", async () => {
+test("ask rejects when the question is withdrawn, even if the answerer never answers", async () => {
   const { questions, onAsked } = createAsking({ approve: () => new Promise(() => {}) });
   const stop = new AbortController();
   const waiting = questions.ask(approval(), { signal: stop.signal });
@@ -112,7 +115,7 @@ test("an answerer that never answers is not waited for once the question is take
   await expect(questions.ask(approval(), { signal: stop.signal })).rejects.toThrow("too late");
 });
 
-test("servers cannot make an application ask without end, also where a function answers", async () => {
+test("questions of servers are limited, also where a function answers", async () => {
   const never = () => new Promise<never>(() => {});
   const { questions, onAsked } = createAsking({ elicit: never, approve: never });
   const form = (server: string): QuestionDraft<"elicit"> => ({
@@ -123,7 +126,7 @@ test("servers cannot make an application ask without end, also where a function 
   });
   const waiting: Promise<unknown>[] = Array.from({ length: 20 }, () => questions.ask(form("loud")));
   await expect(questions.ask(form("loud"))).rejects.toMatchObject({ code: "unanswered" });
-  // What the application itself set off is not counted.
+  // Questions that the application causes itself are not counted.
   waiting.push(...Array.from({ length: 300 }, () => questions.ask(approval("loud"))));
   for (let at = 0; at < 9; at += 1) waiting.push(...Array.from({ length: 20 }, () => questions.ask(form(`s${at}`))));
   await expect(questions.ask(form("last"))).rejects.toThrow("200 questions are waiting already");
@@ -132,14 +135,14 @@ test("servers cannot make an application ask without end, also where a function 
   for (const question of waiting) await expect(question).rejects.toThrow("The host is closed");
 });
 
-test("nothing is asked once it is closed", async () => {
+test("nothing is asked after close", async () => {
   const { questions, onAsked } = createAsking({ approve: () => true });
   questions.close();
   await expect(questions.ask(approval())).rejects.toThrow("The host is closed");
   expect(onAsked).toEqual([]);
 });
 
-test("questions about a server that is gone are taken back, and no others", async () => {
+test("withdraw ends the questions about one server only", async () => {
   const { questions, onAsked } = createAsking({ approve: "later" });
   const gone = questions.ask(approval("gone"));
   const here = questions.ask(approval("here"));
@@ -150,7 +153,7 @@ test("questions about a server that is gone are taken back, and no others", asyn
   expect(await here).toEqual({ allow: false });
 });
 
-test("an answerer that gives up its own question and never answers is not waited for", async () => {
+test("an answerer that aborts its own question is not waited for", async () => {
   const stop = new AbortController();
   const { questions } = createAsking({
     approve: () => {

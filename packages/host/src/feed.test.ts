@@ -17,7 +17,7 @@ async function readAll(reader: AsyncIterable<Event>): Promise<Event[]> {
   return events;
 }
 
-test("every reader hears what happens after it began, also before it looks", async () => {
+test("a reader receives all events after it began, also before its first next", async () => {
   const feed = createFeed();
   feed.emit({ value: 1 });
   const [first, second] = [feed.read(), feed.read((event) => "value" in event && event.value > 2)];
@@ -28,7 +28,7 @@ test("every reader hears what happens after it began, also before it looks", asy
   expect(await readAll(second)).toEqual([{ value: 3 }]);
 });
 
-test("events of one key replace each other until somebody looks", async () => {
+test("unread events with the same key replace each other", async () => {
   const feed = createFeed();
   const reader = feed.read();
   for (let value = 0; value < 100; value += 1) feed.emit({ key: "progress", value });
@@ -37,7 +37,7 @@ test("events of one key replace each other until somebody looks", async () => {
   expect(await readAll(reader)).toEqual([{ key: "progress", value: 99 }, { value: 7 }]);
 });
 
-test("a slow reader is told how much it missed", async () => {
+test("a slow reader receives the number of lost events", async () => {
   const feed = createFeed(3);
   const reader = feed.read();
   for (let value = 0; value < 10; value += 1) feed.emit({ value });
@@ -45,7 +45,7 @@ test("a slow reader is told how much it missed", async () => {
   expect(await readAll(reader)).toEqual([{ lost: 7 }, { value: 7 }, { value: 8 }, { value: 9 }]);
 });
 
-test("a reader that waits hears at once, and who leaves is forgotten", async () => {
+test("a waiting reader receives an event at once, and a reader that leaves is removed", async () => {
   const feed = createFeed();
   const reader = feed.read();
   const next = reader.next();

@@ -14,7 +14,7 @@ const entry: ServerEntry = {
   source: { kind: "code" },
 };
 
-/** A connection that ends when it is told to. */
+/** A connection that ends on demand. */
 class Line implements Connection {
   readonly client: Client;
   lose: (reason?: Error) => void = () => {};
@@ -51,7 +51,7 @@ function createSupervisor(open: (attempt: number) => Promise<Connection>, startS
   return { supervisor, clock, states, attempts: () => attempts };
 }
 
-test("a server is started when it is first needed, once for all who need it", async () => {
+test("a server starts when it is first needed, once for all callers", async () => {
   const { supervisor, states, attempts } = createSupervisor(async () => new Line());
   expect(supervisor.status.state).toBe("idle");
   const [a, b] = await Promise.all([supervisor.use(), supervisor.use()]);
@@ -60,7 +60,7 @@ test("a server is started when it is first needed, once for all who need it", as
   expect(states).toEqual(["starting", "ready"]);
 });
 
-test("a server that cannot be started fails at once until it is tried again", async () => {
+test("calls fail at once after a failed start, until the next retry", async () => {
   const { supervisor, clock, attempts } = createSupervisor(async () => {
     throw new PortolanError("connection-closed", "it exited with code 1");
   });
@@ -68,14 +68,14 @@ test("a server that cannot be started fails at once until it is tried again", as
   await expect(supervisor.use()).rejects.toThrow("one is down; next attempt in 1 s: it exited with code 1");
   expect(attempts()).toBe(1);
   await clock.advance(1_000);
-  // Nobody needs it: it is not started by itself.
+  // Not restarted, because no call needs it.
   expect(attempts()).toBe(1);
   await expect(supervisor.use()).rejects.toThrow("it exited with code 1");
   expect(attempts()).toBe(2);
   expect(supervisor.status.retryInMs).toBe(1_600);
 });
 
-test("a server that is lost comes back by itself, ever later while it keeps crashing, and then not at all", async () => {
+test("a lost server restarts with growing pauses, and stops after too many failures", async () => {
   const lines: Line[] = [];
   const { supervisor, clock, attempts } = createSupervisor(async () => {
     const line = new Line();
@@ -100,7 +100,7 @@ test("a server that is lost comes back by itself, ever later while it keeps cras
   expect(attempts()).toBe(10);
 });
 
-test("whoever lived long enough is started anew without a long pause", async () => {
+test("a server that ran long enough restarts with the first pause", async () => {
   const lines: Line[] = [];
   const { supervisor, clock } = createSupervisor(async () => {
     const line = new Line();
@@ -117,7 +117,7 @@ test("whoever lived long enough is started anew without a long pause", async () 
   }
 });
 
-test("a server that is stopped while it starts is closed, and starts anew when it is needed", async () => {
+test("a server that is stopped while it starts is closed, and starts again when it is needed", async () => {
   const line = new Line();
   let finish: (line: Line) => void = () => {};
   const { supervisor } = createSupervisor((attempt) =>
@@ -135,7 +135,7 @@ test("a server that is stopped while it starts is closed, and starts anew when i
   expect(supervisor.status.state).toBe("ready");
 });
 
-test("who gives up waiting does not end the start for the others", async () => {
+test("a caller that aborts does not end the start for others", async () => {
   let finish: (line: Line) => void = () => {};
   const { supervisor } = createSupervisor(() => new Promise((resolve) => (finish = resolve)));
   const impatient = supervisor.use(AbortSignal.abort(new Error("no time")));
@@ -145,7 +145,7 @@ test("who gives up waiting does not end the start for the others", async () => {
   expect(await patient).toBeDefined();
 });
 
-test("what must not be started is not, whoever asks", async () => {
+test("a blocked server is never started", async () => {
   const { supervisor, attempts } = createSupervisor(async () => new Line());
   await supervisor.stop("untrusted");
   await expect(supervisor.use()).rejects.toThrow("one is not trusted yet, so it is not started");
@@ -158,7 +158,7 @@ test("what must not be started is not, whoever asks", async () => {
   await expect(supervisor.use()).rejects.toThrow("one was removed, or the host is closed");
 });
 
-test("a server that wants a login is not tried again by itself", async () => {
+test("a server that needs a login is not retried by itself", async () => {
   const { supervisor, clock, attempts } = createSupervisor(async () => {
     throw new PortolanError("login-required", "sign in first");
   });
@@ -168,7 +168,7 @@ test("a server that wants a login is not tried again by itself", async () => {
   expect(attempts()).toBe(1);
 });
 
-test("only so many servers start at once", async () => {
+test("the number of concurrent starts is limited", async () => {
   const startSlots = new Semaphore(2);
   const finishers: (() => void)[] = [];
   let running = 0;
@@ -191,7 +191,7 @@ test("only so many servers start at once", async () => {
   expect(most).toBe(2);
 });
 
-test("stopping a server that must not be started does not let it be started", async () => {
+test("stopping a blocked server does not unblock it", async () => {
   for (const barrier of ["untrusted", "disabled", "misconfigured"] as const) {
     const { supervisor, attempts } = createSupervisor(async () => new Line());
     await supervisor.stop(barrier, "because");
@@ -202,7 +202,7 @@ test("stopping a server that must not be started does not let it be started", as
   }
 });
 
-test("a pause never grows beyond a minute, and is not the same for all", async () => {
+test("a pause is at most a minute, and has jitter", async () => {
   const { supervisor, clock } = createSupervisor(async () => {
     throw new Error("no");
   });
@@ -220,7 +220,7 @@ test("a pause never grows beyond a minute, and is not the same for all", async (
   expect(early.status.retryInMs).toBe(800);
 });
 
-test("a server that is stopped forgets its failures, and is not brought back by an old timer", async () => {
+test("stopping a server resets its failures and cancels its retry", async () => {
   const lines: Line[] = [];
   const { supervisor, clock, attempts } = createSupervisor(async () => {
     lines.push(new Line());
@@ -242,7 +242,7 @@ test("a server that is stopped forgets its failures, and is not brought back by 
   expect(supervisor.status.retryInMs).toBe(1_000);
 });
 
-test("a connection that ends after its server was started again changes nothing", async () => {
+test("the end of an old connection does not affect the new one", async () => {
   const lines: Line[] = [];
   const { supervisor, clock } = createSupervisor(async () => {
     lines.push(new Line());
@@ -258,7 +258,7 @@ test("a connection that ends after its server was started again changes nothing"
   expect(supervisor.status.state).toBe("ready");
 });
 
-test("what a process last wrote is kept when it is gone", async () => {
+test("standard error output is kept after the process ends", async () => {
   const line = Object.assign(new Line(), { stderr: "out of memory" });
   const { supervisor, clock } = createSupervisor(async () => line);
   await supervisor.start();
@@ -267,14 +267,14 @@ test("what a process last wrote is kept when it is gone", async () => {
   expect(supervisor.status).toMatchObject({ state: "down", stderr: "out of memory" });
 });
 
-test("who waits in line can be stopped at once", async () => {
+test("a server that waits to start can be stopped at once", async () => {
   const startSlots = new Semaphore(1);
   let finish: (line: Line) => void = () => {};
   const slow = createSupervisor(() => new Promise((resolve) => (finish = resolve)), startSlots);
   const waiting = createSupervisor(async () => new Line(), startSlots);
   const first = slow.supervisor.start();
   const second = waiting.supervisor.start();
-  // Resolves though the first one still holds the only place.
+  // Resolves although the first one still holds the only permit.
   await waiting.supervisor.stop();
   await expect(second).rejects.toThrow("stopped while it was starting");
   expect(waiting.attempts()).toBe(0);
@@ -284,7 +284,7 @@ test("who waits in line can be stopped at once", async () => {
   expect(waiting.attempts()).toBe(1);
 });
 
-/** Work that goes on until it is told to end. */
+/** Work that runs until it is ended. */
 function createWork() {
   let end: () => void = () => {};
   const done = new Promise<void>((resolve) => {
@@ -300,7 +300,7 @@ function createWork() {
 
 const permit = () => new Promise((resolve) => setImmediate(resolve));
 
-test("places are handed on in order, and nobody gets in beside", async () => {
+test("permits pass on in order, and no newcomer takes one", async () => {
   const startSlots = new Semaphore(1);
   const works = [createWork(), createWork(), createWork()];
   const [first, second, third] = works as [ReturnType<typeof createWork>, ...typeof works];
@@ -318,7 +318,7 @@ test("places are handed on in order, and nobody gets in beside", async () => {
   await Promise.all(passing);
 });
 
-test("who gives up leaves the line, and its place goes to the next", async () => {
+test("an aborted task leaves the queue, and the next one gets the permit", async () => {
   const startSlots = new Semaphore(1);
   const [first, last] = [createWork(), createWork()];
   const stop = new AbortController();
@@ -335,7 +335,7 @@ test("who gives up leaves the line, and its place goes to the next", async () =>
   await waiting;
 });
 
-test("work that fails frees its place", async () => {
+test("a failed task frees its permit", async () => {
   const startSlots = new Semaphore(1);
   await expect(startSlots.run(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect(await startSlots.run(async () => "yes")).toBe("yes");

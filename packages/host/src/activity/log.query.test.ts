@@ -9,7 +9,7 @@ async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityE
   return all;
 }
 
-describe("querying", () => {
+describe("query", () => {
   const find = async (query: ActivityQuery) => {
     let now = 0;
     const log = openActivity(memorySink(), { now: () => now });

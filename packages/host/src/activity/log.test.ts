@@ -10,8 +10,8 @@ async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityE
   return all;
 }
 
-/** A sink that fails or waits as it is told. */
-function moodySink() {
+/** A sink that fails or waits on demand. */
+function controlledSink() {
   const sink = memorySink();
   const mood: { error: Error | undefined; wait: Promise<void> | undefined; appends: number } = {
     error: undefined,
@@ -30,8 +30,8 @@ function moodySink() {
   return { sink: moody, mood, inner: sink };
 }
 
-describe("recording", () => {
-  test("numbers entries, says when, and keeps what was told", async () => {
+describe("record", () => {
+  test("numbers entries, adds the time, and keeps all members", async () => {
     const log = openActivity(memorySink(), { now: () => Date.UTC(2030, 0, 2) });
     log.record({ kind: "call", server: "git", name: "push", id: "1", args: { force: true } });
     log.record({ kind: "result", server: "git", name: "push", id: "1" });
@@ -49,7 +49,7 @@ describe("recording", () => {
     ]);
   });
 
-  test("an entry cannot give itself another number or time, or pass for a seal", async () => {
+  test("an entry cannot set its own number or time, or imitate a seal", async () => {
     const log = openActivity(memorySink(), { now: () => 0 });
     log.record({ kind: "call", seq: 99, at: "then", seal: "x", text: '"}\n{"seal":"' });
     expect(await collect(log.query())).toMatchObject([{ seq: 1, at: "1970-01-01T00:00:00.000Z", seal: "x" }]);
@@ -57,7 +57,7 @@ describe("recording", () => {
   });
 
   test("writes by itself, many entries in one block", async () => {
-    const { sink, mood, inner } = moodySink();
+    const { sink, mood, inner } = controlledSink();
     const log = openActivity(sink, { flushMs: 1 });
     for (let count = 0; count < 100; count++) log.record({ kind: "call", count });
     await expect.poll(() => inner.text.split("\n").length).toBe(102);
@@ -65,8 +65,8 @@ describe("recording", () => {
     await log.close();
   });
 
-  test("writes at once what is urgent, with all that waited before it", async () => {
-    const { sink, inner } = moodySink();
+  test("writes an urgent entry at once, after all that waited", async () => {
+    const { sink, inner } = controlledSink();
     const log = openActivity(sink, { flushMs: 1_000_000 });
     log.record({ kind: "call" });
     expect(inner.text).toBe("");
@@ -75,7 +75,7 @@ describe("recording", () => {
     await log.close();
   });
 
-  test("never throws, whatever is recorded, and says that it was lost", async () => {
+  test("never throws, and counts entries that cannot be written", async () => {
     const errors: unknown[] = [];
     const log = openActivity(memorySink(), {
       onError: (error) => {
@@ -102,7 +102,7 @@ describe("recording", () => {
     await log.close();
   });
 
-  test("long texts become their digest, their length and their beginning", async () => {
+  test("replaces long texts by their digest, length and beginning", async () => {
     const log = openActivity(memorySink());
     const text = "ab".repeat(50_000);
     log.record({ kind: "result", text, short: "kept" });
@@ -123,7 +123,7 @@ describe("recording", () => {
       "all at once",
       Array.from({ length: 100 }, () => ({ text: "\u0000".repeat(2_000), deep: [[["x".repeat(3_000)]]] })),
     ],
-  ])("an entry stays within 64 KB: %s", async (_, data) => {
+  ])("an entry is at most 64 KB: %s", async (_, data) => {
     const sink = memorySink();
     const log = openActivity(sink);
     log.record({ kind: "result", data });
@@ -134,9 +134,9 @@ describe("recording", () => {
   });
 });
 
-describe("a sink that cannot be written", () => {
-  test("loses nothing while there is room, and is written when it can be", async () => {
-    const { sink, mood } = moodySink();
+describe("while the sink fails", () => {
+  test("entries wait, and are written when the sink works again", async () => {
+    const { sink, mood } = controlledSink();
     const errors: unknown[] = [];
     const log = openActivity(sink, { onError: (error) => errors.push(error) });
     mood.error = new Error("the disk is full");
@@ -151,8 +151,8 @@ describe("a sink that cannot be written", () => {
     await log.close();
   });
 
-  test("is tried again without being asked", async () => {
-    const { sink, mood, inner } = moodySink();
+  test("the log retries by itself", async () => {
+    const { sink, mood, inner } = controlledSink();
     const log = openActivity(sink, { flushMs: 1 });
     mood.error = new Error("away");
     log.record({ kind: "call" });
@@ -162,8 +162,8 @@ describe("a sink that cannot be written", () => {
     await log.close();
   });
 
-  test("counts what finds no room and tells of the gap where it was", async () => {
-    const { sink, mood } = moodySink();
+  test("counts dropped entries, and reports the gap at its place", async () => {
+    const { sink, mood } = controlledSink();
     const errors: unknown[] = [];
     const log = openActivity(sink, { maxWaiting: 3, onError: (error) => errors.push(error) });
     mood.error = new Error("away");
@@ -177,8 +177,8 @@ describe("a sink that cannot be written", () => {
     await log.close();
   });
 
-  test("keeps no more in memory than it should, however few the entries are", async () => {
-    const { sink, mood } = moodySink();
+  test("limits the memory of waiting entries by size, not only by number", async () => {
+    const { sink, mood } = controlledSink();
     mood.error = new Error("away");
     const log = openActivity(sink);
     for (let count = 0; count < 10; count++) log.record({ kind: "result", text: "x".repeat(4 * 1024 * 1024) });
@@ -190,8 +190,8 @@ describe("a sink that cannot be written", () => {
     await log.close();
   });
 
-  test("stops calls only where the log is required", async () => {
-    const { sink, mood } = moodySink();
+  test("ready throws only if the log is required", async () => {
+    const { sink, mood } = controlledSink();
     const required = openActivity(sink, { required: true, maxWaiting: 1 });
     const optional = openActivity(sink);
     required.ready();
@@ -211,8 +211,8 @@ describe("a sink that cannot be written", () => {
     await optional.close();
   });
 
-  test("does not hold up whoever records", async () => {
-    const { sink, mood } = moodySink();
+  test("record does not wait for a slow sink", async () => {
+    const { sink, mood } = controlledSink();
     let go = () => {};
     mood.wait = new Promise((resolve) => {
       go = resolve;
@@ -228,8 +228,8 @@ describe("a sink that cannot be written", () => {
     expect((await collect(log.query())).length).toBe(3);
   });
 
-  test("makes closing fail, once, and closes all the same", async () => {
-    const { sink, mood } = moodySink();
+  test("close rejects once, and closes the sink", async () => {
+    const { sink, mood } = controlledSink();
     const log = openActivity(sink);
     mood.error = new Error("away");
     log.record({ kind: "call" });

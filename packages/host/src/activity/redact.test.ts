@@ -3,7 +3,7 @@ import { openActivity } from "./log.ts";
 import { createRedactor, mayHoldSecret, mayHoldSecretIn, redact } from "./redact.ts";
 import { memorySink } from "./sinks.ts";
 
-/** Put together here, so that nobody who looks for keys in sources finds one. */
+/** Keys are joined here, so that scanners of sources find none. */
 const key = (...parts: string[]) => parts.join("");
 const jwt = key("eyJ", "hbGciOiJIUzI1NiJ9", ".", "eyJzdWIiOiIxMjM0NTY3ODkwIn0", ".", "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9");
 const pem = key("-----BEGIN RSA ", "PRIVATE KEY-----\nMIIEow\nabc=\n-----END RSA ", "PRIVATE KEY-----");
@@ -49,14 +49,14 @@ const secrets: [string, unknown, unknown][] = [
   ["a pair", [["x-api-key", "abc"]], [["x-api-key", "[redacted]"]]],
 ];
 
-describe("what looks like a secret is replaced", () => {
+describe("redacts", () => {
   test.each(secrets)("%s", (_, given, expected) => {
     const cleaned = redact(given);
     if (expected !== "all") expect(cleaned).toEqual(expected);
     else for (const value of Object.values(cleaned as object)) expect(value).toBe("[redacted]");
   });
 
-  test.each(secrets)("and is not in a log: %s", async (_, given) => {
+  test.each(secrets)("keeps out of the log: %s", async (_, given) => {
     const sink = memorySink();
     const log = openActivity(sink);
     log.record({ kind: "call", given });
@@ -66,7 +66,7 @@ describe("what looks like a secret is replaced", () => {
   });
 });
 
-describe("what does not stays, as the very same value", () => {
+describe("returns the same value if there is no secret", () => {
   test.each<[unknown]>([
     [{ path: "/home/ada/passwords.txt", n: 1 }],
     [{ usage: { inputTokens: 5, maxTokens: 100, tokens: 7 } }],
@@ -84,7 +84,7 @@ describe("what does not stays, as the very same value", () => {
   });
 });
 
-test("texts that the caller names are secrets wherever they stand, the longest first", () => {
+test("redacts given texts everywhere, the longest first", () => {
   const redactor = createRedactor(["hunter2", "hunter2-and-more", "ab", 'quo"te\n']);
   expect(redactor.redact({ a: "hunter2-and-more, hunter2", hunter2: ["xhunter2x"], b: "ab" })).toEqual({
     a: "[redacted], [redacted]",
@@ -95,7 +95,7 @@ test("texts that the caller names are secrets wherever they stand, the longest f
   expect(redactor.redact('quo"te\n')).toBe("[redacted]");
 });
 
-test("values that are endless or hostile are not followed for ever", () => {
+test("stops at circular and very deep values", () => {
   const cycle: { next?: unknown } = {};
   cycle.next = cycle;
   expect(JSON.stringify(redact({ password: "x", cycle }))).toContain("[redacted]");
@@ -104,7 +104,7 @@ test("values that are endless or hostile are not followed for ever", () => {
   );
 });
 
-describe("a log holds no secret", () => {
+describe("a log contains no secret", () => {
   test.each<[string, unknown]>([
     ["in a small entry", { password: "hunter2" }],
     ["named by the caller", { text: "it is hunter2" }],
@@ -123,7 +123,7 @@ describe("a log holds no secret", () => {
     await log.close();
   });
 
-  test("that is named later", async () => {
+  test("that is added later", async () => {
     const sink = memorySink();
     const log = openActivity(sink);
     log.addSecret("swordfish");
@@ -134,7 +134,7 @@ describe("a log holds no secret", () => {
   });
 });
 
-test("a text that the caller names is a secret in addresses and in base64, too, wherever it begins", () => {
+test("redacts a given text in addresses and in base64, at every offset", () => {
   const secret = "hunter2 and/or 3";
   const redactor = createRedactor([secret]);
   for (const before of ["", "u:", "user:", "a"]) {
@@ -167,7 +167,7 @@ const signs = [
   ...["?code", "&code", ";code", "?sig", "&sig", ";sig", "?auth", "&auth", ";auth", "?x-amz", "&x-amz", ";x-amz"],
 ];
 
-test.each(signs)("%s is found at every place, in both cases, alone and behind letters of several bytes", (sign) => {
+test.each(signs)("finds %s at every offset, in both cases, alone and after multi-byte characters", (sign) => {
   for (const form of [sign, sign.toUpperCase(), `${sign[0]?.toUpperCase()}${sign.slice(1)}`]) {
     expect(mayHoldSecret(form)).toBe(true);
     for (const before of ["", "x", "xy", "xyz", "ä", "日本", "😀x"]) {
@@ -176,7 +176,7 @@ test.each(signs)("%s is found at every place, in both cases, alone and behind le
   }
 });
 
-test("says of any text what the pattern says", () => {
+test("the byte scan agrees with the pattern for any text", () => {
   const pieces = [...signs.flatMap((sign) => [sign.slice(0, 2), sign.slice(0, 3), sign.slice(1), sign.slice(0, -1)])];
   pieces.push("", "a", " ", '"', "ä", "The quick brown fox", "://host/path", "ſecret", "to\u212aen", "@");
   let seed = 7;

@@ -16,8 +16,8 @@ const readText = (text: string) => ({
   },
 });
 
-describe("over a storage", () => {
-  test("goes on where another process has ended", async () => {
+describe("storageSink", () => {
+  test("continues after another process has ended", async () => {
     const { log: store } = createMemoryStorage();
     for (const name of ["one", "two"]) {
       const log = openActivity(storageSink(store, "activity"));
@@ -32,7 +32,7 @@ describe("over a storage", () => {
     ]);
   });
 
-  test("stays whole when two write at once, and a changed block is found", async () => {
+  test("two concurrent writers keep a valid log, and a changed block is found", async () => {
     const storage = createMemoryStorage();
     const logs = [1, 2, 3].map(() => openActivity(storageSink(storage.log, "activity")));
     for (let count = 0; count < 10; count++) {
@@ -53,7 +53,7 @@ describe("over a storage", () => {
     expect(await verifyActivity({ texts: shorter }, false)).toMatchObject({ ok: false });
   });
 
-  test("a block whose append failed although it arrived is not written twice", async () => {
+  test("a block whose append failed although it arrived is not stored twice", async () => {
     const { log: store } = createMemoryStorage();
     let isCut = true;
     const flaky = {
@@ -78,7 +78,7 @@ describe("over a storage", () => {
 
 const sealOf = (block: string) => block.match(/"seal":"([\w-]+)"/)![1]!;
 
-test("what is kept in memory is bounded, and what is left of it is whole", async () => {
+test("memorySink is bounded, and the rest stays valid", async () => {
   const sink = memorySink({ maxChars: 2_000 });
   const log = openActivity(sink);
   const heads: string[] = [];
@@ -100,7 +100,7 @@ test("what is kept in memory is bounded, and what is left of it is whole", async
   expect(await log.verify({ contains: heads[0] ?? "" })).toMatchObject({ ok: false });
 });
 
-test("one flipped byte is found, also after the beginning was let go", async () => {
+test("a flipped byte is found, also after the oldest blocks were dropped", async () => {
   const sink = memorySink({ maxChars: 1_000 });
   const log = openActivity(sink);
   for (let at = 0; at < 20; at += 1) {
@@ -117,7 +117,7 @@ test("one flipped byte is found, also after the beginning was let go", async () 
   expect(await check(rest.join(""))).toMatchObject({ ok: false });
 });
 
-test("a block that is larger than all there is room for is kept alone", async () => {
+test("a block larger than the limit is kept alone", async () => {
   const log = openActivity(memorySink({ maxChars: 10 }));
   const entries: ActivityEntry[] = [];
   for (const name of ["one", "two"]) {

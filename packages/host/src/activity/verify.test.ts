@@ -21,8 +21,8 @@ async function smallLog() {
   return { text: sink.text, head: head! };
 }
 
-describe("verifying", () => {
-  test("what was written is whole, and its head can be asked for later", async () => {
+describe("verify", () => {
+  test("accepts what was written, and finds an earlier head in it", async () => {
     const log = openActivity(memorySink());
     expect(await log.verify()).toEqual({ ok: true, entries: 0, blocks: 0, head: "" });
     log.record({ kind: "call" });
@@ -34,7 +34,7 @@ describe("verifying", () => {
     expect(await log.verify({ contains: "another" })).toMatchObject({ ok: false });
   });
 
-  test("every change of one byte is found", async () => {
+  test("finds every change of one byte", async () => {
     const { text, head } = await smallLog();
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length; at++) {
@@ -51,7 +51,7 @@ describe("verifying", () => {
     expect(await verifyActivity({ head, texts: readText(bytes.toString("utf8")) }, true)).toMatchObject({ ok: true });
   });
 
-  test("lines that are taken away, doubled or exchanged are found", async () => {
+  test("finds removed, duplicated and swapped lines", async () => {
     const { text, head } = await smallLog();
     const lines = text.trimEnd().split("\n");
     const check = (changed: readonly string[]) =>
@@ -66,7 +66,7 @@ describe("verifying", () => {
     }
   });
 
-  test("every cut is found, and one inside a block is called torn", async () => {
+  test("finds every cut, and reports a cut inside a block as torn", async () => {
     const { text, head } = await smallLog();
     for (let length = 0; length < text.length; length++) {
       const verdict = await verifyActivity({ head, texts: readText(text.slice(0, length)) }, true);
@@ -76,7 +76,7 @@ describe("verifying", () => {
     }
   });
 
-  test("a block that was sealed anew does not fit into the chain, whatever the next one is made to say", async () => {
+  test("finds a block that was sealed again, even if the next one is changed to match", async () => {
     const { text, head } = await smallLog();
     const lines = text.trimEnd().split("\n");
     const body = `${lines.slice(0, 2).join("\n")}\n`.replace("/tmp/ä", "/tmp/a");
@@ -92,19 +92,19 @@ describe("verifying", () => {
     }
   });
 
-  test("a seal in another spelling is found", async () => {
+  test("finds a seal in another spelling", async () => {
     const { text, head } = await smallLog();
     const texts = readText(text.replace('"block":1,', '"block":01,'));
     expect(await verifyActivity({ head, texts }, true)).toMatchObject({ ok: false });
   });
 
-  test("a line that is missing is called so", async () => {
+  test("reports a missing line", async () => {
     const { text, head } = await smallLog();
     const texts = readText(text.slice(text.indexOf("\n") + 1));
     expect(await verifyActivity({ head, texts }, true)).toMatchObject({ reason: "entries were added or removed" });
   });
 
-  test("the place of the damage is named", async () => {
+  test("reports the place of the damage", async () => {
     const { text, head } = await smallLog();
     const changed = text.replace("öffnen", "sehen");
     expect(await verifyActivity({ head, texts: readText(changed) }, true)).toEqual({
@@ -115,7 +115,7 @@ describe("verifying", () => {
     });
   });
 
-  test("a line or a block without an end is not read for ever", async () => {
+  test("stops at an endless line or block", async () => {
     const line = { head: "missing" as const, texts: readText("x".repeat(2 * 1024 * 1024)) };
     expect(await verifyActivity(line, true)).toMatchObject({ reason: "a line is longer than any entry" });
     const block = { head: "missing" as const, texts: readText(`${"x".repeat(1_000)}\n`.repeat(70_000)) };

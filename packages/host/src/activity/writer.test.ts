@@ -12,8 +12,8 @@ async function collect(entries: AsyncIterable<ActivityEntry>): Promise<ActivityE
   return all;
 }
 
-describe("entries that wait", () => {
-  test("are numbered in one row, though two writers take turns and each has many waiting", async () => {
+describe("waiting entries", () => {
+  test("have consecutive numbers, though two writers take turns with many entries waiting", async () => {
     const sink = memorySink();
     const logs = [openActivity(sink, options), openActivity(sink, options)] as const;
     for (let round = 0; round < 3; round++) {
@@ -28,7 +28,7 @@ describe("entries that wait", () => {
     expect(await logs[1].verify()).toMatchObject({ ok: true, entries: 1_200 });
   });
 
-  test("get other numbers where somebody wrote before, and only their own numbers change", async () => {
+  test("get new numbers if another process wrote before, and nothing else changes", async () => {
     const sink = memorySink();
     await writeOne(sink);
     const log = openActivity(sink, options);
@@ -38,7 +38,7 @@ describe("entries that wait", () => {
     ]);
   });
 
-  test("lose their secrets, also those that became known after they were recorded", async () => {
+  test("are redacted, also for secrets added after they were recorded", async () => {
     const sink = memorySink();
     const log = openActivity(sink, options);
     log.record({ kind: "call", name: "first", args: { text: "harmless" } });
@@ -52,7 +52,7 @@ describe("entries that wait", () => {
     ]);
   });
 
-  test("say when they were recorded, to the millisecond", async () => {
+  test("have the time of their recording in milliseconds", async () => {
     let now = -1;
     const log = openActivity(memorySink(), { ...options, now: () => now });
     for (now of [-1, 0, 999, 1_000.75, Date.UTC(2030, 0, 2, 3, 4, 5, 6)]) log.record({ kind: "call" });
@@ -66,7 +66,7 @@ describe("entries that wait", () => {
   });
 });
 
-describe("calls", () => {
+describe("call entries", () => {
   const wide = "\u{1f30d}";
   const made = [
     call("echo", { a: [1, { b: null }] }, { content: [{ type: "text", text: 'a "b"\n' }] }),
@@ -78,7 +78,7 @@ describe("calls", () => {
     new CallEntry("prompt", "c2", "s", "file:///a", "user", "run 1", { a: "b" }, undefined, 3, { messages: [] }),
   ];
 
-  test.each(made)("are written as any entry is: $name", async (entry) => {
+  test.each(made)("are written like any other entry: $name", async (entry) => {
     const [log, other] = [openActivity(memorySink(), options), openActivity(memorySink(), options)];
     log.record(entry);
     other.record({ ...entry });
@@ -87,7 +87,7 @@ describe("calls", () => {
     expect(written).toMatchObject({ kind: entry.kind, server: entry.server, id: entry.id });
   });
 
-  test("have their arguments as they were written, however much there is of them or of the result", async () => {
+  test("contain the arguments as they were sent, however long they or the result are", async () => {
     const log = openActivity(memorySink(), options);
     for (const [text, result] of [
       ["short", "r"],
@@ -103,7 +103,7 @@ describe("calls", () => {
     expect(entries.map(({ args }) => (args as { kept: boolean }).kept)).toEqual([true, true, true]);
   });
 
-  test("that are deep are written, and lose their secrets", async () => {
+  test("that are deep are written and redacted", async () => {
     const sink = memorySink();
     const log = openActivity(sink, options);
     const deep = `${"[".repeat(5_000)}{"password":"hunter2"}${"]".repeat(5_000)}`;
@@ -112,14 +112,14 @@ describe("calls", () => {
     expect(sink.text).not.toContain("hunter2");
   });
 
-  test("of more tools than are remembered are all told apart", async () => {
+  test("of more tools than are cached stay different", async () => {
     const log = openActivity(memorySink(), options);
     const names = Array.from({ length: 2_500 }, (_, at) => `tool-${at % 1_250}`);
     for (const name of names) log.record(call(name, {}, {}));
     expect((await collect(log.query())).map(({ name }) => name)).toEqual(names);
   });
 
-  test("that are too long, too deep or hold secrets are shortened and redacted as others", async () => {
+  test("that are too long, too deep or contain secrets are shortened and redacted like others", async () => {
     const sink = memorySink();
     const log = openActivity(sink, options);
     log.record(call("a", { text: "x".repeat(100_000) }, {}));

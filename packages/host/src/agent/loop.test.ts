@@ -17,7 +17,7 @@ function saying(...events: ModelEvent[]): Model {
 
 const request = { messages: [], maxTokens: 10, signal: new AbortController().signal };
 
-test("a model that never speaks and hears nothing is not waited for", async () => {
+test("an abort ends a turn of a model that never answers", async () => {
   const stop = new AbortController();
   const deaf = model(() => ({ [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }) }));
   const turn = readTurn(deaf, { ...request, signal: stop.signal }, emit);
@@ -25,7 +25,7 @@ test("a model that never speaks and hears nothing is not waited for", async () =
   await expect(turn).rejects.toThrow("enough");
 });
 
-test("a model that goes on after the end is not listened to, and told to stop", async () => {
+test("a model that continues after its end is not read, and its iterator is closed", async () => {
   const stop = new AbortController();
   let isStopped = false;
   const stubborn = model(async function* () {
@@ -48,7 +48,7 @@ test("a model that goes on after the end is not listened to, and told to stop", 
   expect(heard).toBe(3);
 });
 
-test("no two calls of a turn share an id", async () => {
+test("calls of one turn have different ids", async () => {
   const { calls, content, unreadable } = await readTurn(
     saying(
       { type: "tool", id: "1", name: "a", input: {} },
@@ -66,7 +66,7 @@ test("no two calls of a turn share an id", async () => {
   expect(content.map((block) => block.type === "tool_use" && block.id)).toEqual(["1", "call_1", "call_2"]);
 });
 
-test("no call has the id of one that was made before", async () => {
+test("a call never has the id of an earlier one", async () => {
   const call = { type: "tool", id: "1", name: "a", input: {} } as const;
   const { type: _, ...rest } = call;
   const messages = [{ role: "assistant" as const, content: [{ type: "tool_use" as const, ...rest }] }];
@@ -74,7 +74,7 @@ test("no call has the id of one that was made before", async () => {
   expect(calls.map(({ id }) => id)).toEqual(["call_2"]);
 });
 
-test("a model that cannot be told to stop has said what it said", async () => {
+test("a model without iterator.return keeps its text", async () => {
   const said: ModelEvent[] = [
     { type: "text", delta: "hello" },
     { type: "end", stopReason: "endTurn", model: "m" },

@@ -7,7 +7,7 @@ const blind = { ...echo(), capabilities: { tools: true, images: false } };
 const seeing = { ...echo(), capabilities: { tools: true, images: true } };
 const image = { type: "image", data: "A".repeat(4_096), mimeType: "image/png" } as const;
 
-test("a model is given what it can take, and told of what it cannot", () => {
+test("a model gets the content it supports, and placeholders for the rest", () => {
   const result = { content: [image, { type: "resource_link", uri: "a:b", name: "b" } as const] };
   const presentation = { maxChars: 1_000, longResults: new LongResults({}) };
   expect(toToolResult("1", "x", result, { ...presentation, model: seeing }).content).toContainEqual(image);
@@ -20,7 +20,7 @@ test("a model is given what it can take, and told of what it cannot", () => {
   expect(heard.content[1]).toEqual({ type: "text", text: "[a recording (audio/wav, 3 KB)]" });
 });
 
-test("all texts of a result share its room, and what does not fit can be read on in as one", () => {
+test("all texts of a result share one limit, and the rest can be read as one text", () => {
   const longResults = new LongResults({});
   const content = [
     { type: "text" as const, text: "a".repeat(60) },
@@ -41,7 +41,7 @@ test.each([
   ["tiny", { type: "text", text: "x" } as const],
   ["linked", { type: "resource_link", uri: "a:b", name: "b" } as const],
   ["painted", image],
-])("a hundred thousand %s blocks are no longer than a long text", (_, block) => {
+])("a hundred thousand %s blocks are as short as one long text", (_, block) => {
   const content = Array.from({ length: 100_000 }, () => block);
   const presentation = { model: seeing, maxChars: 1_000, longResults: new LongResults({}) };
   const presented = toToolResult("1", "x", { content }, presentation).content;
@@ -57,7 +57,7 @@ test.each([
   [{ type: "resource" }, "[a resource without content]"],
   [{ type: "odd\u202e" }, "[content of the unknown type odd\\u{202e}]"],
   [undefined, "[invalid content]"],
-])("what is no content, such as %j, is said to be none", (block, presented) => {
+])("invalid content such as %j becomes a placeholder", (block, presented) => {
   const content = [block as ContentBlock, { type: "text" as const, text: "x".repeat(2_000) }];
   const presentation = { model: seeing, maxChars: 500, longResults: new LongResults({}) };
   const result = toToolResult("1", "x", { content }, presentation);
@@ -67,13 +67,13 @@ test.each([
   expect(toMessages({ messages }, seeing)[0]?.content).toEqual({ type: "text", text: presented });
 });
 
-test("structured content alone is shown, too", () => {
+test("structured content without text is shown", () => {
   const presentation = { model: blind, maxChars: 100, longResults: new LongResults({}) };
   const { content } = toToolResult("1", "x", { content: [], structuredContent: { sum: 3 } }, presentation);
   expect(content[1]).toEqual({ type: "text", text: '{"sum":3}' });
 });
 
-test("what is kept aside is bounded, the oldest goes first, and it survives a trip through JSON", () => {
+test("stored long results are bounded, drop the oldest first, and survive JSON", () => {
   const longResults = new LongResults({}, 100);
   const names = ["a", "b", "c"].map((letter) => longResults.put(letter.repeat(40)));
   expect(names.map((name) => longResults.get(name)?.[0])).toEqual([undefined, "b", "c"]);
@@ -83,11 +83,11 @@ test("what is kept aside is bounded, the oldest goes first, and it survives a tr
   expect(again.get(next)).toBe("d");
   again.put("e".repeat(40));
   expect(again.get(names[1] ?? "")).toBeUndefined();
-  // A name is never given twice.
+  // A name is never reused.
   expect([...names, next]).toEqual(["result-1", "result-2", "result-3", "result-4"]);
 });
 
-test("prompts and resources become words of a conversation", () => {
+test("prompts and resources become messages", () => {
   const resource = { uri: "a:b", text: "words" };
   const messages = toMessages(
     {
@@ -109,7 +109,7 @@ test("prompts and resources become words of a conversation", () => {
   ]);
 });
 
-test("letters that only a model reads are shown, and all else stays as it is", () => {
+test("invisible tag characters are escaped, everything else stays", () => {
   const presentation = { model: blind, maxChars: 1_000, longResults: new LongResults({}) };
   const hidden = (text: string) => [...text].map((sign) => String.fromCodePoint(0xe0000 + sign.charCodeAt(0))).join("");
   const text = `ok${hidden("hi")}\u{e0101} 葛\u{e0100} a\u200d\ufeff\u202e`;
@@ -123,14 +123,14 @@ test("letters that only a model reads are shown, and all else stays as it is", (
   ]);
 });
 
-test("structured content that is too deep to be written is said to be", () => {
+test("structured content that is too deep becomes a placeholder", () => {
   const presentation = { model: blind, maxChars: 1_000, longResults: new LongResults({}) };
   const structuredContent = JSON.parse(`${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`);
   const { content } = toToolResult("1", "x", { content: [], structuredContent }, presentation);
   expect(content[1]).toEqual({ type: "text", text: "[structured content that is too deep to show]" });
 });
 
-/** A call's result of about so many tokens. */
+/** A result of about this many tokens. */
 function result(id: string, tokens: number): SamplingMessage {
   const text = id.repeat(Math.ceil(tokens * 3.6));
   return { role: "user", content: [{ type: "tool_result", toolUseId: id, content: [{ type: "text", text }] }] };
@@ -143,24 +143,24 @@ function idsShown(messages: readonly SamplingMessage[] = []): string {
 const request = (messages: SamplingMessage[]) => ({ system: "", tools: [], messages });
 const six = ["a", "b", "c", "d", "e", "f"].map((id) => result(id, 1_000));
 
-test("what fits stays as it is", () => {
+test("messages that fit are unchanged", () => {
   const longResults = new LongResults({});
   expect(fit(request(six), 10_000, longResults)).toBe(request(six).messages);
   expect(longResults.isEmpty).toBe(true);
 });
 
-test("the oldest results make room, as many as need be, and can be read again", () => {
+test("the oldest results are replaced first, as few as necessary, and can be read again", () => {
   const longResults = new LongResults({});
   expect(idsShown(fit(request(six), 5_500, longResults))).toBe("-+++++");
   expect(idsShown(fit(request(six), 4_500, new LongResults({})))).toBe("--++++");
   expect(longResults.get("result-1")).toMatch(/^a+$/);
 });
 
-test("the newest stay, and when they are too much there is nothing to be done", () => {
+test("the newest messages stay, and fit returns undefined if they are too large", () => {
   expect(fit(request(six), 3_000, new LongResults({}))).toBeUndefined();
 });
 
-test("short results and words are not worth moving", () => {
+test("short results and texts are not replaced", () => {
   const said: SamplingMessage = { role: "user", content: [{ type: "text", text: "x".repeat(3_600) }] };
   const messages = [said, result("s", 50), ...six];
   expect(idsShown(fit(request(messages), 6_500, new LongResults({})))).toBe("++-+++++");

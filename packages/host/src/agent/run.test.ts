@@ -12,7 +12,7 @@ function progress(value: number): RunEvent {
   return { type: "tool", stage: "progress", id: "1", progress: { progress: value } };
 }
 
-/** A reader that has read one event and does not read on. */
+/** A reader that has read one event and then stops. */
 async function stalled(): Promise<{ stream: EventStream; reader: AsyncIterator<RunEvent>; onLeft: () => number }> {
   let count = 0;
   const stream = new EventStream(() => {
@@ -25,7 +25,7 @@ async function stalled(): Promise<{ stream: EventStream; reader: AsyncIterator<R
   return { stream, reader, onLeft: () => count };
 }
 
-test("a run waits for a reader that falls far behind, with all that it has to tell", async () => {
+test("a run waits for a slow reader, and loses no event", async () => {
   const { stream, reader } = await stalled();
   for (let at = 1; at < 1_000; at += 1) await stream.emit(text(`${at}`));
   let emitted = 0;
@@ -37,7 +37,7 @@ test("a run waits for a reader that falls far behind, with all that it has to te
   expect(emitted).toBe(3);
 });
 
-test("progress that nobody reads takes no room beyond what there is", async () => {
+test("unread progress is dropped when the buffer is full", async () => {
   const { stream, reader } = await stalled();
   for (let at = 0; at < 100_000; at += 1) void stream.emit(progress(at));
   stream.release();
@@ -47,7 +47,7 @@ test("progress that nobody reads takes no room beyond what there is", async () =
   expect(events).toBe(1_001);
 });
 
-test("a run that is to end does not wait for its reader", async () => {
+test("a run that ends does not wait for its reader", async () => {
   const { stream } = await stalled();
   const waiting = Array.from({ length: 1_200 }, (_, at) => stream.emit(text(`${at}`)));
   stream.release();
@@ -56,7 +56,7 @@ test("a run that is to end does not wait for its reader", async () => {
   expect(await stream.result).toBe(done);
 });
 
-test("what nobody reads is not kept, and the end is known all the same", async () => {
+test("without a reader events are dropped, and the result still resolves", async () => {
   const stream = new EventStream(() => {});
   for (let at = 0; at < 5_000; at += 1) await stream.emit(text(`${at}`));
   await stream.emit(done);
@@ -67,7 +67,7 @@ test("what nobody reads is not kept, and the end is known all the same", async (
   expect(events.at(-1)).toBe(done);
 });
 
-test("who leaves before the end says so, who stays to the end does not", async () => {
+test("onLeft is called for a reader that leaves before the end only", async () => {
   const { reader, onLeft, stream } = await stalled();
   await reader.return?.();
   expect(onLeft()).toBe(1);

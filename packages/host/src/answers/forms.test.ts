@@ -40,17 +40,17 @@ test.each([
   ["v", { title: "パスワード" }],
   ["v", { title: "비밀번호" }],
   ["v", { title: "كلمة المرور" }],
-])("%s asks for a secret", (name, field) => {
+])("the field %s asks for a secret", (name, field) => {
   expect(fieldsOf({ [name]: field })).toEqual([name]);
 });
 
-test("ordinary fields do not", () => {
+test("ordinary fields do not ask for a secret", () => {
   const names = ["name", "pinned", "tokens", "compass", "keyboard", "shipping", "secretary", "spinner"];
   names.push("palabraClave", "p", "boarding pass", "haslof", "code", "postcode", "model 5e", "3rd", "$cost");
   expect(fieldsOf(Object.fromEntries(names.map((name) => [name, {}])))).toEqual([]);
 });
 
-test("a form whose message asks for a secret asks for it in every free text, unless a field says so itself", () => {
+test("a message that asks for a secret makes every free text field secret, unless one field is named", () => {
   const fields = { value: {}, colour: { enum: ["red"] }, isSure: { type: "boolean" } };
   for (const message of [
     "Enter your p\u00adassword to go on.",
@@ -63,16 +63,16 @@ test("a form whose message asks for a secret asks for it in every free text, unl
   expect(fieldsOf(fields, "What colour should the secret door have?")).toEqual([]);
 });
 
-test("each server has so many questions per minute, and the first beyond is told apart", async () => {
+test("each server has its own rate, and the first request beyond it is reported", async () => {
   const clock = createClock();
   const rateOf = createRates(2, clock);
   const take = (server: string, times: number) => Array.from({ length: times }, () => rateOf(server).take());
-  expect(take("a", 4)).toEqual(["asked", "asked", "first too many", "too many"]);
-  expect(take("b", 1)).toEqual(["asked"]);
+  expect(take("a", 4)).toEqual(["allowed", "allowed", "first-refused", "refused"]);
+  expect(take("b", 1)).toEqual(["allowed"]);
   await clock.advance(60_000);
-  expect(take("a", 3)).toEqual(["asked", "asked", "first too many"]);
+  expect(take("a", 3)).toEqual(["allowed", "allowed", "first-refused"]);
 });
 
-test("a bound that bounds nothing is refused", () => {
+test("an invalid rate is refused", () => {
   expect(() => createRates(Number.NaN, createClock())).toThrow("questionsPerMinute: expected a number");
 });

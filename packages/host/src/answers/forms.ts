@@ -70,15 +70,15 @@ export class QuestionRate {
   }
 
   /** Counts a request. The first one beyond the limit is reported separately, because it is logged. */
-  take(): "asked" | "first too many" | "too many" {
+  take(): "allowed" | "first-refused" | "refused" {
     const now = this.#clock.now();
     if (now - this.#since >= minuteMs) {
       this.#since = now;
       this.#count = 0;
     }
     this.#count += 1;
-    if (this.#count <= this.perMinute) return "asked";
-    return this.#count === this.perMinute + 1 ? "first too many" : "too many";
+    if (this.#count <= this.perMinute) return "allowed";
+    return this.#count === this.perMinute + 1 ? "first-refused" : "refused";
   }
 }
 

@@ -41,7 +41,7 @@ test.each([
   expect(visited).toHaveLength(times);
 });
 
-test("requests are counted by the minute and in all", async () => {
+test("requests are limited per minute and in all", async () => {
   const clock = createClock();
   const budget = new Budget({ requestsPerMinute: 2, requests: 3 }, clock);
   expect([budget.take(1), budget.take(1), budget.take(1)]).toEqual([undefined, undefined, "2 requests per minute"]);
@@ -50,13 +50,13 @@ test("requests are counted by the minute and in all", async () => {
   expect(budget.left.requests).toBe(0);
 });
 
-test("tokens are counted when they are asked for, and an answer gets no more than is left", () => {
+test("tokens are reserved at once, and an answer gets no more than the rest", () => {
   const budget = new Budget({ tokens: 100, maxTokens: 50 }, createClock());
   expect(budget.grant(1_000, 10)).toBe(50);
   expect(budget.take(80)).toBeUndefined();
   expect(budget.grant(1_000, 5)).toBe(15);
   expect(budget.take(21)).toBe("100 tokens");
-  // What was refused was not counted, and what was not used is given back.
+  // A refused request reserves nothing, and unused tokens are returned.
   budget.settle(80, 30);
   expect(budget.left.tokens).toBe(70);
   expect(budget.take(70)).toBeUndefined();
@@ -65,7 +65,7 @@ test("tokens are counted when they are asked for, and an answer gets no more tha
   expect(budget.grant(1_000)).toBe(1);
 });
 
-test("each server has a budget of its own, and some have other limits", () => {
+test("each server has its own budget, and some have other limits", () => {
   const budgetOf = createBudgets({ requests: 1, servers: { big: { requests: 5 } } }, createClock());
   budgetOf("small").take(1);
   expect([budgetOf("small").left.requests, budgetOf("other").left.requests, budgetOf("big").left.requests]).toEqual([

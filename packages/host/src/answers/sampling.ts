@@ -189,9 +189,9 @@ class ServerAnswers {
     const { name } = this.#server;
     const rate = this.#dependencies.rateOf(name);
     const taken = rate.take();
-    if (taken === "asked") return;
+    if (taken === "allowed") return;
     const why = `more than ${rate.perMinute} questions per minute`;
-    if (taken === "first too many") {
+    if (taken === "first-refused") {
       this.#log("question", { of, refused: why });
       this.#dependencies.warn(name, `Asked ${why}; further requests of this minute are refused`);
     }

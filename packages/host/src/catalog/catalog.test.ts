@@ -17,7 +17,7 @@ async function put(catalog: Catalog, server: string, tools: Tool[], isShown = (_
 
 const createCatalog = () => new Catalog((name) => name.toLowerCase().replaceAll("0", "o"));
 
-test("the names that models use are plain, short, stable and reversible", async () => {
+test("model names are plain, short, stable and reversible", async () => {
   expect(await modelNameOf("files", "read")).toBe("files__read");
   const long = await modelNameOf("files", "r".repeat(200));
   expect(long).toMatch(/^files__r+_x[a-z0-9]{10}$/);
@@ -26,7 +26,7 @@ test("the names that models use are plain, short, stable and reversible", async 
   expect(await modelNameOf("my server", "größe")).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
 });
 
-test("no two tools have the same name for models", async () => {
+test("no two tools have the same model name", async () => {
   const name = fc.string({ unit: fc.constantFrom("a", "_", "-", ".", "x", "é", "9"), minLength: 1, maxLength: 70 });
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(fc.tuple(name, name), { selector: String, maxLength: 20 }), async (pairs) => {
@@ -38,13 +38,13 @@ test("no two tools have the same name for models", async () => {
   );
 });
 
-test("a name that looks like a shortened one is never taken for it", async () => {
+test("a plain name that looks like a shortened one is respelled", async () => {
   const shortened = await modelNameOf("s", "x".repeat(100));
   const plainName = shortened.slice("s__".length);
   expect(await modelNameOf("s", plainName)).not.toBe(shortened);
 });
 
-test("what one server changes leaves the others as they are", async () => {
+test("a change of one server leaves the others unchanged", async () => {
   const catalog = createCatalog();
   await put(catalog, "a", [tool("one"), tool("two")]);
   await put(catalog, "b", [tool("one")]);
@@ -58,7 +58,7 @@ test("what one server changes leaves the others as they are", async () => {
   expect(catalog.byModelName("b__one")).toBeUndefined();
 });
 
-test("tools of two servers that look alike say so, both of them", async () => {
+test("two tools with similar names report each other", async () => {
   const catalog = createCatalog();
   await put(catalog, "real", [tool("post")]);
   await put(catalog, "other", [tool("p0st"), tool("mine")]);
@@ -67,7 +67,7 @@ test("tools of two servers that look alike say so, both of them", async () => {
   expect(catalog.tool("real", "post")?.resembles).toBe("other.p0st");
 });
 
-test("search finds by what tools do, the best first, and only what models see", async () => {
+test("search returns visible tools that match best, the best first", async () => {
   const catalog = createCatalog();
   await put(catalog, "git", [tool("commit", "Records staged changes"), tool("listBranches", "Names of all branches")]);
   await put(catalog, "mail", [tool("send", "Sends a message"), tool("list_messages", "Lists messages of a folder")]);
@@ -79,7 +79,7 @@ test("search finds by what tools do, the best first, and only what models see", 
   expect(catalog.search("")).toEqual([]);
 });
 
-test("words are told apart however names are spelled", () => {
+test("words are separated in every spelling of a name", () => {
   expect(wordsOf("listOpenIssues")).toEqual(wordsOf("list_open-issue"));
   expect(wordsOf("classes of glass")).toEqual(["class", "of", "glass"]);
 });
@@ -88,12 +88,12 @@ test.each([
   { one: ["a__b", "c"], other: ["a", "b__c"] },
   { one: ["a_", "b"], other: ["a", "_b"] },
   { one: ["a.b", "c"], other: ["a_b", "c"] },
-])("$one and $other are told apart by models", async ({ one, other }) => {
+])("$one and $other have different model names", async ({ one, other }) => {
   const nameOf = ([server = "", name = ""]: string[]) => modelNameOf(server, name);
   expect(await nameOf(one)).not.toBe(await nameOf(other));
 });
 
-test("a tool resembles nothing that is gone", async () => {
+test("a tool does not resemble a removed one", async () => {
   const catalog = createCatalog();
   await put(catalog, "a", [tool("send")]);
   await put(catalog, "b", [tool("send")]);
@@ -102,7 +102,7 @@ test("a tool resembles nothing that is gone", async () => {
   expect(catalog.tool("b", "send")?.resembles).toBeUndefined();
 });
 
-test("what is not wanted any more when it is ready is not put in", async () => {
+test("features of a server that was removed meanwhile are not added", async () => {
   const catalog = createCatalog();
   const statusOf = () => ({ digest: "d", isQuarantined: false });
   const options = { acceptsInstructions: true, isShown: () => true, isWanted: () => false };
@@ -116,7 +116,7 @@ function featuresOf(description: string): ListedFeatures {
   return { ...noFeatures, tools: [{ name: "t", description, inputSchema: { type: "object" } }], instructions: "first" };
 }
 
-test("what is kept is read again, by the server that it was kept for alone", async () => {
+test("cached features are returned to the same server only", async () => {
   const cache = new FeatureCache(createMemoryStorage().kv);
   await cache.write(server, featuresOf("Does it"));
   expect(await cache.read(server)).toEqual(featuresOf("Does it"));
@@ -124,7 +124,7 @@ test("what is kept is read again, by the server that it was kept for alone", asy
   expect(await cache.read({ ...server, name: "other" })).toBeUndefined();
 });
 
-test.each(["", "{", "[]", '{"tools":[{"name":3}]}', "null"])("%j is found out anew", async (text) => {
+test.each(["", "{", "[]", '{"tools":[{"name":3}]}', "null"])("the damaged cache %j is ignored", async (text) => {
   const { kv } = createMemoryStorage();
   const cache = new FeatureCache(kv);
   await cache.write(server, noFeatures);
@@ -133,7 +133,7 @@ test.each(["", "{", "[]", '{"tools":[{"name":3}]}', "null"])("%j is found out an
   expect(await cache.read(server)).toBeUndefined();
 });
 
-test("what is too long is not kept", async () => {
+test("very long features are not cached", async () => {
   const cache = new FeatureCache(createMemoryStorage().kv);
   await cache.write(server, featuresOf("x".repeat(5 * 1024 * 1024)));
   expect(await cache.read(server)).toBeUndefined();

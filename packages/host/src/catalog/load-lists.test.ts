@@ -2,7 +2,7 @@ import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import { Throttle } from "./load-lists.ts";
 
-test("however often work is wanted, it is done one at a time, with pauses, and once more after the last wish", async () => {
+test("requests run one at a time, with pauses, and once more after the last one", async () => {
   const clock = createClock();
   const startedAt: number[] = [];
   const throttle = new Throttle(clock, async () => {
@@ -14,14 +14,14 @@ test("however often work is wanted, it is done one at a time, with pauses, and o
     await clock.advance(10);
   }
   await clock.advance(5_000);
-  // Each takes 100 ms and is followed by a pause of four times that.
+  // Each run takes 100 ms; the pause is four times as long.
   expect(startedAt).toEqual([0, 500, 1_000, 1_500, 2_000]);
   throttle.request();
   await clock.advance(0);
   expect(startedAt).toHaveLength(6);
 });
 
-test("after the end nothing is done any more", async () => {
+test("nothing runs after stop", async () => {
   const clock = createClock();
   let count = 0;
   const throttle = new Throttle(clock, async () => {
@@ -35,7 +35,7 @@ test("after the end nothing is done any more", async () => {
   expect(count).toBe(1);
 });
 
-test("what is wanted while work is done is done once more, after a pause", async () => {
+test("requests during a run cause one more run, after a pause", async () => {
   const clock = createClock();
   const startedAt: number[] = [];
   const throttle = new Throttle(clock, async () => {

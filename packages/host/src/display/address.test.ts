@@ -17,7 +17,7 @@ test("an ordinary address has no warnings", () => {
   });
 });
 
-describe("an address to look at twice says why", () => {
+describe("an unusual address has a warning", () => {
   test.each<[string, string, object, RegExp]>([
     ["unencrypted", "http://example.com/", { scheme: "http" }, /not encrypted/],
     ["no web address", "javascript:alert(1)", { scheme: "javascript" }, /not a web address/],
@@ -65,12 +65,12 @@ test.each([
   ["https://login.microsoft.com/", undefined],
   ["https://micrоsоft.com/", "microsoft.com"],
 ])("%s seems to be %s among known hosts", (url, imitates) => {
-  // A browser writes hosts in lower case, so a capital I is gone before anybody sees it.
+  // A browser converts hosts to lower case, so a capital I never appears.
   const known = url.includes("paypaI") ? ["paypai.com"] : ["microsoft.com", "paypal.com"];
   expect(inspectHost(url, known).imitates).toBe(imitates);
 });
 
-test("other scripts that imitate nobody are shown, and said to be what they are", () => {
+test("a name in another script that imitates nothing is shown with its script", () => {
   const munich = inspectHost("https://münchen.example/");
   expect(munich).toMatchObject({ unicodeHost: "münchen.example", isPunycode: true, mixesScripts: false });
   expect(munich.imitates).toBeUndefined();
@@ -79,7 +79,7 @@ test("other scripts that imitate nobody are shown, and said to be what they are"
   expect(inspectHost("https://почта.рф/").mixesScripts).toBe(false);
 });
 
-test("what is no address is refused, escaped and short", () => {
+test("an invalid address is refused with a short, escaped message", () => {
   expect(() => inspectHost(`no\x1b address ${"x".repeat(10_000)}`)).toThrow(
     /expected an absolute URL, got no\\u\{1b\}/,
   );
@@ -95,12 +95,12 @@ test.each([
   ["xn--ls8h.la"],
   ["xn--80ak6aa92e.com"],
   ["plain.example"],
-])("%s is read as Node reads it", (host) => {
+])("%s is decoded like Node does", (host) => {
   expect(toUnicodeHost(host)).toBe(domainToUnicode(host));
 });
 
 test.each([["xn--"], ["xn--999999999999999999"], ["xn--ab_c"], ["xn--99999999a"], [`xn--${"z".repeat(59)}`]])(
-  "the label %s, which stands for nothing, stays",
+  "the invalid label %s stays as it is",
   (host) => {
     expect(toUnicodeHost(host)).toBe(host);
   },

@@ -4,7 +4,7 @@ import { display, displayValue } from "./escape.ts";
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
 const escapeOf = (code: number) => `\\u{${code.toString(16)}}`;
 
-describe("what cannot be seen is shown", () => {
+describe("display escapes invisible characters", () => {
   test.each<[string, readonly number[]]>([
     ["C0 controls with ESC, BEL, backspace, CR", range(0, 0x1f)],
     ["DEL and C1 controls with CSI and OSC", range(0x7f, 0x9f)],
@@ -28,31 +28,31 @@ describe("what cannot be seen is shown", () => {
     }
   });
 
-  test("a terminal's title, colours and links do nothing", () => {
+  test("titles, colours and links of a terminal have no effect", () => {
     expect(display("\x1b]0;pwned\x07\x1b[31mred\x1b[0m \x9b2J \x1b]8;;http://x\x1b\\y")).toBe(
       "\\u{1b}]0;pwned\\u{7}\\u{1b}[31mred\\u{1b}[0m \\u{9b}2J \\u{1b}]8;;http://x\\u{1b}\\y",
     );
   });
 
-  test("an escape that was written is not one of ours", () => {
+  test("an escape in the text does not look like ours", () => {
     expect(display("\\u{1b}")).toBe("\\u{5c}u{1b}");
     expect(display("\\u{1b}")).not.toBe(display("\x1b"));
     expect(display("\\u{5c}u{1b}")).not.toBe(display("\\u{1b}"));
     expect(display("C:\\users\\u1")).toBe("C:\\users\\u1");
   });
 
-  test("of marks heaped on one letter only some stay", () => {
+  test("of many marks on one letter only six stay", () => {
     expect(display(`e${"\u0301".repeat(9)}`)).toBe(`e${"\u0301".repeat(6)}${"\\u{301}".repeat(3)}`);
   });
 
-  test("a selector or joiner that belongs to no picture is shown", () => {
+  test("a selector or joiner without an emoji is escaped", () => {
     expect(display("a\ufe0fb\u200dc")).toBe("a\\u{fe0f}b\\u{200d}c");
     expect(display("❤\ufe0f\ufe0f")).toBe("❤\ufe0f\\u{fe0f}");
     expect(display("👩\u200d")).toBe("👩\\u{200d}");
   });
 });
 
-describe("what can be seen stays", () => {
+describe("display keeps visible characters", () => {
   test.each([
     ["Zażółć gęślą jaźń — „cytat” … €"],
     ["Съешь ещё этих мягких булок"],
@@ -69,32 +69,32 @@ describe("what can be seen stays", () => {
   });
 });
 
-describe("lines", () => {
-  test("are escaped unless they are wanted", () => {
+describe("line ends", () => {
+  test("are escaped by default", () => {
     expect(display("a\nb\tc\r\nd")).toBe("a\\u{a}b\\u{9}c\\u{d}\\u{a}d");
     expect(display("a\nb\tc\r\nd\re\u2028f\x0b", { lines: "keep" })).toBe("a\nb\tc\nd\\u{d}e\\u{2028}f\\u{b}");
   });
 });
 
-describe("length", () => {
-  test("all is shown unless less is wanted, and then it is said how much is missing", () => {
+describe("maxChars", () => {
+  test("shows all by default; otherwise says how much is left out", () => {
     const long = "x".repeat(100_000);
     expect(display(long)).toBe(long);
     expect(display(long, { maxChars: 10 })).toBe("xxxxxxxxxx… (99990 more characters)");
     expect(display("short", { maxChars: 5 })).toBe("short");
   });
 
-  test("a pair of surrogates is not cut in two", () => {
+  test("does not split a surrogate pair", () => {
     expect(display("ab😀cd", { maxChars: 3 })).toBe("ab… (4 more characters)");
   });
 
-  test("a hidden tail beyond the cut is counted", () => {
+  test("counts hidden characters beyond the cut", () => {
     expect(display("ok\u200b\u200b", { maxChars: 2 })).toBe("ok… (2 more characters)");
   });
 });
 
-describe("values", () => {
-  test("are indented JSON with names and texts escaped", () => {
+describe("displayValue", () => {
+  test("formats indented JSON with names and texts escaped", () => {
     expect(displayValue({ "na\u202eme": ["a\nb", 1, null, true, {}, []], nested: { "\\u{1b}": "\\u{1b}\x1b" } })).toBe(
       [
         "{",
@@ -114,13 +114,13 @@ describe("values", () => {
     );
   });
 
-  test("too deep are cut with a note, however deep they are", () => {
+  test("replaces deep levels by a note", () => {
     const deep: unknown = JSON.parse(`${"[".repeat(20_000)}${"]".repeat(20_000)}`);
     expect(displayValue(deep)).toContain("[ … 1 more inside, too deep to show ]");
     expect(displayValue([[1, 2]], { maxDepth: 1 })).toBe("[\n  [ … 2 more inside, too deep to show ]\n]");
   });
 
-  test("that are no JSON are named", () => {
+  test("names values that are not JSON", () => {
     expect(displayValue(undefined)).toBe("undefined");
   });
 });

@@ -20,7 +20,7 @@ function setUp() {
 }
 
 describe("a grant", () => {
-  test("is found for exactly what it was given for", async () => {
+  test("is found for exactly its subject", async () => {
     const { open } = setUp();
     const grants = await open();
     const grant = await grants.add(always);
@@ -57,7 +57,7 @@ describe("a grant", () => {
     expect(grants.list()).toEqual([]);
   });
 
-  test("for the session is gone with it, one for always is not", async () => {
+  test("for the session ends with it, one for always does not", async () => {
     const { open } = setUp();
     const grants = await open();
     await grants.add({ ...always, scope: "session", subject: "pull" });
@@ -68,7 +68,7 @@ describe("a grant", () => {
     expect(later.find(query)).toEqual(grant);
   });
 
-  test("ends when its time is over, in memory and in the storage", async () => {
+  test("expires in memory and in the storage", async () => {
     const { open, pass, kv } = setUp();
     const grants = await open();
     await grants.add(always);
@@ -96,7 +96,7 @@ describe("a grant", () => {
     expect(grants.find({ ...query, args: await argumentsDigest({ force: false, branch: "main" }) })).toBeDefined();
   });
 
-  test("does not cover what came into the conversation later", async () => {
+  test("does not cover content that entered the conversation later", async () => {
     const { open } = setUp();
     const grants = await open();
     await grants.add({ ...always, contentFrom: ["web"] });
@@ -105,7 +105,7 @@ describe("a grant", () => {
     expect(grants.find(query)).toBeDefined();
   });
 
-  test("that is given again covers what was accepted before, too", async () => {
+  test("that is renewed keeps the content that was accepted before", async () => {
     const { open } = setUp();
     const grants = await open();
     await grants.add({ ...always, contentFrom: ["web"] });
@@ -117,14 +117,14 @@ describe("a grant", () => {
 });
 
 describe("a refusal", () => {
-  test("is remembered, whatever has come into the conversation", async () => {
+  test("counts whatever content is in the conversation", async () => {
     const { open } = setUp();
     const grants = await open();
     await grants.add({ ...always, allow: false });
     expect(grants.find({ ...query, contentFrom: ["web"] })).toMatchObject({ allow: false });
   });
 
-  test("takes the place of a grant, and the latest word counts across scopes", async () => {
+  test("replaces a grant, and the latest answer counts across scopes", async () => {
     const { open, pass } = setUp();
     const grants = await open();
     await grants.add({ ...always, contentFrom: ["web"] });
@@ -141,8 +141,8 @@ describe("a refusal", () => {
   });
 });
 
-describe("revoking", () => {
-  test("counts at once and for good", async () => {
+describe("revoke", () => {
+  test("counts at once and permanently", async () => {
     const { open } = setUp();
     const grants = await open();
     const { id } = await grants.add(always);
@@ -153,7 +153,7 @@ describe("revoking", () => {
     expect((await open()).list()).toEqual([]);
   });
 
-  test("in another process is seen after reloading, and so is a new grant", async () => {
+  test("in another process is seen after reload, and so is a new grant", async () => {
     const { open } = setUp();
     const [one, two] = [await open(), await open()];
     const { id } = await one.add(always);
@@ -165,7 +165,7 @@ describe("revoking", () => {
     expect(one.find(query)).toBeUndefined();
   });
 
-  test("that could not be written counts all the same, and is not undone by reloading", async () => {
+  test("that could not be stored still counts, and a reload does not undo it", async () => {
     const { open, kv } = setUp();
     const broken: KeyValue = {
       get: (key) => kv.get(key),
@@ -211,7 +211,7 @@ describe("revoking", () => {
 });
 
 describe("a storage", () => {
-  test("that cannot be written grants nothing", async () => {
+  test("that cannot be written stores no grant", async () => {
     const { open, kv } = setUp();
     const broken: KeyValue = {
       get: (key) => kv.get(key),
@@ -224,7 +224,7 @@ describe("a storage", () => {
     expect(grants.find(query)).toBeUndefined();
   });
 
-  test("with rows that are no grants grants nothing by them", async () => {
+  test("with invalid rows grants nothing by them", async () => {
     const { open, kv } = setUp();
     const grants = await open();
     const grant = await grants.add(always);
@@ -251,14 +251,14 @@ describe("a storage", () => {
     expect((await open()).list()).toEqual([grant]);
   });
 
-  test("with more grants than one page is read to its end", async () => {
+  test("with more grants than one page is read completely", async () => {
     const { open } = setUp();
     const grants = await open();
     for (let number = 0; number < 1_100; number++) await grants.add({ ...always, subject: `tool ${number}` });
     expect((await open()).list()).toHaveLength(1_100);
   });
 
-  test("takes no more than the bound, those that are over aside", async () => {
+  test("refuses grants beyond the limit, not counting expired ones", async () => {
     const { open, kv, pass } = setUp();
     const grants = await open(kv, 2);
     await grants.add({ ...always, subject: "a", ttlMs: day });

@@ -27,7 +27,7 @@ const decide = (rules: readonly Rule[], more?: Partial<PolicyCall>) => compilePo
 const effect = (rules: readonly Rule[], more?: Partial<PolicyCall>) => decide(rules, more).effect;
 
 describe("rules", () => {
-  test("the first that matches decides, and says which it was and why", () => {
+  test("the first matching rule decides, with its index and reason", () => {
     const rules: Rule[] = [
       { match: "files.*", then: "allow" },
       { match: ["git.pull", "git.push"], then: "deny", reason: "Nobody pushes on Fridays." },
@@ -41,18 +41,18 @@ describe("rules", () => {
     });
   });
 
-  test("without one the user is asked", () => {
+  test("without a match the effect is ask", () => {
     expect(decide([])).toEqual({ effect: "ask", reason: "No rule matches this call.", cautions: [] });
     expect(effect([{ match: "files.*", then: "allow" }])).toBe("ask");
   });
 
-  test("the server alone can be meant where names have dots", () => {
+  test("server matches names with dots", () => {
     const rules: Rule[] = [{ server: "a.b", then: "allow" }];
     expect(effect(rules, { server: "a.b", tool: "c" })).toBe("allow");
     expect(effect(rules, { server: "a", tool: "b.c" })).toBe("ask");
   });
 
-  test("what is allowed for a server is not for another whose name goes on behind a dot, but denied it is", () => {
+  test("a rule that allows a server does not cover a name with a dot, a rule that denies does", () => {
     const evil = { server: "git.evil", tool: "push" };
     expect(effect([{ match: "git.*", then: "allow" }], evil)).toBe("ask");
     expect(effect([{ match: ["*.pull", "git.evil*"], then: "allow" }], evil)).toBe("ask");
@@ -64,7 +64,7 @@ describe("rules", () => {
   });
 
   test.each([["Push"], ["ＰＵＳＨ"], ["pu\u200bsh"], ["рush"], ["PUSH_all"]])(
-    "a name that only looks like what a rule is against is not allowed by another without asking: %s",
+    "a look-alike of a name that a rule stops is not allowed by another rule: %s",
     (tool) => {
       const rules: Rule[] = [{ match: "*.push*", then: "deny" }, { then: "allow" }];
       expect(decide(rules, { tool })).toMatchObject({ effect: "ask", rule: 0 });
@@ -73,7 +73,7 @@ describe("rules", () => {
     },
   );
 
-  test("a name is allowed to the letter", () => {
+  test("a rule that allows matches names exactly", () => {
     expect(effect([{ match: "git.push", then: "allow" }], { tool: "Push" })).toBe("ask");
     expect(
       effect(
@@ -96,7 +96,7 @@ describe("rules", () => {
     },
   );
 
-  test("all that a rule says must hold", () => {
+  test("all members of a rule must match", () => {
     const rules: Rule[] = [{ match: "git.*", readOnly: true, when: ({ args }) => args["a"] === 1, then: "allow" }];
     expect(effect(rules, { readOnly: true, args: { a: 1 } })).toBe("allow");
     expect(effect(rules, { readOnly: false, args: { a: 1 } })).toBe("ask");
@@ -104,7 +104,7 @@ describe("rules", () => {
     expect(effect(rules, { server: "x", readOnly: true, args: { a: 1 } })).toBe("ask");
   });
 
-  test("a rule that fails denies, whatever it would have said", () => {
+  test("a rule that throws denies", () => {
     const throws = () => {
       throw new Error("no such thing");
     };
@@ -116,14 +116,14 @@ describe("rules", () => {
     });
   });
 
-  test("a promise is no yes", () => {
+  test("a promise is not true", () => {
     const later = (async () => false) as unknown as () => boolean;
     expect(effect([{ when: later, then: "allow" }])).toBe("deny");
     const nothing = (() => undefined) as unknown as () => boolean;
     expect(effect([{ when: nothing, then: "allow" }])).toBe("ask");
   });
 
-  test("changing a rule later changes nothing", () => {
+  test("changing a rule object later has no effect", () => {
     const rule: { match: string; then: Effect; readOnly: boolean } = { match: "git.*", then: "deny", readOnly: false };
     const policy = compilePolicy([rule]);
     rule.then = "allow";
@@ -132,14 +132,14 @@ describe("rules", () => {
     expect(policy.decide(call()).effect).toBe("deny");
   });
 
-  test("the same answer is the same object, and cannot be changed", () => {
+  test("equal decisions are the same frozen object", () => {
     const policy = compilePolicy([{ then: "allow" }]);
     expect(policy.decide(call())).toBe(policy.decide(call({ tool: "other" })));
     expect(Object.isFrozen(policy.decide(call()))).toBe(true);
   });
 });
 
-describe("a tool is allowed whatever it is called with", () => {
+describe("allowsAlways", () => {
   const yes: Rule = { match: "files.*", then: "allow" };
   test.each<[string, readonly Rule[], boolean]>([
     ["where a rule says no more than which tool it means", [yes], true],
@@ -200,13 +200,13 @@ describe("arguments", () => {
     ["/tmp/%2e%2E/etc"],
     ["/tmp/%2f..%2fetc"],
     ["/tmp/.%2e/etc"],
-  ])("a path that climbs out is not allowed by its beginning: %s", (path) => {
+  ])("a path that leaves the prefix is not allowed: %s", (path) => {
     expect(allows({ path: { startsWith: "/tmp/" } }, { path })).toBe("ask");
     expect(allows({ path: { matches: "/tmp/*" } }, { path })).toBe("ask");
     expect(denies({ path: { startsWith: "/tmp/" } }, { path })).toBe("deny");
   });
 
-  test("dots that do not climb are allowed", () => {
+  test("dots inside a name are allowed", () => {
     for (const path of ["/tmp/a..b", "/tmp/...", "/tmp/.git/x"]) {
       expect(allows({ path: { startsWith: "/tmp/" } }, { path })).toBe("allow");
     }
@@ -223,14 +223,14 @@ describe("arguments", () => {
     [{ path: { startsWith: "/etc/" } }, { path: "/%65tc/passwd" }],
     [{ path: { matches: "/etc/*" } }, { path: " ／etc/passwd" }],
     [{ "files.*.path": { startsWith: "/etc/" } }, { files: [{ path: "/a/../etc/b" }] }],
-  ])("what a rule against %j misses in %j by its form is not allowed by another without asking", (args, given) => {
+  ])("an argument that misses %j only by its form is not allowed by another rule: %j", (args, given) => {
     for (const then of ["deny", "ask"] as const) {
       expect(effect([{ args, then }, { then: "allow" }], { args: given })).toBe("ask");
       expect(effect([{ args, then }, { then: "deny" }], { args: given })).toBe("deny");
     }
   });
 
-  test("where several are meant, all must be harmless, and one is enough to deny", () => {
+  test("with several values, all must pass to allow, and one is enough to deny", () => {
     const tests = { "files.*.path": { startsWith: "/tmp/" } };
     const files = (...paths: string[]) => ({ files: paths.map((path) => ({ path })) });
     expect(allows(tests, files("/tmp/a", "/tmp/b"))).toBe("allow");
@@ -244,28 +244,28 @@ describe("arguments", () => {
 describe("after untrusted content", () => {
   const after = { contentFrom: ["web"] };
 
-  test("writing and open-world tools that a rule allows are asked about", () => {
+  test("allowed tools that write or reach the network are asked about", () => {
     const expected = { effect: "ask", rule: 0, cautions: [{ kind: "untrusted-content", from: ["web"] }] };
     expect(decide([{ then: "allow" }], after)).toMatchObject(expected);
     expect(decide([{ then: "allow" }], { ...after, readOnly: true, openWorld: true })).toMatchObject(expected);
   });
 
-  test("tools that only read within a closed world are not", () => {
+  test("read-only tools of a closed world are allowed", () => {
     expect(decide([{ then: "allow" }], { ...after, readOnly: true })).toMatchObject({ effect: "allow", cautions: [] });
   });
 
-  test("a rule can say that it knows", () => {
+  test("evenAfterUntrusted allows", () => {
     expect(effect([{ then: "allow", evenAfterUntrusted: true }], after)).toBe("allow");
   });
 
-  test("what is denied stays denied, and what is asked about is asked with the caution", () => {
+  test("a denied call stays denied, and a question carries the caution", () => {
     expect(decide([{ then: "deny" }], after)).toMatchObject({ effect: "deny", cautions: [] });
     expect(decide([], after)).toMatchObject({ effect: "ask", cautions: [{ kind: "untrusted-content" }] });
   });
 });
 
 describe("resources of one server", () => {
-  test("go to another only after asking", () => {
+  test("cause a question about calls to another server", () => {
     const both = { readOnly: true, resourcesFrom: ["git", "mail"] };
     expect(decide([{ then: "allow" }], both)).toMatchObject({
       effect: "ask",
@@ -275,17 +275,17 @@ describe("resources of one server", () => {
     expect(effect([{ then: "allow", evenWithResources: true }], both)).toBe("allow");
   });
 
-  test("go back to where they are from", () => {
+  test("cause no question about calls to their own server", () => {
     expect(effect([{ then: "allow" }], { resourcesFrom: ["git"] })).toBe("allow");
   });
 
-  test("and untrusted content are two cautions", () => {
+  test("and untrusted content cause two cautions", () => {
     const { cautions } = decide([{ then: "allow" }], { contentFrom: ["web"], resourcesFrom: ["mail"] });
     expect(cautions.map(({ kind }) => kind)).toEqual(["untrusted-content", "data-flow"]);
   });
 });
 
-describe("a rule that cannot be meant is refused with its place", () => {
+describe("an invalid rule is refused with its place", () => {
   test.each<[unknown, string]>([
     [{ then: "alow" }, 'policy[1].then: expected allow, ask or deny, got "alow"'],
     [{}, "policy[1].then: expected allow, ask or deny, got nothing"],
@@ -310,7 +310,7 @@ describe("a rule that cannot be meant is refused with its place", () => {
     expect(() => compilePolicy([{ then: "ask" }, rule as Rule])).toThrow(message);
   });
 
-  test("and so are rules that are no list", () => {
+  test("rules that are not an array are refused", () => {
     expect(() => compilePolicy({} as unknown as Rule[])).toThrow("policy: expected an array of rules, got an object");
   });
 });
@@ -320,13 +320,13 @@ describe("hints", () => {
   const of = (annotations: ToolAnnotations | undefined, trusted = true) =>
     hintsOf({ ...definition, ...(annotations && { annotations }) }, trusted);
 
-  test("of a server that is not trusted count for nothing", () => {
+  test("of an untrusted server are ignored", () => {
     const best = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
     expect(of(best, false)).toEqual(worst);
     expect(of(best)).toEqual({ readOnly: true, destructive: false, idempotent: true, openWorld: false });
   });
 
-  test("that are missing or no booleans are the worst", () => {
+  test("that are missing or not boolean count as the worst case", () => {
     expect(of(undefined)).toEqual(worst);
     expect(of({})).toEqual(worst);
     const odd = { readOnlyHint: "yes", destructiveHint: 0, idempotentHint: 1, openWorldHint: null };
@@ -361,7 +361,7 @@ test.each<[string, string, boolean]>([
   expect(compileGlob(pattern)(text)).toBe(expected);
 });
 
-test("a pattern made to be slow is not", () => {
+test("a pattern takes linear time", () => {
   const glob = compileGlob(`${"a*".repeat(200)}b`);
   expect(glob("a".repeat(200_000))).toBe(false);
 });
