@@ -25,6 +25,8 @@ export const maxRestartFailures = 8;
 export const maxLogMessageChars: number = 64 * 1024;
 /** A server that changes all its definitions again and again must not fill the log. */
 export const maxReportedChanges = 20;
+/** An error about an unknown server lists at most this many names. */
+export const maxServersInErrors = 20;
 /** Roots are checked by polling, because file watchers miss network drives. */
 export const rootCheckMs = 1_000;
 

@@ -11,7 +11,7 @@ import { describeForTrust, trustDigest } from "./config/index.ts";
 import { isConfigured } from "./config/written.ts";
 import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
-import { maxReportedChanges } from "./limits.ts";
+import { maxReportedChanges, maxServersInErrors } from "./limits.ts";
 import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
@@ -59,7 +59,7 @@ export class Servers {
   find(name: string): HostedServer {
     const server = this.#servers.get(name);
     if (server) return server;
-    const known = [...this.#servers.keys()].slice(0, 20).join(", ") || "none";
+    const known = [...this.#servers.keys()].slice(0, maxServersInErrors).join(", ") || "none";
     throw new PortolanError("invalid-argument", `There is no server ${JSON.stringify(name)}; the servers are ${known}`);
   }
 

@@ -122,35 +122,24 @@ interface CompiledRule {
   readonly isNamed: CallTest | undefined;
   readonly isOfServer: CallTest | undefined;
   readonly args: ArgumentTests | undefined;
-  /**
-   * The same rule for names with look-alike letters replaced; undefined for a rule that allows, which must match
-   * exactly.
-   */
+  /** The rule with look-alike letters replaced; undefined for a rule that allows, which must match exactly. */
   readonly plain: CompiledRule | undefined;
 }
 
 const effects: readonly Effect[] = ["allow", "ask", "deny"];
 
-const flags = [
-  "readOnly",
-  "destructive",
-  "idempotent",
-  "openWorld",
-  "evenAfterUntrusted",
-  "evenWithResources",
-] as const;
-
-const memberNames = {
-  ...{ match: 1, server: 1, when: 1, args: 1, then: 1, reason: 1 },
+const flagNames = {
   ...{ readOnly: 1, destructive: 1, idempotent: 1, openWorld: 1, evenAfterUntrusted: 1, evenWithResources: 1 },
-} satisfies OptionNames<Rule>;
+} satisfies Partial<OptionNames<Rule>>;
+const otherNames = { match: 1, server: 1, when: 1, args: 1, then: 1, reason: 1 } satisfies Partial<OptionNames<Rule>>;
+const memberNames = { ...flagNames, ...otherNames } satisfies OptionNames<Rule>;
 const ruleSynonyms = { tool: "match", tools: "match", effect: "then", action: "then", arguments: "args" };
 
 function compileRule(rule: Rule, index: number): CompiledRule {
   const where = `policy[${index}]`;
   checkOptions(rule, memberNames, where, { code: "invalid-definition", synonyms: ruleSynonyms });
   if (!effects.includes(rule.then)) throw invalidRule(`${where}.then`, "allow, ask or deny", nameOf(rule.then));
-  for (const flag of flags) {
+  for (const flag of Object.keys(flagNames) as (keyof typeof flagNames)[]) {
     const value: unknown = rule[flag];
     if (value !== undefined && typeof value !== "boolean")
       throw invalidRule(`${where}.${flag}`, "a boolean", nameOf(value));
