@@ -70,7 +70,7 @@ test("asks at the terminal, shows the definition, and warns about text of a serv
 
 test.each([
   ["n", "once"],
-  ["N", "for good"],
+  ["N", "permanently"],
   ["\u0003", "once"],
 ])("%j means no, %s", async (key, how) => {
   const cwd = await makeHome();
