@@ -232,16 +232,16 @@ export class Servers {
     const { grants, catalog } = this.#options;
     const { name, supervisor, entry, features } = server;
     if (this.#servers.get(name) !== server) return;
-    const isOurs = entry.source.kind === "code";
+    const isFromCode = entry.source.kind === "code";
     const known = grants.find(trustIn(server));
-    const believed = isOurs || (grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false);
-    server.trustsHints = entry.settings.trustHints ?? believed;
+    const trusted = isFromCode || (grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false);
+    server.trustsHints = entry.settings.trustHints ?? trusted;
     let blocked: BlockedState | undefined;
     let reason: string | undefined;
     if (entry.problem !== undefined) [blocked, reason] = ["misconfigured", entry.problem];
     else if (server.isOff) blocked = "disabled";
     // A server from a file starts only if the user has agreed to exactly this configuration.
-    else if (!(known?.allow ?? isOurs)) [blocked, reason] = ["untrusted", known && "the user said no"];
+    else if (!(known?.allow ?? isFromCode)) [blocked, reason] = ["untrusted", known && "the user said no"];
     if (blocked) {
       catalog.remove(name);
       await supervisor.stop(blocked, reason);

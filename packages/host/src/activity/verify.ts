@@ -18,15 +18,15 @@ export async function verifyActivity(
 
 class Verifier {
   readonly #isLinear: boolean;
-  readonly #kept: ActivityReading["head"];
+  readonly #storedHead: ActivityReading["head"];
   readonly #contains: string | undefined;
   #last: ActivityHead;
   /** All seals so far, for chains that may fork. */
   readonly #seen = new Map<string, ActivityHead>([["", emptyHead]]);
   #entries = 0;
   #blocks = 0;
-  #hasKept: boolean;
-  #hasWanted: boolean;
+  #hasStoredHead: boolean;
+  #hasExpected: boolean;
   #part = "";
   #line = 0;
   /** The lines since the last seal. */
@@ -34,52 +34,57 @@ class Verifier {
   #bodyLines = 0;
   #rest = "";
 
-  constructor(isLinear: boolean, { head: kept, base = emptyHead }: ActivityReading, contains: string | undefined) {
+  constructor(
+    isLinear: boolean,
+    { head: storedHead, base = emptyHead }: ActivityReading,
+    contains: string | undefined,
+  ) {
     this.#isLinear = isLinear;
     this.#last = base;
-    this.#kept = kept;
+    this.#storedHead = storedHead;
     this.#contains = contains;
-    this.#hasKept = typeof kept !== "object" || kept.block === 0;
-    this.#hasWanted = contains === undefined || contains === "" || contains === base.seal;
+    this.#hasStoredHead = typeof storedHead !== "object" || storedHead.block === 0;
+    this.#hasExpected = contains === undefined || contains === "" || contains === base.seal;
   }
 
   async take(part: string, text: string): Promise<ActivityVerdict | undefined> {
     if (part !== this.#part) {
-      if (this.#body !== "" || this.#rest !== "") return this.#bad("a block continues in another file");
+      if (this.#body !== "" || this.#rest !== "") return this.#damaged("a block continues in another file");
       this.#part = part;
       this.#line = 0;
     }
     const lines = `${this.#rest}${text}`.split("\n");
     this.#rest = lines.pop() ?? "";
-    if (this.#rest.length > maxLogLineBytes) return this.#bad("a line is longer than any entry");
+    if (this.#rest.length > maxLogLineBytes) return this.#damaged("a line is longer than any entry");
     for (const line of lines) {
       this.#line += 1;
       const seal = parseSeal(line);
       if (seal === undefined) {
         this.#body += `${line}\n`;
         this.#bodyLines += 1;
-        if (this.#body.length > maxVerifiedBlockChars) return this.#bad("a block is longer than any sealed one");
+        if (this.#body.length > maxVerifiedBlockChars) return this.#damaged("a block is longer than any sealed one");
         continue;
       }
       const reason = await this.#close(line, seal);
-      if (reason !== undefined) return this.#bad(reason);
+      if (reason !== undefined) return this.#damaged(reason);
     }
     return undefined;
   }
 
   finish(): ActivityVerdict {
     if (this.#body !== "" || this.#rest !== "") {
-      return this.#bad("the last block has no seal: its writer was stopped while writing", true);
+      return this.#damaged("the last block has no seal: its writer was stopped while writing", true);
     }
-    const kept = this.#kept;
-    if (kept === "unreadable") return this.#bad("the head file cannot be read");
+    const storedHead = this.#storedHead;
+    if (storedHead === "unreadable") return this.#damaged("the head file cannot be read");
     // A writer may have been killed between its first block and the head.
-    if (kept === "missing" && this.#blocks > 1) return this.#bad("the head file is missing");
-    if (!this.#hasKept) return this.#bad("the log is shorter than its head file says, or belongs to another one");
-    if (typeof kept === "object" && this.#last.block > kept.block + 1) {
-      return this.#bad("the head file is older than the log");
+    if (storedHead === "missing" && this.#blocks > 1) return this.#damaged("the head file is missing");
+    if (!this.#hasStoredHead)
+      return this.#damaged("the log is shorter than its head file says, or belongs to another one");
+    if (typeof storedHead === "object" && this.#last.block > storedHead.block + 1) {
+      return this.#damaged("the head file is older than the log");
     }
-    if (!this.#hasWanted) return this.#bad("the log does not contain the expected head");
+    if (!this.#hasExpected) return this.#damaged("the log does not contain the expected head");
     return { ok: true, entries: this.#entries, blocks: this.#blocks, head: this.#last.seal };
   }
 
@@ -98,15 +103,15 @@ class Verifier {
     this.#entries += seal.entries;
     this.#last = { seal: seal.seal, block: seal.block, seq: seal.seq };
     if (!this.#isLinear) this.#seen.set(seal.seal, this.#last);
-    const kept = this.#kept;
-    if (typeof kept === "object" && kept.seal === seal.seal) {
-      this.#hasKept = kept.block === seal.block && kept.seq === seal.seq;
+    const storedHead = this.#storedHead;
+    if (typeof storedHead === "object" && storedHead.seal === seal.seal) {
+      this.#hasStoredHead = storedHead.block === seal.block && storedHead.seq === seal.seq;
     }
-    this.#hasWanted ||= this.#contains === seal.seal;
+    this.#hasExpected ||= this.#contains === seal.seal;
     return undefined;
   }
 
-  #bad(reason: string, isTorn = false): ActivityVerdict {
+  #damaged(reason: string, isTorn = false): ActivityVerdict {
     const at: ActivityDamage = { part: this.#part, line: Math.max(1, this.#line) };
     return { ok: false, at, reason, isTorn };
   }

@@ -52,9 +52,9 @@ test("requests are limited per minute and in all", async () => {
 
 test("tokens are reserved at once, and an answer gets no more than the rest", () => {
   const budget = new Budget({ tokens: 100, maxTokens: 50 }, createClock());
-  expect(budget.grant(1_000, 10)).toBe(50);
+  expect(budget.allowance(1_000, 10)).toBe(50);
   expect(budget.take(80)).toBeUndefined();
-  expect(budget.grant(1_000, 5)).toBe(15);
+  expect(budget.allowance(1_000, 5)).toBe(15);
   expect(budget.take(21)).toBe("100 tokens");
   // A refused request reserves nothing, and unused tokens are returned.
   budget.settle(80, 30);
@@ -62,7 +62,7 @@ test("tokens are reserved at once, and an answer gets no more than the rest", ()
   expect(budget.take(70)).toBeUndefined();
   budget.settle(70, 90);
   expect(budget.left.tokens).toBe(0);
-  expect(budget.grant(1_000)).toBe(1);
+  expect(budget.allowance(1_000)).toBe(1);
 });
 
 test("each server has its own budget, and some have other limits", () => {

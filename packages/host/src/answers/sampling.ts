@@ -242,7 +242,7 @@ export async function sample(
   // A server never sees the conversation, whatever it asks for.
   const { includeContext: _, ...own } = wanted;
   const inputTokens = estimateInput(own);
-  const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
+  const params: CreateMessageParams = { ...own, maxTokens: budget.allowance(own.maxTokens, inputTokens) };
   const model = chooseModel(models, params.modelPreferences, needsOf(params));
   if (!model) throw overBudget("no model supports its content", sampling, { server });
   const maxUse = inputTokens + params.maxTokens;
@@ -294,7 +294,7 @@ async function review(
     if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", log, { stage: "request" });
     if (verdict.params) {
       inputTokens = estimateInput(verdict.params);
-      const maxTokens = budget.grant(verdict.params.maxTokens, inputTokens, account.held);
+      const maxTokens = budget.allowance(verdict.params.maxTokens, inputTokens, account.held);
       params = { ...verdict.params, maxTokens };
       budget.settle(account.held, inputTokens + maxTokens);
       account.held = inputTokens + maxTokens;
@@ -407,7 +407,7 @@ export class Budget {
   }
 
   /** Returns the tokens that an answer may use. `held` was reserved for this request before. */
-  grant(wanted: number, inputTokens = 0, held = 0): number {
+  allowance(wanted: number, inputTokens = 0, held = 0): number {
     return Math.max(1, Math.min(wanted, this.maxTokens, this.left.tokens + held - inputTokens));
   }
 
@@ -428,7 +428,7 @@ export function createBudgets(
   const budgets = new Map<string, Budget>();
   return (server) => {
     const own = Object.hasOwn(servers, server) ? servers[server] : {};
-    const budget = budgets.get(server) ?? new Budget({ ...limits, ...definedOnly(own) }, clock);
+    const budget = budgets.get(server) ?? new Budget({ ...limits, ...withoutUndefined(own) }, clock);
     budgets.set(server, budget);
     return budget;
   };
@@ -438,6 +438,6 @@ function checkLimits(of: string, { maxTokens, tokens, requests, requestsPerMinut
   checkBounds(of, { maxTokens, tokens, requests, requestsPerMinute });
 }
 
-function definedOnly(limits: SamplingLimits = {}): SamplingLimits {
+function withoutUndefined(limits: SamplingLimits = {}): SamplingLimits {
   return Object.fromEntries(Object.entries(limits).filter(([, limit]) => limit !== undefined));
 }

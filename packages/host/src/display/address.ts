@@ -57,7 +57,7 @@ function parse(url: string | URL): URL {
   );
 }
 
-function warn(facts: Omit<HostInspection, "warnings">, { port }: URL, written: string): string[] {
+function warn(facts: Omit<HostInspection, "warnings">, { port }: URL, given: string): string[] {
   const warnings: string[] = [];
   const { scheme, host, unicodeHost } = facts;
   if (scheme !== "https" && !(scheme === "http" && facts.isLoopback)) {
@@ -71,7 +71,7 @@ function warn(facts: Omit<HostInspection, "warnings">, { port }: URL, written: s
   if (facts.imitates !== undefined) warnings.push(`The name looks like ${facts.imitates}, but it is a different host.`);
   if (facts.isIp && !facts.isLoopback) warnings.push("The host is an IP address without a name.");
   if (port !== "" && !facts.isLoopback) warnings.push(`The port is unusual: ${port}.`);
-  if (display(written) !== written) warnings.push("The address contains hidden or unusual characters.");
+  if (display(given) !== given) warnings.push("The address contains hidden or unusual characters.");
   return warnings;
 }
 

@@ -35,15 +35,15 @@ export interface SuspicionOptions {
  */
 export function findSuspicious(text: string, options: SuspicionOptions = {}): SuspiciousText[] {
   // No honest description is longer; the user sees the rest as well.
-  const looked = text.slice(0, maxInspectedChars);
-  const plain = looked
+  const inspected = text.slice(0, maxInspectedChars);
+  const plain = inspected
     .normalize("NFKC")
     .replace(/[\p{DI}\p{Cf}]/gu, "")
     // Adjacent patterns of blanks would take quadratic time for a long gap.
     .replace(longGap, (gap) => gap.slice(0, maxBlankRun));
   const findings: SuspiciousText[] = [];
   for (const { kind, why, pattern, raw } of shapes) {
-    const place = (raw === true ? looked : plain).match(pattern);
+    const place = (raw === true ? inspected : plain).match(pattern);
     if (place) findings.push(toFinding(kind, why, place.index ?? 0, place[0]));
   }
   for (const name of options.otherTools ?? []) {
