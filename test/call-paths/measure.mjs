@@ -129,20 +129,22 @@ async function overStdio(folder) {
 }
 
 async function inHost(folder) {
+  const file = join(folder, "activity.ndjson");
   const host = await createHost({
-    activity: await openActivityFile(join(folder, "activity.ndjson")),
+    activity: await openActivityFile(file),
     servers: { paths: command(join(folder, "unused.json")) },
     policy: [{ then: "ask" }],
     answers: { trust: () => ({ allow: true, for: "always" }), approve: () => true },
   });
-  const written = () => new Promise((resolve) => setTimeout(resolve, 600));
-  const call = () => host.callTool("paths", "add", { a: 1 });
+  let calls = 0;
+  const call = async () => {
+    await host.callTool("paths", "add", { a: 1 });
+    calls += 1;
+    // The log is written in the background: the call is over when its entry is in the file.
+    while (readFileSync(file, "utf8").split('"add"').length <= calls) await new Promise(setImmediate);
+  };
   for (let round = 0; round < 3; round++) await call();
-  await written();
-  const hostCall = await filesOf(async () => {
-    await call();
-    await written();
-  });
+  const hostCall = await filesOf(call);
   await host.close();
   return { hostCall };
 }
