@@ -66,3 +66,11 @@ test("collect does not repeat a list whose first page is refused", async () => {
   await expect(collect(requestPage, "x/list", "items", {})).rejects.toThrow("no lists here");
   expect(requests).toEqual(["first"]);
 });
+
+test("collect refuses unknown options before it requests a page", async () => {
+  const { requests, requestPage } = serve({ first: { items: [] } });
+  await expect(collect(requestPage, "x/list", "items", { maxItem: 1 } as object)).rejects.toThrow(
+    "x/list: unknown option `maxItem`; did you mean `maxItems`?",
+  );
+  expect(requests).toEqual([]);
+});
