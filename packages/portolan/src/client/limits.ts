@@ -17,7 +17,7 @@ export const defaultMaxItems = 100_000;
 /** A list in pages of ten items still reaches `defaultMaxItems`. */
 export const defaultMaxPages = 10_000;
 /** Output schemas are remembered for as many tools as a list may have. */
-export const maxOutputSchemas: number = defaultMaxItems;
+export const maxOutputSchemas = 100_000;
 
 /** The lists and resources of dozens of servers. */
 export const defaultMaxEntries = 1_000;
