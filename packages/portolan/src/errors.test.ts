@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { nameOf } from "./errors.ts";
 
-test("a value is named in a few words", () => {
+test("nameOf describes a value in a few words", () => {
   expect([nameOf(null), nameOf(undefined), nameOf([1]), nameOf({ a: 1 })]).toEqual([
     "null",
     "nothing",
@@ -11,7 +11,7 @@ test("a value is named in a few words", () => {
   expect([nameOf(1n), nameOf(() => 1), nameOf(Symbol("s"))]).toEqual(["bigint 1", "a function", "a symbol"]);
 });
 
-test("a long text is counted, not quoted", () => {
+test("nameOf counts a long text instead of quoting it", () => {
   expect(nameOf("x".repeat(41))).toBe("a string of 41 characters");
   expect(nameOf("a\nb")).toBe('"a\\nb"');
 });

@@ -24,19 +24,20 @@ export function checkOptions<T extends object>(
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(known, name)) continue;
     const names = Object.keys(known);
-    const meant = Object.hasOwn(synonyms, name) ? synonyms[name] : nearest(name, names);
+    const shown = name.slice(0, 60);
+    const meant = Object.hasOwn(synonyms, name) ? synonyms[name] : nearest(shown, names);
     const advice = meant === undefined ? `expected one of ${names.join(", ")}` : `did you mean \`${meant}\`?`;
-    throw new PortolanError(code, `${where}: unknown option \`${name.slice(0, 60)}\`; ${advice}`);
+    throw new PortolanError(code, `${where}: unknown option \`${shown}\`; ${advice}`);
   }
 }
 
-/** The name that takes the fewest changes of one character; undefined if none is near. */
+/** Returns the name that takes the fewest changes of one character; undefined if none is near. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   let found: string | undefined;
-  // More than a third of the characters wrong is another word.
-  let least = Math.max(1, Math.floor(Math.min(name.length, 60) / 3)) + 1;
+  // A name with more than a third of its characters wrong is another word.
+  let least = Math.max(2, Math.floor(name.length / 3) + 1);
   for (const candidate of names) {
-    const distance = distanceBetween(name.slice(0, 60).toLowerCase(), candidate.toLowerCase());
+    const distance = distanceBetween(name.toLowerCase(), candidate.toLowerCase());
     if (distance < least) {
       least = distance;
       found = candidate;
@@ -45,15 +46,18 @@ function nearest(name: string, names: readonly string[]): string | undefined {
   return found;
 }
 
+/** Levenshtein distance. One row of the table is kept, and `diagonal` is the cell above and to the left. */
 function distanceBetween(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row];
+  const row: number[] = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let at = 1; at <= a.length; at++) {
+    let diagonal = at - 1;
+    row[0] = at;
     for (let column = 1; column <= b.length; column++) {
-      const changed = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(changed, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+      const above = row[column] as number;
+      const changed = diagonal + (a[at - 1] === b[column - 1] ? 0 : 1);
+      row[column] = Math.min(changed, above + 1, (row[column - 1] as number) + 1);
+      diagonal = above;
     }
-    previous = current;
   }
-  return previous[b.length] ?? 0;
+  return row[b.length] as number;
 }

@@ -66,10 +66,7 @@ class ChannelLink implements Link {
   async open(events: LinkEvents): Promise<void> {
     if (this.#channel) throw new PortolanError("invalid-argument", "open: the link is already open");
     if (this.#wasOpened && typeof this.#source !== "function") {
-      throw new PortolanError(
-        "connection-closed",
-        "The channel has ended and cannot be opened again; create a new one",
-      );
+      throw new PortolanError("connection-closed", "The channel has ended and cannot be opened again");
     }
     this.#wasOpened = true;
     this.#isClosing = false;

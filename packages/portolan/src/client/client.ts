@@ -1,6 +1,5 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import type { Revision } from "../protocol/revision.ts";
 import type {
   Completion,
   CompletionReference,
@@ -164,9 +163,10 @@ export class ConnectedClient implements AsyncDisposable {
     if (method === "tools/call") {
       return this.server.capabilities.tools
         ? this.#connection.call(method, params, options)
-        : Promise.reject(notOffered(method));
+        : Promise.reject(notOffered(method, "tools"));
     }
-    if (!this.#offers(method)) return Promise.reject(notOffered(method));
+    const missing = this.#missingFor(method);
+    if (missing !== undefined) return Promise.reject(notOffered(method, missing));
     const isCacheable =
       this.#connection.revision.requests.get(method)?.cacheable && this.#connection.options.cache !== false;
     const result = isCacheable
@@ -179,8 +179,13 @@ export class ConnectedClient implements AsyncDisposable {
     });
   }
 
-  #offers(method: string): boolean {
-    return offers(this.server.capabilities, method, this.#connection.revision);
+  /** Returns the capability that a request needs and the server does not declare. Extensions need none. */
+  #missingFor(method: string): keyof ServerCapabilities | undefined {
+    const { requests, encoderParts } = this.#connection.revision;
+    const needed = requests.has(method) ? capabilityNames[method.slice(0, method.indexOf("/"))] : undefined;
+    if (needed === undefined || this.server.capabilities[needed] !== undefined) return undefined;
+    // The oldest revision has completion but no capability that declares it.
+    return encoderParts.hidden.get("serverCapabilities")?.includes(needed) ? undefined : needed;
   }
 
   async #compileAndCall(name: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
@@ -200,13 +205,13 @@ export class ConnectedClient implements AsyncDisposable {
 
   /** Yields nothing if the server lacks the capability. */
   async *#walk<T>(method: string, member: string, options: ListAllOptions = {}): AsyncGenerator<T> {
-    if (!this.#offers(method)) return;
+    if (this.#missingFor(method) !== undefined) return;
     const { walk } = await import("./lists.ts");
     yield* walk<T>((params) => this.#call(method, params, options), method, member, options);
   }
 
   async #collect<T>(method: string, member: string, options: ListAllOptions = {}): Promise<T[]> {
-    if (!this.#offers(method)) return [];
+    if (this.#missingFor(method) !== undefined) return [];
     const { collect } = await import("./lists.ts");
     const requestPage = (params: JsonObject, isFresh = false) =>
       this.#call(method, params, isFresh ? { ...options, fresh: true } : options);
@@ -266,32 +271,16 @@ class OutputChecks {
   }
 }
 
-/** The capability that each request needs. Other requests need none. */
-const neededCapabilities: { readonly [method: string]: keyof ServerCapabilities } = {
-  "tools/list": "tools",
-  "tools/call": "tools",
-  "resources/list": "resources",
-  "resources/templates/list": "resources",
-  "resources/read": "resources",
-  "resources/subscribe": "resources",
-  "resources/unsubscribe": "resources",
-  "prompts/list": "prompts",
-  "prompts/get": "prompts",
-  "completion/complete": "completions",
-  "logging/setLevel": "logging",
+/** The capability that requests need, by the first part of their method. */
+const capabilityNames: { readonly [area: string]: keyof ServerCapabilities } = {
+  tools: "tools",
+  resources: "resources",
+  prompts: "prompts",
+  completion: "completions",
+  logging: "logging",
 };
 
-/** Tells if the server declares the capability that a request needs. */
-function offers(capabilities: ServerCapabilities, method: string, revision: Revision): boolean {
-  const needed = Object.hasOwn(neededCapabilities, method) ? neededCapabilities[method] : undefined;
-  if (needed === undefined || capabilities[needed] !== undefined) return true;
-  // The oldest revision has completion but no capability that declares it.
-  return revision.encoderParts.hidden.get("serverCapabilities")?.includes(needed) === true;
-}
-
-function notOffered(method: string): PortolanError {
-  return new PortolanError(
-    "capability-missing",
-    `${method}: the server does not support this (missing capability: ${neededCapabilities[method]})`,
-  );
+function notOffered(method: string, capability: string): PortolanError {
+  const why = `${method}: the server does not support this (missing capability: ${capability})`;
+  return new PortolanError("capability-missing", why);
 }

@@ -68,7 +68,7 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
   if (auth !== undefined) {
     throw new PortolanError(
       "invalid-argument",
-      "auth: expected an http address to connect to; give a link its own auth, and a command its credentials in `env`",
+      "auth: expected an http address to connect to; a link has its own auth, a command its `env`",
     );
   }
   if (typeof target === "object" && target !== null) {

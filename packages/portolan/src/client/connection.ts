@@ -84,9 +84,9 @@ export class ClientConnection implements LinkEvents {
     return this.#revision;
   }
 
+  /** Defined together with the revision. */
   get codec(): ClientCodec {
-    if (!this.#codec) throw new Error("the revision is not settled yet");
-    return this.#codec;
+    return this.#codec as ClientCodec;
   }
 
   setLogLevel(level: LogLevel): void {

@@ -12,7 +12,7 @@ function check(properties: Fields, answer: object, required?: string[]): Promise
 
 const accept = (content: object) => ({ action: "accept", content });
 
-/** The one line that says what is wrong, or "fits". */
+/** Returns the error message, or "fits". */
 async function verdict(field: object, value: unknown): Promise<string> {
   try {
     await check({ field }, accept({ field: value }));
@@ -23,13 +23,13 @@ async function verdict(field: object, value: unknown): Promise<string> {
   }
 }
 
-describe("what is not accepted", () => {
+describe("an answer that is not accepted", () => {
   test.each(["decline", "cancel"])("loses its content: %s", async (action) => {
     const answer = { action, content: { name: 1 }, _meta: { a: 1 } };
     expect(await check({ name: { type: "string" } }, answer, ["name"])).toEqual({ action, _meta: { a: 1 } });
   });
 
-  test("must be an action that the protocol knows", async () => {
+  test("must have an action of the protocol", async () => {
     await expect(check({}, { action: "agree" })).rejects.toThrow(
       'action: expected one of "accept", "decline", "cancel", got "agree"',
     );
@@ -45,14 +45,14 @@ describe("defaults", () => {
     note: { type: "string" },
   };
 
-  test("stand for every field that was left out", async () => {
+  test("fill in every missing field", async () => {
     const filled = { name: "Ada", age: 36, isMember: false, colours: ["red"] };
     expect(await check(fields, { action: "accept" })).toEqual(accept(filled));
     expect(await check(fields, accept({ name: undefined }))).toEqual(accept(filled));
     expect(await check(fields, accept({}), ["name", "age"])).toEqual(accept(filled));
   });
 
-  test("do not replace what was entered", async () => {
+  test("do not replace entered values", async () => {
     const entered = { name: "", age: 0, isMember: true, colours: [], note: "x" };
     expect(await check(fields, { ...accept(entered), _meta: { a: 1 } })).toEqual({
       ...accept(entered),
@@ -60,13 +60,13 @@ describe("defaults", () => {
     });
   });
 
-  test("that their own field refuses are none", async () => {
+  test("that their own field refuses are not used", async () => {
     const broken = { size: { type: "string", enum: ["s", "m"], default: "xl" } };
     expect(await check(broken, accept({}))).toEqual(accept({}));
     await expect(check(broken, accept({}), ["size"])).rejects.toThrow("size: required, got nothing");
   });
 
-  test("and answers of a field called __proto__ reach no prototype", async () => {
+  test("and answers of a field called __proto__ change no prototype", async () => {
     const properties = JSON.parse('{"__proto__": {"type": "string", "default": "safe"}}') as Fields;
     const { content = {} } = await check(properties, accept({}), ["__proto__"]);
     expect(Object.getPrototypeOf(content)).toBe(Object.prototype);
@@ -87,7 +87,7 @@ describe("defaults", () => {
 });
 
 describe("the members of an answer", () => {
-  test("are refused by name when the form has no such field", async () => {
+  test("are refused by name if the form has no such field", async () => {
     const wrong = check({ name: { type: "string" } }, accept({ name: "Ada", admin: true, "a b": 1 }));
     await expect(wrong).rejects.toThrow('admin: the form has no such field; ["a b"]: the form has no such field');
     await expect(check({}, JSON.parse('{"action": "accept", "content": {"__proto__": {}}}'))).rejects.toThrow(
@@ -95,7 +95,7 @@ describe("the members of an answer", () => {
     );
   });
 
-  test("are named all together when several are wrong", async () => {
+  test("are all named if several are wrong", async () => {
     const fields = { name: { type: "string" }, age: { type: "integer", minimum: 18 }, city: { type: "string" } };
     await expect(check(fields, accept({ name: 1, age: 3 }), ["city"])).rejects.toThrow(
       "The answer does not fit the form: name: expected string, got number 1; " +
@@ -103,7 +103,7 @@ describe("the members of an answer", () => {
     );
   });
 
-  test("are counted when too many are wrong to name", async () => {
+  test("are counted if more than ten are wrong", async () => {
     const content = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`f${index}`, 1]));
     await expect(check({}, accept(content))).rejects.toThrow(/f9: the form has no such field; and 2 more$/);
   });
@@ -195,23 +195,23 @@ describe("a field", () => {
     for (const value of bad) expect(await verdict({ ...text, format }, value)).toContain(expected);
   });
 
-  test("of a format nobody knows is a text like any other", async () => {
+  test("of an unknown format accepts any text", async () => {
     expect(await verdict({ ...text, format: "colour" }, "green")).toBe("fits");
     expect(await verdict({ ...text, format: "constructor" }, "green")).toBe("fits");
   });
 
-  test("is matched with its pattern when that is safe to run", async () => {
+  test("is matched with its pattern if that is safe to run", async () => {
     expect(await verdict({ ...text, pattern: "^[A-Z]{2}\\d$" }, "AB1")).toBe("fits");
     expect(await verdict({ ...text, pattern: "^[A-Z]{2}\\d$" }, "ab1")).toContain("expected text that matches");
     expect(await verdict({ ...text, pattern: "^(a+)+$" }, `${"a".repeat(40)}!`)).toBe("fits");
     expect(await verdict({ ...text, pattern: "(" }, "x")).toBe("fits");
   });
 
-  test("is not held to what forms do not know", async () => {
+  test("ignores keywords that forms do not have", async () => {
     expect(await verdict({ ...text, const: "x", $ref: "https://example.com/schema", not: {} }, "y")).toBe("fits");
   });
 
-  test("that makes no sense is told to be the server's", async () => {
+  test("that is invalid is reported as the server's fault", async () => {
     await expect(check({ name: { type: "string", minLength: "two" } }, accept({ name: "Ada" }))).rejects.toMatchObject({
       code: "answer-invalid",
       message: expect.stringMatching(/^The server's form has an invalid field: name: .*minLength/),

@@ -17,7 +17,7 @@ export const defaultMaxItems = 100_000;
 /** A list in pages of ten items still reaches `defaultMaxItems`. */
 export const defaultMaxPages = 10_000;
 /** Output schemas are remembered for as many tools as a list may have. */
-export const maxOutputSchemas: number = defaultMaxItems;
+export const maxOutputSchemas = 100_000;
 
 /** The lists and resources of dozens of servers. */
 export const defaultMaxEntries = 1_000;
@@ -60,10 +60,10 @@ export const maxStderrLineChars: number = 8 * 1024;
 export const maxExitScanChars: number = 16 * 1024;
 /** An error further back than this did not end the server. */
 export const maxExitScanLines = 12;
-/** What an error message shows of standard error. */
+/** Lines and characters of standard error in an error message. */
 export const maxExitLines = 5;
 export const maxExitChars = 500;
-/** What an error message shows of a command: words, characters of each word, and characters of a path. */
+/** A command in an error message: its words, characters of each word, and characters of a path. */
 export const maxCommandWords = 5;
 export const maxCommandWordChars = 80;
 export const maxCommandPathChars = 200;

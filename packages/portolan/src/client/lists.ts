@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
-import { type JsonObject, RpcError } from "../jsonrpc/message.ts";
-import { invalidParamsCode } from "../protocol/errors.ts";
+import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import type { ListAllOptions } from "./api.ts";
 import { defaultMaxItems, defaultMaxPages } from "./limits.ts";
 
@@ -14,6 +14,7 @@ export async function* walk<T>(
   member: string,
   options: ListAllOptions,
 ): AsyncGenerator<T> {
+  checkOptions(options, listOptions, method);
   const { maxItems = defaultMaxItems, maxPages = defaultMaxPages } = options;
   const seen = new Set<string>();
   let cursor: string | undefined;
@@ -36,6 +37,20 @@ export async function* walk<T>(
   }
 }
 
+const listOptions = {
+  maxItems: 1,
+  maxPages: 1,
+  idleMs: 1,
+  totalMs: 1,
+  signal: 1,
+  onProgress: 1,
+  answers: 1,
+  capabilities: 1,
+  logLevel: 1,
+  meta: 1,
+  fresh: 1,
+} satisfies OptionNames<ListAllOptions>;
+
 /** Returns all items in one array. If the list changes while it is read, it is read once more from the start. */
 export async function collect<T>(
   requestPage: RequestPage,
@@ -52,7 +67,7 @@ export async function collect<T>(
     return await toArray(walk<T>(tracked, method, member, options));
   } catch (reason) {
     // spec 2026-07-28: pagination#error-handling. A server answers an outdated cursor with invalid params.
-    const isBadCursor = isPastFirstPage && reason instanceof RpcError && reason.code === invalidParamsCode;
+    const isBadCursor = isPastFirstPage && reason instanceof RpcError && reason.code === rpcCodes.invalidParams;
     if (!isBadCursor) throw reason;
     return toArray(walk<T>((params) => requestPage(params, true), method, member, options));
   }

@@ -2,7 +2,7 @@ import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject, RpcResponse } from "../jsonrpc/message.ts";
 import { RpcError } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
-import { isStatelessCode, unsupportedVersionCode } from "../protocol/errors.ts";
+import { isStatelessCode, protocolCodes } from "../protocol/errors.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
@@ -14,6 +14,9 @@ import type { ClientConnection } from "./connection.ts";
 import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
 import { defaultProbeMs } from "./limits.ts";
+
+const newestStateless = perRequest[0] as Revision;
+const newestStateful = handshakes[0] as Revision;
 
 /** Opens the link and agrees on a revision with the server. */
 export async function negotiate(connection: ClientConnection, cache: EraCache | undefined): Promise<ServerProfile> {
@@ -48,10 +51,10 @@ export async function agree(
 }
 
 function revisionFor(era: string): Revision {
-  const [newest] = era === "stateless" ? perRequest : handshakes;
+  if (era === "stateless") return newestStateless;
+  if (era === "stateful") return newestStateful;
   const found = revisions.find(({ version }) => version === era);
   if (found) return found;
-  if ((era === "stateless" || era === "stateful") && newest) return newest;
   const versions = revisions.map(({ version }) => version).join(", ");
   throw new PortolanError(
     "invalid-argument",
@@ -60,32 +63,27 @@ function revisionFor(era: string): Revision {
 }
 
 async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
-  const [newest] = perRequest;
-  const [handshake] = handshakes;
-  if (!newest || !handshake) throw new Error("both eras have revisions");
   let isLost = false;
   const stopListening = connection.onLost(() => {
     isLost = true;
   });
   try {
-    const probe = sendRequest(connection, "server/discover", discoverParams(connection, newest));
-    const answered = probe.then((response) => readProbe(response, newest), readFailedProbe);
+    const probe = sendRequest(connection, "server/discover", discoverParams(connection, newestStateless));
+    const answered = probe.then((response) => readProbe(response, newestStateless), readFailedProbe);
     const first = await (connection.link.silenceMeans === "outage" ? answered : withProbeTimeout(connection, answered));
     if (first !== "silence") {
-      await applyProbe(connection, first, newest);
+      await applyProbe(connection, first, newestStateless);
       return "answer";
     }
     const { raceProbeAndHandshake } = await import("./handshake.ts");
-    return await raceProbeAndHandshake(connection, probe, newest, handshake);
+    return await raceProbeAndHandshake(connection, probe, newestStateless, newestStateful);
   } catch (reason) {
-    if (reason instanceof HandshakeWanted && !connection.profile) {
-      await initialize(connection, handshake, false);
-      return "answer";
+    if (!(reason instanceof HandshakeWanted && !connection.profile)) {
+      if (!isLost) throw reason;
+      // Some older servers exit when they receive an unknown request: start again with the handshake.
+      await reopen(connection, toError(reason));
     }
-    if (!isLost) throw reason;
-    // Some older servers exit when they receive an unknown request: start again with the handshake.
-    await reopen(connection, toError(reason));
-    await initialize(connection, handshake, false);
+    await initialize(connection, newestStateful, false);
     return "answer";
   } finally {
     stopListening();
@@ -166,11 +164,7 @@ function discoverParams(connection: ClientConnection, revision: Revision): JsonO
 
 /** Interprets the answer to `server/discover`. Older servers answer with any error, or with a result of another shape. */
 export function readProbe(response: RpcResponse, probed: Revision): ProbeResult {
-  const [newestHandshake] = handshakes;
-  const stateful = (why: string): ProbeResult =>
-    newestHandshake
-      ? { kind: "stateful", revision: newestHandshake, why }
-      : { kind: "unusable", reason: new Error("no handshake revisions") };
+  const stateful = (why: string): ProbeResult => ({ kind: "stateful", revision: newestStateful, why });
   if ("result" in response) {
     const { result } = response;
     const { supportedVersions, capabilities } = result;
@@ -182,11 +176,11 @@ export function readProbe(response: RpcResponse, probed: Revision): ProbeResult 
     return { kind: "stateless", revision: chosen.revision, result };
   }
   const { code, message, data } = response.error;
-  if (code !== unsupportedVersionCode && isStatelessCode(code)) {
+  if (code !== protocolCodes.unsupportedVersion && isStatelessCode(code)) {
     return { kind: "unusable", reason: new RpcError(code, `The server refused server/discover: ${message}`, { data }) };
   }
   const { supported } = (data ?? {}) as { supported?: unknown };
-  if (code !== unsupportedVersionCode || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
+  if (code !== protocolCodes.unsupportedVersion || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
   const other = choose(supported.filter((version) => version !== probed.version));
   // A server that offers the very version it refused gets one more request with it, not two.
   return other.kind === "unusable" ? choose(supported) : other;
@@ -194,10 +188,9 @@ export function readProbe(response: RpcResponse, probed: Revision): ProbeResult 
 
 /** Interprets a failed probe: only older servers answer it with something that is no response. */
 export function readFailedProbe(reason: unknown): ProbeResult {
-  const [revision] = handshakes;
   const isUnreadable = reason instanceof PortolanError && reason.code === "answer-invalid";
-  if (!isUnreadable || !revision) throw reason;
-  return { kind: "stateful", revision, why: reason.message };
+  if (!isUnreadable) throw reason;
+  return { kind: "stateful", revision: newestStateful, why: reason.message };
 }
 
 /** Returns the best of the offered versions; the stateless era is preferred. */

@@ -135,7 +135,7 @@ export class ProcessChannel implements Channel {
 
   open(incoming: Incoming): void {
     if (this.#incoming || this.#isClosed) {
-      throw new PortolanError("invalid-argument", "open: a channel can be opened only once; create a new one");
+      throw new PortolanError("invalid-argument", "open: a channel can be opened only once");
     }
     this.#incoming = incoming;
     try {

@@ -1,5 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
+import { checkOptions } from "../options.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.ts";
 import type { Change, ChangeFilter, ChangeStream } from "./api.ts";
@@ -10,6 +11,7 @@ import type { CallOptions } from "./options.ts";
 
 /** Returns the part of a filter that the server's capabilities allow. Throws if nothing is left. */
 export function supportedFilter(filter: ChangeFilter, capabilities: ServerCapabilities): ChangeFilter {
+  checkOptions(filter, { tools: 1, prompts: 1, resources: 1, uris: 1 }, "watch", { synonyms: { uri: "uris" } });
   const { tools, prompts, resources } = capabilities;
   const uris = filter.uris && resources?.subscribe ? [...new Set(filter.uris)] : [];
   const left: ChangeFilter = {

@@ -39,7 +39,7 @@ describe("a request", () => {
     expect(connection.size).toBe(0);
   });
 
-  test("may be answered while it is being sent", async () => {
+  test("may be answered before send returns", async () => {
     const connection: Connection = new Connection((message) => {
       if ("method" in message && "id" in message)
         connection.settle({ jsonrpc: "2.0", id: message.id, result: { now: true } });
@@ -56,7 +56,7 @@ describe("a request", () => {
     expect(error).toMatchObject({ code: -32602, message: "no such tool", data: { name: "x" } });
   });
 
-  test("rejects when sending throws or fails later, and is forgotten", async () => {
+  test("rejects and is removed if sending throws or fails later", async () => {
     const failure = new Error("broken pipe");
     const throws = new Connection(() => {
       throw failure;
@@ -72,7 +72,7 @@ describe("a request", () => {
     }
   });
 
-  test("answered before its sending failed keeps its answer", async () => {
+  test("keeps its answer if sending fails afterwards", async () => {
     const connection: Connection = new Connection(async (message) => {
       if ("id" in message) connection.settle({ jsonrpc: "2.0", id: 0, result: { ok: true } });
       throw new Error("late");
@@ -81,8 +81,8 @@ describe("a request", () => {
   });
 });
 
-describe("a response that nobody waits for is reported", () => {
-  test("when its id was never used, or has the other type", () => {
+describe("settle returns false for a response", () => {
+  test("whose id was never used, or has the other type", () => {
     const { connection } = record();
     connection.request("a");
     for (const id of [1, "0", "", -1]) expect(connection.settle({ jsonrpc: "2.0", id, result: {} })).toBe(false);
@@ -91,7 +91,7 @@ describe("a response that nobody waits for is reported", () => {
     expect(connection.size).toBe(1);
   });
 
-  test("when it comes twice", async () => {
+  test("that comes twice", async () => {
     const { connection } = record();
     const { id, response } = connection.request("a");
     expect(connection.settle({ jsonrpc: "2.0", id, result: { first: true } })).toBe(true);
@@ -99,7 +99,7 @@ describe("a response that nobody waits for is reported", () => {
     expect(await response).toEqual({ first: true });
   });
 
-  test("when the request was abandoned", async () => {
+  test("to an abandoned request", async () => {
     const { connection } = record();
     const { id, response } = connection.request("a");
     const reason = new Error("too slow");
@@ -111,7 +111,7 @@ describe("a response that nobody waits for is reported", () => {
   });
 });
 
-test("closing rejects all that waits and all that follows, without sending it", async () => {
+test("closeAll rejects pending and later requests without sending them", async () => {
   const { connection, sent } = record();
   const reason = new Error("gone");
   const waiting = [connection.request("a").response, connection.request("b").response];

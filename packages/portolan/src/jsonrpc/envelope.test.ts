@@ -52,20 +52,20 @@ describe("the id", () => {
     for (const size of [1, 1000]) expect(scan(text, size).id).toBeUndefined();
   });
 
-  test("that is cut off is not taken for a shorter one", () => {
+  test("that is cut off is not read as a shorter one", () => {
     expect(scan('{"method":"a","id":12').id).toBeUndefined();
     expect(scan('{"method":"a","id":"ab').id).toBeUndefined();
   });
 
-  test("is still read when the text breaks off after it", () => {
+  test("is read if the text breaks off after it", () => {
     expect(scan('{"id":5,"params":{"a":[1,').id).toBe(5);
   });
 
-  test("does not come from what follows the message", () => {
+  test("is not read from text after the message", () => {
     expect(scan('{"method":"a"} {"id":5}').id).toBeUndefined();
   });
 
-  test("longer than a kilobyte is passed over, and the scan goes on", () => {
+  test("longer than a kilobyte is skipped, and the scan goes on", () => {
     const scanner = scan(`{"id":"${"x".repeat(2000)}","${"k".repeat(2000)}":1,"method":"a"}`);
     expect(scanner).toMatchObject({ id: undefined, hasMethod: true });
     expect(scan(`{"id":1.${"0".repeat(2000)}e5}`).id).toBeUndefined();
@@ -92,7 +92,7 @@ describe("the kind of message", () => {
     for (const size of [1, 1000]) expect(scan(text, size)).toMatchObject(kind);
   });
 
-  test("says whether the text is JSON from its first byte", () => {
+  test("tells JSON from other text by its first byte", () => {
     expect(scan(' \t\r{"a').startsAsJson).toBe(true);
     expect(scan("[").startsAsJson).toBe(true);
     expect(scan('log: {"method":"a"}')).toMatchObject({ startsAsJson: false, hasMethod: false });

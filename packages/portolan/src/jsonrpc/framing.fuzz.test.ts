@@ -90,7 +90,7 @@ test("no bytes make the reader throw or lose the valid line after them", () => {
   );
 });
 
-test("broken lines between valid ones cost only themselves", () => {
+test("broken lines do not affect the valid lines around them", () => {
   const broken = fc.constantFrom(
     "{",
     '{"id":1',
@@ -121,7 +121,7 @@ test("broken lines between valid ones cost only themselves", () => {
   );
 });
 
-test("a line over the limit is reported with its id and never costs the message after it", () => {
+test("a line over the limit is reported with its id and does not affect the next message", () => {
   const maxBytes = 120;
   const long = fc.tuple(id, fc.integer({ min: maxBytes, max: 2000 }), fc.boolean()).map(([value, length, isIdLast]) => {
     const rest = { method: "a", params: { long: '\\"{é'.repeat(length / 4) } };

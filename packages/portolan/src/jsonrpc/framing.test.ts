@@ -37,7 +37,7 @@ describe.each([1, 2, 7, Number.POSITIVE_INFINITY])("in chunks of %d bytes", (siz
     expect(heard).toEqual([{ message: ping }, { message: note }, { message: pong }]);
   });
 
-  test("characters of several bytes survive the cuts", () => {
+  test("characters of several bytes may be split between chunks", () => {
     const message = { ...note, params: { text: "é 漢 🧭 \u2028" } };
     expect(read(line(message), {}, size)).toEqual([{ message }]);
   });
@@ -55,13 +55,13 @@ describe.each([1, 2, 7, Number.POSITIVE_INFINITY])("in chunks of %d bytes", (siz
     expect(read(`\uFEFF${line(ping)}`, {}, size)).toEqual([{ message: ping }]);
   });
 
-  test("a byte order mark anywhere else is no JSON", () => {
+  test("a byte order mark anywhere else is invalid JSON", () => {
     const stray = { problem: { code: -32700, answerable: false, why: expect.stringContaining("expected a JSON") } };
     expect(read(`\uFEFF\uFEFF${line(ping)}${line(note)}`, {}, size)).toEqual([stray, { message: note }]);
     expect(read(`${line(note)}\uFEFF${line(ping)}`, {}, size)).toEqual([{ message: note }, stray]);
   });
 
-  test("half a byte order mark is a line at fault, not a lost line", () => {
+  test("half a byte order mark is reported as an invalid line", () => {
     const problem = { code: -32700, why: "the line is not valid UTF-8", answerable: false };
     expect(read(concat([0xef, 0xbb], line(ping), line(note)), {}, size)).toEqual([{ problem }, { message: note }]);
     expect(read(concat([0xef]), {}, size)).toEqual([{ problem }]);
@@ -87,7 +87,7 @@ describe.each([1, 2, 7, Number.POSITIVE_INFINITY])("in chunks of %d bytes", (siz
     ]);
   });
 
-  test("a line over the limit is never answered when it is a reply, names nothing, or is no JSON", () => {
+  test("a line over the limit is not answerable if it is a response, has no id and method, or is no JSON", () => {
     const long = "x".repeat(100);
     const problem = { code: -32600, why: "message too large: over 64 bytes", answerable: false };
     const text =
@@ -119,7 +119,7 @@ describe.each([1, 2, 7, Number.POSITIVE_INFINITY])("in chunks of %d bytes", (siz
 });
 
 describe("text that is no JSON", () => {
-  test("is dropped without an answer when it does not start as JSON, and shown", () => {
+  test("is reported without an answer if it does not start as JSON", () => {
     const why = 'expected a JSON object or array, got "dotenv: injecting env"';
     expect(read("dotenv: injecting env\n")).toEqual([{ problem: { code: -32700, why, answerable: false } }]);
     for (const text of ["42", '"text"', "null", 'log {"jsonrpc":"2.0","id":1,"method":"ping"}']) {
@@ -132,19 +132,19 @@ describe("text that is no JSON", () => {
     expect(heard?.problem.why.length).toBeLessThan(200);
   });
 
-  test("is answered when it starts as JSON, under its id if that can be read", () => {
+  test("is answerable if it starts as JSON, with its id if that can be read", () => {
     const problem = { code: -32700, why: "the text is not valid JSON", answerable: true };
     expect(read('{"jsonrpc":"2.0","id":5,"method":"a",}\n')).toEqual([{ problem: { ...problem, id: 5 } }]);
     expect(read('{"jsonrpc":"2.0","id":5\n')).toEqual([{ problem }]);
     expect(read("{nonsense\n[1,\n")).toEqual([{ problem }, { problem }]);
   });
 
-  test("is not answered when it was a reply", () => {
+  test("is not answerable if it was a response", () => {
     expect(read('{"jsonrpc":"2.0","id":5,"result":{}\n')).toMatchObject([{ problem: { answerable: false, id: 5 } }]);
     expect(read('[{"jsonrpc":"2.0","id":5,"error":{}}\n')).toMatchObject([{ problem: { answerable: false } }]);
   });
 
-  test("does not stop the lines around it", () => {
+  test("does not affect the lines around it", () => {
     expect(read(`${line(ping)}{oops\n${line(note)}`)).toMatchObject([
       { message: ping },
       { problem: {} },
@@ -159,7 +159,7 @@ describe("JSON that is no message", () => {
     expect(heard).toMatchObject([{ problem: { code: -32600, id: 6, answerable: true } }]);
   });
 
-  test("may still hold a member named __proto__", () => {
+  test("may have a member named __proto__", () => {
     const [heard] = read('{"jsonrpc":"2.0","method":"a","params":{"__proto__":{"x":1}}}\n') as { message: Message }[];
     expect(JSON.stringify(heard?.message)).toContain('"__proto__":{"x":1}');
   });
@@ -187,21 +187,21 @@ describe("an array", () => {
     ]);
   });
 
-  test("that holds a reply, or nothing that asks, is refused without an answer", () => {
+  test("with a response, or without a request, is refused without an answer", () => {
     for (const batch of [[ping, pong, 1], [1, 2], [null], [[]]]) {
       expect(read(line(batch))).toMatchObject([{ problem: { code: -32600, answerable: false } }]);
     }
   });
 });
 
-test("one piece is handed back without a copy", () => {
+test("one piece is returned without a copy", () => {
   const list = new ByteList();
   const piece = Uint8Array.of(1, 2, 3);
   list.push(piece);
   expect(list.take()).toBe(piece);
 });
 
-test("pieces come back joined in order, and the list is empty afterwards", () => {
+test("take joins the pieces in order and empties the list", () => {
   const list = new ByteList();
   list.push(Uint8Array.of(1));
   list.push(Uint8Array.of(2, 3));
@@ -211,7 +211,7 @@ test("pieces come back joined in order, and the list is empty afterwards", () =>
   expect(list.take()).toEqual(new Uint8Array(0));
 });
 
-test("a long dribble of single bytes is kept in few pieces", () => {
+test("many single bytes are merged into few pieces", () => {
   const list = new ByteList();
   const bytes = Uint8Array.from({ length: 10_000 }, (_, at) => at % 251);
   for (let at = 0; at < bytes.length; at++) list.push(bytes.subarray(at, at + 1));
@@ -220,7 +220,7 @@ test("a long dribble of single bytes is kept in few pieces", () => {
   expect(pieces.flatMap((piece) => [...piece])).toEqual([...bytes]);
 });
 
-test("large pieces are kept as they are", () => {
+test("large pieces are not copied", () => {
   const list = new ByteList();
   const large = new Uint8Array(64 * 1024);
   for (let count = 0; count < 600; count++) list.push(large);

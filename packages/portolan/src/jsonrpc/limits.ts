@@ -8,5 +8,5 @@ export const maxBatchMessages = 100;
 export const maxTokenBytes = 1024;
 /** Nothing sensible is nested deeper; engines give up between 1,000 and 5,000 levels. */
 export const maxNestingLevels = 512;
-/** What an error message shows of the path to a value. */
+/** Characters of the path to a value in an error message. */
 export const maxPathChars = 160;

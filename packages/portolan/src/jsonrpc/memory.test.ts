@@ -45,7 +45,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
     expect(heard).toEqual([ping, note(1), "closed"]);
   });
 
-  test("a listener that sends is not entered again before it returns", async () => {
+  test("does not call a listener again before it returns", async () => {
     const [left, right] = createMemoryPair(options);
     const order: string[] = [];
     listen(left, () => order.push("left"));
@@ -62,7 +62,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
     expect(order).toEqual(["right begins", "right ends", "right begins", "right ends", "left"]);
   });
 
-  test("closes when nothing is on its way any more", async () => {
+  test("closes after all messages are delivered", async () => {
     const [left, right] = createMemoryPair(options);
     const heard = listen(right);
     left.send(ping);
@@ -71,7 +71,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
     expect(heard).toEqual([ping, "closed"]);
   });
 
-  test("keeps what was sent before the other side opened, even when it closed since", async () => {
+  test("delivers messages that were sent before open, even after close", async () => {
     const [left, right] = createMemoryPair(options);
     listen(left);
     left.send(ping);
@@ -81,7 +81,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
     expect(heard).toEqual([ping, "closed"]);
   });
 
-  test("hands on a prepared response and a batch", async () => {
+  test("delivers a prepared response and a batch", async () => {
     const [left, right] = createMemoryPair(options);
     const heard = listen(right);
     left.send({ id: 3, resultText: '{"tools":[]}' });
@@ -94,7 +94,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
     ]);
   });
 
-  test("closes both sides once, whoever closes and however often", async () => {
+  test("closes both sides once, whichever side closes", async () => {
     const [left, right] = createMemoryPair(options);
     const heardLeft = listen(left);
     const heardRight = listen(right);
@@ -113,7 +113,7 @@ describe.each([{ serialize: false }, { serialize: true }])("a pair with %o", (op
   });
 });
 
-test("a message goes by reference unless asked otherwise", async () => {
+test("messages are passed by reference by default", async () => {
   const [left, right] = createMemoryPair();
   const heard = listen(right);
   left.send(ping);
@@ -121,7 +121,7 @@ test("a message goes by reference unless asked otherwise", async () => {
   expect(heard[0]).toBe(ping);
 });
 
-test("with serialize, what arrives is what a wire would carry", async () => {
+test("with serialize, messages arrive as JSON carries them", async () => {
   const [left, right] = createMemoryPair({ serialize: true });
   const heard = listen(right);
   const message = { ...ping, params: { gone: undefined, when: new Date(0) } };
@@ -157,7 +157,7 @@ describe("a listener that throws", () => {
     reported.length = 0;
   });
 
-  test("is reported and costs no other message", async () => {
+  test("is reported and does not affect other messages", async () => {
     const [left, right] = createMemoryPair();
     const heard = listen(right, (message) => {
       if (message === ping) throw failure;
@@ -167,7 +167,7 @@ describe("a listener that throws", () => {
     await vi.waitFor(() => expect(reported).toEqual([failure]));
   });
 
-  test("does not let close resolve before all is handed on", async () => {
+  test("does not make close resolve before all is delivered", async () => {
     const [left, right] = createMemoryPair();
     const steps = Array.from({ length: 20 }, (_, step) => note(step));
     const heard = listen(right, () => {

@@ -21,7 +21,7 @@ function nest(levels: number, leaf: unknown): JsonObject {
   return value;
 }
 
-describe("what is sent", () => {
+describe("serialized text", () => {
   test("is the JSON of the message on one line", () => {
     const message = result({ text: "a\nb\r\n\u2028 🧭" });
     expect(serialize(message)).toBe(JSON.stringify(message));
@@ -53,7 +53,7 @@ describe("a value without JSON form", () => {
     expect(failure(batch).message).toBe('result["odd key"]["7"]: a BigInt has no JSON form; send a string');
   });
 
-  test("is named when it refers back to where it came from", () => {
+  test("is named if it refers back to its parent", () => {
     const loop: JsonObject = { items: [] };
     loop["items"] = [{ parent: loop }];
     expect(failure(result({ a: loop })).message).toBe(
@@ -75,21 +75,21 @@ describe("a value without JSON form", () => {
     expect(failure(result({ proxy })).message).toBe("result.proxy: listing its members threw: no");
   });
 
-  test("is looked for in what toJSON returns", () => {
+  test("is found in the result of toJSON", () => {
     expect(failure(result({ a: { toJSON: () => ({ b: 1n }) } })).message).toMatch(/^result\.a\.b: a BigInt/);
   });
 
-  test("is reported as too deep, with a short path, when that is what is wrong", () => {
+  test("is reported as too deep, with a short path", () => {
     const { message } = failure(result(nest(20_000, 1)));
     expect(message).toMatch(/^result\.in\.in\..*….*\.in: nested more than 512 levels deep; send a flatter value$/);
     expect(message.length).toBeLessThan(250);
   });
 
-  test("is told apart from a deep value beside it", () => {
+  test("is distinguished from a deep value beside it", () => {
     expect(failure(result({ deep: nest(600, 1), bad: 1n })).message).toMatch(/^result\.bad: a BigInt/);
   });
 
-  test("is found quickly among values that are shared many times", () => {
+  test("is found quickly among shared values", () => {
     let shared: JsonObject = { leaf: true };
     for (let level = 0; level < 60; level++) shared = { a: shared, b: shared };
     expect(failure(result({ first: 1n, shared })).message).toMatch(/^result\.first: a BigInt/);

@@ -13,7 +13,7 @@ const text = fc.oneof(
   fc.string({ unit: fc.constantFrom("=?base64?", "?=", "SGk=", " ", "\t", "a") }),
 );
 
-test("whatever is encoded is decoded again, also with white space around it", () => {
+test("decoding reverses encoding, also with white space around the value", () => {
   fc.assert(
     fc.property(text, fc.string({ unit: fc.constantFrom(" ", "\t") }), (value, space) => {
       expect(decodeHeaderValue(space + encodeHeaderValue(value) + space)).toBe(value);
@@ -21,7 +21,7 @@ test("whatever is encoded is decoded again, also with white space around it", ()
   );
 });
 
-test("what is encoded is visible ASCII without white space around it", () => {
+test("encoded values are visible ASCII without white space around them", () => {
   fc.assert(
     fc.property(fc.oneof(text, fc.string({ unit: codeUnit })), (value) => {
       const header = encodeHeaderValue(value);
@@ -31,7 +31,7 @@ test("what is encoded is visible ASCII without white space around it", () => {
   );
 });
 
-test("visible ASCII, with spaces and tabs inside, is sent as it is", () => {
+test("visible ASCII with spaces and tabs inside is sent unchanged", () => {
   for (const value of ["", "a", "us-west1", "us west\t1", "~!", "Hello, World", "=?base64?", "?=", "=?BASE64?SGk=?="]) {
     expect(encodeHeaderValue(value)).toBe(value);
   }
@@ -53,7 +53,7 @@ test.each([
   expect(decodeHeaderValue(header)).toBe(value);
 });
 
-test("without both markers, in small letters, a value is literal", () => {
+test("a value without both lower-case markers is literal", () => {
   for (const value of [
     "SGVsbG8=",
     "=?base64?SGVsbG8=",
@@ -83,7 +83,7 @@ test.each([
   expect(decodeHeaderValue(header)).toBeUndefined();
 });
 
-test("raw control characters and what is not ASCII are refused", () => {
+test("raw control characters and characters outside ASCII are refused", () => {
   for (const header of ["a\nb", "a\rb", "a\0b", "a\x7fb", "é", "a\u0080", "世界", "\u00a0a", "a\n", "=?base64?é?="]) {
     expect(decodeHeaderValue(header)).toBeUndefined();
   }

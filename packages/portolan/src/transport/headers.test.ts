@@ -29,7 +29,7 @@ test.each([
   expect(nameMemberOf(method, rowOf(method))).toBe(member);
 });
 
-test("headers are looked up in small letters under the names they are sent with", () => {
+test("lookup keys are the header names in lower case", () => {
   const sent = Object.entries(headerNames).map(([key, name]) => [key, name.toLowerCase()]);
   expect(Object.entries(headerKeys)).toEqual(sent);
 });
@@ -47,7 +47,7 @@ test.each([
   expect(mirrorName(rowOf(method), params)).toBe(name);
 });
 
-test("headers that say what the body says are fine, however they are encoded", () => {
+test("headers that match the body are accepted in any encoding", () => {
   expect(check(request("tools/list"), { "mcp-method": "tools/list" })).toBeUndefined();
   expect(check(request("vendor/unknown"), { "mcp-method": " vendor/unknown\t" })).toBeUndefined();
   expect(check(call("greet"), { "mcp-method": "tools/call", "mcp-name": "  greet " })).toBeUndefined();
@@ -58,7 +58,7 @@ test("headers that say what the body says are fine, however they are encoded", (
 const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
 const anyText = fc.oneof(fc.string(), fc.string({ unit: codeUnit }));
 
-test("a client's own headers are always fine", () => {
+test("the headers of our own client are accepted", () => {
   fc.assert(
     fc.property(anyText, anyText, (name, method) => {
       const headers = { "mcp-method": "tools/call", "mcp-name": encodeHeaderValue(name) };
@@ -68,7 +68,7 @@ test("a client's own headers are always fine", () => {
   );
 });
 
-test("a header that says something else never passes", () => {
+test("a header with another value is refused", () => {
   fc.assert(
     fc.property(fc.string(), fc.string(), (name, other) => {
       fc.pre(name !== other);
@@ -121,7 +121,7 @@ test.each([
   expect(check(message, headers)).toBe(reason);
 });
 
-test("a name that the body lacks or has no use for is no matter of headers", () => {
+test("a name that the body lacks is not checked here", () => {
   expect(check(call(undefined), { "mcp-method": "tools/call", "mcp-name": "greet" })).toBeUndefined();
   expect(check(request("tools/list"), { "mcp-method": "tools/list", "mcp-name": "greet" })).toBeUndefined();
 });

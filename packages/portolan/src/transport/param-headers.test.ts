@@ -41,7 +41,7 @@ test("annotated properties are found at any depth", () => {
   ]);
 });
 
-test("schemas without annotations share one empty plan, which nobody looks headers up for", () => {
+test("schemas without annotations share one empty plan and need no header lookup", () => {
   const empty = plan({});
   expect(planParamHeaders({ type: "object", properties: { a: { type: "string" } } })).toBe(empty);
   expect(empty).toEqual([]);
@@ -52,7 +52,7 @@ test("schemas without annotations share one empty plan, which nobody looks heade
   expect(problemOfParamHeaders(empty, { a: 1 }, lookUp)).toBeUndefined();
 });
 
-test("what only looks like an annotation is none", () => {
+test("ignores members that only look like annotations", () => {
   const harmless = { "x-mcp-header": "no name" };
   const schema = {
     ...withProperties({
@@ -79,7 +79,7 @@ test.each([
   [5, "number 5"],
   [null, "null"],
   [["Region"], "an array"],
-])("%j is no name of a header", (name, shown) => {
+])("%j is not a valid header name", (name, shown) => {
   expect(problem(withProperties({ region: named(name) }))).toBe(
     `inputSchema: "region": x-mcp-header: expected the letters, digits and marks of an HTTP token, got ${shown}`,
   );
@@ -98,7 +98,7 @@ test.each([
   );
 });
 
-test("a name is used once, whatever its capitals", () => {
+test("a name may be used once, whatever its case", () => {
   for (const other of ["MyField", "myfield"]) {
     expect(problem(withProperties({ a: named("MyField"), b: withProperties({ c: named(other) }) }))).toBe(
       `inputSchema: "b.c": x-mcp-header "${other}": expected once, whatever its capitals, got it twice`,
@@ -172,7 +172,7 @@ test("arguments are sent as text, encoded where HTTP needs it", () => {
   ]);
 });
 
-test("what is null, absent or cannot be said in a header has none", () => {
+test("values that are null, absent or not expressible have no header", () => {
   for (const value of [null, undefined, {}, ["a"], 2 ** 53, -(2 ** 53), Number.NaN, Number.POSITIVE_INFINITY]) {
     expect(paramHeaders(region, { region: value })).toEqual([]);
   }
@@ -190,7 +190,7 @@ test("only own members of objects are arguments", () => {
   expect(paramHeaders(below, { list: "text" })).toEqual([]);
 });
 
-test("what a client sends is what a server accepts", () => {
+test("the server accepts the headers of our own client", () => {
   const both = plan({ a: named("A"), b: withProperties({ c: named("C", "integer") }) });
   const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
   const value = fc.oneof(
@@ -208,7 +208,7 @@ test("what a client sends is what a server accepts", () => {
   );
 });
 
-test("another value in the header never passes", () => {
+test("a header with another value is refused", () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.boolean()), fc.string(), (value, other) => {
       fc.pre(String(value) !== other);
@@ -235,7 +235,7 @@ test.each([
   else expect(reason).toContain('expected "42" as in the body');
 });
 
-test("zero is not the same as nothing", () => {
+test("zero differs from an absent value", () => {
   expect(check(region, { region: 0 }, [["Mcp-Param-Region", ""]])).toContain('expected "0"');
   expect(check(region, { region: "" }, [["Mcp-Param-Region", ""]])).toBeUndefined();
   expect(check(region, { region: "" }, [])).toContain('expected "" as in the body, got no such header');

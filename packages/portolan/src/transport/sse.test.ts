@@ -58,13 +58,13 @@ test("an id or event that would break out of its line is refused", () => {
   }
 });
 
-test("a retry that is no number of milliseconds is refused", () => {
+test("a retry that is not a whole number of milliseconds is refused", () => {
   for (const retry of [-1, 1.5, Number.NaN, 1e21]) {
     expect(() => encodeEvent({ retry, data: "x" })).toThrow("retry: expected whole milliseconds");
   }
 });
 
-test("a comment says nothing, however many lines it has", () => {
+test("readers skip a comment of any number of lines", () => {
   expect(comment("keep\nalive")).toBe(": keep\n: alive\n\n");
   const { reader, events, comments } = start();
   reader.push(comment("still here") + comment("a\r\ndata: b\rid: 5\n\n") + comment(""));
@@ -87,7 +87,7 @@ function cut(text: string, sizes: number[]): string[] {
   return chunks;
 }
 
-test("what is written is read, under any chunking", () => {
+test("written events are read, in chunks of any size", () => {
   const codeUnit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
   const line = fc.string({ unit: codeUnit }).filter((text) => !/[\r\n\0]/.test(text));
   const data = fc.string({ unit: fc.oneof(fc.constantFrom("\n", " ", ":", "data: "), line) });
@@ -137,7 +137,7 @@ function readAtOnce(text: string): {
   return read;
 }
 
-test("any text is read by the rules, under any chunking", () => {
+test("any text is read by the rules of the standard, in chunks of any size", () => {
   const word = fc.constantFrom(
     ...["\n", "\r", "\r\n", "\n\n", "data", "data:", "data: ", "data:  x", "event: e", "event", "id: 5", "id", "id:\0"],
     ...[
@@ -190,7 +190,7 @@ test.each([
   expect(read(...text)).toEqual(events);
 });
 
-test("an event is heard at once when its blank line ends with a carriage return", () => {
+test("an event is emitted at once if its blank line ends with a carriage return", () => {
   const { reader, events } = start();
   reader.push("data: a\r\n\r");
   expect(events).toEqual([message("a")]);
@@ -199,7 +199,7 @@ test("an event is heard at once when its blank line ends with a carriage return"
   expect(events).toEqual([message("a"), message("b")]);
 });
 
-test("the last id stays until another event gives one, and counts when the event is whole", () => {
+test("the last id stays until another complete event has one", () => {
   const { reader, events } = start();
   expect(reader.lastEventId).toBe("");
   reader.push("id: 1\ndata: a\n\ndata: b\n\n");
@@ -217,21 +217,21 @@ test("the last id stays until another event gives one, and counts when the event
   expect(reader.lastEventId).toBe("");
 });
 
-test("the last id is known to who hears the event", () => {
+test("the last id is set before the event is emitted", () => {
   const seen: string[] = [];
   const reader: EventReader = new EventReader(() => seen.push(reader.lastEventId));
   reader.push("id: 1\ndata: a\n\nid: 2\ndata: b\n\n");
   expect(seen).toEqual(["1", "2"]);
 });
 
-test("a retry is heard at once, and never as more than a timer can wait", () => {
+test("a retry is reported at once, and at most as a timer allows", () => {
   const { reader, retries } = start();
   reader.push("retry: 250\nretry:\nretry: -1\nretry: 1e3\nretry: 0x10\nretry:  5\nretry: ٣\n");
   reader.push(`retry: ${"9".repeat(400)}\n`);
   expect(retries).toEqual([250, 2_147_483_647]);
 });
 
-test("an event of the largest size is read, a larger one is refused, under any chunking", () => {
+test("an event of the largest size is read, a larger one is refused, in chunks of any size", () => {
   fc.assert(
     fc.property(chunkSizes, fc.constantFrom("\n", "\r", "\r\n"), (sizes, lineEnd) => {
       const fits = ["id: 1", "data: 45", "data: 89"].join(lineEnd) + lineEnd + lineEnd;
@@ -247,7 +247,7 @@ test("an event of the largest size is read, a larger one is refused, under any c
   );
 });
 
-test("after an event that was too large nothing is read until the stream is over", () => {
+test("nothing is read after an event that was too large until the stream ends", () => {
   const { reader, events } = start({ maxChars: 10 });
   expect(() => reader.push("data: 0123456789")).toThrow(PortolanError);
   expect(() => reader.push("\n\ndata: x\n\n")).toThrow(PortolanError);
@@ -258,7 +258,7 @@ test("after an event that was too large nothing is read until the stream is over
   expect(events).toEqual([message("y")]);
 });
 
-test("a line that never ends is refused, also one that is only a comment", () => {
+test("a line that never ends is refused, even a comment", () => {
   const { reader } = start({ maxChars: 1000 });
   expect(() => {
     for (let count = 0; count < 300; count++) reader.push(":...");
@@ -287,7 +287,7 @@ test("an event of very many lines arrives whole", () => {
   expect(read(encodeEvent({ data }))).toEqual([message(data)]);
 });
 
-test("after a listener has thrown, the next chunk is read from a clean start", () => {
+test("reading continues with the next chunk after a listener has thrown", () => {
   const heard: string[] = [];
   const reader = new EventReader(({ data }) => {
     heard.push(data);

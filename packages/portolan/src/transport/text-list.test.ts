@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { TextList } from "./text-list.ts";
 
-test("the pieces come back joined in order, and the list is empty afterwards", () => {
+test("take joins the pieces in order and empties the list", () => {
   fc.assert(
     fc.property(fc.array(fc.string(), { maxLength: 600, size: "max" }), (pieces) => {
       const list = new TextList();

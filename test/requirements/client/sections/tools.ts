@@ -120,7 +120,7 @@ export const tools: Requirement[] = [
       expect(await client.callTool("add", { n: 1 })).toMatchObject(results[1]!);
       const wrong = expect.stringMatching(/add.*structuredContent\.sum/);
       await expect(client.callTool("add", { n: 2 })).rejects.toMatchObject({ code: "answer-invalid", message: wrong });
-      const missing = expect.stringMatching(/add.*gave none/);
+      const missing = expect.stringMatching(/add.*returned no structured content/);
       await expect(client.callTool("add", { n: 3 })).rejects.toMatchObject({
         code: "answer-invalid",
         message: missing,

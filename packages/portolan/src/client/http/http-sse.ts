@@ -260,7 +260,7 @@ class SseChannel implements Channel, ReplyEvents {
   send(message: Sendable): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     const body = serialize(message);
-    if (isCancellation(message)) this.#giveUp((message as RpcNotification).params?.["requestId"]);
+    if (isCancellation(message)) this.#cancelPost((message as RpcNotification).params?.["requestId"]);
     const sent = this.#lastNotification
       ? this.#lastNotification.then(() => this.#post(message, body))
       : this.#post(message, body);
@@ -327,17 +327,17 @@ class SseChannel implements Channel, ReplyEvents {
     const id = "method" in message && "id" in message ? message.id : undefined;
     const request = { method: "POST", url, headers: postHeaders, body, skipAuth: isCancellation(message) } as const;
     return new Promise((resolve, reject) => {
-      const giveUp = sendOneWay(this.#requests, request, (failure) => {
+      const cancel = sendOneWay(this.#requests, request, (failure) => {
         this.#posting.delete(id);
         if (failure) reject(failure);
         else resolve();
       });
-      if (id !== undefined) this.#posting.set(id, giveUp);
+      if (id !== undefined) this.#posting.set(id, cancel);
     });
   }
 
   /** Cancels the POST of a request, which may wait for a login. */
-  #giveUp(id: unknown): void {
+  #cancelPost(id: unknown): void {
     this.#posting.get(id)?.();
     this.#posting.delete(id);
   }

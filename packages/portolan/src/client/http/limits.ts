@@ -21,7 +21,7 @@ export const maxMovedAddresses = 10;
 export const maxChallenges = 8;
 /** The part of a 401 or 403 that is read. */
 export const maxChallengeChars = 65_536;
-/** What an error message shows of a body. */
+/** Characters of a body in an error message. */
 export const maxExcerptChars = 200;
 /** The longest `Retry-After` that is obeyed. */
 export const maxRetryAfterMs: number = 5 * 60_000;

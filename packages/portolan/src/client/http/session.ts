@@ -91,12 +91,12 @@ export class HttpSession {
     this.#stream?.stop();
     if (identity.sessionId === undefined) return;
     await new Promise<void>((resolve) => {
-      const giveUp = sendOneWay(this.#requests, this.#requests.toDelete(), () => {
+      const cancel = sendOneWay(this.#requests, this.#requests.toDelete(), () => {
         stopWaiting();
         resolve();
       });
       const stopWaiting = clock.after(deleteSessionMs, () => {
-        giveUp();
+        cancel();
         resolve();
       });
     });

@@ -47,7 +47,7 @@ export function windowsProgram(
   if (!/\.(cmd|bat)$/i.test(command)) return { command, args, verbatim: false };
   const words = [command, ...args];
   if (words.some((word) => /["%!\r\n\0]/.test(word))) {
-    const advice = 'start the program that it runs instead, for example "node" with its script';
+    const advice = 'start its program directly, for example "node"';
     throw new PortolanError(
       "invalid-argument",
       `the arguments of the batch file ${win32.basename(command)} must not contain " % ! or a line break; ${advice}`,

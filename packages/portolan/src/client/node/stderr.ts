@@ -136,7 +136,7 @@ function whyNotStarted(target: CommandTarget, cause: unknown): string {
     }
     if (!isPath) return `there is no program ${command} on the PATH; install it, or give its full path`;
     return existsSync(resolve(target.cwd ?? ".", target.command))
-      ? `the program in the first line of ${command} does not exist; install it, or start another one with the file`
+      ? `the program in the first line of ${command} does not exist; install it`
       : `there is no file ${command}; correct the path`;
   }
   if (code === "EACCES" || code === "EPERM") {

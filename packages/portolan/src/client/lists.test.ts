@@ -1,0 +1,76 @@
+import { expect, test } from "vitest";
+import { type JsonObject, RpcError } from "../jsonrpc/message.ts";
+import { collect, walk } from "./lists.ts";
+
+type Page = { items: number[]; nextCursor?: string };
+
+/** A server whose pages are given by cursor; the first one has none. */
+function serve(pages: { [cursor: string]: Page | Error }) {
+  const requests: string[] = [];
+  const requestPage = async ({ cursor = "first" }: JsonObject, isFresh = false) => {
+    requests.push(`${String(cursor)}${isFresh ? " fresh" : ""}`);
+    const page = pages[cursor as string];
+    if (page instanceof Error || page === undefined) throw page ?? new Error("no such page");
+    return { ...page };
+  };
+  return { requests, requestPage };
+}
+
+test("collect returns the items of all pages, also behind an empty cursor", async () => {
+  const { requestPage } = serve({ first: { items: [1], nextCursor: "" }, "": { items: [2, 3] } });
+  expect(await collect(requestPage, "x/list", "items", {})).toEqual([1, 2, 3]);
+});
+
+test("walk requests a page only when its items are read", async () => {
+  const { requests, requestPage } = serve({ first: { items: [1, 2], nextCursor: "b" }, b: { items: [3] } });
+  for await (const item of walk<number>(requestPage, "x/list", "items", {})) if (item === 2) break;
+  expect(requests).toEqual(["first"]);
+});
+
+test.each([
+  [{ first: { items: [], nextCursor: "a" }, a: { items: [], nextCursor: "a" } }, {}, 'the cursor "a" a second time'],
+  [{ first: { items: [1, 2, 3] } }, { maxItems: 2 }, "more than 2 items; raise maxItems"],
+  [
+    { first: { items: [], nextCursor: "a" }, a: { items: [], nextCursor: "b" } },
+    { maxPages: 2 },
+    "more than 2 pages; raise maxPages",
+  ],
+])("collect gives up the endless list %j with %j", async (pages, options, why) => {
+  const { requestPage } = serve(pages);
+  const reading = collect(requestPage, "x/list", "items", options);
+  await expect(reading).rejects.toMatchObject({ code: "limit-reached" });
+  await expect(reading).rejects.toThrow(`x/list: the server sent ${why}`);
+});
+
+test("collect reads a list once more from the server if a cursor has become invalid", async () => {
+  const pages: { [cursor: string]: Page | Error } = {
+    first: { items: [1], nextCursor: "old" },
+    old: new RpcError(-32602, "unknown cursor"),
+  };
+  const { requests, requestPage } = serve(pages);
+  const reading = collect(
+    (params, isFresh) => {
+      if (isFresh) pages["first"] = { items: [1, 2] };
+      return requestPage(params, isFresh);
+    },
+    "x/list",
+    "items",
+    {},
+  );
+  expect(await reading).toEqual([1, 2]);
+  expect(requests).toEqual(["first", "old", "first fresh"]);
+});
+
+test("collect does not repeat a list whose first page is refused", async () => {
+  const { requests, requestPage } = serve({ first: new RpcError(-32602, "no lists here") });
+  await expect(collect(requestPage, "x/list", "items", {})).rejects.toThrow("no lists here");
+  expect(requests).toEqual(["first"]);
+});
+
+test("collect refuses unknown options before it requests a page", async () => {
+  const { requests, requestPage } = serve({ first: { items: [] } });
+  await expect(collect(requestPage, "x/list", "items", { maxItem: 1 } as object)).rejects.toThrow(
+    "x/list: unknown option `maxItem`; did you mean `maxItems`?",
+  );
+  expect(requests).toEqual([]);
+});
