@@ -1,6 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import { type JsonObject, RpcError } from "../jsonrpc/message.ts";
-import { invalidParamsCode } from "../protocol/errors.ts";
+import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import type { ListAllOptions } from "./api.ts";
 import { defaultMaxItems, defaultMaxPages } from "./limits.ts";
 
@@ -52,7 +51,7 @@ export async function collect<T>(
     return await toArray(walk<T>(tracked, method, member, options));
   } catch (reason) {
     // spec 2026-07-28: pagination#error-handling. A server answers an outdated cursor with invalid params.
-    const isBadCursor = isPastFirstPage && reason instanceof RpcError && reason.code === invalidParamsCode;
+    const isBadCursor = isPastFirstPage && reason instanceof RpcError && reason.code === rpcCodes.invalidParams;
     if (!isBadCursor) throw reason;
     return toArray(walk<T>((params) => requestPage(params, true), method, member, options));
   }

@@ -2,7 +2,7 @@ import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject, RpcResponse } from "../jsonrpc/message.ts";
 import { RpcError } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
-import { isStatelessCode, unsupportedVersionCode } from "../protocol/errors.ts";
+import { isStatelessCode, protocolCodes } from "../protocol/errors.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
@@ -182,11 +182,11 @@ export function readProbe(response: RpcResponse, probed: Revision): ProbeResult 
     return { kind: "stateless", revision: chosen.revision, result };
   }
   const { code, message, data } = response.error;
-  if (code !== unsupportedVersionCode && isStatelessCode(code)) {
+  if (code !== protocolCodes.unsupportedVersion && isStatelessCode(code)) {
     return { kind: "unusable", reason: new RpcError(code, `The server refused server/discover: ${message}`, { data }) };
   }
   const { supported } = (data ?? {}) as { supported?: unknown };
-  if (code !== unsupportedVersionCode || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
+  if (code !== protocolCodes.unsupportedVersion || !Array.isArray(supported)) return stateful(`${code}: ${message}`);
   const other = choose(supported.filter((version) => version !== probed.version));
   // A server that offers the very version it refused gets one more request with it, not two.
   return other.kind === "unusable" ? choose(supported) : other;

@@ -20,19 +20,14 @@ export function isReservedCode(code: number): boolean {
   return code <= -32020 && code >= -32099;
 }
 
+/** Returns true for a code that only servers of stateless revisions send. */
+export function isStatelessCode(code: unknown): boolean {
+  const { headerMismatch, missingCapability, unsupportedVersion } = protocolCodes;
+  return code === headerMismatch || code === missingCapability || code === unsupportedVersion;
+}
+
 /** An error whose numeric code differs between revisions. The table of a revision has its code. */
 export type ErrorKind = "resource-not-found" | "missing-capability";
-
-export const methodNotFoundCode = -32601;
-export const invalidParamsCode = -32602;
-export const headerMismatchCode = -32020;
-export const unsupportedVersionCode = -32022;
-const missingCapabilityCode = -32021;
-
-/** Recognizes the errors that only servers of the stateless era send. */
-export function isStatelessCode(code: unknown): boolean {
-  return code === headerMismatchCode || code === missingCapabilityCode || code === unsupportedVersionCode;
-}
 
 export function methodNotFound(method: string): RpcError {
   return new RpcError(rpcCodes.methodNotFound, `Method not found: ${method}`, { stage: "dispatch" });
@@ -111,7 +106,7 @@ export function callLost(): RpcError {
 
 /** The client's answer to a server that asks too much at once. */
 export function tooManyQuestions(limit: number): RpcError {
-  return new RpcError(-32603, `Too many open questions: at most ${limit}; wait for answers first`);
+  return new RpcError(rpcCodes.internalError, `Too many open questions: at most ${limit}; wait for answers first`);
 }
 
 /** The client's answer to a question that its application refused, or failed to answer. */

@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/message.ts";
-import { isStatelessCode, methodNotFoundCode } from "../../protocol/errors.ts";
+import { rpcCodes, serialize } from "../../jsonrpc/message.ts";
+import { isStatelessCode } from "../../protocol/errors.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import { HandshakeWanted, type ResponseSink } from "../channel-link.ts";
 import { HttpFailure, mediaTypeOf, refused, unusable } from "./failure.ts";
@@ -213,6 +213,6 @@ function mayBeHttpSse(status: number, value: unknown): boolean {
 function isSessionLost(status: number, value: unknown): boolean {
   if (status !== 404 && status !== 400) return false;
   const { id, error } = (value ?? {}) as { id?: unknown; error?: { code?: unknown; message?: unknown } };
-  if (status === 404) return error?.code !== methodNotFoundCode;
+  if (status === 404) return error?.code !== rpcCodes.methodNotFound;
   return (id === undefined || id === null) && /session/i.test(String(error?.message));
 }

@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
-import { headerMismatchCode } from "../../protocol/errors.ts";
+import { protocolCodes } from "../../protocol/errors.ts";
 import { HandshakeWanted, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { systemClock } from "../deadlines.ts";
 import { type ExchangeOwner, HttpExchange } from "./exchange.ts";
@@ -171,7 +171,8 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
       );
       return true;
     }
-    const isMismatch = response.error.code === headerMismatchCode && request.method === "tools/call" && isStateless;
+    const isMismatch =
+      response.error.code === protocolCodes.headerMismatch && request.method === "tools/call" && isStateless;
     if (!isMismatch || exchange.hasFreshHeaders) return false;
     exchange.hasFreshHeaders = true;
     const sendAgain = () => exchange.send();
