@@ -94,6 +94,11 @@ test("accepts a faulty channel", async () => {
   await client.close();
 });
 
+test("refuses unknown options", async () => {
+  const misspelt = { revision: "2025-11-25", answer: [] };
+  await expect(connectInMemory(greeter, misspelt)).rejects.toThrow("unknown option `answer`; did you mean `answers`?");
+});
+
 test("rejects with the reason if it cannot connect", async () => {
   await expect(connectInMemory(greeter, { revision: "1999-01-01" })).rejects.toThrow("1999-01-01");
 });
