@@ -5,7 +5,7 @@ import { revisions } from "./revisions/index.ts";
 const revision = (version: string) => revisions.find((known) => known.version === version)!;
 const all = revisions.map(({ version }) => version);
 
-describe("an answer", () => {
+describe("encodeAnswer", () => {
   const sample = (content: unknown) => ({
     role: "assistant",
     model: "m",
@@ -23,7 +23,7 @@ describe("an answer", () => {
   const oneBlock = all.filter((version) => version < "2025-11-25");
   const manyBlocks = all.filter((version) => version >= "2025-11-25");
 
-  test.each(all)("that needs no change is the same object on %s", (version) => {
+  test.each(all)("returns the same object if nothing changes on %s", (version) => {
     const said = sample(hello);
     expect(encodeAnswer(revision(version), "sampling/createMessage", said)).toBe(said);
     const decline = { action: "decline" };
@@ -33,12 +33,12 @@ describe("an answer", () => {
     expect(encodeAnswer(revision(version), "example.com/own", decline)).toBe(decline);
   });
 
-  test.each(manyBlocks)("may have several blocks and calls of tools on %s", (version) => {
+  test.each(manyBlocks)("keeps several blocks and tool calls on %s", (version) => {
     const said = sample([hello, use]);
     expect(encodeAnswer(revision(version), "sampling/createMessage", said)).toBe(said);
   });
 
-  test.each(oneBlock)("has one block on %s", (version) => {
+  test.each(oneBlock)("joins blocks to one on %s", (version) => {
     expect(encodeSample(version, [image])).toEqual(sample(image));
     expect(encodeSample(version, [hello, world])).toEqual(sample({ type: "text", text: "Hello\nWorld" }));
     expect(encodeSample(version, [])).toEqual(sample({ type: "text", text: "" }));
@@ -47,19 +47,19 @@ describe("an answer", () => {
     );
   });
 
-  test.each(oneBlock)("says in words what tools a model would call on %s", (version) => {
+  test.each(oneBlock)("describes tool calls in text on %s", (version) => {
     const text = '[calls the tool search with {"q":"x"}]';
     expect(encodeSample(version, use)).toEqual(sample({ type: "text", text }));
     expect(encodeSample(version, [hello, use])).toEqual(sample({ type: "text", text: `Hello\n${text}` }));
   });
 
-  test("is silent to a server that knows no audio", () => {
+  test("replaces audio for a server without audio", () => {
     const silence = { type: "text", text: "[audio/wav: no audio in this protocol version]" };
     expect(encodeSample("2024-11-05", audio)).toEqual(sample(silence));
     expect(encodeSample("2025-03-26", audio)).toEqual(sample(audio));
   });
 
-  test("leaves out what blocks and roots got later", () => {
+  test("removes later members of blocks and roots", () => {
     const rich = {
       ...hello,
       _meta: { b: 2 },
@@ -76,7 +76,7 @@ describe("an answer", () => {
     }
   });
 
-  test("has no meta of its own inside a stateless request, unless it is a message", () => {
+  test("removes `_meta` in a stateless request, except from a message", () => {
     const accept = { action: "accept", content: { a: 1 }, _meta: { a: 1 }, own: 1 };
     const { _meta, ...bare } = accept;
     for (const version of all) {

@@ -7,7 +7,7 @@ describe("fulfils the storage contract", () => {
   const make = async () => {
     let now = 0;
     const whole = createMemoryStorage({ now: () => now });
-    await whole.kv.set("a", "of somebody else");
+    await whole.kv.set("a", "of another owner");
     const storage = { ...whole, kv: partOf(whole.kv, "ada"), log: whole.log, bus: whole.bus };
     const passTime = async (ms: number) => {
       now += ms;

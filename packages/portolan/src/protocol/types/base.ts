@@ -51,7 +51,7 @@ export interface PaginatedResult extends Result {
 /** The callers that may get a cached result: all, or only the one that asked. */
 export type CacheScope = "public" | "private";
 
-/** How long and for whom a result may be cached. Stateless revisions always send both. */
+/** Cache lifetime and scope of a result. Stateless revisions always send both. */
 export interface CacheHints {
   ttlMs?: number;
   cacheScope?: CacheScope;

@@ -7,7 +7,7 @@ import type { Meta, NotificationParams, PaginatedResult, RequestParams } from ".
 
 /** A request to run as a task. */
 export interface TaskMetadata {
-  /** How long to keep the task, in milliseconds from its creation. */
+  /** Lifetime of the task, in milliseconds from its creation. */
   ttl?: number;
 }
 

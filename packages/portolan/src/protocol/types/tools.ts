@@ -28,7 +28,7 @@ export interface ToolAnnotations {
   openWorldHint?: boolean;
 }
 
-/** How a tool may be called. 2025-11-25 only. */
+/** Execution options of a tool. 2025-11-25 only. */
 export interface ToolExecution {
   /** Calls as tasks. Default: "forbidden". */
   taskSupport?: "forbidden" | "optional" | "required";

@@ -34,11 +34,14 @@ test("does not take over a lock with a heartbeat", async () => {
 });
 
 test.each([
-  ["another machine's", JSON.stringify({ pid: 1, machine: "elsewhere", token: "x" })],
-  ["one whose number is a living process here", JSON.stringify({ pid: process.pid, machine: "elsewhere", token: "x" })],
-  ["one that nobody can read", "nonsense"],
+  ["one of another machine", JSON.stringify({ pid: 1, machine: "elsewhere", token: "x" })],
+  [
+    "one with the id of a process of this machine",
+    JSON.stringify({ pid: process.pid, machine: "elsewhere", token: "x" }),
+  ],
+  ["one that cannot be parsed", "nonsense"],
   ["an empty one", ""],
-])("a lock without heartbeat is taken over: %s", async (_, text) => {
+])("takes over a lock without a heartbeat: %s", async (_, text) => {
   const { folder, path } = setUp();
   writeFileSync(path, text);
   const release = await holdFileLock(path, limits);
