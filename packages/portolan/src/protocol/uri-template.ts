@@ -111,10 +111,10 @@ function escapeCharacter(character: string, name: string): string {
 }
 
 /** The values of a template's variables in a URI. */
-export type Matched = Record<string, string | string[]>;
+type Matched = Record<string, string | string[]>;
 
 /** Matches a URI in at most parts × length steps: each part looks at each position once. */
-export function matchParts(parts: readonly TemplatePart[], given: string): Matched | undefined {
+function matchParts(parts: readonly TemplatePart[], given: string): Matched | undefined {
   if (given.length > maxUriLength) return undefined;
   const uri = normalizeUri(given);
   if (uri === undefined || uri.length > maxUriLength) return undefined;
