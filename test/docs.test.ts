@@ -108,7 +108,7 @@ describe.each(revisions)("the server of README.md on %s", (revision) => {
     expect(error).toEqual({
       code: isStateless(revision) ? -32021 : -32602,
       message: expect.stringMatching(
-        /^elicitation\/create needs what this client did not declare or its protocol version lacks/,
+        /^elicitation\/create needs a capability that this client did not declare or its protocol version lacks/,
       ),
       data: { requiredCapabilities: { elicitation: { form: {} } } },
     });

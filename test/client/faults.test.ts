@@ -149,7 +149,7 @@ const reasons: { [code: string]: RegExp } = {
   timeout:
     /no progress for 2000 ms|not finished after 8000 ms|did not answer within 6000 ms|answers neither|did not acknowledge .* within 2000 ms/,
   cancelled: /was aborted/,
-  "connection-closed": /The wire was cut after \d+ messages|closed/,
+  "connection-closed": /The connection was cut after \d+ messages|closed/,
   "version-mismatch": /The server does not support \S+: .+/,
   "answer-invalid": /The server's response is invalid: .+|invalid: .+/,
 };

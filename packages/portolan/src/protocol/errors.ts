@@ -20,13 +20,13 @@ export function isReservedCode(code: number): boolean {
   return code <= -32020 && code >= -32099;
 }
 
-/** Returns true for a code that only servers of the stateless era send. */
+/** Returns true for a code that only servers of stateless revisions send. */
 export function isStatelessCode(code: unknown): boolean {
   const { headerMismatch, missingCapability, unsupportedVersion } = protocolCodes;
   return code === headerMismatch || code === missingCapability || code === unsupportedVersion;
 }
 
-/** Errors whose numeric code differs between revisions; a revision's table says which code it uses. */
+/** An error whose numeric code differs between revisions. The table of a revision has its code. */
 export type ErrorKind = "resource-not-found" | "missing-capability";
 
 export function methodNotFound(method: string): RpcError {
@@ -41,7 +41,7 @@ export function invalidParams(why: string, data?: unknown): RpcError {
   return new RpcError(rpcCodes.invalidParams, `Invalid params: ${why}`, { stage: "dispatch", data });
 }
 
-/** A request that lacks the `_meta` which tells who is calling. */
+/** A request whose `_meta` does not describe its sender as it must. */
 export function missingMeta(why: string, data?: unknown): RpcError {
   return new RpcError(rpcCodes.invalidParams, `Invalid params: ${why}`, { stage: "envelope", data });
 }
@@ -77,11 +77,11 @@ export function headerMismatch(why: string): RpcError {
   return new RpcError(protocolCodes.headerMismatch, `Header mismatch: ${why}`, { stage: "envelope" });
 }
 
-/** The client did not declare what answering this request needs. */
+/** A request that needs a capability which the client did not declare. */
 export function missingCapability(required: ClientCapabilities, doing: string): RpcError {
   return new RpcError(
     protocolCodes.missingCapability,
-    `${doing} needs what this client did not declare or its protocol version lacks: ${JSON.stringify(required)}`,
+    `${doing} needs a capability that this client did not declare or its protocol version lacks: ${JSON.stringify(required)}`,
     {
       kind: "missing-capability",
       stage: "dispatch",
@@ -90,14 +90,14 @@ export function missingCapability(required: ClientCapabilities, doing: string): 
   );
 }
 
-/** What a state that was altered, expired, or belongs to another call is answered with, whatever the reason. */
+/** A `requestState` that is altered, expired, or of another call. The peer does not learn which. */
 export function invalidState(): RpcError {
   return new RpcError(rpcCodes.invalidParams, "Invalid or expired requestState: repeat the call without it", {
     stage: "dispatch",
   });
 }
 
-/** The handler that waited for these answers is gone, with the process or by its time. */
+/** Answers to a handler that no longer waits: its process ended, or its time is over. */
 export function callLost(): RpcError {
   return new RpcError(rpcCodes.invalidParams, "The call that waited for these answers is gone; it was not run again", {
     stage: "dispatch",
@@ -114,14 +114,14 @@ export function questionRefused(method: string): RpcError {
   return new RpcError(-1, `The client did not answer ${method}`);
 }
 
-/** The peer has more requests in flight than it may have. */
+/** A request beyond the limit of requests in flight. */
 export function tooManyRequests(limit: number): RpcError {
   return new RpcError(429, `Too many requests in flight: at most ${limit}; wait for answers first`, {
     stage: "dispatch",
   });
 }
 
-/** What is told to a peer about a failure that is none of its business. */
+/** A failure inside the server. The peer gets no more than a reference for the log. */
 export function internalError(reference?: string): RpcError {
   return new RpcError(
     rpcCodes.internalError,

@@ -45,8 +45,8 @@ import type {
 } from "./types/index.ts";
 
 /**
- * Every request that a client of any revision may send, with the result that completes it.
- * Interim results (`InputRequiredResult`, `CreateTaskResult`) are not listed; params without a required member may be absent.
+ * All requests that a client of any revision may send, with the final result. Interim results (`InputRequiredResult`,
+ * `CreateTaskResult`) are not listed. Params without a required member may be absent.
  */
 export interface ClientRequests {
   initialize: { params: InitializeParams; result: InitializeResult };
@@ -70,7 +70,7 @@ export interface ClientRequests {
   "tasks/cancel": { params: CancelTaskParams; result: CancelTaskResult };
 }
 
-/** Every request that a server may send, as a message of its own or as a question inside a result. */
+/** All requests that a server may send, as a message or as a question in a result. */
 export interface ServerRequests {
   ping: { params: RequestParams; result: EmptyResult };
   "roots/list": { params: RequestParams; result: ListRootsResult };

@@ -1,20 +1,20 @@
-/** What is known of one tool. */
+/** The name and the types of one tool. Here, because client and server both need it and neither imports the other. */
 export interface ToolTypes<N extends string, A, O> {
   readonly name: N;
   readonly input: A;
   readonly output: O;
 }
 
-/** The tools of a definition that has none yet and keeps the types of those it gets. */
+/** The tools of an empty definition that keeps the types of the tools it gets. */
 export interface NoTools {
   readonly name: never;
 }
 
 /**
- * The types of a definition's tools after one more, as a union; where they are not kept, there is nothing to add to.
- * A union is copied for every further tool, so that they are kept only where a client is typed by them.
+ * Adds a tool to the union of a definition's tools; `unknown` stays `unknown`. TypeScript copies the union for every
+ * further tool, so definitions keep these types only if a client is typed by them.
  */
 export type AddTool<Tools, N extends string, A, O> = unknown extends Tools ? unknown : Tools | ToolTypes<N, A, O>;
 
-/** The tools of a union by name. */
+/** Maps a union of tools to an object by name. */
 export type ToolsByName<Tools> = { [E in Tools as E extends { readonly name: infer N extends string } ? N : never]: E };

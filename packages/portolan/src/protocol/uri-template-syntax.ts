@@ -1,17 +1,17 @@
 import { PortolanError } from "../errors.ts";
 
-/** How an expression is written out, and what ends it when a URI is read. */
+/** The rules of an expression with this operator, for expanding and for matching. */
 export interface Operator {
-  /** What stands before the first value; an expression that has it may be absent. */
+  /** The character before the first value. An expression that has one may be absent. */
   readonly first: "" | "#" | "." | "/" | ";" | "?" | "&";
   readonly separator: string;
   /** Values are written as `name=value`. */
   readonly named: boolean;
-  /** What follows the name of an empty value. */
+  /** The text after the name of an empty value. */
   readonly afterEmptyName: "" | "=";
-  /** Reserved characters and escapes in values stay as they are. */
+  /** Reserved characters and escapes in values are not escaped again. */
   readonly keepsReserved: boolean;
-  /** Characters that never stand unescaped inside the expression. */
+  /** Characters that end the expression in a URI, unless they are escaped. */
   readonly stops: string;
 }
 
@@ -19,17 +19,17 @@ export interface Operator {
 export interface Variable {
   readonly name: string;
   readonly isExploded: boolean;
-  /** Characters of the value that are written out; infinite without a prefix modifier. */
+  /** The prefix of the value that is used, in characters. Infinite without a prefix modifier. */
   readonly maxLength: number;
 }
 
-/** Text that stands for itself, in the form it has in a URI. */
+/** Literal text, escaped as in a URI. */
 export interface Literal {
   readonly kind: "literal";
   readonly text: string;
 }
 
-/** What stands between braces. */
+/** An expression: the part between braces. */
 export interface Expression {
   readonly kind: "expression";
   readonly operator: Operator;
@@ -38,7 +38,7 @@ export interface Expression {
 
 export type TemplatePart = Literal | Expression;
 
-/** The longest template and the longest URI that are read, in characters. */
+/** The limit for templates and URIs, in characters. */
 export const maxUriLength = 8_192;
 const maxExpressions = 100;
 
@@ -61,7 +61,7 @@ const operators: ReadonlyMap<string, Operator> = new Map([
   ["&", { ...plain, first: "&", separator: "&", named: true, afterEmptyName: "=", stops: "#" }],
 ]);
 
-/** The parts of a template, in order. */
+/** Parses a template into its parts. */
 export function parseParts(template: string): TemplatePart[] {
   if (template.length > maxUriLength) {
     throw refusal(template, `expected at most ${maxUriLength} characters, got more`, maxUriLength);
@@ -130,12 +130,12 @@ function parseVariable(template: string, text: string, start: number): Variable 
   throw refusal(template, 'expected a length from 1 to 9999 after ":"', start + colon + 1);
 }
 
-/** Whether a character may stand in the name of a variable (which may also hold dots and escapes). */
+/** Returns true for a character of a variable's name. Names may also have dots and escapes. */
 export function isNameCharacter(character: string | undefined): boolean {
   return character !== undefined && /^\w$/.test(character);
 }
 
-/** Whether a percent sign and two hex digits stand at a place. */
+/** Returns true if there is a percent sign with two hex digits at this position. */
 export function isEscape(text: string, at: number): boolean {
   return text[at] === "%" && isHexDigit(text[at + 1]) && isHexDigit(text[at + 2]);
 }
@@ -144,7 +144,7 @@ function isHexDigit(character: string | undefined): boolean {
   return character !== undefined && /^[\da-fA-F]$/.test(character);
 }
 
-/** A URI with upper-case escapes and everything beyond ASCII escaped; undefined when it has a bad escape or half a character. */
+/** Returns the URI with upper-case escapes and without characters beyond ASCII. Undefined if it is malformed. */
 export function normalizeUri(uri: string): string | undefined {
   let normal = "";
   let done = 0;

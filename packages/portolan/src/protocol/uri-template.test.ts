@@ -132,26 +132,26 @@ describe("expand", () => {
     expect(parseUriTemplate(template).expand(values)).toBe(uri);
   });
 
-  test("literals beyond ASCII are escaped, escapes in reserved values are kept, a prefix counts characters", () => {
+  test("escapes literals beyond ASCII, keeps escapes in reserved values, counts characters of a prefix", () => {
     expect(parseUriTemplate("café/%c3%a9/{x}").expand({ x: "ü" })).toBe("caf%C3%A9/%C3%A9/%C3%BC");
     expect(parseUriTemplate("{+x}").expand({ x: "a%2Fb%zz%" })).toBe("a%2Fb%25zz%25");
     expect(parseUriTemplate("{x:2}").expand({ x: "🗺🗺🗺" })).toBe("%F0%9F%97%BA%F0%9F%97%BA");
   });
 
-  test("only own members of the values count", () => {
+  test("ignores inherited members of the values", () => {
     const template = parseUriTemplate("a{constructor}{__proto__}{toString}");
     expect(template.expand({})).toBe("a");
     expect(template.expand(JSON.parse('{"__proto__":"p"}'))).toBe("ap");
   });
 
-  test("what cannot be written is refused with the variable's name", () => {
+  test("refuses values without a URI form, with the variable's name", () => {
     expect(() => parseUriTemplate("{x:3}").expand({ x: ["a"] })).toThrow('Variable "x": expected a string');
     expect(() => parseUriTemplate("{x}").expand({ x: "\uD800" })).toThrow('Variable "x": expected well-formed text');
   });
 });
 
 describe("parse", () => {
-  test("names are given once each, in order", () => {
+  test("lists each variable once, in order", () => {
     const template = parseUriTemplate("a{x,y:3}/{z*}{?x,a.b,%41}");
     expect(template.variables).toEqual(["x", "y", "z", "a.b", "%41"]);
     expect(template.text).toBe("a{x,y:3}/{z*}{?x,a.b,%41}");
@@ -184,7 +184,7 @@ describe("parse", () => {
     ["\uD800", "half a surrogate pair at position 0"],
     ["x".repeat(9_000), "expected at most 8192 characters"],
     ["{a}".repeat(101), "expected at most 100 expressions"],
-  ])("%j is refused with the position", (template, message) => {
+  ])("refuses %j with the position", (template, message) => {
     expect(() => parseUriTemplate(template)).toThrow(message);
     expect(() => parseUriTemplate(template)).toThrow(expect.objectContaining({ code: "invalid-definition" }));
   });
@@ -289,7 +289,7 @@ describe("match", () => {
     expect(matched && { ...matched }).toEqual(expected);
   });
 
-  test("a variable called __proto__ is a variable", () => {
+  test("accepts a variable named __proto__", () => {
     const matched = parseUriTemplate("{__proto__}/{constructor}{?toString*}").match("a/b?toString=c");
     expect(Object.entries(matched ?? {})).toEqual([
       ["__proto__", "a"],
@@ -300,7 +300,7 @@ describe("match", () => {
     expect(({} as { a?: unknown }).a).toBeUndefined();
   });
 
-  test("a variable that is absent has no member, whatever its name", () => {
+  test("has no member for an absent variable", () => {
     const matched = parseUriTemplate("a{?constructor}").match("a");
     expect(matched?.["constructor"]).toBeUndefined();
   });
@@ -338,7 +338,7 @@ describe("match undoes expand", () => {
   });
 
   // The reading may differ from what was written; what it stands for may not.
-  test("whatever a template makes is matched, and the reading makes the same URI but for escapes", () => {
+  test("matches every URI that it expands, and expands the values to an equivalent URI", () => {
     const word = fc.stringMatching(/^[a-c1 é]{1,5}$/);
     const variable = fc.record({ isList: fc.boolean(), words: fc.array(word, { maxLength: 3 }) });
     const expression = fc.record({
@@ -373,7 +373,7 @@ describe("match undoes expand", () => {
 });
 
 describe("hostile input", () => {
-  test("any text is matched or not, never thrown at", () => {
+  test("never throws for any text", () => {
     const templates = ["{a}{b}", "{+a}/{+b}{?c*}", "x{/a*}{.b}{;c}{#d}", "{a:2}{a}", "{?a,b}{&c}"].map(
       parseUriTemplate,
     );
@@ -412,7 +412,7 @@ describe("hostile input", () => {
     expect(parsed.match(uri.repeat(600))).toBeUndefined();
   });
 
-  test("the longest URI that fits is read", () => {
+  test("matches the longest allowed URI", () => {
     const parsed = parseUriTemplate("{+a}{+b}{/c*}!{?d*}");
     expect(parsed.match(`${"a/".repeat(4_090)}!`)).toBeDefined();
     expect(parsed.match(`aa!?${Array(1_600).fill("d=1").join("&")}`)?.["d"]).toHaveLength(1_600);

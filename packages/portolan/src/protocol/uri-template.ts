@@ -11,25 +11,25 @@ import {
   type Variable,
 } from "./uri-template-syntax.ts";
 
-/** A value to expand: a text, a list, or names with texts. An empty list counts as absent. */
+/** A value for a variable: a string, a list, or strings by name. An empty list counts as absent. */
 export type UriValue = string | readonly string[] | Readonly<Record<string, string>>;
 
-/** A URI template (RFC 6570), read once and used both ways. */
+/** A parsed URI template (RFC 6570), to match URIs and to make them. */
 export interface UriTemplate {
   readonly text: string;
   /** The names of the variables, each once, in order. */
   readonly variables: readonly string[];
   /**
-   * The decoded values if the URI can come from this template, else undefined. Exploded variables are lists, absent ones
-   * have no member, `{x}` and `{+x}` are never empty. Where several readings fit, earlier variables are the shorter ones.
-   * A decoded value may hold anything, "/" and ".." included.
+   * Returns the decoded values if the URI matches, else undefined. Exploded variables are lists, absent ones have no
+   * member, `{x}` and `{+x}` are never empty. If several matches are possible, earlier variables are shorter.
+   * Check decoded values before use: they can contain anything, also "/" and "..".
    */
   match(uri: string): Record<string, string | string[]> | undefined;
-  /** The URI for these values; variables without one are left out. */
+  /** Returns the URI for these values. Variables without a value are left out. */
   expand(values: Readonly<Record<string, UriValue | undefined>>): string;
 }
 
-/** Reads a template; throws "invalid-definition" with the position of what is wrong. */
+/** Parses a template. Throws "invalid-definition" with the position of the mistake. */
 export function parseUriTemplate(template: string): UriTemplate {
   const parts = parseParts(template);
   const variables = parts.flatMap((part) => (part.kind === "expression" ? part.variables : []));
@@ -57,7 +57,7 @@ function expandExpression({ operator, variables }: Expression, values: Values): 
   return pieces.length === 0 ? "" : operator.first + pieces.join(operator.separator);
 }
 
-/** The pieces between separators that a value is written as; none for an empty list. */
+/** Returns the pieces between separators for one value: none for an empty list. */
 function expandVariable(operator: Operator, variable: Variable, value: UriValue): string[] {
   const { name, isExploded, maxLength } = variable;
   const encode = (text: string) => encodeValue(text, operator.keepsReserved, name);
@@ -100,7 +100,7 @@ function encodeValue(value: string, keepsReserved: boolean, name: string): strin
 }
 
 function escapeCharacter(character: string, name: string): string {
-  // encodeURIComponent leaves these alone and throws at half a surrogate pair.
+  // encodeURIComponent does not escape all of these, and throws at half a surrogate pair.
   if (reserved.has(character)) return `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   const code = character.codePointAt(0) ?? 0;
   if (code < 0xd800 || code > 0xdfff) return encodeURIComponent(character);
@@ -110,16 +110,16 @@ function escapeCharacter(character: string, name: string): string {
   );
 }
 
-/** Values of a template's variables as they are read from a URI. */
-export type Matched = Record<string, string | string[]>;
+/** The values of a template's variables in a URI. */
+type Matched = Record<string, string | string[]>;
 
-/** Reads a URI by the parts of a template, in at most parts × length steps: each part looks at each place once. */
-export function matchParts(parts: readonly TemplatePart[], given: string): Matched | undefined {
+/** Matches a URI in at most parts × length steps: each part looks at each position once. */
+function matchParts(parts: readonly TemplatePart[], given: string): Matched | undefined {
   if (given.length > maxUriLength) return undefined;
   const uri = normalizeUri(given);
   if (uri === undefined || uri.length > maxUriLength) return undefined;
   const [head, ...others] = parts;
-  // Most URIs that belong to another template end here.
+  // Most URIs of other templates fail here.
   if (head?.kind === "literal")
     return uri.startsWith(head.text) ? read(others, uri.slice(head.text.length)) : undefined;
   return read(parts, uri);
@@ -135,12 +135,12 @@ function read(parts: readonly TemplatePart[], uri: string): Matched | undefined 
     if (part.kind === "expression" && end > at && !readExpression(part, uri.slice(at, end), bindings)) return undefined;
     at = end;
   }
-  return at === uri.length ? unite(bindings) : undefined;
+  return at === uri.length ? merge(bindings) : undefined;
 }
 
 const nowhere = -1;
 
-/** Where a part that begins at a place has to end so that all parts behind it fit: a row per part, a column per place. */
+/** The end of each part for each start, such that all later parts match: a row per part, a column per start. */
 interface Plan {
   readonly width: number;
   readonly ends: Int16Array;
@@ -150,7 +150,7 @@ function endOf({ width, ends }: Plan, row: number, at: number): number {
   return ends[row * width + at] ?? nowhere;
 }
 
-// From the last part to the first, so that each choice is known to lead to the end and none is ever taken back.
+// From the last part to the first: then each choice leads to a match, and there is no backtracking.
 function planEnds(parts: readonly TemplatePart[], uri: string): Plan {
   const width = uri.length + 1;
   const plan = { width, ends: new Int16Array((parts.length + 1) * width).fill(nowhere) };
@@ -170,12 +170,12 @@ function planLiteral(text: string, uri: string, plan: Plan, row: number): void {
   }
 }
 
-/** The shortest extent wins; an expression that may be absent is present where it can be. */
+/** The shortest match wins. An optional expression is present if it can be. */
 function planExpression(expression: Expression, uri: string, plan: Plan, row: number): void {
   const { first, separator, stops } = expression.operator;
   const maxSeparators = countSeparators(expression);
   const start = row * plan.width;
-  // The nearest place behind `at` where the next part can begin, and how many separators lie before it.
+  // The nearest position after `at` where the next part can begin, and the number of separators before it.
   let nearest = nowhere;
   let separators = 0;
   for (let at = uri.length; at >= 0; at -= 1) {
@@ -196,7 +196,7 @@ function planExpression(expression: Expression, uri: string, plan: Plan, row: nu
   }
 }
 
-/** Whether a piece that begins here can belong to the expression: by its name, if it must have one. */
+/** Returns true if the piece at this position has the name of a variable, or needs no name. */
 function hasKnownName({ operator, variables }: Expression, uri: string, at: number): boolean {
   if (!operator.named) return true;
   return variables.some(({ name }) => uri.startsWith(name, at) && !isNameCharacter(uri[at + name.length]));
@@ -207,12 +207,12 @@ function countSeparators({ operator, variables }: Expression): number {
   return isUnbounded ? Number.POSITIVE_INFINITY : variables.length - 1;
 }
 
-/** A variable alone between its neighbours has its commas for itself: they separate nothing. */
+/** Commas belong to the value if the expression has one variable that is not exploded. */
 function takesCommas(operator: Operator, variables: readonly Variable[]): boolean {
   return operator.separator === "," && variables.length === 1 && variables[0]?.isExploded === false;
 }
 
-/** False inside an escape and before the second and later bytes of an escaped character. */
+/** Returns false inside an escape, and between the escaped bytes of one character. */
 function isBetweenCharacters(uri: string, at: number): boolean {
   if (uri.charAt(at - 1) === "%" || uri.charAt(at - 2) === "%") return false;
   return uri.charAt(at) !== "%" || !"89AB".includes(uri.charAt(at + 1));
@@ -223,7 +223,7 @@ interface Binding {
   readonly value: string | string[];
 }
 
-/** Adds what the text of an expression says; false when it says something else than its variables. */
+/** Adds the values in the text of an expression. Returns false if the text does not match its variables. */
 function readExpression({ operator, variables }: Expression, text: string, bindings: Binding[]): boolean {
   const body = text.slice(operator.first.length);
   const pieces = takesCommas(operator, variables) ? [body] : body.split(operator.separator);
@@ -254,7 +254,7 @@ function readListed(variables: readonly Variable[], pieces: string[], bindings: 
     if (value === undefined) return false;
     values.push(value);
   }
-  // The first exploded variable takes what is left when each other one has its value.
+  // The first exploded variable takes the values that the others do not need.
   let surplus = values.length - variables.length;
   for (const variable of variables) {
     if (values.length === 0) break;
@@ -277,10 +277,10 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** One value per name; undefined when two places of one variable disagree, or a prefix is longer than it may be. */
-function unite(bindings: Binding[]): Matched | undefined {
+/** Returns one value per name. Undefined if a variable occurs twice with different values, or a prefix is too long. */
+function merge(bindings: Binding[]): Matched | undefined {
   const matched: Matched = Object.create(null);
-  // The longest first, so that each prefix is compared with the fullest value there is.
+  // The longest first, so that each prefix is compared with the most complete value.
   for (const { variable, value } of bindings.sort(byMaxLength)) {
     const { name, maxLength } = variable;
     matched[name] ??= value;

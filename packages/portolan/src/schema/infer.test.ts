@@ -34,7 +34,7 @@ describe.each(libraries)("$library", ({ schema }) => {
   const compiled = compileSchema(schema, "input");
   beforeAll(() => compiled.loading);
 
-  test("is described as JSON Schema", () => {
+  test("has a JSON Schema", () => {
     expect(compiled.jsonSchema).toMatchObject({
       type: "object",
       properties: { name: { type: "string" }, age: { type: "integer" } },
@@ -42,12 +42,12 @@ describe.each(libraries)("$library", ({ schema }) => {
     });
   });
 
-  test("answers at once with the value", () => {
+  test("returns a valid value synchronously", () => {
     // The library's own answer is passed on, whatever else it holds.
     expect(compiled.validate({ name: "Ada", age: 36 })).toMatchObject({ value: { name: "Ada", age: 36 } });
   });
 
-  test("names what is wrong by its path", () => {
+  test("reports issues with their path", () => {
     expect(compiled.validate({ name: "Ada", age: "36" })).toEqual({
       issues: [{ path: "age", message: expect.stringMatching(/number|integer/i) }],
     });
@@ -55,7 +55,7 @@ describe.each(libraries)("$library", ({ schema }) => {
     expect(compiled.validate("Ada")).toMatchObject({ issues: [{ path: "" }] });
   });
 
-  test("converts nothing when it validates", () => {
+  test("does not convert while validating", () => {
     const before = conversions();
     void compiled.validate({ name: "Ada" });
     void compiled.jsonSchema;
@@ -63,7 +63,7 @@ describe.each(libraries)("$library", ({ schema }) => {
   });
 });
 
-test("paths into arrays and odd names are written out", () => {
+test("writes paths with indexes and quoted names", () => {
   const compiled = compileSchema(z.object({ rows: z.array(z.object({ "a b": z.string() })) }), "input");
   expect(compiled.validate({ rows: [{ "a b": "x" }, { "a b": 1 }] })).toMatchObject({
     issues: [{ path: 'rows[1]["a b"]' }],
@@ -78,7 +78,7 @@ test.each([
   ["zod 4.6", z.object({ a: z.number().default(3) })],
   ["zod 4.1", z41.object({ a: z41.number().default(3) })],
   ["zod 3.25", z3.object({ a: z3.number().default(3) })],
-])("%s: a default may be absent in arguments, and is present in results", async (_library, schema) => {
+])("%s: makes a member with a default optional in the input and required in the output", async (_library, schema) => {
   const input = compileSchema<unknown>(schema, "input");
   const output = compileSchema<unknown>(schema, "output");
   await Promise.all([input.loading, output.loading]);
@@ -87,7 +87,7 @@ test.each([
   expect(output.jsonSchema["required"]).toEqual(["a"]);
 });
 
-test("a schema with asynchronous checks answers with a promise", async () => {
+test("returns a promise for asynchronous checks", async () => {
   const compiled = compileSchema(z.object({ a: z.string().refine(async (a) => a === "x") }), "input");
   const answer = compiled.validate({ a: "x" });
   expect(answer).toBeInstanceOf(Promise);
@@ -95,7 +95,7 @@ test("a schema with asynchronous checks answers with a promise", async () => {
   expect(await compiled.validate({ a: "y" })).toMatchObject({ issues: [{ path: "a" }] });
 });
 
-test("one compilation of a library's schema is one conversion, of a JSON Schema none", () => {
+test("converts a library's schema once, and a JSON Schema never", () => {
   const before = conversions();
   compileSchema(z.object({}), "input");
   expect(conversions()).toBe(before + 1);
@@ -103,12 +103,12 @@ test("one compilation of a library's schema is one conversion, of a JSON Schema 
   expect(conversions()).toBe(before + 1);
 });
 
-test("a JSON Schema is passed on as it is, unknown keywords included", () => {
+test("keeps a JSON Schema unchanged, with unknown keywords", () => {
   const schema = { ...person, "x-order": ["name"], $anchor: "person" };
   expect(compileSchema(schema, "input").jsonSchema).toBe(schema);
 });
 
-test("a library that only writes draft-07 is asked for it", () => {
+test("falls back to draft-07", () => {
   const convert = ({ target }: { target: string }): { [keyword: string]: unknown } => {
     if (target !== "draft-07") throw new Error(`no ${target}`);
     return { $schema: "http://json-schema.org/draft-07/schema#" };
@@ -124,7 +124,7 @@ test("a library that only writes draft-07 is asked for it", () => {
   expect(compileSchema(schema, "input").jsonSchema).toEqual({ $schema: "http://json-schema.org/draft-07/schema#" });
 });
 
-test("a converter is given the schema, and may be replaced by a JSON Schema", () => {
+test("accepts a converter or a JSON Schema", () => {
   const schema = v.object({ a: v.string() });
   const seen: unknown[] = [];
   const byConverter = withJsonSchema(schema, (given) => {
@@ -136,8 +136,8 @@ test("a converter is given the schema, and may be replaced by a JSON Schema", ()
   expect(compileSchema(withJsonSchema(schema, person), "output").jsonSchema).toBe(person);
 });
 
-describe("definitions that cannot be used", () => {
-  test("a library without JSON Schema is named, and the way out with it", () => {
+describe("invalid definitions", () => {
+  test("names a library without JSON Schema, and the solution", () => {
     expect(() => compileSchema(v.string(), "input")).toThrow(
       expect.objectContaining({
         code: "invalid-definition",
@@ -146,7 +146,7 @@ describe("definitions that cannot be used", () => {
     );
   });
 
-  test("what a library cannot write is reported with its reason", async () => {
+  test("reports the reason if a library cannot convert a schema", async () => {
     expect(() => compileSchema(z.object({ a: z.bigint() }), "input")).toThrow(
       expect.objectContaining({ code: "invalid-definition", message: expect.stringMatching(/zod schema .*BigInt/i) }),
     );
@@ -163,13 +163,13 @@ describe("definitions that cannot be used", () => {
     );
   });
 
-  test("a malformed JSON Schema is refused when its validator is there", async () => {
+  test("refuses a malformed JSON Schema once the validator is loaded", async () => {
     const compiled = compileSchema({ type: "objekt" }, "input");
     await expect(compiled.loading).rejects.toThrow(/JSON Schema: type: expected a type name/);
     await expect(compiled.validate({})).rejects.toThrow(/JSON Schema: type: expected a type name/);
   });
 
-  test("what is validated before its validator is there waits for it", async () => {
+  test("waits for the validator to load", async () => {
     const compiled = compileSchema(person, "input");
     expect(await compiled.validate({ name: 1 })).toMatchObject({ issues: [{ path: "name" }] });
     expect(compiled.loading).toBeUndefined();
@@ -187,7 +187,7 @@ function argumentsOf<I = Members>(tool: Tool<I>): I {
   return tool as never;
 }
 
-test("the arguments of a tool are inferred from its schema", () => {
+test("infers the arguments of a tool from its schema", () => {
   type Expected = { a: string; b: number };
   expectTypeOf(
     argumentsOf({ input: z.object({ a: z.string(), b: z.number().default(1) }), run: (args) => args.b.toFixed() }),
@@ -217,7 +217,7 @@ test("the arguments of a tool are inferred from its schema", () => {
   ).toEqualTypeOf<Expected>();
 });
 
-test("a plain JSON Schema, or none, gives arguments of unknown members", () => {
+test("infers unknown members without a schema or from a JSON Schema", () => {
   const run = (args: Members): unknown => args["a"];
   expectTypeOf(argumentsOf({ input: { type: "object", properties: { a: {} } }, run })).toEqualTypeOf<Members>();
   expectTypeOf(
@@ -231,7 +231,7 @@ test("a plain JSON Schema, or none, gives arguments of unknown members", () => {
   expectTypeOf<Members>().toExtend<JsonSchema>();
 });
 
-test("a schema for another type is refused", () => {
+test("rejects a schema of another type", () => {
   // @ts-expect-error the output is a number
   const fromZod: Schema<string> = z.number();
   // @ts-expect-error the output is a number

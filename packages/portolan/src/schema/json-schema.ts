@@ -28,55 +28,56 @@ import {
 } from "./run.ts";
 import { isObject } from "./shape.ts";
 
+/** Options of `compileJsonSchema`. */
 export interface JsonSchemaOptions {
-  /** Levels of nesting allowed in the schema and in values (default 512). */
+  /** The deepest nesting of the schema and of values. Default: 512. */
   readonly maxDepth?: number;
-  /** Subschemas allowed in the schema (default 10,000). */
+  /** At most this many subschemas. Default: 10,000. */
   readonly maxSubschemas?: number;
-  /** Whether the schema is our own. A stranger's schema (the default) gets less time and no risky patterns. */
+  /** True for a schema of the program itself. An untrusted schema gets less time and no risky patterns. Default: false. */
   readonly trusted?: boolean;
 }
 
-/** Checks a value against one schema; no issues means valid. */
+/** Checks a value against one schema. No issues: the value is valid. */
 export interface JsonSchemaCheck {
   (value: unknown): readonly Issue[];
-  /** What of the schema is not checked, one line each. */
+  /** The parts of the schema that are not checked, one line each. */
   readonly warnings: readonly string[];
 }
 
-const DEFAULT_MAX_DEPTH = 512;
-const DEFAULT_MAX_SUBSCHEMAS = 10_000;
+const defaultMaxDepth = 512;
+const defaultMaxSubschemas = 10_000;
 /** The work allowed for any value, and for each member and item of a large one. */
-const MIN_STEPS = 1_000_000;
-const STEPS_PER_NODE = 50;
-const STEPS_PER_NODE_UNTRUSTED = 10;
+const minSteps = 1_000_000;
+const stepsPerNode = 50;
+const stepsPerUntrustedNode = 10;
 
-const MAX_ISSUES = 10;
+const maxIssues = 10;
 
 const none: readonly Issue[] = Object.freeze([]);
 
 /**
- * Prepares a check for a JSON Schema: 2020-12, or draft-07 when `$schema` says so. Nothing is ever fetched.
- * Throws a PortolanError "invalid-definition" when the schema is malformed, too large, of another dialect, or refers
- * to something outside itself. The check itself never throws: what cannot be checked within its bounds is not valid.
+ * Compiles a JSON Schema of 2020-12, or of draft-07 if `$schema` names it. Nothing is ever fetched. Throws a
+ * PortolanError "invalid-definition" if the schema is malformed, too large, of another dialect, or refers to something
+ * outside itself. The check never throws: a value that cannot be checked within the limits is invalid.
  */
 export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSchemaOptions = {}): JsonSchemaCheck {
-  const { maxDepth = DEFAULT_MAX_DEPTH, maxSubschemas = DEFAULT_MAX_SUBSCHEMAS, trusted = false } = options;
+  const { maxDepth = defaultMaxDepth, maxSubschemas = defaultMaxSubschemas, trusted = false } = options;
   const compiled = compile(schema, { maxDepth, maxSubschemas, trusted });
   const run: ValidationRun = {
     steps: 0,
     deadline: 0,
-    findings: undefined,
+    issues: undefined,
     keys: [],
     seen: undefined,
     isUnsure: false,
     scope: undefined,
   };
 
-  const passes = (value: unknown, size: number, findings: SchemaIssue[] | undefined): boolean => {
-    run.steps = MIN_STEPS + size * (trusted ? STEPS_PER_NODE : STEPS_PER_NODE_UNTRUSTED);
+  const passes = (value: unknown, size: number, issues: SchemaIssue[] | undefined): boolean => {
+    run.steps = minSteps + size * (trusted ? stepsPerNode : stepsPerUntrustedNode);
     run.deadline = 0;
-    run.findings = findings;
+    run.issues = issues;
     run.seen = undefined;
     run.isUnsure = false;
     run.scope = compiled.scope;
@@ -84,15 +85,15 @@ export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSch
   };
 
   const explain = (value: unknown, size: number): readonly Issue[] => {
-    const findings: SchemaIssue[] = [];
+    const issues: SchemaIssue[] = [];
     run.keys = [];
     try {
-      passes(value, size, findings);
+      passes(value, size, issues);
     } catch (cause) {
       limitOf(cause);
     }
-    if (findings.length === 0) return [{ path: "", message: "does not match the schema" }];
-    return findings.slice(0, MAX_ISSUES).map(({ path, message }) => ({ path, message }));
+    if (issues.length === 0) return [{ path: "", message: "does not match the schema" }];
+    return issues.slice(0, maxIssues).map(({ path, message }) => ({ path, message }));
   };
 
   const check = (value: unknown): readonly Issue[] => {
@@ -105,18 +106,18 @@ export function compileJsonSchema(schema: JsonSchema | boolean, options: JsonSch
         return [{ path: "", message: limitOf(cause) }];
       }
     }
-    // What is checked is what would travel: without undefined members, with dates as text.
-    const travelling = asJson(value);
-    if (travelling === undefined) return [{ path: "", message: `expected a JSON value, got ${nameOf(value)}` }];
-    return check(travelling.value);
+    // Checks the JSON form of the value: without undefined members, with dates as text.
+    const json = asJson(value);
+    if (json === undefined) return [{ path: "", message: `expected a JSON value, got ${nameOf(value)}` }];
+    return check(json.value);
   };
   return Object.assign(check, { warnings: [...compiled.warnings] });
 }
 
-/** Says which limit ended a run; rethrows what is a mistake of ours. */
+/** Returns a message about the limit that ended a run. Rethrows any other error. */
 function limitOf(cause: unknown): string {
   if (cause instanceof PortolanError && cause.code === "limit-reached") return cause.message;
-  // The stack is used up: by a schema that refers to itself, or by a deep value under a deep schema.
+  // Stack overflow: a schema that refers to itself, or a deep value under a deep schema.
   if (cause instanceof RangeError) return "too deeply nested to check";
   throw cause;
 }
@@ -130,22 +131,39 @@ function asJson(value: unknown): { value: unknown } | undefined {
   }
 }
 
-export interface CompileOptions {
+interface CompileOptions {
   readonly maxDepth: number;
   readonly maxSubschemas: number;
   readonly trusted: boolean;
 }
 
-/** A schema turned into functions. */
-export interface Compiled {
+/** A compiled schema. */
+interface Compiled {
   readonly check: KeywordCheck;
-  /** The outermost document, where a run starts. */
+  /** The scope of the root, where a run starts. */
   readonly scope: Scope;
-  /** Patterns that are not run, one line each. */
+  /** The patterns that are not run, one line each. */
   readonly warnings: ReadonlySet<string>;
 }
 
-/** A keyword that checks nothing, but whose subschemas can be referred to. */
+/** Compiles a schema of one of the two supported dialects. */
+function compile(schema: JsonSchema | boolean, options: CompileOptions): Compiled {
+  const dialect = isObject(schema) ? schema["$schema"] : undefined;
+  const isDraft07 = isDialect07(dialect);
+  if (isDraft07 === undefined) {
+    throw invalid(`$schema: expected JSON Schema 2020-12 or draft-07, got ${short(dialect)}`);
+  }
+  return new Compiler(options, isDraft07).compile(schema);
+}
+
+/** Returns true for draft-07, false for 2020-12, and undefined for other dialects. */
+function isDialect07(dialect: unknown): boolean | undefined {
+  if (dialect === undefined) return false;
+  const name = /^https?:\/\/json-schema\.org\/(draft.+)\/schema#?$/.exec(String(dialect))?.[1];
+  return name === "draft-07" || (name === "draft/2020-12" ? false : undefined);
+}
+
+/** A keyword that checks nothing. References can point to its subschemas. */
 const definitions: Keyword = keyword(map, (schemas, site, name) => {
   compileAll(schemas, site, name);
   return undefined;
@@ -153,7 +171,7 @@ const definitions: Keyword = keyword(map, (schemas, site, name) => {
 const reference: Keyword = keyword(text, (target, site, name) => site.refer(target, name));
 const identifier: Keyword = keyword(text, () => undefined);
 
-/** All keywords with a meaning; the others are annotations. */
+/** All keywords that are evaluated. The others are annotations. */
 const keywords = new Map<string, Keyword>(
   Object.entries({
     ...assertions,
@@ -168,28 +186,11 @@ const keywords = new Map<string, Keyword>(
   }),
 );
 
-/** What draft-07 does not have. What 2020-12 renamed it still understands, because many schemas name no dialect. */
-const later = new Set([
+/** Keywords that draft-07 does not have. Renamed ones work in both dialects, because many schemas name no dialect. */
+const notInDraft07 = new Set([
   ...["$defs", "$anchor", "$dynamicAnchor", "$dynamicRef", "prefixItems", "minContains", "maxContains"],
   ...["dependentSchemas", "dependentRequired", "unevaluatedItems", "unevaluatedProperties"],
 ]);
-
-/** Compiles a schema of one of the two supported dialects. */
-export function compile(schema: JsonSchema | boolean, options: CompileOptions): Compiled {
-  const dialect = isObject(schema) ? schema["$schema"] : undefined;
-  const isDraft07 = isDialect07(dialect);
-  if (isDraft07 === undefined) {
-    throw invalid(`$schema: expected JSON Schema 2020-12 or draft-07, got ${short(dialect)}`);
-  }
-  return new Compiler(options, isDraft07).compile(schema);
-}
-
-/** `undefined` for a dialect that is not supported. */
-function isDialect07(dialect: unknown): boolean | undefined {
-  if (dialect === undefined) return false;
-  const name = /^https?:\/\/json-schema\.org\/(draft.+)\/schema#?$/.exec(String(dialect))?.[1];
-  return name === "draft-07" || (name === "draft/2020-12" ? false : undefined);
-}
 
 class Compiler {
   readonly #options: CompileOptions;
@@ -208,7 +209,7 @@ class Compiler {
   compile(schema: JsonSchema | boolean): Compiled {
     const root = this.#resources.enter(schema, undefined, this.#isDraft07);
     const check = this.#visit(schema, root, "", 0);
-    // The list grows while targets outside the known keywords are compiled.
+    // The list grows while it is read: targets in unknown keywords are compiled now.
     for (const link of this.#links) link();
     return { check, scope: { dynamic: root.dynamic, outer: undefined }, warnings: this.#warnings };
   }
@@ -243,11 +244,11 @@ class Compiler {
   #combine(schema: JsonSchema, site: Site): KeywordCheck {
     const checks: KeywordCheck[] = [];
     const unevaluated: KeywordCheck[] = [];
-    // In draft-07 a reference hides what stands beside it; only the definitions can still be referred to.
+    // In draft-07 `$ref` disables its sibling keywords; only definitions can still be referenced.
     const isHidden = this.#isDraft07 && schema["$ref"] !== undefined;
     for (const [name, value] of Object.entries(schema)) {
       const keyword = value === undefined ? undefined : keywords.get(name);
-      if (keyword === undefined || (this.#isDraft07 && later.has(name))) continue;
+      if (keyword === undefined || (this.#isDraft07 && notInDraft07.has(name))) continue;
       if (isHidden && name !== "$ref" && name !== "definitions") continue;
       const built = keyword(value, site, name) ?? [];
       const kept = name.startsWith("unevaluated") ? unevaluated : checks;
@@ -293,7 +294,7 @@ class Compiler {
     this.#links.push(() => {
       const found = this.#resources.find(reference, from);
       if (found === undefined) {
-        throw invalid(`${at(path)}${name} ${short(reference)} is not inside the schema, and is not fetched`);
+        throw invalid(`${at(path)}${name} ${short(reference)} is not inside the schema; references are not fetched`);
       }
       const { schema, resource } = found;
       const anchor = fragmentOf(reference);
@@ -305,7 +306,7 @@ class Compiler {
   }
 }
 
-/** Follows an anchor to the outermost document that has it. */
+/** Resolves a dynamic anchor to the outermost resource that has it. */
 function dynamic(anchor: string, target: KeywordCheck): KeywordCheck {
   return (value, run) => {
     let check = target;
@@ -324,7 +325,7 @@ function inScope({ dynamic }: SchemaResource, check: KeywordCheck): KeywordCheck
   };
 }
 
-/** Keeps note of what the checks are applied to, and then applies the rest to what is left. */
+/** Records what the checks evaluate, then runs the `unevaluated…` checks on the rest. */
 function tracking(checks: readonly KeywordCheck[], rest: readonly KeywordCheck[]): KeywordCheck {
   return (value, run) => {
     spend(run, 1);
@@ -346,34 +347,34 @@ function at(path: string): string {
   return path === "" ? "" : `${path}: `;
 }
 
-/** A schema with an identifier of its own, or the root: what references inside it are relative to. */
-export interface SchemaResource {
+/** The root schema or a subschema with `$id`: the base of relative references inside it. */
+interface SchemaResource {
   readonly uri: string;
   readonly root: unknown;
   readonly anchors: Map<string, JsonSchema>;
-  /** Checks behind the dynamic anchors. */
+  /** Checks by dynamic anchor. */
   readonly dynamic: Map<string, KeywordCheck>;
-  /** The check of each schema inside. */
+  /** Checks by schema. */
   readonly checks: Map<unknown, KeywordCheck>;
 }
 
-/** The target of a reference, and the resource it lies in. */
-export interface ReferenceTarget {
+/** The target of a reference, and its resource. */
+interface ReferenceTarget {
   readonly schema: unknown;
   readonly resource: SchemaResource;
 }
 
-/** Only there to resolve relative references; nothing is ever fetched. */
-const BASE = "schema:///";
+/** The base of relative references. Nothing is ever fetched. */
+const baseUri = "schema:///";
 
 /** All resources of one schema. */
-export class Resources {
+class Resources {
   readonly #byUri = new Map<string, SchemaResource>();
 
-  /** The resource a subschema belongs to, which is a new one when it has an identifier. */
+  /** Returns the resource of a subschema: a new one if the subschema has an identifier. */
   enter(schema: JsonSchema | boolean, outer: SchemaResource | undefined, isDraft07: boolean): SchemaResource {
     const { $id, $ref, $anchor, $dynamicAnchor } = isObject(schema) ? schema : {};
-    // In draft-07 a reference hides what stands beside it.
+    // In draft-07 `$ref` disables its sibling keywords.
     const id = typeof $id === "string" && !(isDraft07 && $ref !== undefined) ? $id : "";
     const [path = "", fragment = ""] = id.split("#");
     const resource = outer !== undefined && path === "" ? outer : this.#open(path, schema, outer);
@@ -391,7 +392,7 @@ export class Resources {
     return resource;
   }
 
-  /** Looks a reference up; `undefined` when its target is not inside the schema. */
+  /** Finds the target of a reference. Undefined if it is not inside the schema. */
   find(reference: string, from: SchemaResource): ReferenceTarget | undefined {
     const resource = reference.startsWith("#") ? from : this.#byUri.get(resolve(reference, from));
     const fragment = fragmentOf(reference);
@@ -402,7 +403,7 @@ export class Resources {
     return schema && { schema, resource };
   }
 
-  /** A pointer may lead into keywords nobody knows, and through other resources. */
+  /** Follows a JSON Pointer, which may lead into unknown keywords and through other resources. */
   #follow(pointer: string, from: SchemaResource): ReferenceTarget | undefined {
     let schema = from.root;
     let resource: SchemaResource = from;
@@ -419,8 +420,8 @@ export class Resources {
   }
 }
 
-/** The decoded part of a reference after the `#`. */
-export function fragmentOf(reference: string): string {
+/** Returns the decoded fragment of a reference. */
+function fragmentOf(reference: string): string {
   try {
     return decodeURIComponent(reference.split("#")[1] ?? "");
   } catch (cause) {
@@ -428,9 +429,9 @@ export function fragmentOf(reference: string): string {
   }
 }
 
-/** Makes a reference absolute, without the part after the `#`. */
+/** Returns the absolute form of a reference without its fragment. */
 function resolve(reference: string, from: SchemaResource | undefined): string {
-  const base = from?.uri ?? BASE;
+  const base = from?.uri ?? baseUri;
   const [path = ""] = reference.split("#");
   try {
     return path === "" ? base : new URL(path, base).href;

@@ -19,13 +19,13 @@ import {
   NO,
   names,
   namesByName,
-  partOf,
   positive,
   quantity,
   report,
   type SchemaIssue,
   type Site,
   short,
+  siblingOf,
   spend,
   stops,
   type Tristate,
@@ -53,12 +53,12 @@ const properties: Keyword = keyword(map, (schemas, site, keywordName) => {
   };
 });
 
-/** Applies a check to objects that have a certain member. */
+/** Applies a check to objects that have this member. */
 function having(name: string, check: KeywordCheck): KeywordCheck {
   return (value, run) => !isObject(value) || !Object.hasOwn(value, name) || check(value, run);
 }
 
-/** Applies a check to all members that are not left out. */
+/** Applies a check to all members except those left out. */
 function eachMember(check: KeywordCheck, isLeftOut: (name: string, run: ValidationRun) => boolean): KeywordCheck {
   return (value, run) => {
     if (!isObject(value) || (check === anything && run.seen === undefined)) return true;
@@ -73,14 +73,14 @@ function eachMember(check: KeywordCheck, isLeftOut: (name: string, run: Validati
   };
 }
 
-/** Whether a pattern claims a member; what it may claim counts as seen. */
+/** Matches the name of a member. One that only may match counts as evaluated. */
 function claims(match: Matcher, key: string, run: ValidationRun): Tristate {
-  const verdict = match(key, run);
-  if (verdict === MAYBE) {
+  const result = match(key, run);
+  if (result === MAYBE) {
     run.isUnsure = true;
     run.seen?.push(key);
   }
-  return verdict;
+  return result;
 }
 
 const patternProperties: Keyword = keyword(map, (schemas, site, name) =>
@@ -121,7 +121,7 @@ const propertyNames: Keyword = (schema, site, name) => {
   };
 };
 
-/** Of draft-07: for each name there is either a schema, or an array of further names. */
+/** A keyword of draft-07: a schema or an array of names for each member. */
 const dependencies: Keyword = keyword(map, (entries, site, name) =>
   Object.entries(entries).map(([key, entry]) =>
     having(key, names.is(entry) ? required(entry) : site.compile(entry, name, key)),
@@ -133,7 +133,7 @@ function item(index: number, check: KeywordCheck): KeywordCheck {
   return (value, run) => !Array.isArray(value) || index >= value.length || within(run, index, check, value[index]);
 }
 
-/** Applies a check to all items from one on, except those left out. */
+/** Applies a check to all items from `start` on, except those left out. */
 function eachItem(check: KeywordCheck, start: number, leftOut?: ReadonlySet<unknown>): KeywordCheck {
   return (value, run) => {
     if (!Array.isArray(value) || (check === anything && run.seen === undefined)) return true;
@@ -175,12 +175,12 @@ const contains: Keyword = (schema, site, name) => {
     let possible = 0;
     for (let index = 0; index < value.length; index++) {
       run.seen = undefined;
-      const verdict = attempt(check, value[index], run);
+      const result = attempt(check, value[index], run);
       run.seen = seen;
-      if (verdict === NO) continue;
+      if (result === NO) continue;
       seen?.push(index);
       possible += 1;
-      if (verdict === YES) sure += 1;
+      if (result === YES) sure += 1;
     }
     if (possible >= least && sure <= most) return true;
     const [bound, limit] = possible < least ? ["least", least] : ["most", most];
@@ -193,7 +193,7 @@ const unevaluatedItems: Keyword = (schema, site, name) => {
   return (value, run) => eachItem(check, 0, new Set(run.seen))(value, run);
 };
 
-/** Alternatives, of which only one may match if they exclude each other. */
+/** Makes `anyOf`, or `oneOf` if the alternatives exclude each other. */
 const choice = (isExclusive: boolean): Keyword =>
   keyword(list, (schemas, site, name) => {
     const checks = compileAll(schemas, site, name);
@@ -202,12 +202,12 @@ const choice = (isExclusive: boolean): Keyword =>
       let isPossible = false;
       let sure = 0;
       for (let index = 0; index < checks.length; index++) {
-        const verdict = attempt(checks[index] as KeywordCheck, value, run);
-        if (verdict === NO) continue;
-        // Where members are noted, later alternatives may apply to others.
+        const result = attempt(checks[index] as KeywordCheck, value, run);
+        if (result === NO) continue;
+        // If evaluated members are recorded, later alternatives may evaluate others.
         if (!isExclusive && run.seen === undefined) return true;
         isPossible = true;
-        if (verdict === YES) sure += 1;
+        if (result === YES) sure += 1;
         if (isExclusive && sure > 1) return fail(run, value, "only one of the alternatives to match");
       }
       return isPossible || explain(schemas, checks, value, run);
@@ -225,42 +225,42 @@ const condition: Keyword = (schema, site, name) => {
   const whenTrue = consequent === undefined ? anything : site.compile(consequent, "then");
   const whenFalse = alternative === undefined ? anything : site.compile(alternative, "else");
   return (value, run) => {
-    const verdict = attempt(check, value, run);
-    // Where the condition is not known, either branch will do.
-    if (verdict === MAYBE && attempt(whenTrue, value, run) !== NO) return true;
-    return (verdict === YES ? whenTrue : whenFalse)(value, run);
+    const result = attempt(check, value, run);
+    // If the condition is uncertain, either branch may pass.
+    if (result === MAYBE && attempt(whenTrue, value, run) !== NO) return true;
+    return (result === YES ? whenTrue : whenFalse)(value, run);
   };
 };
 
-/** Reports that no alternative matches: by what is wrong with the one that was meant, if that can be told. */
+/** Adds the issues of the alternative that was most likely meant, or a general one. */
 function explain(
   schemas: readonly unknown[],
   checks: readonly KeywordCheck[],
   value: unknown,
   run: ValidationRun,
 ): false {
-  const { findings, seen } = run;
-  if (findings === undefined) return false;
+  const { issues, seen } = run;
+  if (issues === undefined) return false;
   let best: SchemaIssue[] = [];
   let bestDepth = run.keys.length;
   for (const check of checks) {
     const trial: SchemaIssue[] = [];
-    run.findings = trial;
+    run.issues = trial;
     run.seen = undefined;
     check(value, run);
-    // An alternative that fails at the value itself (another type, another constant) was not the one that was meant.
+    // An alternative that fails at the value itself (another type or constant) was not meant.
     const isOther = trial.some(({ depth }) => depth === run.keys.length);
-    const depth = isOther ? 0 : Math.max(...trial.map((finding) => finding.depth));
+    const depth = isOther ? 0 : Math.max(...trial.map((issue) => issue.depth));
     if (depth > bestDepth) [best, bestDepth] = [trial, depth];
     else if (depth === bestDepth) best = [];
   }
-  run.findings = findings;
+  run.issues = issues;
   run.seen = seen;
-  findings.push(...best);
+  issues.push(...best);
   return best.length > 0 ? false : fail(run, value, alternatives(schemas));
 }
 
-/** Names the alternatives when each is a plain type or constant, as nullable and literal unions are. */
+/** Lists the alternatives if each is a type or a constant, as in nullable and literal unions. */
 function alternatives(schemas: readonly unknown[]): string {
   const names = schemas.map((schema) => {
     if (!isObject(schema)) return undefined;
@@ -272,7 +272,7 @@ function alternatives(schemas: readonly unknown[]): string {
   return isPlain ? [...new Set(names)].slice(0, 20).join(" or ") : "a match for one of the alternatives";
 }
 
-/** Keywords that apply subschemas: to members, to items, and to the value itself. */
+/** Keywords that apply subschemas to members, to items, or to the value itself. */
 export const applicators: { readonly [name: string]: Keyword } = {
   properties,
   patternProperties,
@@ -284,7 +284,7 @@ export const applicators: { readonly [name: string]: Keyword } = {
   dependentRequired: keyword(namesByName, dependencies),
   prefixItems: keyword(list, first),
   items,
-  additionalItems: partOf(({ items }) => Array.isArray(items)),
+  additionalItems: siblingOf(({ items }) => Array.isArray(items)),
   contains,
   minContains: keyword(count, () => undefined),
   maxContains: keyword(count, () => undefined),
@@ -294,8 +294,8 @@ export const applicators: { readonly [name: string]: Keyword } = {
   oneOf: choice(true),
   not,
   if: condition,
-  then: partOf((schema) => schema["if"] !== undefined),
-  else: partOf((schema) => schema["if"] !== undefined),
+  then: siblingOf((schema) => schema["if"] !== undefined),
+  else: siblingOf((schema) => schema["if"] !== undefined),
 };
 
 const types = new Map<unknown, (value: unknown) => boolean>([
@@ -329,17 +329,17 @@ function oneOfValues(values: readonly unknown[], expected: string): KeywordCheck
   return (value, run) => set.has(value, run) || fail(run, value, expected, values);
 }
 
-/** What a limit is about: a number, or NaN for values it does not concern. */
-type Subject = (value: unknown, run: ValidationRun) => number;
+/** Returns the quantity that a limit applies to. NaN: the limit does not apply to the value. */
+type Quantity = (value: unknown, run: ValidationRun) => number;
 
-const amount: Subject = (value) => (typeof value === "number" ? value : NaN);
-const itemCount: Subject = (value) => (Array.isArray(value) ? value.length : NaN);
-const length: Subject = (value, run) => {
+const amount: Quantity = (value) => (typeof value === "number" ? value : NaN);
+const itemCount: Quantity = (value) => (Array.isArray(value) ? value.length : NaN);
+const length: Quantity = (value, run) => {
   if (typeof value !== "string") return NaN;
   spend(run, value.length >> 6);
   return characters(value);
 };
-const memberCount: Subject = (value, run) => {
+const memberCount: Quantity = (value, run) => {
   if (!isObject(value)) return NaN;
   const members = Object.keys(value).length;
   spend(run, members);
@@ -351,9 +351,9 @@ const isAbove = (size: number, limit: number): boolean => size > limit;
 const isUpTo = (size: number, limit: number): boolean => size <= limit;
 const isFrom = (size: number, limit: number): boolean => size >= limit;
 
-function limited(kind: KeywordKind<number>, subject: Subject, isWrong: typeof isBelow, expected: string): Keyword {
+function limited(kind: KeywordKind<number>, quantityOf: Quantity, isWrong: typeof isBelow, expected: string): Keyword {
   return keyword(kind, (limit) => (value, run) => {
-    const size = subject(value, run);
+    const size = quantityOf(value, run);
     if (!isWrong(size, limit)) return true;
     if (typeof value !== "object") return fail(run, value, expected, [limit]);
     return report(run, `expected ${expected.replace("$", String(limit))}, got ${size}`);
@@ -362,8 +362,8 @@ function limited(kind: KeywordKind<number>, subject: Subject, isWrong: typeof is
 
 const missing: KeywordCheck = (_value, run) => report(run, "required, got nothing");
 
-/** Passes objects that have all of the members. */
-export function required(wanted: readonly string[]): KeywordCheck {
+/** Accepts objects that have all of these members. */
+function required(wanted: readonly string[]): KeywordCheck {
   return (value, run) => {
     if (!isObject(value)) return true;
     spend(run, wanted.length >> 2);
@@ -387,13 +387,13 @@ function unique(value: unknown, run: ValidationRun): boolean {
   return true;
 }
 
-/** Values by what they are, not by identity: `{a: 1, b: 2}` is `{b: 2, a: 1}`. */
+/** A set of JSON values that compares by content: `{a: 1, b: 2}` equals `{b: 2, a: 1}`. */
 class ValueSet {
   readonly #plain = new Set<unknown>();
-  /** Objects and arrays, as text. */
+  /** Objects and arrays as canonical text. */
   readonly #composed = new Set<string>();
 
-  /** False when the value was there already. */
+  /** Returns false if the set already has the value. */
   add(value: unknown, run?: ValidationRun): boolean {
     const isPlain = typeof value !== "object" || value === null;
     const set: Set<unknown> = isPlain ? this.#plain : this.#composed;
@@ -407,7 +407,7 @@ class ValueSet {
   }
 }
 
-/** Writes a value such that equal values are written alike. */
+/** Returns text that is the same for equal values. */
 function canonical(value: unknown, run: ValidationRun | undefined): string {
   const text = typeof value === "object" && value !== null ? "" : JSON.stringify(value);
   if (run !== undefined) spend(run, 1 + (text.length >> 6));
@@ -417,7 +417,7 @@ function canonical(value: unknown, run: ValidationRun | undefined): string {
   return `{${members.map(([name, member]) => `${canonical(name, run)}:${canonical(member, run)}`).join()}}`;
 }
 
-/** Divides as decimals are written: 0.0075 is a multiple of 0.0001, though not as binary fractions. */
+/** Divides decimal fractions exactly: 0.0075 is a multiple of 0.0001, but not in floating point. */
 function isMultiple(value: number, divisor: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0;
   const [digits, power] = decimal(value);
@@ -433,17 +433,17 @@ function decimal(value: number): [digits: bigint, power: number] {
   return [BigInt(`${whole}${fraction}`), Number(exponent) - fraction.length];
 }
 
-/** Counts characters, of which some take two units of a string. */
+/** Counts code points, as JSON Schema does. */
 function characters(text: string): number {
   let count = text.length;
   for (let index = 1; index < text.length; index++) {
-    // Only the second half of a pair: a half alone is a character by itself.
+    // Skips the second half of a surrogate pair. A half alone counts as a character.
     if ((text.charCodeAt(index) & 0xfc00) === 0xdc00 && (text.charCodeAt(index - 1) & 0xfc00) === 0xd800) count -= 1;
   }
   return count;
 }
 
-/** Keywords that look at the value alone. */
+/** Keywords that check the value itself, without subschemas. */
 export const assertions: { readonly [name: string]: Keyword } = {
   type: keyword(typeNames, ofType),
   const: keyword(data, (value) => oneOfValues([value], "$")),
@@ -465,9 +465,9 @@ export const assertions: { readonly [name: string]: Keyword } = {
     const match = site.match(pattern, "pattern");
     return (value, run) => {
       if (typeof value !== "string") return true;
-      const verdict = match(value, run);
-      if (verdict === MAYBE) run.isUnsure = true;
-      return verdict !== NO || fail(run, value, "text that matches $", [pattern]);
+      const result = match(value, run);
+      if (result === MAYBE) run.isUnsure = true;
+      return result !== NO || fail(run, value, "text that matches $", [pattern]);
     };
   }),
   required: keyword(names, required),

@@ -1,9 +1,9 @@
-/** The work one match may take, as a power of two: a fraction of a second. */
-const MAX_WORK = 24;
-/** A pattern must be of use for texts up to this length. */
-const SHORT_TEXT = 64;
+/** The most work for one match, as a power of two: a fraction of a second. */
+const maxWork = 24;
+/** Patterns must be usable for texts up to this length. */
+const minTextLength = 64;
 
-/** True when the pattern is a regular expression as JSON Schema means it (with the `u` flag). */
+/** Returns true for a regular expression of JSON Schema (with the `u` flag). */
 export function isPattern(source: string): boolean {
   try {
     new RegExp(source, "u");
@@ -14,30 +14,30 @@ export function isPattern(source: string): boolean {
 }
 
 /**
- * Why a stranger's pattern must not be run, or `undefined`. Backtracking explodes when a repeat contains a choice
- * (another repeat, or alternatives that start alike), and when choices follow each other.
- * The answer errs on the careful side: it also refuses some harmless patterns.
+ * Returns the reason why a pattern of an untrusted schema must not be run, or undefined. Backtracking is exponential if
+ * a repeat contains a choice (another repeat, or alternatives that start alike), and costly if choices follow each other.
+ * The check is strict: it also refuses some harmless patterns.
  */
 export function riskOf(source: string): string | undefined {
   if (costOf(source).repeats === Infinity) return "repeats a group that can match in several ways";
-  return longestText(source) < SHORT_TEXT ? "can match in too many ways" : undefined;
+  return longestText(source) < minTextLength ? "can match in too many ways" : undefined;
 }
 
-/** The length up to which text can be matched in bearable time: each unbounded repeat may try every position. */
+/** Returns the longest text that can be matched in acceptable time: each unbounded repeat may try every position. */
 export function longestText(source: string): number {
   const { repeats, bits } = costOf(source);
   const isAnchored = source.startsWith("^") && !source.includes("|");
-  return Math.floor(2 ** ((MAX_WORK - bits) / (repeats + (isAnchored ? 0 : 1))));
+  return Math.floor(2 ** ((maxWork - bits) / (repeats + (isAnchored ? 0 : 1))));
 }
 
-/** In how many ways a pattern can try to match: the length of the text to the power of `repeats`, times 2 ** `bits`. */
+/** The number of ways to try a match: the length of the text to the power of `repeats`, times 2 ** `bits`. */
 interface Cost {
   repeats: number;
   bits: number;
 }
 
 interface Group {
-  /** Of the alternative being read, and of the costliest ones before it. */
+  /** The cost of the current alternative; `most` is that of the costliest one before it. */
   cost: Cost;
   readonly most: Cost;
   /** The first atom of each alternative. */
@@ -45,7 +45,7 @@ interface Group {
   isAtStart: boolean;
 }
 
-/** Reads a pattern in one pass. */
+/** Calculates the cost of a pattern in one pass. */
 function costOf(source: string): Cost {
   const open: Group[] = [];
   let group = newGroup();
@@ -73,7 +73,7 @@ function costOf(source: string): Cost {
       const atom = readAtom(source, at);
       at += atom.length;
       noteStart(group, atom);
-      // What a back-reference matches depends on the text before it.
+      // A back-reference matches what another group matched, so it counts as a repeat.
       if (/^\\[1-9k]/.test(atom)) inner.repeats = 1;
     }
     const quantifier = /^(?:[*+?]|\{\d+(?:,\d*)?\})\??/.exec(source.slice(at, at + 24))?.[0] ?? "";
@@ -111,7 +111,7 @@ function endGroup(group: Group): Cost {
   return { repeats, bits: bits + (startAlike(group.starts) ? Math.log2(group.starts.length) : 0) };
 }
 
-/** Alternatives are told apart at once only when each starts with a character of its own. */
+/** Returns true if two alternatives can start with the same character. */
 function startAlike(starts: readonly string[]): boolean {
   if (starts.length < 2) return false;
   const characters = starts.map((start) => (/^\\[^\w\s]$/.test(start) ? start.slice(1) : start));

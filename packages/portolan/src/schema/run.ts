@@ -2,51 +2,51 @@ import { nameOf, PortolanError } from "../errors.ts";
 import { type Issue, type JsonSchema, toPath } from "./infer.ts";
 import { isObject } from "./shape.ts";
 
-/** Tests a value: true when it passes, which allocates nothing. What is wrong is told to the run, if it asks. */
+/** Checks a value. Returns true if it passes, without allocations. Adds issues to the run if it collects them. */
 export type KeywordCheck = (value: unknown, run: ValidationRun) => boolean;
 
 /** The state of one validation. */
 export interface ValidationRun {
-  /** How much work is left to spend. */
+  /** The work that is left. */
   steps: number;
-  /** When a stranger's pattern may no longer be tried; 0 until the first one is met. */
+  /** The time after which patterns of an untrusted schema are not run. 0 until the first pattern. */
   deadline: number;
-  /** What is wrong; absent while nobody asks, and then a check stops at the first failure. */
-  findings: SchemaIssue[] | undefined;
-  /** The way to the value at hand; only kept while someone asks. */
+  /** The issues so far. Absent in the first pass, which only decides, and stops at the first failure. */
+  issues: SchemaIssue[] | undefined;
+  /** The path of the current value. Only kept while issues are collected. */
   keys: PropertyKey[];
-  /** Members and items that a schema was applied to; absent while no `unevaluated…` keyword asks. */
+  /** The members and items that were evaluated. Absent if no `unevaluated…` keyword needs them. */
   seen: PropertyKey[] | undefined;
-  /** Set when something passed only because a pattern was not run. */
+  /** True if something passed only because a pattern was not run. */
   isUnsure: boolean;
-  /** The documents entered so far, innermost first. */
+  /** The schema resources entered so far, innermost first. */
   scope: Scope | undefined;
 }
 
-/** An issue that remembers how deep in the value it lies. */
+/** An issue with its depth in the value. */
 export interface SchemaIssue extends Issue {
   readonly depth: number;
 }
 
-/** A document on the way through the schema, with the checks behind its dynamic anchors. */
+/** A schema resource that was entered, with the checks of its dynamic anchors. */
 export interface Scope {
   readonly dynamic: ReadonlyMap<string, KeywordCheck>;
   readonly outer: Scope | undefined;
 }
 
-const MAX_FINDINGS = 10;
-const MAX_PATTERN_MS = 1_000;
+const maxIssues = 10;
+const maxPatternMs = 1_000;
 
-/** Pays for work from the budget of the run; ends the run when nothing is left. */
+/** Counts work against the limit of the run. Throws if it is used up. */
 export function spend(run: ValidationRun, steps: number): void {
   run.steps -= steps;
   if (run.steps < 0) throw tooLong();
 }
 
-/** Ends the run when a stranger's patterns have taken too long. */
+/** Throws if the patterns of an untrusted schema have taken too long. */
 export function keepTime(run: ValidationRun): void {
   const now = performance.now();
-  if (run.deadline === 0) run.deadline = now + MAX_PATTERN_MS;
+  if (run.deadline === 0) run.deadline = now + maxPatternMs;
   if (now > run.deadline) throw tooLong();
 }
 
@@ -54,35 +54,35 @@ function tooLong(): PortolanError {
   return new PortolanError("limit-reached", "takes too long to check");
 }
 
-/** True when a failure is all there is to know: looking further would find nothing that is told. */
+/** Returns true if the run can stop at a failure, because no further issues are collected. */
 export function stops(run: ValidationRun): boolean {
-  return run.findings === undefined || run.findings.length >= MAX_FINDINGS;
+  return run.issues === undefined || run.issues.length >= maxIssues;
 }
 
-/** Notes what is wrong with the value at hand, and is false. */
+/** Adds an issue for the current value, and returns false. */
 export function report(run: ValidationRun, message: string): false {
-  if (run.findings === undefined || stops(run)) return false;
+  if (run.issues === undefined || stops(run)) return false;
   const path = toPath(run.keys);
-  if (!run.findings.some((known) => known.path === path && known.message === message)) {
-    run.findings.push({ path, message, depth: run.keys.length });
+  if (!run.issues.some((known) => known.path === path && known.message === message)) {
+    run.issues.push({ path, message, depth: run.keys.length });
   }
   return false;
 }
 
-/** Reports what was expected, where `$` stands for the limits, and what came; words nothing when nobody asks. */
+/** Adds the issue "expected …, got …" with the limits in place of `$`. Makes no text if issues are not collected. */
 export function fail(run: ValidationRun, value: unknown, expected: string, limits?: readonly unknown[]): false {
-  if (run.findings === undefined) return false;
+  if (run.issues === undefined) return false;
   const wanted = limits === undefined ? expected : expected.replace("$", () => listed(limits));
   return report(run, `expected ${wanted}, got ${nameOf(value)}`);
 }
 
-/** Passes everything. */
+/** Accepts everything. */
 export const anything: KeywordCheck = () => true;
 
-/** Passes nothing. */
+/** Accepts nothing. */
 export const nothing: KeywordCheck = (_value, run) => report(run, "not allowed here");
 
-/** Passes what passes all checks; goes on after a failure while someone asks. */
+/** Accepts a value that passes all checks. Continues after a failure while issues are collected. */
 export function all(checks: readonly KeywordCheck[], value: unknown, run: ValidationRun): boolean {
   let passes = true;
   for (let index = 0; index < checks.length; index++) {
@@ -96,7 +96,7 @@ export function all(checks: readonly KeywordCheck[], value: unknown, run: Valida
 /** Checks a member or an item. */
 export function within(run: ValidationRun, key: PropertyKey, check: KeywordCheck, value: unknown): boolean {
   const { seen } = run;
-  if (seen === undefined && run.findings === undefined) return check(value, run);
+  if (seen === undefined && run.issues === undefined) return check(value, run);
   seen?.push(key);
   run.seen = undefined;
   run.keys.push(key);
@@ -107,31 +107,31 @@ export function within(run: ValidationRun, key: PropertyKey, check: KeywordCheck
 }
 
 export const NO = 0;
-/** Passes as far as it was checked. */
+/** Passes, but not everything was checked. */
 export const MAYBE = 1;
 export const YES = 2;
 export type Tristate = typeof NO | typeof MAYBE | typeof YES;
 
-/** Tries a check whose failure is not the failure of the value: nothing is reported, and what it saw is forgotten. */
+/** Runs a check whose failure is not a failure of the value: adds no issues, and forgets evaluated members if it fails. */
 export function attempt(check: KeywordCheck, value: unknown, run: ValidationRun): Tristate {
-  const { findings, seen, isUnsure } = run;
+  const { issues, seen, isUnsure } = run;
   const seenBefore = seen?.length ?? 0;
-  run.findings = undefined;
+  run.issues = undefined;
   run.isUnsure = false;
   const passes = check(value, run);
-  const verdict = !passes ? NO : run.isUnsure ? MAYBE : YES;
-  run.findings = findings;
-  run.isUnsure = isUnsure || verdict === MAYBE;
+  const result = !passes ? NO : run.isUnsure ? MAYBE : YES;
+  run.issues = issues;
+  run.isUnsure = isUnsure || result === MAYBE;
   if (!passes && seen !== undefined) seen.length = seenBefore;
-  return verdict;
+  return result;
 }
 
-/** Writes values in a few words. */
+/** Returns values as a short text. */
 export function listed(values: readonly unknown[]): string {
   return cut(values.slice(0, 20).map(short).join(", "));
 }
 
-/** Writes a value in a few words. */
+/** Returns a value as a short text. */
 export function short(value: unknown): string {
   return cut(JSON.stringify(value) ?? "nothing");
 }
@@ -141,8 +141,8 @@ function cut(text: string): string {
 }
 
 /**
- * Counts a value with all members and items; 0 when serializing would change it, and negative when it is nested
- * more deeply than allowed.
+ * Counts a value with all members and items. Returns 0 if serializing would change it, and a negative number if it is
+ * nested too deeply.
  */
 export function measure(value: unknown, depthLeft: number): number {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return 1;
@@ -168,27 +168,27 @@ export function measure(value: unknown, depthLeft: number): number {
   return count;
 }
 
-/** Turns the value of a keyword into what it checks: nothing for keywords that only hold something. */
+/** Compiles the value of a keyword into checks. Undefined if the keyword checks nothing. */
 export type Keyword = (value: unknown, site: Site, name: string) => Built;
 
 type Built = KeywordCheck | readonly KeywordCheck[] | undefined;
 
-/** The schema a keyword stands in. */
+/** The schema that contains a keyword. */
 export interface Site {
   readonly schema: JsonSchema;
   readonly isDraft07: boolean;
-  /** Where the schema is, below a further key. */
+  /** Returns the path of a member of the schema. */
   pathOf(key: string): string;
-  /** Compiles a subschema, given the way to it from here. */
+  /** Compiles the subschema at this relative path. */
   compile(schema: unknown, ...keys: readonly (string | number)[]): KeywordCheck;
   match(pattern: string, keyword: string): Matcher;
   refer(reference: string, keyword: string): KeywordCheck;
 }
 
-/** Tries a text against a pattern; "maybe" when the pattern must not be run. */
+/** Matches a text with a pattern. MAYBE if the pattern must not be run. */
 export type Matcher = (text: string, run: ValidationRun) => Tristate;
 
-/** What the value of a keyword must be. */
+/** The kind of value that a keyword has. */
 export interface KeywordKind<T> {
   readonly expected: string;
   readonly is: (value: unknown) => value is T;
@@ -202,15 +202,15 @@ export function keyword<T>(kind: KeywordKind<T>, build: (value: T, site: Site, n
   };
 }
 
-/** Makes a keyword that another one reads; where that one is absent, its subschema can still be referred to. */
-export function partOf(isRead: (schema: JsonSchema) => boolean): Keyword {
+/** Makes a keyword that another keyword evaluates. If that one is absent, references can still point to its subschema. */
+export function siblingOf(isRead: (schema: JsonSchema) => boolean): Keyword {
   return (value, site, name) => {
     if (!isRead(site.schema)) site.compile(value, name);
     return undefined;
   };
 }
 
-/** Compiles the subschemas of an object or array of them. */
+/** Compiles all subschemas of an object or array. */
 export function compileAll(schemas: object, site: Site, name: string): KeywordCheck[] {
   return Object.entries(schemas).map(([key, schema]) => site.compile(schema, name, key));
 }
@@ -221,9 +221,9 @@ function kind<T>(expected: string, is: (value: unknown) => boolean): KeywordKind
 
 const isNames = (value: unknown): boolean => Array.isArray(value) && value.every((name) => typeof name === "string");
 
-/** Deeper data would overflow the stack when it is compared. */
-const MAX_DATA_DEPTH = 512;
-const isData = (value: unknown): boolean => measure(value, MAX_DATA_DEPTH) > 0;
+/** Comparing deeper data would overflow the stack. */
+const maxDataDepth = 512;
+const isData = (value: unknown): boolean => measure(value, maxDataDepth) > 0;
 
 export const data: KeywordKind<unknown> = kind("JSON data", isData);
 export const dataList: KeywordKind<unknown[]> = kind("an array", (value) => Array.isArray(value) && isData(value));
@@ -246,7 +246,7 @@ export const namesByName: KeywordKind<{ [name: string]: string[] }> = kind(
 export const list: KeywordKind<unknown[]> = kind("an array of schemas", Array.isArray);
 export const map: KeywordKind<{ [name: string]: unknown }> = kind("an object of schemas", isObject);
 
-/** A mistake in the schema. */
+/** Returns the error for an invalid schema. */
 export function invalid(message: string, cause?: unknown): PortolanError {
   return new PortolanError(
     "invalid-definition",

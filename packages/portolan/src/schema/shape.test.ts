@@ -13,7 +13,7 @@ const params = object({
   extra: any,
 });
 
-describe("a value that fits", () => {
+describe("accepts", () => {
   test.each([
     { name: "a" },
     { name: "", count: 0, mode: "slow", ratio: 0.5, isDry: false, rows: [], labels: {}, more: { a: 1 }, extra: null },
@@ -23,7 +23,7 @@ describe("a value that fits", () => {
   });
 });
 
-describe("a value that does not fit is named by its path", () => {
+describe("rejects with the path", () => {
   test.each<[unknown, string]>([
     [undefined, "params: expected an object, got nothing"],
     [null, "params: expected an object, got null"],
@@ -49,11 +49,11 @@ describe("a value that does not fit is named by its path", () => {
   });
 });
 
-test("nested arrays show every index", () => {
+test("shows every index of nested arrays", () => {
   expect(array(array(string))([["a"], ["b", 1]], "rows")).toBe("rows[1][1]: expected a string, got number 1");
 });
 
-test("a single literal is expected by itself", () => {
+test("names a single literal", () => {
   expect(oneOf("2.0")("1.0", "jsonrpc")).toBe('jsonrpc: expected "2.0", got "1.0"');
   expect(oneOf(null, 1)(undefined, "id")).toBe("id: expected one of null, number 1, got nothing");
 });

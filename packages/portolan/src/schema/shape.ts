@@ -1,12 +1,12 @@
 import { nameOf } from "../errors.ts";
 
 /**
- * Checks one value: `undefined` when it is fine, otherwise one line that starts with the path and says what was
- * expected and what came. Nothing is allocated for a value that is fine.
+ * Checks one value. Returns undefined if it is valid, else one line such as `params.name: expected a string, got 3`.
+ * Allocates nothing for a valid value.
  */
 export type ShapeCheck = (value: unknown, path: string) => string | undefined;
 
-/** Accepts everything, also nothing at all. */
+/** Accepts everything, also undefined. */
 export const any: ShapeCheck = () => undefined;
 
 /** Accepts a string. */
@@ -25,7 +25,7 @@ export const integer: ShapeCheck = (value, path) =>
 export const boolean: ShapeCheck = (value, path) =>
   typeof value === "boolean" ? undefined : mismatch(path, "a boolean", value);
 
-/** Accepts an absent value besides what `check` accepts. */
+/** Accepts undefined and the values that `check` accepts. */
 export function optional(check: ShapeCheck): ShapeCheck {
   return (value, path) => (value === undefined ? undefined : check(value, path));
 }
@@ -52,7 +52,7 @@ export function array(item: ShapeCheck): ShapeCheck {
   };
 }
 
-/** Accepts an object used as a map; without `member` its members may be anything. */
+/** Accepts an object whose members all pass `member`. Default: any members. */
 export function record(member?: ShapeCheck): ShapeCheck {
   return (value, path) => {
     if (!isObject(value)) return mismatch(path, "an object", value);
@@ -65,7 +65,7 @@ export function record(member?: ShapeCheck): ShapeCheck {
   };
 }
 
-/** Accepts an object whose named members pass; members it does not name are allowed. */
+/** Accepts an object whose named members pass. Other members are allowed. */
 export function object(fields: { readonly [name: string]: ShapeCheck }): ShapeCheck {
   const names = Object.keys(fields);
   const checks = Object.values(fields);
@@ -80,7 +80,7 @@ export function object(fields: { readonly [name: string]: ShapeCheck }): ShapeCh
   };
 }
 
-/** True for an object that is neither null nor an array. */
+/** Returns true for an object that is neither null nor an array. */
 export function isObject(value: unknown): value is { [member: string]: unknown } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -89,7 +89,7 @@ function mismatch(path: string, expected: string, value: unknown): string {
   return `${path}: expected ${expected}, got ${nameOf(value)}`;
 }
 
-/** Puts a path before a problem, which starts with a path of its own or, for the value itself, with a colon. */
+/** Adds a path to a problem, which begins with a path of its own or, for the value itself, with a colon. */
 function within(path: string, problem: string): string {
   return path === "" || problem.startsWith(":") || problem.startsWith("[") ? path + problem : `${path}.${problem}`;
 }

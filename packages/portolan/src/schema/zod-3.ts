@@ -1,22 +1,36 @@
 import type { JsonSchema } from "./infer.ts";
 import { isObject } from "./shape.ts";
-import type { Direction, Others, ZodNode } from "./zod.ts";
 import {
-  choiceSchema,
+  type BareNode,
+  choice,
+  type Direction,
   enumValues,
+  impossible,
   type NumberCheck,
   narrow,
   numberSchema,
+  plain,
   type TextCheck,
   textSchema,
+  type UnknownMembers,
+  type ZodNode,
 } from "./zod-node.ts";
+
+/** Reads a schema of zod 3 from its `_def`. */
+export function readZod3(schema: unknown, direction: Direction): ZodNode {
+  const definition = definitionOf(schema);
+  const isOptional = mayBeAbsent(schema, direction, 0);
+  const description = definition["description"];
+  const annotations = typeof description === "string" ? { annotations: { description } } : {};
+  return { ...readKind(definition, direction), isOptional, ...annotations };
+}
 
 interface Definition {
   readonly typeName: string;
   readonly [member: string]: unknown;
 }
 
-interface ClassicCheck {
+interface Check {
   readonly kind: string;
   readonly value?: number;
   readonly inclusive?: boolean;
@@ -27,18 +41,7 @@ interface ClassicCheck {
   readonly local?: boolean;
 }
 
-/** Reads a schema of zod 3 by its `_def`. */
-export function readClassic(schema: unknown, direction: Direction): ZodNode {
-  const definition = definitionOf(schema);
-  const isOptional = mayBeAbsent(schema, direction, 0);
-  const description = definition["description"];
-  const annotations = typeof description === "string" ? { annotations: { description } } : {};
-  return { ...readKind(definition, direction), isOptional, ...annotations };
-}
-
-type Bare<Node> = Node extends ZodNode ? Omit<Node, "isOptional" | "annotations"> : never;
-
-function readKind(definition: Definition, direction: Direction): Bare<ZodNode> {
+function readKind(definition: Definition, direction: Direction): BareNode {
   switch (definition.typeName) {
     case "ZodString":
       return plain(textSchema(checksOf(definition).map(textCheck)));
@@ -106,10 +109,10 @@ function definitionOf(schema: unknown): Definition {
   const definition = isObject(schema) ? schema["_def"] : undefined;
   return isObject(definition) && typeof definition["typeName"] === "string"
     ? (definition as Definition)
-    : { typeName: "this value, which is no zod schema," };
+    : { typeName: "a value that is no zod schema" };
 }
 
-/** Whether absence is accepted (input) or possible (output). */
+/** Returns true if the value may be absent. */
 function mayBeAbsent(schema: unknown, direction: Direction, depth: number): boolean {
   const definition = definitionOf(schema);
   const inner = (next: unknown): boolean => depth < 32 && mayBeAbsent(next, direction, depth + 1);
@@ -143,11 +146,11 @@ function mayBeAbsent(schema: unknown, direction: Direction, depth: number): bool
   }
 }
 
-function checksOf(definition: Definition): readonly ClassicCheck[] {
-  return (definition["checks"] ?? []) as ClassicCheck[];
+function checksOf(definition: Definition): readonly Check[] {
+  return (definition["checks"] ?? []) as Check[];
 }
 
-function textCheck(check: ClassicCheck): TextCheck {
+function textCheck(check: Check): TextCheck {
   const { kind, value, regex, version, position, offset, local } = check;
   switch (kind) {
     case "min":
@@ -169,7 +172,7 @@ function textCheck(check: ClassicCheck): TextCheck {
   }
 }
 
-function numberCheck({ kind, value, inclusive }: ClassicCheck): NumberCheck {
+function numberCheck({ kind, value, inclusive }: Check): NumberCheck {
   switch (kind) {
     case "int":
       return { isInteger: true };
@@ -198,7 +201,7 @@ function shapeOf(definition: Definition): { [name: string]: unknown } {
   return call(definition["shape"]) as { [name: string]: unknown };
 }
 
-function othersOf(definition: Definition): Others {
+function othersOf(definition: Definition): UnknownMembers {
   if (definitionOf(definition["catchall"]).typeName !== "ZodNever") return { schema: definition["catchall"] };
   if (definition["unknownKeys"] === "strict") return "refuse";
   return definition["unknownKeys"] === "passthrough" ? "keep" : "drop";
@@ -206,20 +209,6 @@ function othersOf(definition: Definition): Others {
 
 function isTransform(definition: Definition): boolean {
   return (definition["effect"] as { type: string }).type === "transform";
-}
-
-function choice(values: readonly unknown[]): Bare<ZodNode> {
-  if (values.length === 1 && values[0] === undefined) return plain({ not: {} });
-  const json = choiceSchema(values);
-  return json === undefined ? impossible("a literal must be a JSON value") : plain(json);
-}
-
-function plain(json: JsonSchema): Bare<ZodNode> {
-  return { kind: "plain", json };
-}
-
-function impossible(why: string): Bare<ZodNode> {
-  return { kind: "impossible", why };
 }
 
 function call(getter: unknown): unknown {

@@ -1,15 +1,28 @@
 import type { JsonSchema } from "./infer.ts";
 import { isObject } from "./shape.ts";
-import type { Direction, Others, ZodNode } from "./zod.ts";
 import {
-  choiceSchema,
+  type BareNode,
+  choice,
+  type Direction,
   enumValues,
+  impossible,
   type NumberCheck,
   narrow,
   numberSchema,
+  plain,
   type TextCheck,
   textSchema,
+  type UnknownMembers,
+  type ZodNode,
 } from "./zod-node.ts";
+
+/** Reads a schema of zod 4, including its mini and core editions, from its `_zod`. */
+export function readZod4(schema: unknown, direction: Direction): ZodNode {
+  const internals = internalsOf(schema);
+  const isOptional = isAbsentAllowed(internals, direction);
+  const annotations = annotationsOf(schema);
+  return { ...readKind(internals, direction), isOptional, ...(annotations !== undefined && { annotations }) };
+}
 
 interface Definition {
   readonly type: string;
@@ -42,17 +55,7 @@ interface Internals {
   readonly pattern?: RegExp;
 }
 
-/** Reads a schema of zod 4, also of its mini and core editions, by its `_zod`. */
-export function readCore(schema: unknown, direction: Direction): ZodNode {
-  const internals = internalsOf(schema);
-  const isOptional = isAbsentAllowed(internals, direction);
-  const annotations = annotationsOf(schema);
-  return { ...readKind(internals, direction), isOptional, ...(annotations !== undefined && { annotations }) };
-}
-
-type Bare<Node> = Node extends ZodNode ? Omit<Node, "isOptional" | "annotations"> : never;
-
-function readKind(internals: Internals, direction: Direction): Bare<ZodNode> {
+function readKind(internals: Internals, direction: Direction): BareNode {
   const { def } = internals;
   switch (def.type) {
     case "string":
@@ -122,7 +125,7 @@ function internalsOf(schema: unknown): Internals {
   const internals = isObject(schema) ? schema["_zod"] : undefined;
   return isObject(internals) && isObject(internals["def"])
     ? (internals as unknown as Internals)
-    : { def: { type: "this value, which is no zod schema," } };
+    : { def: { type: "a value that is no zod schema" } };
 }
 
 function isAbsentAllowed({ def, optin, optout }: Internals, direction: Direction): boolean {
@@ -130,16 +133,16 @@ function isAbsentAllowed({ def, optin, optout }: Internals, direction: Direction
   return optin === "optional" || def.type === "catch";
 }
 
-/** What `.describe()` and `.meta()` said; the id is for registries. */
+/** Returns the annotations of `.describe()` and `.meta()`, without the id, which is for registries. */
 function annotationsOf(schema: unknown): JsonSchema | undefined {
   const { meta } = schema as { meta?: unknown };
-  const said: unknown = typeof meta === "function" ? meta.call(schema) : undefined;
-  if (!isObject(said)) return undefined;
-  const { id: _id, ...annotations } = said;
+  const given: unknown = typeof meta === "function" ? meta.call(schema) : undefined;
+  if (!isObject(given)) return undefined;
+  const { id: _id, ...annotations } = given;
   return annotations;
 }
 
-/** The checks of a schema; `z.email()` and its like are a check themselves. */
+/** Returns the checks of a schema. `z.email()` and similar schemas are checks themselves. */
 function checksOf(def: Definition): Check[] {
   const own = (def.checks ?? []).map((check) => check._zod.def);
   return "check" in def ? [def as unknown as Check, ...own] : own;
@@ -162,7 +165,7 @@ function textCheck(check: Check): TextCheck {
   }
 }
 
-/** Ranges of the number formats; that of `safeint` goes without saying. */
+/** Ranges of the number formats. `safeint` needs none: JSON numbers beyond it are not exact anyway. */
 const ranges: { readonly [format: string]: NumberCheck } = {
   safeint: { isInteger: true },
   int32: { isInteger: true, min: -(2 ** 31), max: 2 ** 31 - 1 },
@@ -194,7 +197,7 @@ function boundsOf(def: Definition): JsonSchema {
   return json;
 }
 
-function othersOf(def: Definition): Others {
+function othersOf(def: Definition): UnknownMembers {
   const { catchall } = def;
   if (catchall === undefined) return "drop";
   const { type } = internalsOf(catchall).def;
@@ -202,15 +205,15 @@ function othersOf(def: Definition): Others {
   return type === "unknown" ? "keep" : { schema: catchall };
 }
 
-function readTuple(def: Definition, direction: Direction): Bare<ZodNode> {
+function readTuple(def: Definition, direction: Direction): BareNode {
   const items = def["items"] as unknown[];
   let minItems = items.length;
   while (minItems > 0 && isAbsentAllowed(internalsOf(items[minItems - 1]), direction)) minItems -= 1;
   return { kind: "tuple", items, minItems, rest: def["rest"] ?? undefined };
 }
 
-/** A record whose keys are listed has all of them. */
-function readRecord(def: Definition, direction: Direction): Bare<ZodNode> {
+/** Reads a record. If its keys are listed, all of them are required. */
+function readRecord(def: Definition, direction: Direction): BareNode {
   const { keyType: key, valueType: value } = def;
   const names = internalsOf(key).values;
   const isOptional = isAbsentAllowed(internalsOf(value), direction);
@@ -221,18 +224,4 @@ function readRecord(def: Definition, direction: Direction): Bare<ZodNode> {
 
 function isTransform(schema: unknown): boolean {
   return internalsOf(schema).def.type === "transform";
-}
-
-function choice(values: readonly unknown[]): Bare<ZodNode> {
-  if (values.length === 1 && values[0] === undefined) return plain({ not: {} });
-  const json = choiceSchema(values);
-  return json === undefined ? impossible("a literal must be a JSON value") : plain(json);
-}
-
-function plain(json: JsonSchema): Bare<ZodNode> {
-  return { kind: "plain", json };
-}
-
-function impossible(why: string): Bare<ZodNode> {
-  return { kind: "impossible", why };
 }

@@ -1,23 +1,66 @@
 import type { JsonSchema } from "./infer.ts";
 import { isPattern } from "./pattern.ts";
 
-/** Formats that JSON Schema has a name for; the others are described by a pattern or not at all. */
-const formats: { readonly [zodFormat: string]: JsonSchema } = {
-  email: { format: "email" },
-  url: { format: "uri" },
-  uuid: { format: "uuid" },
-  guid: { format: "uuid" },
-  date: { format: "date" },
-  duration: { format: "duration" },
-  ipv4: { format: "ipv4" },
-  ipv6: { format: "ipv6" },
-  base64: { contentEncoding: "base64" },
-  base64url: { contentEncoding: "base64url" },
-  // zod's time has no offset, which the format would demand.
-  time: { pattern: "^\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?$" },
+/** The side of a schema: its input, where members with a default may be absent, or its output. */
+export type Direction = "input" | "output";
+
+/** One zod schema, independent of the version of zod. Members of the type `unknown` are zod schemas. */
+export type ZodNode = (
+  | { readonly kind: "plain"; readonly json: JsonSchema }
+  | {
+      readonly kind: "object";
+      readonly members: readonly (readonly [string, unknown])[];
+      readonly others: UnknownMembers;
+    }
+  | { readonly kind: "array"; readonly item: unknown; readonly bounds: JsonSchema }
+  | { readonly kind: "tuple"; readonly items: readonly unknown[]; readonly minItems: number; readonly rest?: unknown }
+  | { readonly kind: "record"; readonly key: unknown; readonly value: unknown; readonly required?: readonly string[] }
+  | { readonly kind: "union"; readonly options: readonly unknown[] }
+  | { readonly kind: "intersection"; readonly sides: readonly unknown[] }
+  | { readonly kind: "nullable"; readonly inner: unknown }
+  | { readonly kind: "same"; readonly inner: unknown; readonly extra?: JsonSchema }
+  | { readonly kind: "impossible"; readonly why: string }
+) & {
+  /** True if the value may be absent. */
+  readonly isOptional: boolean;
+  /** Title, description and other annotations. */
+  readonly annotations?: JsonSchema;
 };
 
-/** One check on a text, read from any version of zod. */
+/** The treatment of members that an object schema does not name. */
+export type UnknownMembers = "drop" | "refuse" | "keep" | { readonly schema: unknown };
+
+/** A node without the members that do not depend on its kind. */
+export type BareNode = Bare<ZodNode>;
+
+type Bare<Node> = Node extends ZodNode ? Omit<Node, "isOptional" | "annotations"> : never;
+
+/** Makes a node that is already JSON Schema. */
+export function plain(json: JsonSchema): BareNode {
+  return { kind: "plain", json };
+}
+
+/** Makes a node for a choice among constants. */
+export function choice(values: readonly unknown[]): BareNode {
+  if (values.length === 1 && values[0] === undefined) return plain({ not: {} });
+  const json = choiceSchema(values);
+  return json === undefined ? impossible("a literal must be a JSON value") : plain(json);
+}
+
+/** Converts a choice among constants. Undefined if one of them is no JSON value. */
+function choiceSchema(values: readonly unknown[]): JsonSchema | undefined {
+  const types = new Set(values.map((value) => (value === null ? "null" : typeof value)));
+  for (const type of types) if (!["string", "number", "boolean", "null"].includes(type)) return undefined;
+  const choice = values.length === 1 ? { const: values[0] } : { enum: [...values] };
+  return types.size === 1 ? { type: [...types][0], ...choice } : choice;
+}
+
+/** Makes a node that JSON Schema cannot express. */
+export function impossible(why: string): BareNode {
+  return { kind: "impossible", why };
+}
+
+/** One check on a string, independent of the version of zod. */
 export interface TextCheck {
   readonly format?: string | undefined;
   readonly pattern?: RegExp | undefined;
@@ -27,12 +70,13 @@ export interface TextCheck {
   readonly endsWith?: string | undefined;
   readonly includes?: string | undefined;
   readonly position?: number | undefined;
-  /** Of a date and time: whether other offsets than Z, or none, are accepted. */
+  /** For a date and time: true if it may have an offset other than Z. */
   readonly offset?: boolean | undefined;
+  /** For a date and time: true if it may have no offset. */
   readonly local?: boolean | undefined;
 }
 
-/** Writes the checks on a text as keywords of JSON Schema. */
+/** Converts the checks on a string to JSON Schema. */
 export function textSchema(checks: readonly TextCheck[]): JsonSchema {
   const json: JsonSchema = { type: "string" };
   const patterns: string[] = [];
@@ -42,11 +86,11 @@ export function textSchema(checks: readonly TextCheck[]): JsonSchema {
     const { pattern, ...named } = check.format === "datetime" ? dateTime(check) : (formats[check.format ?? ""] ?? {});
     Object.assign(json, named);
     if (typeof pattern === "string") patterns.push(pattern);
-    if (check.startsWith !== undefined) patterns.push(`^${literally(check.startsWith)}`);
-    else if (check.endsWith !== undefined) patterns.push(`${literally(check.endsWith)}$`);
+    if (check.startsWith !== undefined) patterns.push(`^${escapeRegExp(check.startsWith)}`);
+    else if (check.endsWith !== undefined) patterns.push(`${escapeRegExp(check.endsWith)}$`);
     else if (check.includes !== undefined) patterns.push(includes(check.includes, check.position));
     else if (!(check.format !== undefined && (check.format in formats || check.format === "datetime"))) {
-      // JSON Schema has no flags: a pattern that needs one is left to zod.
+      // JSON Schema has no flags: zod alone checks a pattern that needs one.
       if (check.pattern !== undefined && !/[ims]/.test(check.pattern.flags) && isPattern(check.pattern.source)) {
         patterns.push(check.pattern.source);
       }
@@ -58,7 +102,23 @@ export function textSchema(checks: readonly TextCheck[]): JsonSchema {
   return json;
 }
 
-/** Tightens a bound that may be set more than once. */
+/** Formats with a JSON Schema equivalent. The others have a pattern or nothing. */
+const formats: { readonly [zodFormat: string]: JsonSchema } = {
+  email: { format: "email" },
+  url: { format: "uri" },
+  uuid: { format: "uuid" },
+  guid: { format: "uuid" },
+  date: { format: "date" },
+  duration: { format: "duration" },
+  ipv4: { format: "ipv4" },
+  ipv6: { format: "ipv6" },
+  base64: { contentEncoding: "base64" },
+  base64url: { contentEncoding: "base64url" },
+  // A time of zod has no offset, which the JSON Schema format requires.
+  time: { pattern: "^\\d{2}:\\d{2}(:\\d{2}(\\.\\d+)?)?$" },
+};
+
+/** Sets a limit, or makes it stricter if it is already set. */
 export function narrow(
   json: JsonSchema,
   keyword: string,
@@ -70,7 +130,7 @@ export function narrow(
   json[keyword] = typeof known === "number" ? tighter(known, bound) : bound;
 }
 
-/** One check on a number, read from any version of zod. */
+/** One check on a number, independent of the version of zod. */
 export interface NumberCheck {
   readonly isInteger?: boolean;
   readonly min?: number | undefined;
@@ -80,7 +140,7 @@ export interface NumberCheck {
   readonly multipleOf?: number | undefined;
 }
 
-/** Writes the checks on a number as keywords of JSON Schema. */
+/** Converts the checks on a number to JSON Schema. */
 export function numberSchema(checks: readonly NumberCheck[]): JsonSchema {
   const json: JsonSchema = { type: checks.some((check) => check.isInteger) ? "integer" : "number" };
   const divisors: number[] = [];
@@ -97,15 +157,7 @@ export function numberSchema(checks: readonly NumberCheck[]): JsonSchema {
   return json;
 }
 
-/** Writes a choice among values; `undefined` when one of them is no JSON value. */
-export function choiceSchema(values: readonly unknown[]): JsonSchema | undefined {
-  const types = new Set(values.map((value) => (value === null ? "null" : typeof value)));
-  for (const type of types) if (!["string", "number", "boolean", "null"].includes(type)) return undefined;
-  const choice = values.length === 1 ? { const: values[0] } : { enum: [...values] };
-  return types.size === 1 ? { type: [...types][0], ...choice } : choice;
-}
-
-/** The values of a TypeScript enum object, without the names it lists again for its numbers. */
+/** Returns the values of a TypeScript enum object, without its reverse mapping of numbers. */
 export function enumValues(entries: { readonly [name: string]: unknown }): unknown[] {
   const numbers = new Set(
     Object.values(entries)
@@ -123,9 +175,9 @@ function dateTime({ offset, local }: TextCheck): JsonSchema {
 }
 
 function includes(text: string, position = 0): string {
-  return position > 0 ? `^[\\s\\S]{${position},}${literally(text)}` : literally(text);
+  return position > 0 ? `^[\\s\\S]{${position},}${escapeRegExp(text)}` : escapeRegExp(text);
 }
 
-function literally(text: string): string {
+function escapeRegExp(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }

@@ -29,7 +29,7 @@ function accepts(schema: object): (value: unknown) => boolean {
   return ajv.compile(schema) as (value: unknown) => boolean;
 }
 
-/** What both zod 3 and zod 4 can write, with values to tell right from wrong. */
+/** Schemas of both zod 3 and zod 4, with valid and invalid values. */
 const table: { name: string; make: (z: Zod4) => unknown; samples: unknown[] }[] = [
   { name: "string", make: (z) => z.string(), samples: ["", "a", 1, null, {}, []] },
   { name: "string with bounds", make: (z) => z.string().min(2).max(3), samples: ["a", "ab", "abc", "abcd"] },
@@ -237,7 +237,7 @@ const table: { name: string; make: (z: Zod4) => unknown; samples: unknown[] }[] 
 ];
 
 describe.each(versions)("zod $version", ({ z }) => {
-  test.each(table)("$name: the JSON Schema accepts what zod parses", ({ make, samples }) => {
+  test.each(table)("$name: makes a JSON Schema that accepts the same values", ({ make, samples }) => {
     const schema = make(z) as Parser;
     const written = accepts(zodToJsonSchema(schema, "input"));
     const verdicts = samples.map((sample) => [sample, written(sample)]);
@@ -245,7 +245,7 @@ describe.each(versions)("zod $version", ({ z }) => {
   });
 });
 
-/** Where zod's own JSON Schema accepts other samples than zod's own parser, and ours does not follow it. */
+/** Cases in which zod's own JSON Schema differs from its parser. Ours follows the parser. */
 const differing: { [name: string]: string } = {
   "two multiples": "it keeps only one divisor",
   tuple: "it gives no length",
@@ -267,7 +267,7 @@ describe.each([
     ({ name, make, samples }) => {
       const schema = make(z) as z40.ZodType;
       const verdicts = (["input", "output"] as const).map((io) => {
-        // What zod cannot write it leaves open.
+        // zod allows everything where it cannot convert.
         const theirs = accepts(z.toJSONSchema(schema, { io, unrepresentable: "any" }));
         const ours = accepts(zodToJsonSchema(schema, io));
         return { theirs: samples.map(theirs), ours: samples.map(ours) };
@@ -278,7 +278,7 @@ describe.each([
   );
 });
 
-describe("schemas only zod 4 has", () => {
+describe("schemas of zod 4 only", () => {
   const cases: { name: string; make: (z: Zod4) => unknown; samples: unknown[] }[] = [
     { name: "z.email()", make: (z) => z.email(), samples: ["ada@example.org", "x", 1] },
     { name: "z.uuid()", make: (z) => z.uuid(), samples: ["5f0c7a52-3d3e-4c59-8a3c-1b7b0a4b9c11", "x"] },
@@ -340,7 +340,7 @@ describe("schemas only zod 4 has", () => {
     });
   });
 
-  test("the mini edition is read as well", () => {
+  test("reads the mini edition", () => {
     const schema = mini40.object({ a: mini40.optional(mini40.string().check(mini40.minLength(2))) });
     expect(zodToJsonSchema(schema, "input")).toEqual({
       type: "object",
@@ -348,7 +348,7 @@ describe("schemas only zod 4 has", () => {
     });
   });
 
-  test("titles, examples and descriptions are kept, registry ids are not", () => {
+  test("keeps titles, examples and descriptions, but not registry ids", () => {
     const schema = z41.object({ a: z41.string().meta({ id: "x", title: "A", examples: ["b"] }) }).describe("Whole");
     expect(zodToJsonSchema(schema, "input")).toEqual({
       type: "object",
@@ -401,7 +401,7 @@ describe("arbitrary schemas", () => {
     ),
   }));
 
-  test.each(versions)("zod $version and its JSON Schema agree on any value", ({ z }) => {
+  test.each(versions)("zod $version and the JSON Schema agree on any value", ({ z }) => {
     fc.assert(
       fc.property(schema, fc.array(value, { minLength: 10, maxLength: 10 }), (make, values) => {
         const zod = make(z) as unknown as Parser;
@@ -414,7 +414,7 @@ describe("arbitrary schemas", () => {
 });
 
 describe.each(versions)("zod $version, directions and refusals", ({ z }) => {
-  test("a member with a default may be absent going in, and is there coming out", () => {
+  test("makes a member with a default optional in the input and required in the output", () => {
     const schema = z.object({ a: z.number().default(3) });
     const member = { type: "number", default: 3 };
     expect(zodToJsonSchema(schema, "input")).toEqual({ type: "object", properties: { a: member } });
@@ -426,24 +426,24 @@ describe.each(versions)("zod $version, directions and refusals", ({ z }) => {
     });
   });
 
-  test("a pipe is described by its first schema going in, by its last coming out", () => {
+  test("uses the first schema of a pipe for the input and the last for the output", () => {
     const schema = z.string().pipe(z.string().min(3));
     expect(zodToJsonSchema(schema, "input")).toEqual({ type: "string" });
     expect(zodToJsonSchema(schema, "output")).toEqual({ type: "string", minLength: 3 });
   });
 
-  test("a description reaches the JSON Schema, the outer one first", () => {
+  test("keeps the description, the outer one first", () => {
     expect(zodToJsonSchema(z.string().describe("inner").optional(), "input")).toMatchObject({ description: "inner" });
     expect(zodToJsonSchema(z.string().describe("inner").nullable().describe("outer"), "input")).toMatchObject({
       description: "outer",
     });
   });
 
-  test("a date travels as text", () => {
+  test("converts a date to text", () => {
     expect(zodToJsonSchema(z.coerce.date(), "input")).toEqual({ type: "string", format: "date-time" });
   });
 
-  test("a schema used twice is written twice, without definitions", () => {
+  test("repeats a schema that is used twice, without definitions", () => {
     const name = z.string().min(1);
     expect(zodToJsonSchema(z.object({ a: name, b: name }), "input")).not.toHaveProperty("$defs");
   });
@@ -454,24 +454,24 @@ describe.each(versions)("zod $version, directions and refusals", ({ z }) => {
     ["Set", () => z.object({ s: z.set(z.string()) }), "s"],
     ["symbol", () => z.object({ t: z.tuple([z.symbol()]) }), "t[0]"],
     ["a bigint literal", () => z.object({ l: z.literal(1n) }), "l"],
-  ])("%s is refused by the path it stands at", (_name, make, path) => {
+  ])("refuses %s with its path", (_name, make, path) => {
     expect(() => zodToJsonSchema(make(), "input")).toThrow(
       expect.objectContaining({ code: "invalid-definition", message: expect.stringContaining(`at ${path}: `) }),
     );
   });
 
-  test("the unknown result of a transform is refused coming out", () => {
+  test("refuses a transform in the output", () => {
     const schema = z.object({ a: z.string().transform(Number) });
     expect(() => zodToJsonSchema(schema, "output")).toThrow(/zod schema at a: .*\.pipe/);
   });
 
-  test("a schema that never ends is refused", () => {
+  test("refuses an infinite schema", () => {
     const endless = (): unknown => z.lazy(() => z.object({ next: endless() as never }));
     expect(() => zodToJsonSchema(endless(), "input")).toThrow(/too large or too deep/);
   });
 });
 
-test("zod schemas of every version are recognized, other values are not", () => {
+test("recognizes zod schemas of every version, and no other values", () => {
   expect([z3.string(), z40.string(), z41.string(), z46.string(), mini40.string()].every(isZod)).toBe(true);
   expect([{}, null, "string", { _def: {} }, () => 1].some(isZod)).toBe(false);
 });

@@ -5,7 +5,7 @@ import { canonicalJson, createSealer, parseBase64url, randomSecret, sha256, toBa
 const [secretA, secretB] = ["first secret, thirty-two characters", "other secret, thirty-two characters"];
 const options = { purpose: "request-state", binding: "ada tools/call digest", ttlMs: 1_000 };
 
-test("what is sealed is opened, whatever the text", async () => {
+test("opens what it sealed, for any text", async () => {
   const sealer = createSealer({ secrets: [secretA] });
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.json(), fc.constantFrom("", "\uFEFFmark", "\0", "🗺"));
   await fc.assert(
@@ -15,7 +15,7 @@ test("what is sealed is opened, whatever the text", async () => {
   );
 });
 
-test("the text is base64url behind a version and does not show the value", async () => {
+test("writes a version and base64url, and hides the value", async () => {
   const sealer = createSealer({ secrets: [secretA] });
   const sealed = await sealer.seal("the plain value", options);
   expect(sealed).toMatch(/^v1\.[A-Za-z0-9_-]+$/);
@@ -23,7 +23,7 @@ test("the text is base64url behind a version and does not show the value", async
   expect(await sealer.seal("the plain value", options)).not.toBe(sealed);
 });
 
-test("every changed bit is refused", async () => {
+test("refuses a text with one changed bit", async () => {
   const sealer = createSealer({ secrets: [secretA] });
   // Three lengths, so that the last base64url character carries 0, 2 and 4 unused bits.
   for (const value of ["state", "state1", "state12"]) {
@@ -38,7 +38,7 @@ test("every changed bit is refused", async () => {
   }
 });
 
-test("every character replaced by another of the alphabet is refused", async () => {
+test("refuses a text with one changed character", async () => {
   const sealer = createSealer({ secrets: [secretA] });
   const sealed = await sealer.seal("state1", options);
   const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -52,7 +52,7 @@ test("every character replaced by another of the alphabet is refused", async () 
   }
 });
 
-test("another purpose and another binding are refused", async () => {
+test("refuses another purpose and another binding", async () => {
   const sealer = createSealer({ secrets: [secretA] });
   const sealed = await sealer.seal("state", options);
   const tampered = { ok: false, reason: "tampered" };
@@ -63,7 +63,7 @@ test("another purpose and another binding are refused", async () => {
   expect(await sealer.open(sealed, options)).toEqual({ ok: true, value: "state" });
 });
 
-test("a state is open until its time and expired from then on", async () => {
+test("opens a text until its time to live is over", async () => {
   let time = 5_000;
   const sealer = createSealer({ secrets: [secretA], now: () => time });
   const sealed = await sealer.seal("state", options);
@@ -74,7 +74,7 @@ test("a state is open until its time and expired from then on", async () => {
 });
 
 describe("rotation", () => {
-  test("a new first secret seals, and what the old one sealed still opens", async () => {
+  test("seals with the first secret and opens with all", async () => {
     const old = await createSealer({ secrets: [secretA] }).seal("state", options);
     const rotated = createSealer({ secrets: [secretB, secretA] });
     expect(await rotated.open(old, options)).toEqual({ ok: true, value: "state" });
@@ -82,12 +82,12 @@ describe("rotation", () => {
     expect(await createSealer({ secrets: [secretB] }).open(fresh, options)).toEqual({ ok: true, value: "state" });
   });
 
-  test("a removed secret opens nothing", async () => {
+  test("does not open texts of a removed secret", async () => {
     const old = await createSealer({ secrets: [secretA] }).seal("state", options);
     expect(await createSealer({ secrets: [secretB] }).open(old, options)).toEqual({ ok: false, reason: "unknown-key" });
   });
 
-  test("a key id put before another key's text does not open it", async () => {
+  test("refuses the text of one key with the id of another", async () => {
     const [a, b] = [createSealer({ secrets: [secretA] }), createSealer({ secrets: [secretB] })];
     const [sealedA, sealedB] = [await a.seal("state", options), await b.seal("state", options)];
     const mixed = sealedA.slice(0, 11) + sealedB.slice(11);
@@ -95,7 +95,7 @@ describe("rotation", () => {
     expect(await both.open(mixed, options)).toEqual({ ok: false, reason: "tampered" });
   });
 
-  test("a secret of bytes is copied when the sealer is made", async () => {
+  test("copies a secret of bytes", async () => {
     const bytes = new Uint8Array(32).fill(7);
     const sealer = createSealer({ secrets: [bytes] });
     bytes.fill(0);
@@ -105,7 +105,7 @@ describe("rotation", () => {
   });
 });
 
-describe("hostile text is refused without a throw", () => {
+describe("refuses hostile text without throwing", () => {
   const sealer = createSealer({ secrets: [secretA] });
 
   test("every truncation", async () => {
@@ -134,7 +134,7 @@ describe("hostile text is refused without a throw", () => {
   });
 });
 
-describe("what cannot be sealed is refused with a reason", () => {
+describe("refuses invalid arguments with a reason", () => {
   test("short secrets and no secret at all", () => {
     const refused = (secrets: (string | Uint8Array)[]) => () => createSealer({ secrets });
     expect(refused([])).toThrow("expected at least one secret");
@@ -144,7 +144,7 @@ describe("what cannot be sealed is refused with a reason", () => {
     expect(refused(["x".repeat(32), new Uint8Array(32)])).not.toThrow();
   });
 
-  test("a time that never ends, half a character, and more than the cap", async () => {
+  test("an endless ttl, half a surrogate pair, and too much text", async () => {
     const sealer = createSealer({ secrets: [secretA] });
     for (const ttlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
       await expect(sealer.seal("state", { ...options, ttlMs })).rejects.toMatchObject({ code: "invalid-argument" });
@@ -154,33 +154,38 @@ describe("what cannot be sealed is refused with a reason", () => {
   });
 });
 
-test("a random secret is long enough and never the same", () => {
+test("makes secrets that are long enough and differ", () => {
   expect(randomSecret()).toMatch(/^[A-Za-z0-9_-]{43}$/);
   expect(randomSecret()).not.toBe(randomSecret());
   expect(() => createSealer({ secrets: [randomSecret()] })).not.toThrow();
 });
 
+test("refuses unknown options", () => {
+  const misspelt = { secrets: [secretA], secret: secretA };
+  expect(() => createSealer(misspelt)).toThrow("createSealer: unknown option `secret`; did you mean `secrets`?");
+});
+
 describe("canonicalJson", () => {
-  test("members are sorted at every level, arrays are not", () => {
+  test("sorts members at every level, but not arrays", () => {
     const value = { b: [3, { z: 1, y: 2 }], a: null, "10": 1, "9": 2, é: "x", Z: true };
     expect(canonicalJson(value)).toBe('{"10":1,"9":2,"Z":true,"a":null,"b":[3,{"y":2,"z":1}],"é":"x"}');
   });
 
-  test("undefined is left out of objects and is null in arrays, as in JSON", () => {
+  test("omits undefined in objects and writes null in arrays, as JSON does", () => {
     expect(canonicalJson({ a: undefined, b: [undefined, () => 1], c: () => 1, d: Number.NaN })).toBe(
       '{"b":[null,null],"d":null}',
     );
   });
 
-  test("a value that writes itself is asked to", () => {
+  test("calls toJSON", () => {
     expect(canonicalJson({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
   });
 
-  test("a member named __proto__ counts", () => {
+  test("includes a member named __proto__", () => {
     expect(canonicalJson(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}');
   });
 
-  test("it parses to the same value, and the order of members does not matter", () => {
+  test("parses to the same value, and does not depend on the order of members", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = canonicalJson(value);
@@ -190,7 +195,7 @@ describe("canonicalJson", () => {
     );
   });
 
-  test("what is no JSON is refused with a reason", () => {
+  test("refuses values without a JSON form, with a reason", () => {
     expect(() => canonicalJson(undefined)).toThrow(expect.objectContaining({ code: "unserializable" }));
     expect(() => canonicalJson({ a: 1n })).toThrow(expect.objectContaining({ code: "unserializable" }));
     const cycle: unknown[] = [];
@@ -201,7 +206,7 @@ describe("canonicalJson", () => {
   });
 });
 
-test("sha256 is the known digest, as base64url", async () => {
+test("returns known SHA-256 digests as base64url", async () => {
   expect(await sha256("")).toBe("47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
   expect(await sha256("abc")).toBe("ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0");
 });
@@ -213,7 +218,7 @@ function reversed(value: unknown): unknown {
   return Object.fromEntries(members.reverse());
 }
 
-test("it writes what Node writes and reads it back", () => {
+test("encodes base64url as Node does, and decodes it", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = toBase64url(bytes);
@@ -223,7 +228,7 @@ test("it writes what Node writes and reads it back", () => {
   );
 });
 
-test("text is accepted only if the bytes would be written so", () => {
+test("decodes only canonical base64url", () => {
   fc.assert(
     fc.property(fc.oneof(fc.base64String(), fc.string({ unit: "binary" }), fc.stringMatching(/^[\w-]*$/)), (text) => {
       const bytes = parseBase64url(text);

@@ -1,36 +1,38 @@
 import { PortolanError } from "../errors.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
+import { maxJsonLevels, maxSealedChars, minSecretSize } from "./limits.ts";
 
-/** Hands a string to someone who must neither read nor change it, and takes it back. */
+/** Encrypts strings for a peer that keeps them but must neither read nor change them. */
 export interface Sealer {
-  /** Text that only `open` with the same purpose and binding gives back, until the time is over. */
+  /** Returns text that only `open` with the same purpose and binding can decrypt, until it expires. */
   seal(value: string, options: SealOptions): Promise<string>;
-  /** Never throws, whatever the text is. */
+  /** Returns the value, or the reason why there is none. Never rejects because of the text. */
   open(sealed: string, options: OpenOptions): Promise<Opened>;
 }
 
-/** What a sealed string is for; the same must be said to open it. */
+/** The context of a sealed string. `seal` and `open` need the same. */
 export interface OpenOptions {
-  /** A constant of the calling code, such as "request-state": each has its own key. */
+  /** A constant of the calling code, such as "request-state". Each purpose has its own key. */
   readonly purpose: string;
-  /** Whatever must be the same when it is opened: principal, method, digest of params. Not stored, only compared. */
+  /** Facts that must be the same in `open`: principal, method, digest of params. Authenticated, but not stored. */
   readonly binding: string;
 }
 
-/** What a sealed string is for and how long it holds. */
+/** The context and the lifetime of a sealed string. */
 export interface SealOptions extends OpenOptions {
   readonly ttlMs: number;
 }
 
-/** The value, or why there is none. The reasons are for logs: whoever sent the text learns only that it was refused. */
+/** The value, or the reason why there is none. The reason is for logs; do not send it to the peer. */
 export type Opened =
   | { ok: true; value: string }
   | { ok: false; reason: "malformed" | "unknown-key" | "tampered" | "expired" };
 
-/** The secrets and the clock of a sealer. */
+/** Options of `createSealer`. */
 export interface SealerOptions {
-  /** The first seals, all open: to rotate, put the new one first and drop the old one when its last seal has expired. */
+  /** The first one seals, all of them open. To rotate, put the new one first and remove the old one after the longest ttl. */
   readonly secrets: readonly (string | Uint8Array)[];
-  /** Milliseconds since 1970, alike in all processes that share the secrets; `Date.now` unless given. */
+  /** Milliseconds since 1970, the same in all processes that share the secrets. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
@@ -41,14 +43,13 @@ const ivSize = 12;
 const tagSize = 16;
 const expirySize = 8;
 const headSize = keyIdSize + ivSize;
-const minSecretSize = 32;
-const maxSealedLength = 1_048_576;
 const loneSurrogate = /\p{Surrogate}/u;
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** A sealer over secrets of at least 32 characters or bytes; AES-256-GCM under a key derived per purpose. */
+/** Creates a sealer: AES-256-GCM with one derived key per purpose. Secrets have at least 32 characters or bytes. */
 export function createSealer(options: SealerOptions): Sealer {
+  checkOptions(options, sealerOptions, "createSealer");
   const now = options.now ?? Date.now;
   const [first, ...older] = options.secrets.map(checkSecret);
   if (first === undefined) {
@@ -68,7 +69,7 @@ export function createSealer(options: SealerOptions): Sealer {
       if (!(Number.isFinite(ttlMs) && ttlMs > 0)) {
         throw new PortolanError("invalid-argument", `ttlMs: expected a number of milliseconds above 0, got ${ttlMs}`);
       }
-      // It has no UTF-8 form: another value would come back.
+      // Half a surrogate pair has no UTF-8 form: `open` would return another value.
       if (loneSurrogate.test(value)) {
         throw new PortolanError("invalid-argument", "Sealer: expected well-formed text, got half a surrogate pair");
       }
@@ -81,10 +82,10 @@ export function createSealer(options: SealerOptions): Sealer {
         plain,
       );
       const text = prefix + toBase64url(join(key.idBytes, iv, new Uint8Array(sealed)));
-      if (text.length <= maxSealedLength) return text;
+      if (text.length <= maxSealedChars) return text;
       throw new PortolanError(
         "limit-reached",
-        `Sealer: expected at most ${maxSealedLength} characters when sealed, got ${text.length}; store the value and seal its key`,
+        `Sealer: expected at most ${maxSealedChars} characters after sealing, got ${text.length}; store the value and seal its key`,
       );
     },
 
@@ -109,7 +110,9 @@ export function createSealer(options: SealerOptions): Sealer {
   };
 }
 
-/** A new secret for `createSealer`: 256 random bits as text. */
+const sealerOptions: OptionNames<SealerOptions> = { secrets: 1, now: 1 };
+
+/** Returns a new secret for `createSealer`: 256 random bits as text. */
 export function randomSecret(): string {
   return toBase64url(crypto.getRandomValues(new Uint8Array(minSecretSize)));
 }
@@ -155,7 +158,7 @@ async function createSealingKey(secret: Uint8Array<ArrayBuffer>): Promise<Sealin
 }
 
 function cipher(iv: Uint8Array<ArrayBuffer>, keyId: string, purpose: string, binding: string): AesGcmParams {
-  // As JSON, so that no two lists of parts give the same bytes.
+  // JSON, so that no two lists of parts give the same bytes.
   const additionalData = encoder.encode(JSON.stringify([version, keyId, purpose, binding]));
   return { name: "AES-GCM", iv, additionalData, tagLength: tagSize * 8 };
 }
@@ -167,7 +170,7 @@ function toPlain(value: string, expiresAt: number): Uint8Array<ArrayBuffer> {
 }
 
 function parseSealed(sealed: string): Uint8Array<ArrayBuffer> | undefined {
-  if (sealed.length > maxSealedLength || !sealed.startsWith(prefix)) return undefined;
+  if (sealed.length > maxSealedChars || !sealed.startsWith(prefix)) return undefined;
   const bytes = parseBase64url(sealed.slice(prefix.length));
   return bytes !== undefined && bytes.length >= headSize + expirySize + tagSize ? bytes : undefined;
 }
@@ -182,9 +185,7 @@ function join(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
   return whole;
 }
 
-const maxDepth = 1_000;
-
-/** JSON text that is the same for equal values: members sorted, `undefined` ones left out, the rest as JSON.stringify has it. */
+/** Returns JSON text that is the same for equal values: members are sorted, the rest is as in JSON.stringify. */
 export function canonicalJson(value: unknown): string {
   const text = write(value, "", 0);
   if (text !== undefined) return text;
@@ -192,10 +193,10 @@ export function canonicalJson(value: unknown): string {
 }
 
 function write(value: unknown, member: string, depth: number): string | undefined {
-  if (depth > maxDepth) {
+  if (depth > maxJsonLevels) {
     throw new PortolanError(
       "limit-reached",
-      `Canonical JSON: expected at most ${maxDepth} levels, got more or a cycle`,
+      `Canonical JSON: expected at most ${maxJsonLevels} levels, got more or a cycle`,
     );
   }
   if (typeof value === "bigint") {
@@ -218,7 +219,7 @@ function byName([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : 1;
 }
 
-/** The SHA-256 of bytes, or of a text's UTF-8 bytes, as base64url. */
+/** Returns the SHA-256 digest of bytes, or of a text in UTF-8, as base64url. */
 export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
@@ -230,7 +231,7 @@ const sextets = new Uint8Array(128).fill(notInAlphabet);
 for (const [sextet, character] of alphabet.entries()) sextets[character] = sextet;
 const ascii = new TextDecoder();
 
-/** Bytes as base64url without padding. */
+/** Encodes bytes as base64url without padding. */
 export function toBase64url(bytes: Uint8Array): string {
   const text = new Uint8Array(Math.ceil((bytes.length * 4) / 3));
   let bits = 0;
@@ -247,7 +248,7 @@ export function toBase64url(bytes: Uint8Array): string {
   return ascii.decode(text);
 }
 
-/** The bytes behind base64url text; undefined unless it is exactly what `toBase64url` writes for them. */
+/** Decodes base64url. Undefined if the text is not exactly what `toBase64url` writes. */
 export function parseBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (text.length % 4 === 1) return undefined;
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
@@ -264,6 +265,6 @@ export function parseBase64url(text: string): Uint8Array<ArrayBuffer> | undefine
     bytes[length] = bits >> width;
     length += 1;
   }
-  // Left-over bits would make two texts for the same bytes.
+  // Remaining bits must be 0, or two texts would have the same bytes.
   return (bits & ((1 << width) - 1)) === 0 ? bytes : undefined;
 }

@@ -1,21 +1,14 @@
 import { PortolanError } from "../errors.ts";
+import { purgeIntervalMs } from "./limits.ts";
 
-interface Row<V> {
-  readonly value: V;
-  readonly expiresAt: number;
-}
-
-/** What is due is looked for at most so often, for all rows are looked at. */
-const searchMs = 1_000;
-
-/** A map whose rows may expire; what is due goes when it is next touched, so there is no timer. */
-export class Expiring<V> {
+/** A map whose rows can expire. Expired rows are removed by later calls, so that it needs no timer. */
+export class ExpiringMap<V> {
   readonly #rows = new Map<string, Row<V>>();
   readonly #now: () => number;
   readonly #dropped: ((value: V) => void) | undefined;
-  /** Nothing is due before this time, so a full map is not searched in vain. */
+  /** No row expires before this time, so that a full map is not searched in vain. */
   #soonest = Number.POSITIVE_INFINITY;
-  #searchedAt = Number.NEGATIVE_INFINITY;
+  #purgedAt = Number.NEGATIVE_INFINITY;
 
   constructor(now: () => number, dropped?: (value: V) => void) {
     this.#now = now;
@@ -37,9 +30,9 @@ export class Expiring<V> {
     return undefined;
   }
 
-  /** Writes a row; "as-before" keeps the expiry of the row it replaces. */
+  /** Writes a row. "as-before" keeps the expiry of the row that it replaces. */
   set(key: string, value: V, ttlMs: number | "never" | "as-before"): void {
-    if (this.#now() - this.#searchedAt >= searchMs) this.purge();
+    if (this.#now() - this.#purgedAt >= purgeIntervalMs) this.purge();
     const expiresAt = this.#expiryOf(key, ttlMs);
     this.#rows.set(key, { value, expiresAt });
     this.#soonest = Math.min(this.#soonest, expiresAt);
@@ -52,11 +45,11 @@ export class Expiring<V> {
     this.#dropped?.(row.value);
   }
 
-  /** Drops all that is due. */
+  /** Removes all expired rows. */
   purge(): void {
     const now = this.#now();
     if (this.#soonest > now) return;
-    this.#searchedAt = now;
+    this.#purgedAt = now;
     this.#soonest = Number.POSITIVE_INFINITY;
     for (const [key, { expiresAt }] of this.#rows) {
       if (expiresAt <= now) this.delete(key);
@@ -70,4 +63,9 @@ export class Expiring<V> {
     if (Number.isFinite(ttlMs) && ttlMs > 0) return this.#now() + ttlMs;
     throw new PortolanError("invalid-argument", `ttlMs: expected a number of milliseconds above 0, got ${ttlMs}`);
   }
+}
+
+interface Row<V> {
+  readonly value: V;
+  readonly expiresAt: number;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { storageContract } from "../testing/storage-contract.ts";
 import { createMemoryStorage } from "./memory.ts";
 
-describe("memory storage keeps the contract", () => {
+describe("fulfils the storage contract", () => {
   const make = async () => {
     const clock = createClock();
     const storage = createMemoryStorage({ now: clock.now });
@@ -11,7 +11,7 @@ describe("memory storage keeps the contract", () => {
   for (const { name, run } of storageContract(make)) test(name, run);
 });
 
-test("a kv over its cap refuses new keys and still takes the ones it has", async () => {
+test("refuses new keys when full, and still updates existing ones", async () => {
   const { kv } = createMemoryStorage({ maxEntries: 2 });
   await kv.set("a", "1");
   await kv.set("b", "1");
@@ -22,7 +22,7 @@ test("a kv over its cap refuses new keys and still takes the ones it has", async
   expect(await kv.set("c", "1")).toBe(true);
 });
 
-test("a full kv drops what is due before it refuses", async () => {
+test("removes expired keys before it refuses new ones", async () => {
   const clock = createClock();
   const { kv } = createMemoryStorage({ maxEntries: 3, now: clock.now });
   await kv.set("a", "1", { ttlMs: 10 });
@@ -36,7 +36,7 @@ test("a full kv drops what is due before it refuses", async () => {
   expect((await kv.list("")).map(({ key }) => key)).toEqual(["c", "d", "e"]);
 });
 
-test("all logs together stay under the cap, and a log that keeps only its latest may go on", async () => {
+test("bounds all logs together, and lets a log with `keep` continue", async () => {
   const { log } = createMemoryStorage({ maxLogEntries: 3 });
   await log.append("a", "1");
   await log.append("a", "2");
@@ -50,7 +50,7 @@ test("all logs together stay under the cap, and a log that keeps only its latest
   await expect(log.append("c", "3")).rejects.toMatchObject({ code: "limit-reached" });
 });
 
-test("a full log storage drops what is due before it refuses", async () => {
+test("removes expired logs before it refuses entries", async () => {
   const clock = createClock();
   const { log } = createMemoryStorage({ maxLogEntries: 2, now: clock.now });
   await log.append("a", "1", { ttlMs: 10 });
@@ -62,7 +62,7 @@ test("a full log storage drops what is due before it refuses", async () => {
   await expect(log.append("b", "3")).rejects.toMatchObject({ code: "limit-reached" });
 });
 
-test("a follower that is slower than keep skips what was dropped and holds nothing back", async () => {
+test("lets a slow follower skip entries that `keep` removed", async () => {
   const { log } = createMemoryStorage({ maxLogEntries: 2 });
   const entries = log.after("a", "", { follow: true })[Symbol.asyncIterator]();
   for (let value = 0; value < 100; value += 1) await log.append("a", String(value), { keep: 2 });
@@ -71,19 +71,24 @@ test("a follower that is slower than keep skips what was dropped and holds nothi
   await entries.return?.();
 });
 
-test("a listener that publishes is not called inside itself", async () => {
+test("does not call a subscriber again while it publishes", async () => {
   const { bus } = createMemoryStorage();
   const trace: string[] = [];
   await new Promise<void>((resolve) => {
-    const hear = (value: string) => {
+    const receive = (value: string) => {
       trace.push(`start ${value}`);
       if (value === "1") void bus.publish("a", "2");
       trace.push(`end ${value}`);
       if (value === "2") resolve();
     };
-    void bus.subscribe("a", hear, () => {}).then(() => bus.publish("a", "1"));
+    void bus.subscribe("a", receive, () => {}).then(() => bus.publish("a", "1"));
   });
   expect(trace).toEqual(["start 1", "end 1", "start 2", "end 2"]);
+});
+
+test("refuses unknown options", () => {
+  const misspelt = { maxEntrys: 1, now: Date.now };
+  expect(() => createMemoryStorage(misspelt)).toThrow("unknown option `maxEntrys`; did you mean `maxEntries`?");
 });
 
 function createClock(): { now: () => number; pass(ms: number): void } {

@@ -1,5 +1,7 @@
 import { PortolanError } from "../errors.ts";
-import { Expiring } from "./expiring-map.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
+import { ExpiringMap } from "./expiring-map.ts";
+import { defaultLimit, defaultMaxEntries, defaultMaxLogChars, defaultMaxLogEntries } from "./limits.ts";
 import type {
   AppendOptions,
   Bus,
@@ -13,31 +15,43 @@ import type {
   Storage,
 } from "./storage.ts";
 
-/** The bounds and the clock of a memory storage. */
+/** Options of `createMemoryStorage`. */
 export interface MemoryStorageOptions {
-  /** Keys at once; 100,000 unless given. */
+  /** At most this many keys. Default: 100,000. */
   readonly maxEntries?: number;
-  /** Log entries at once, all logs together; 100,000 unless given. */
+  /** At most this many log entries, all logs together. Default: 100,000. */
   readonly maxLogEntries?: number;
-  /** Characters of log entries at once, all logs together; 64 Mi unless given. */
+  /** At most this many characters of log entries, all logs together. Default: 64 Mi. */
   readonly maxLogChars?: number;
-  /** Milliseconds that only grow; `Date.now` unless given. */
+  /** A clock in milliseconds that never goes back. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
-/** Storage for one process: what is over a bound is refused with "limit-reached", what is due goes when next touched. */
+/** Creates a storage for one process. Writes beyond a limit reject with "limit-reached". */
 export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage {
-  const { maxEntries = 100_000, maxLogEntries = 100_000, maxLogChars = 64 * 1024 * 1024, now = Date.now } = options;
-  const log = createMemoryLog({ maxEntries: maxLogEntries, maxChars: maxLogChars }, now);
-  return { kv: new MemoryKeyValue(maxEntries, now), log, bus: createMemoryBus() };
+  checkOptions(options, memoryStorageOptions, "createMemoryStorage");
+  const { maxEntries = defaultMaxEntries, maxLogEntries = defaultMaxLogEntries } = options;
+  const { maxLogChars = defaultMaxLogChars, now = Date.now } = options;
+  return {
+    kv: new MemoryKeyValue(maxEntries, now),
+    log: new MemoryLog({ maxEntries: maxLogEntries, maxChars: maxLogChars }, now),
+    bus: createMemoryBus(),
+  };
 }
 
+const memoryStorageOptions: OptionNames<MemoryStorageOptions> = {
+  maxEntries: 1,
+  maxLogEntries: 1,
+  maxLogChars: 1,
+  now: 1,
+};
+
 class MemoryKeyValue implements KeyValue {
-  readonly #rows: Expiring<string>;
+  readonly #rows: ExpiringMap<string>;
   readonly #maxEntries: number;
 
   constructor(maxEntries: number, now: () => number) {
-    this.#rows = new Expiring(now);
+    this.#rows = new ExpiringMap(now);
     this.#maxEntries = maxEntries;
   }
 
@@ -59,7 +73,7 @@ class MemoryKeyValue implements KeyValue {
   }
 
   async list(prefix: string, options: KeyListOptions = {}): Promise<KeyValueEntry[]> {
-    const { after, limit = 100 } = options;
+    const { after, limit = defaultLimit } = options;
     this.#rows.purge();
     const keys: string[] = [];
     for (const key of this.#rows.keys()) {
@@ -79,48 +93,15 @@ class MemoryKeyValue implements KeyValue {
     if (this.#rows.size < this.#maxEntries) return;
     throw new PortolanError(
       "limit-reached",
-      `Memory storage: expected at most ${this.#maxEntries} keys; raise maxEntries, give values a ttlMs or delete them`,
+      `The memory storage is full: it holds at most ${this.#maxEntries} keys. Raise maxEntries, give values a ttlMs, or delete some`,
     );
   }
 }
 
-interface Subscription {
-  readonly hear: (value: string) => void;
-}
-
-function createMemoryBus(): Bus {
-  const topics = new Map<string, Set<Subscription>>();
-  return {
-    async publish(topic, value) {
-      for (const subscription of topics.get(topic) ?? []) {
-        // Apart from the publisher and from each other: a listener that throws or publishes disturbs nobody's order.
-        queueMicrotask(() => {
-          if (topics.get(topic)?.has(subscription)) subscription.hear(value);
-        });
-      }
-    },
-    // In one process nothing gets lost, so the third argument is never called.
-    async subscribe(topic, hear) {
-      const subscription = { hear };
-      const subscriptions = topics.get(topic) ?? new Set();
-      topics.set(topic, subscriptions.add(subscription));
-      return async () => {
-        subscriptions.delete(subscription);
-        if (subscriptions.size === 0 && topics.get(topic) === subscriptions) topics.delete(topic);
-      };
-    },
-  };
-}
-
-/** How much all logs may hold together. */
-export interface LogBounds {
+/** The limits of all logs together. */
+interface LogBounds {
   readonly maxEntries: number;
   readonly maxChars: number;
-}
-
-/** Logs in one process, bounded together. */
-export function createMemoryLog(bounds: LogBounds, now: () => number): Log {
-  return new MemoryLog(bounds, now);
 }
 
 interface Numbered extends LogEntry {
@@ -128,7 +109,7 @@ interface Numbered extends LogEntry {
 }
 
 class MemoryLog implements Log {
-  readonly #logs: Expiring<Numbered[]>;
+  readonly #logs: ExpiringMap<Numbered[]>;
   readonly #bounds: LogBounds;
   readonly #waiting = new Map<string, Set<() => void>>();
   #count = 0;
@@ -136,7 +117,7 @@ class MemoryLog implements Log {
   #lastNumber = 0;
 
   constructor(bounds: LogBounds, now: () => number) {
-    this.#logs = new Expiring(now, (entries) => this.#forget(entries));
+    this.#logs = new ExpiringMap(now, (entries) => this.#forget(entries));
     this.#bounds = bounds;
   }
 
@@ -146,7 +127,7 @@ class MemoryLog implements Log {
       throw new PortolanError("invalid-argument", `keep: expected a whole number above 0, got ${keep}`);
     }
     this.#makeRoom((this.#logs.get(key)?.length ?? 0) < keep ? 1 : 0, value.length);
-    // Read again: making room may have dropped this very log.
+    // Read again: making room may have removed this log.
     const entries = this.#logs.get(key) ?? [];
     this.#logs.set(key, entries, ttlMs ?? "as-before");
     this.#lastNumber += 1;
@@ -161,14 +142,14 @@ class MemoryLog implements Log {
 
   after(key: string, id: string, options: FollowOptions = {}): AsyncIterable<LogEntry> {
     const { follow = false } = options;
-    return { [Symbol.asyncIterator]: () => new Reader(this, key, id, follow) };
+    return { [Symbol.asyncIterator]: () => new LogReader(this, key, id, follow) };
   }
 
   async delete(key: string): Promise<void> {
     this.#logs.delete(key);
   }
 
-  /** The first kept entry behind a number. */
+  /** Returns the first entry after a number. */
   entryAfter(key: string, number: number): Numbered | undefined {
     const entries = this.#logs.get(key) ?? [];
     let low = 0;
@@ -209,7 +190,7 @@ class MemoryLog implements Log {
     const { maxEntries, maxChars } = this.#bounds;
     throw new PortolanError(
       "limit-reached",
-      `Memory storage: expected at most ${maxEntries} log entries of ${maxChars} characters together; raise maxLogEntries or maxLogChars, or append with keep or ttlMs`,
+      `The memory storage is full: its logs hold at most ${maxEntries} entries and ${maxChars} characters. Raise maxLogEntries or maxLogChars, or append with keep or ttlMs`,
     );
   }
 
@@ -218,8 +199,8 @@ class MemoryLog implements Log {
   }
 }
 
-/** Written by hand because a generator would queue `return` behind the very wait that it has to end. */
-class Reader implements AsyncIterator<LogEntry> {
+/** A reader of one log. It is no generator, which would queue `return` behind the wait that `return` has to end. */
+class LogReader implements AsyncIterator<LogEntry> {
   readonly #log: MemoryLog;
   readonly #key: string;
   readonly #id: string;
@@ -227,7 +208,7 @@ class Reader implements AsyncIterator<LogEntry> {
   #number: number | undefined;
   #isOver = false;
   #wake: (() => void) | undefined;
-  #turn: Promise<unknown> = Promise.resolve();
+  #lastRead: Promise<unknown> = Promise.resolve();
 
   constructor(log: MemoryLog, key: string, id: string, follow: boolean) {
     this.#log = log;
@@ -238,9 +219,9 @@ class Reader implements AsyncIterator<LogEntry> {
 
   next(): Promise<IteratorResult<LogEntry>> {
     const read = () => this.#read();
-    const turn = this.#turn.then(read, read);
-    this.#turn = turn;
-    return turn;
+    const result = this.#lastRead.then(read, read);
+    this.#lastRead = result;
+    return result;
   }
 
   async return(): Promise<IteratorResult<LogEntry>> {
@@ -268,7 +249,10 @@ class Reader implements AsyncIterator<LogEntry> {
     const number = Number(this.#id);
     if (Number.isSafeInteger(number) && number > 0 && String(number) === this.#id) return number;
     this.#isOver = true;
-    throw new PortolanError("invalid-argument", "Log: expected the id of an entry or an empty one, got another string");
+    throw new PortolanError(
+      "invalid-argument",
+      "Log: expected the id of an entry or an empty string, got another string",
+    );
   }
 
   async #appended(): Promise<void> {
@@ -281,4 +265,32 @@ class Reader implements AsyncIterator<LogEntry> {
     });
     this.#wake = undefined;
   }
+}
+
+interface Subscription {
+  readonly receive: (value: string) => void;
+}
+
+function createMemoryBus(): Bus {
+  const topics = new Map<string, Set<Subscription>>();
+  return {
+    async publish(topic, value) {
+      for (const subscription of topics.get(topic) ?? []) {
+        // Each in a microtask: a subscriber that throws or publishes does not affect the others or the publisher.
+        queueMicrotask(() => {
+          if (topics.get(topic)?.has(subscription)) subscription.receive(value);
+        });
+      }
+    },
+    // In one process no message gets lost, so the third argument is never called.
+    async subscribe(topic, receive) {
+      const subscription = { receive };
+      const subscriptions = topics.get(topic) ?? new Set();
+      topics.set(topic, subscriptions.add(subscription));
+      return async () => {
+        subscriptions.delete(subscription);
+        if (subscriptions.size === 0 && topics.get(topic) === subscriptions) topics.delete(topic);
+      };
+    },
+  };
 }

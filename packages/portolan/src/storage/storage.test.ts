@@ -3,11 +3,11 @@ import { storageContract } from "../testing/storage-contract.ts";
 import { createMemoryStorage } from "./memory.ts";
 import { partOf } from "./storage.ts";
 
-describe("a part of a storage keeps the contract", () => {
+describe("fulfils the storage contract", () => {
   const make = async () => {
     let now = 0;
     const whole = createMemoryStorage({ now: () => now });
-    await whole.kv.set("a", "of somebody else");
+    await whole.kv.set("a", "of another owner");
     const storage = { ...whole, kv: partOf(whole.kv, "ada"), log: whole.log, bus: whole.bus };
     const passTime = async (ms: number) => {
       now += ms;
@@ -17,7 +17,7 @@ describe("a part of a storage keeps the contract", () => {
   for (const { name, run } of storageContract(make)) if (name.startsWith("kv:")) test(name, run);
 });
 
-test("nobody sees what is another's, whatever they are called", async () => {
+test("keeps the keys of different owners apart", async () => {
   const { kv } = createMemoryStorage();
   const owners = ["", "a", "a/", "a/b", "ab", "1/a", "of/1/a/"];
   for (const owner of owners) await partOf(kv, owner).set("b/key", owner);

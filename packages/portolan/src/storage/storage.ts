@@ -1,35 +1,35 @@
-/** Everything that is kept or passed between processes goes through these three. */
+/** The storage of a server or a host: everything that is kept or passed between processes. */
 export interface Storage {
   readonly kv: KeyValue;
   readonly log: Log;
   readonly bus: Bus;
 }
 
-/** Small values by key; every method is atomic and sees all that was written before it was called, by any process. */
+/** Small values by key. Every method is atomic and sees all earlier writes of all processes. */
 export interface KeyValue {
-  /** The value, or undefined when there is none or its time is over. */
+  /** Returns the value. Undefined if there is none or it has expired. */
   get(key: string): Promise<string | undefined>;
-  /** Writes and says true, or says false and changes nothing when `expect` does not hold. */
+  /** Writes the value and returns true. Changes nothing and returns false if `expect` does not match. */
   set(key: string, value: string, options?: SetOptions): Promise<boolean>;
-  /** Afterwards the key is absent, whether or not it was there. */
+  /** Deletes the key if it exists. */
   delete(key: string): Promise<void>;
-  /** Live entries whose key starts with `prefix`, in one fixed order of keys: paging skips and repeats no key that stays. */
+  /** Returns entries whose key starts with `prefix`, in a fixed order of keys, so that paging skips and repeats none. */
   list(prefix: string, options?: KeyListOptions): Promise<KeyValueEntry[]>;
 }
 
-/** How `KeyValue.set` writes. */
+/** Options of `KeyValue.set`. */
 export interface SetOptions {
-  /** The value is gone after this time; without it the value stays, also when an earlier one would have expired. */
+  /** The value expires after this time. Default: it does not expire, even if the value before it would have. */
   readonly ttlMs?: number;
-  /** Write only if the present value is this one; `null`: only if there is none. */
+  /** Writes only if the present value is this one. `null`: only if there is none. */
   readonly expect?: string | null;
 }
 
-/** Which page `KeyValue.list` gives. */
+/** Options of `KeyValue.list`. */
 export interface KeyListOptions {
-  /** Only keys behind this one, which need not exist any more. */
+  /** Returns only keys after this one, which need not exist any more. */
   readonly after?: string;
-  /** At most so many; 100 unless given. */
+  /** At most this many entries. Default: 100. */
   readonly limit?: number;
 }
 
@@ -39,29 +39,30 @@ export interface KeyValueEntry {
   readonly value: string;
 }
 
-/** Ordered entries by key; an entry whose `append` resolved is seen by every reader that starts or waits afterwards. */
+/** Ordered entries by key. A reader that starts or waits after `append` resolved sees the entry. */
 export interface Log {
-  /** Adds at the end and gives the id, which is later than every id before it and never given again. */
+  /** Adds an entry at the end and returns its id, which is greater than all ids before it and never reused. */
   append(key: string, value: string, options?: AppendOptions): Promise<string>;
   /**
-   * The entries behind `id` that are still kept, in order (`""`: from the start). Rejects with "invalid-argument" when
-   * the id has not the form of an id. With `follow` it waits for more until the iterator's `return` is called.
+   * Returns the entries after `id` that still exist, in order. `""`: from the start. Rejects with "invalid-argument" if
+   * the id is malformed. With `follow` it waits for more entries until the iterator's `return` is called.
    */
   after(key: string, id: string, options?: FollowOptions): AsyncIterable<LogEntry>;
-  /** Afterwards the log is empty; readers that follow it stay and see what is appended later. */
+  /** Deletes all entries. Readers that follow the log stay, and get the entries that are appended later. */
   delete(key: string): Promise<void>;
 }
 
-/** How long `Log.append` keeps what it adds. */
+/** Options of `Log.append`. */
 export interface AppendOptions {
-  /** Keep only so many of the latest entries, this one included. */
+  /** Keeps only this many of the newest entries, including this one. */
   readonly keep?: number;
-  /** The whole log is gone this long after the append; without it an earlier expiry stays. */
+  /** The whole log expires this long after the append. Default: its expiry does not change. */
   readonly ttlMs?: number;
 }
 
-/** How `Log.after` ends. */
+/** Options of `Log.after`. */
 export interface FollowOptions {
+  /** Waits for new entries instead of ending. Default: false. */
   readonly follow?: boolean;
 }
 
@@ -71,23 +72,23 @@ export interface LogEntry {
   readonly value: string;
 }
 
-/** Messages to whoever listens right now: each is heard at most once, in the order of its publisher, and none is kept. */
+/** Messages to the present subscribers. Each gets a message at most once, in the publisher's order; none is stored. */
 export interface Bus {
-  /** Resolves when the message is handed over, not when it was heard. */
+  /** Resolves when the message is sent, not when it is received. */
   publish(topic: string, value: string): Promise<void>;
   /**
-   * Hears what is published after this resolves. `lost` is called when messages may have been missed: treat all that
-   * the topic tells about as changed. Neither function may throw.
+   * Receives the messages that are published after this resolves. `lost` is called if messages may be missing: then
+   * treat everything that the topic reports as changed. Neither function may throw.
    */
-  subscribe(topic: string, hear: (value: string) => void, lost: () => void): Promise<Unsubscribe>;
+  subscribe(topic: string, receive: (value: string) => void, lost: () => void): Promise<Unsubscribe>;
 }
 
-/** Ends a subscription: nothing is heard once it was called; calling it again does nothing. */
+/** Ends a subscription: nothing is received after the call. A second call does nothing. */
 export type Unsubscribe = () => Promise<void>;
 
-/** A part of a storage for somebody alone: keys of theirs, beside those of others, whatever the names are. */
+/** Returns a view of the storage with keys of its own for each owner. */
 export function partOf(kv: KeyValue, owner: string): KeyValue {
-  // The length keeps one owner's keys from being another's.
+  // The length keeps the keys of "a" apart from those of "a/b".
   const prefix = `of/${owner.length}/${owner}/`;
   return {
     get: (key) => kv.get(prefix + key),

@@ -2,18 +2,21 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReaderOptions } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
+import { checkOptions } from "../options.ts";
 import { pieceLength, type Random, seeded } from "./random.ts";
 
+/** Options of `createBytesPair`. */
 export interface BytesPairOptions extends LineReaderOptions {
-  /** Decides where the bytes are cut; the same seed, the same pieces. */
+  /** The seed of the random sizes. The same seed gives the same pieces. Default: 1. */
   readonly seed?: number;
 }
 
 /**
- * Two channels linked by bytes: lines of JSON that arrive in pieces of random size, characters cut in the middle and
- * lines joined, as a pipe or a socket may hand them on.
+ * Creates two channels that exchange lines of JSON in pieces of random size, as a pipe or a socket does: a piece can end
+ * within a character, or contain several lines.
  */
 export function createBytesPair(options: BytesPairOptions = {}): [Channel, Channel] {
+  checkOptions(options, { seed: 1, maxBytes: 1 }, "createBytesPair");
   const random = seeded(options.seed ?? 1);
   const left = new Pipe(random, options);
   const right = new Pipe(random, options);
@@ -34,7 +37,7 @@ function createSide(inbox: Pipe, outbox: Pipe): Channel {
 const encoder = new TextEncoder();
 const settled = Promise.resolve();
 
-/** One direction: whatever was written and not read yet is one run of bytes. */
+/** One direction. All bytes that are written and not yet read form one sequence. */
 class Pipe {
   readonly #random: Random;
   readonly #options: LineReaderOptions;
@@ -57,7 +60,7 @@ class Pipe {
   }
 
   open(incoming: Incoming): void {
-    if (this.#incoming) throw new PortolanError("invalid-argument", "the channel is open already");
+    if (this.#incoming) throw new PortolanError("invalid-argument", "the channel is already open");
     this.#incoming = incoming;
     this.#reader = new LineReader(incoming, this.#options);
     this.#schedule();
@@ -69,7 +72,7 @@ class Pipe {
     this.#schedule();
   }
 
-  /** Resolves when all was handed on; at once when nobody listens yet, who then still receives what was written. */
+  /** Resolves when everything is delivered; at once if the other side is not open yet, which still gets it later. */
   end(): Promise<void> {
     this.#isEnded = true;
     this.#schedule();
@@ -82,7 +85,7 @@ class Pipe {
     settled.then(() => this.#deliver());
   }
 
-  /** One piece at a time: what is written meanwhile can end up in the next one. */
+  /** Delivers one piece. Bytes that are written meanwhile can be part of the next one. */
   #deliver(): void {
     this.#isScheduled = false;
     if (this.#written.length > 0) this.#fill();

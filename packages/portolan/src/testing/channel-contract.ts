@@ -1,29 +1,29 @@
 import type { Channel } from "../jsonrpc/channel.ts";
 import type { Message, RpcResponse } from "../jsonrpc/message.ts";
-import { type ChecksOf, type ContractCheck, codeOf, Heard, quiet, same, toChecks } from "./contract.ts";
+import { type ChecksOf, type ContractCheck, codeOf, quiet, Received, same, toChecks } from "./contract.ts";
 
-/** Two channels that are linked, neither of them open yet, as the contract needs them. */
+/** Two connected channels for the contract. Neither is open yet. */
 export interface ChannelsUnderTest {
   readonly near: Channel;
   readonly far: Channel;
-  /** Set where messages are handed on as objects: then what has no JSON form passes too. */
+  /** True if messages are passed as objects: then values without a JSON form pass too. */
   readonly isByReference?: boolean;
   release?(): Promise<void>;
 }
 
-/** Every promise of the Channel interface, for whichever test runner; each check makes its own channels. */
+/** Returns test cases for every requirement of the Channel interface. Each makes its own channels. */
 export function channelContract(make: () => ChannelsUnderTest | Promise<ChannelsUnderTest>): ContractCheck[] {
   return toChecks(checks, make);
 }
 
 type Event = Message | { readonly batch: Message[] } | { readonly unreadable: string } | "closed";
 
-/** Opens a channel and keeps what it tells. */
-function listen(channel: Channel, hear: (event: Event) => void = () => {}): Heard<Event> {
-  const heard = new Heard<Event>();
+/** Opens a channel and collects its events. */
+function listen(channel: Channel, onEvent: (event: Event) => void = () => {}): Received<Event> {
+  const received = new Received<Event>();
   const add = (event: Event) => {
-    heard.add(event);
-    hear(event);
+    received.add(event);
+    onEvent(event);
   };
   channel.open({
     message: add,
@@ -31,7 +31,7 @@ function listen(channel: Channel, hear: (event: Event) => void = () => {}): Hear
     unreadable: ({ why }) => add({ unreadable: why }),
     closed: () => add("closed"),
   });
-  return heard;
+  return received;
 }
 
 const note = (step: number | string): Message => ({ jsonrpc: "2.0", method: "note", params: { step } });
@@ -40,7 +40,7 @@ const response = (id: number): RpcResponse => ({ jsonrpc: "2.0", id, result: { i
 const steps = (first: number): Message[] => Array.from({ length: 50 }, (_, step) => note(first + step));
 
 const checks: ChecksOf<ChannelsUnderTest> = {
-  "messages arrive in order, both ways at once": async ({ near, far }) => {
+  "delivers messages in order, in both directions at once": async ({ near, far }) => {
     const [atNear, atFar] = [listen(near), listen(far)];
     for (const [step, message] of steps(0).entries()) {
       near.send(message);
@@ -49,51 +49,51 @@ const checks: ChecksOf<ChannelsUnderTest> = {
     same(await atFar.count(50), steps(0));
     same(await atNear.count(50), steps(100));
   },
-  "every kind of message arrives as what it is": async ({ near, far }) => {
-    const heard = listen(far);
+  "delivers every kind of message unchanged": async ({ near, far }) => {
+    const received = listen(far);
     listen(near);
     const failure: Message = { jsonrpc: "2.0", id: 2, error: { code: 1, message: "no", data: [null, 0, ""] } };
     const messages = [request(0), request(""), request("1"), note("x"), response(1), failure];
     for (const message of messages) near.send(message);
-    same(await heard.count(messages.length), messages);
+    same(await received.count(messages.length), messages);
   },
-  "nothing is delivered inside open": async ({ near, far }) => {
+  "delivers nothing before open returns": async ({ near, far }) => {
     listen(near);
     near.send(note(1));
     await quiet();
     let isOpen = false;
-    const heard = listen(far, () => {
+    const received = listen(far, () => {
       if (!isOpen) throw new Error("a message arrived before open returned");
     });
-    same(heard.all.length, 0);
+    same(received.all.length, 0);
     isOpen = true;
-    same(await heard.count(1), [note(1)]);
+    same(await received.count(1), [note(1)]);
   },
-  "nothing is delivered inside send": async ({ near, far }) => {
-    const heard = listen(far);
+  "delivers nothing before send returns": async ({ near, far }) => {
+    const received = listen(far);
     listen(near);
     near.send(note(1));
-    same(heard.all.length, 0);
-    await heard.count(1);
+    same(received.all.length, 0);
+    await received.count(1);
   },
-  "a listener that sends is not entered again before it returns": async ({ near, far }) => {
+  "does not call a listener again before it returns": async ({ near, far }) => {
     let isInside = false;
     let wasReentered = false;
     listen(near, () => near.send(note("answer")));
-    const heard = listen(far, () => {
+    const received = listen(far, () => {
       wasReentered ||= isInside;
       isInside = true;
-      if (heard.all.length === 1) {
+      if (received.all.length === 1) {
         far.send(note("question"));
         near.send(note("more"));
       }
       isInside = false;
     });
     near.send(note("first"));
-    await heard.count(3);
+    await received.count(3);
     same(wasReentered, false);
   },
-  "text of every alphabet arrives unharmed": async ({ near, far }) => {
+  "delivers text of every script unchanged": async ({ near, far }) => {
     const texts = [
       "naïve",
       "Ω≈ç√",
@@ -104,24 +104,24 @@ const checks: ChecksOf<ChannelsUnderTest> = {
       "\ud83d",
       "\ufeffmark",
     ];
-    const heard = listen(far);
+    const received = listen(far);
     listen(near);
     const messages = texts.flatMap((text) => [note(text), request(text)]);
     for (const message of messages) near.send(message);
-    same(await heard.count(messages.length), messages);
+    same(await received.count(messages.length), messages);
   },
-  "a large message arrives whole, and what is behind it after it": async ({ near, far }) => {
-    const heard = listen(far);
+  "delivers a large message whole, and the next one after it": async ({ near, far }) => {
+    const received = listen(far);
     listen(near);
     const large = note("é".repeat(1_000_000));
     near.send(large);
     near.send(note(1));
-    const [first, second] = await heard.count(2);
+    const [first, second] = await received.count(2);
     if (JSON.stringify(first) !== JSON.stringify(large)) throw new Error("the large message changed on its way");
     same(second, note(1));
   },
-  "a result that is text already arrives as a response": async ({ near, far }) => {
-    const heard = listen(far);
+  "delivers a serialized result as a response": async ({ near, far }) => {
+    const received = listen(far);
     listen(near);
     near.send({ id: "a", resultText: '{"tools":[]}' });
     near.send({ id: 0, resultText: "{}" });
@@ -129,18 +129,18 @@ const checks: ChecksOf<ChannelsUnderTest> = {
       { jsonrpc: "2.0", id: "a", result: { tools: [] } },
       { jsonrpc: "2.0", id: 0, result: {} },
     ];
-    same(await heard.count(2), expected);
+    same(await received.count(2), expected);
   },
-  "an array of responses arrives as one batch": async ({ near, far }) => {
-    const heard = listen(far);
+  "delivers an array of responses as one batch": async ({ near, far }) => {
+    const received = listen(far);
     listen(near);
     near.send([response(1), { id: 2, resultText: '{"id":2}' }]);
     near.send(note(1));
-    same(await heard.count(2), [{ batch: [response(1), response(2)] }, note(1)]);
+    same(await received.count(2), [{ batch: [response(1), response(2)] }, note(1)]);
   },
-  "what has no JSON form is refused before anything is written": async ({ near, far, isByReference }) => {
+  "refuses a value without a JSON form before it writes anything": async ({ near, far, isByReference }) => {
     if (isByReference) return;
-    const heard = listen(far);
+    const received = listen(far);
     listen(near);
     const bad = { jsonrpc: "2.0", method: "note", params: { big: 1n } } as const;
     same(await codeOf(() => near.send(bad)), "unserializable");
@@ -149,16 +149,16 @@ const checks: ChecksOf<ChannelsUnderTest> = {
       "unserializable",
     );
     near.send(note(1));
-    same(await heard.count(1), [note(1)]);
+    same(await received.count(1), [note(1)]);
   },
-  "what was sent before close arrives before the end": async ({ near, far }) => {
-    const heard = listen(far);
+  "delivers messages sent before close, then the end": async ({ near, far }) => {
+    const received = listen(far);
     listen(near);
     for (const message of steps(0)) near.send(message);
     await near.close();
-    same(await heard.count(51), [...steps(0), "closed"]);
+    same(await received.count(51), [...steps(0), "closed"]);
   },
-  "both sides hear the end exactly once, whoever closes and however often": async ({ near, far }) => {
+  "reports the end to both sides exactly once, also if both close": async ({ near, far }) => {
     const [atNear, atFar] = [listen(near), listen(far)];
     await Promise.all([near.close(), near.close()]);
     await Promise.all([atNear.count(1), atFar.count(1)]);
@@ -166,7 +166,7 @@ const checks: ChecksOf<ChannelsUnderTest> = {
     await quiet();
     same([atNear.all, atFar.all], [["closed"], ["closed"]]);
   },
-  "the far side can close too": async ({ near, far }) => {
+  "lets the far side close": async ({ near, far }) => {
     const [atNear, atFar] = [listen(near), listen(far)];
     far.send(note(1));
     await far.close();
@@ -174,7 +174,7 @@ const checks: ChecksOf<ChannelsUnderTest> = {
     same(await atFar.count(1), ["closed"]);
     await near.close();
   },
-  "what is sent after close is ignored": async ({ near, far }) => {
+  "ignores messages sent after close": async ({ near, far }) => {
     const [atNear, atFar] = [listen(near), listen(far)];
     await near.close();
     await near.send(note(1));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createClock } from "./clock.ts";
 
-test("time stands still until it is let pass", async () => {
+test("stands still until it is advanced", async () => {
   const clock = createClock();
   const calls: string[] = [];
   clock.after(10, () => calls.push("ten"));
@@ -12,7 +12,7 @@ test("time stands still until it is let pass", async () => {
   expect([clock.now(), calls, clock.pending]).toEqual([10, ["ten"], 0]);
 });
 
-test("what is due runs in order, each at its own moment, those of one moment as they were set", async () => {
+test("runs timers in order of time, then in order of creation", async () => {
   const clock = createClock();
   const calls: [string, number][] = [];
   const note = (name: string) => () => calls.push([name, clock.now()]);
@@ -31,7 +31,7 @@ test("what is due runs in order, each at its own moment, those of one moment as 
   expect(clock.now()).toBe(30);
 });
 
-test("what was taken back does not run, also when that happens at the last moment", async () => {
+test("does not run a cancelled timer, even one cancelled just before", async () => {
   const clock = createClock();
   const calls: string[] = [];
   const stops = [clock.after(10, () => stops[1]?.()), clock.after(10, () => calls.push("taken back"))];
@@ -40,7 +40,7 @@ test("what was taken back does not run, also when that happens at the last momen
   expect([calls, clock.pending]).toEqual([[], 0]);
 });
 
-test("what follows from one call has settled before the next is made", async () => {
+test("lets promises of one timer settle before the next one", async () => {
   const clock = createClock();
   const steps: string[] = [];
   clock.after(10, async () => {
@@ -53,7 +53,7 @@ test("what follows from one call has settled before the next is made", async () 
   expect(steps).toEqual(["first", "first settled", "second"]);
 });
 
-test("a call that sets another is followed by it when that is due as well", async () => {
+test("runs a timer that another timer set, if it is due", async () => {
   const clock = createClock();
   const moments: number[] = [];
   const tick = () => {

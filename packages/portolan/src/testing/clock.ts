@@ -1,17 +1,17 @@
 import type { Clock } from "../client/deadlines.ts";
 
-/** A clock that stands still until it is told to go on. */
+/** A clock for tests, which stands still until `advance` is called. */
 export interface ManualClock extends Clock {
-  /** How many calls are still to come. */
+  /** The number of pending timers. */
   readonly pending: number;
   /**
-   * Lets time pass: whatever becomes due runs in order, each at its own moment and when all that followed from the one
-   * before has settled.
+   * Moves the time forward. Timers that are due run in order, each at its own time, and after the promises of the one
+   * before have settled.
    */
   advance(ms: number): Promise<void>;
 }
 
-/** A clock for tests, at zero. */
+/** Creates a clock at zero. */
 export function createClock(): ManualClock {
   return new TestClock();
 }
@@ -35,8 +35,8 @@ class TestClock implements ManualClock {
 
   after(ms: number, call: () => void): () => void {
     const timer = { dueAt: this.#now + Math.max(0, ms), call };
-    const place = this.#timers.findIndex(({ dueAt }) => dueAt > timer.dueAt);
-    this.#timers.splice(place === -1 ? this.#timers.length : place, 0, timer);
+    const index = this.#timers.findIndex(({ dueAt }) => dueAt > timer.dueAt);
+    this.#timers.splice(index === -1 ? this.#timers.length : index, 0, timer);
     return () => {
       this.#timers = this.#timers.filter((other) => other !== timer);
     };
@@ -44,22 +44,22 @@ class TestClock implements ManualClock {
 
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
-    await turn();
+    await macrotask();
     for (let next = this.#timers[0]; next !== undefined && next.dueAt <= end; next = this.#timers[0]) {
       this.#timers.shift();
       this.#now = Math.max(this.#now, next.dueAt);
       next.call();
-      await turn();
+      await macrotask();
     }
     this.#now = Math.max(this.#now, end);
   }
 }
 
-// Not every runtime has setImmediate; it is the one that does not wait a millisecond.
+// setImmediate does not wait a millisecond, but not every runtime has it.
 const schedule: (call: () => void) => void =
   typeof setImmediate === "function" ? (call) => setImmediate(call) : (call) => setTimeout(call, 0);
 
-/** Resolves when every promise that could settle has, and whatever was scheduled before has run. */
-export function turn(): Promise<void> {
+/** Resolves in a later macrotask: after all pending microtasks, and after the callbacks scheduled before. */
+export function macrotask(): Promise<void> {
   return new Promise((resolve) => schedule(resolve));
 }

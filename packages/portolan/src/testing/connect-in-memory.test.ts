@@ -27,14 +27,14 @@ test.each(versions)("a client and a server speak %s", async (revision) => {
   await client.close();
 });
 
-test("without a revision the newest is spoken", async () => {
+test("uses the newest revision by default", async () => {
   const client = await connectInMemory(greeter);
   expect([client.server.version]).toEqual(versions.toSorted().slice(-1));
   await client.close();
 });
 
 describe.each(asking)("on %s", (revision) => {
-  test("questions are answered from a script", async () => {
+  test("answers questions from a script", async () => {
     const answers = scriptedAnswers({ action: "accept", content: { name: "Ada" } }, { action: "decline" });
     const client = await connectInMemory(greeter, { revision, answers });
     expect((await client.callTool("greet")).content).toEqual([{ type: "text", text: "Hello Ada" }]);
@@ -47,17 +47,17 @@ describe.each(asking)("on %s", (revision) => {
     await client.close();
   });
 
-  test("a list of answers is a script too, and a question too many fails its call by name", async () => {
+  test("accepts a list of answers, and fails a call with one question too many", async () => {
     const client = await connectInMemory(greeter, { revision, answers: [{ action: "decline" }] });
     expect((await client.callTool("greet")).content).toEqual([{ type: "text", text: "Hello stranger" }]);
     await expect(client.callTool("greet")).rejects.toThrow(
-      "The script cannot answer question 2, elicitation/create (Your name?): it has 1 answers only",
+      "The script cannot answer question 2, elicitation/create (Your name?): it has only 1 answers",
     );
     await client.close();
   });
 });
 
-test("the transcript shows what was said", async () => {
+test("records the transcript", async () => {
   const client = await connectInMemory(greeter, { revision: "2025-11-25" });
   await client.callTool("whoami");
   expect(client.transcript.sent("tools/call")).toHaveLength(1);
@@ -73,7 +73,7 @@ test("the transcript shows what was said", async () => {
   await client.close();
 });
 
-test("close ends both sides", async () => {
+test("closes both sides", async () => {
   await using client = await connectInMemory(greeter);
   await client.close();
   expect(await client.closed).toBeUndefined();
@@ -81,19 +81,24 @@ test("close ends both sides", async () => {
   await expect(client.callTool("whoami")).rejects.toThrow("closed");
 });
 
-test("a server is served to whom the test says", async () => {
+test("serves the given principal", async () => {
   const client = await connectInMemory(greeter, { serve: { principal: { key: "ada" } } });
   expect((await client.callTool("whoami")).content).toEqual([{ type: "text", text: "ada" }]);
   await client.close();
 });
 
-test("faults can be put into the wire", async () => {
+test("accepts a faulty channel", async () => {
   const through = (channel: Channel) => faulty(channel, { seed: 1, cutAfter: 3 });
   const client = await connectInMemory(greeter, { revision: "2026-07-28", through });
-  await expect(client.callTool("whoami")).rejects.toThrow("The wire was cut after 3 messages");
+  await expect(client.callTool("whoami")).rejects.toThrow("The connection was cut after 3 messages");
   await client.close();
 });
 
-test("a connection that fails leaves nothing behind and says why", async () => {
+test("refuses unknown options", async () => {
+  const misspelt = { revision: "2025-11-25", answer: [] };
+  await expect(connectInMemory(greeter, misspelt)).rejects.toThrow("unknown option `answer`; did you mean `answers`?");
+});
+
+test("rejects with the reason if it cannot connect", async () => {
   await expect(connectInMemory(greeter, { revision: "1999-01-01" })).rejects.toThrow("1999-01-01");
 });

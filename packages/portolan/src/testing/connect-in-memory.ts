@@ -8,25 +8,26 @@ import type { Servable } from "../server/define/server.ts";
 import { type ScriptedAnswer, scriptedAnswers } from "./scripted.ts";
 import { recordChannel, type Transcript } from "./transcript.ts";
 
+/** Options of `connectInMemory`, besides those of `connect`. */
 export interface ConnectInMemoryOptions extends Omit<ConnectOptions, "answers"> {
-  /** The protocol version to speak; the newest that the server knows unless said otherwise. */
+  /** The protocol version. Default: the newest that both support. */
   readonly revision?: string;
-  /** How questions are answered, or what is answered, in order. */
+  /** Answer handlers, or the answers to give in this order. */
   readonly answers?: Answers | readonly ScriptedAnswer[];
-  /** How the server is served, such as for whom. */
+  /** Options of the server's side, such as the principal. */
   readonly serve?: ServeChannelOptions;
-  /** Puts something into the client's end of the wire, such as faults. */
+  /** Wraps the client's channel, for example with `faulty`. */
   readonly through?: (channel: Channel) => Channel;
 }
 
-/** A client, what was said, and the server's side of it; `close` ends both. */
+/** A client with the transcript and the server's side. `close` ends both. */
 export interface TestClient<S = unknown> extends Client<S> {
-  /** Everything that the client sent and received. */
+  /** All messages that the client sent and received. */
   readonly transcript: Transcript;
   readonly serving: ServedChannel;
 }
 
-/** Serves a server to a client in this process; every message makes the trip through its JSON text. */
+/** Connects a client to a server in this process. Every message is serialized and parsed. */
 export async function connectInMemory<S extends Servable>(
   server: S,
   options: ConnectInMemoryOptions = {},

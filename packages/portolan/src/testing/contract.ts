@@ -1,16 +1,16 @@
 import { canonicalJson } from "../storage/crypto.ts";
-import { turn } from "./clock.ts";
+import { macrotask } from "./clock.ts";
 
-/** One promise of an interface: `run` rejects when it is broken. */
+/** One requirement of an interface. `run` rejects if it is not met. */
 export interface ContractCheck {
   readonly name: string;
   run(): Promise<void>;
 }
 
-/** Checks by the sentence they prove. */
+/** Checks by the requirement that they verify. */
 export type ChecksOf<T> = { readonly [sentence: string]: (subject: T) => Promise<void> };
 
-/** Gives each check a subject of its own, which is released whatever comes of it. */
+/** Turns checks into test cases. Each gets a subject of its own, which is released in any case. */
 export function toChecks<T extends { release?(): Promise<void> }>(
   checks: ChecksOf<T>,
   make: () => T | Promise<T>,
@@ -28,13 +28,13 @@ export function toChecks<T extends { release?(): Promise<void> }>(
   });
 }
 
-/** Throws unless both are the same JSON. */
+/** Throws if the values differ as JSON. */
 export function same(actual: unknown, expected: unknown): void {
   const [got, wanted] = [canonicalJson({ value: actual }), canonicalJson({ value: expected })];
   if (got !== wanted) throw new Error(`Expected ${wanted}, got ${got}`);
 }
 
-/** The code of the error that is thrown, now or later. */
+/** Returns the code of the error that `act` throws or rejects with. */
 export async function codeOf(act: () => unknown): Promise<unknown> {
   try {
     await act();
@@ -44,8 +44,8 @@ export async function codeOf(act: () => unknown): Promise<unknown> {
   }
 }
 
-/** What was heard so far, and a way to wait for more. */
-export class Heard<T> {
+/** A list of received items, and a way to wait for more. */
+export class Received<T> {
   readonly all: T[] = [];
   #watchers: (() => void)[] = [];
 
@@ -54,14 +54,14 @@ export class Heard<T> {
     for (const wake of this.#watchers.splice(0)) wake();
   }
 
-  /** Resolves when so much has been heard in all. */
+  /** Resolves when this many items have been received in all. */
   async count(items: number): Promise<readonly T[]> {
     while (this.all.length < items) await new Promise<void>((resolve) => this.#watchers.push(resolve));
     return this.all;
   }
 }
 
-/** Gives what should not come a chance to come. */
+/** Waits long enough for unwanted messages to arrive. */
 export async function quiet(): Promise<void> {
-  for (let turns = 0; turns < 10; turns += 1) await turn();
+  for (let rounds = 0; rounds < 10; rounds += 1) await macrotask();
 }

@@ -35,7 +35,7 @@ describe.each(Object.entries(channels))("%s keeps the contract of channels", (_,
   for (const { name, run } of channelContract(make)) test(name, run);
 });
 
-/** A link whose channels come from a function, each with its far end. */
+/** Returns a link over channels that a function creates. */
 function overChannels(makePair: () => [Channel, Channel], reopens: boolean): LinkUnderTest {
   const fars: Channel[] = [];
   const makeNear = () => {
@@ -56,7 +56,7 @@ describe.each(Object.entries(links))("%s keeps the contract of links", (_, make)
   for (const { name, run } of linkContract(make)) test(name, run);
 });
 
-/** The sentences that a channel breaks. */
+/** Returns the requirements that a channel does not meet. */
 async function brokenBy(change: (channel: Channel) => Channel): Promise<string[]> {
   const make = () => {
     const [near, far] = createMemoryPair({ serialize: true });
@@ -69,59 +69,59 @@ async function brokenBy(change: (channel: Channel) => Channel): Promise<string[]
   return broken;
 }
 
-/** The same channel with another ear. */
-const hearing = (change: (incoming: Incoming) => Partial<Incoming>) => (channel: Channel) => ({
+/** Returns a channel with some handlers of incoming messages replaced. */
+const withIncoming = (change: (incoming: Incoming) => Partial<Incoming>) => (channel: Channel) => ({
   ...channel,
   open: (incoming: Incoming) => channel.open({ ...incoming, ...change(incoming) }),
 });
 
 describe("the contract of channels finds", () => {
   test("messages that arrive twice", async () => {
-    const change = hearing((incoming) => ({
+    const change = withIncoming((incoming) => ({
       message: (message) => {
         incoming.message(message);
         incoming.message(message);
       },
     }));
-    expect(await brokenBy(change)).toContain("messages arrive in order, both ways at once");
+    expect(await brokenBy(change)).toContain("delivers messages in order, in both directions at once");
   });
 
-  test("an end that is told twice", async () => {
-    const change = hearing((incoming) => ({
+  test("an end that is reported twice", async () => {
+    const change = withIncoming((incoming) => ({
       closed: () => {
         incoming.closed();
         incoming.closed();
       },
     }));
-    expect(await brokenBy(change)).toContain("both sides hear the end exactly once, whoever closes and however often");
+    expect(await brokenBy(change)).toContain("reports the end to both sides exactly once, also if both close");
   });
 
-  test("a batch that is taken apart", async () => {
-    const change = hearing((incoming) => ({
+  test("a batch that is delivered as single messages", async () => {
+    const change = withIncoming((incoming) => ({
       batch: (messages) => {
         for (const message of messages) incoming.message(message);
       },
     }));
-    expect(await brokenBy(change)).toEqual(["an array of responses arrives as one batch"]);
+    expect(await brokenBy(change)).toEqual(["delivers an array of responses as one batch"]);
   });
 
-  test("what has no JSON form and is sent all the same", async () => {
+  test("a value without a JSON form that is sent", async () => {
     const change = (channel: Channel): Channel => ({
       ...channel,
       send: (message) =>
         channel.send(JSON.parse(JSON.stringify(message, (_, value) => (typeof value === "bigint" ? 0 : value)))),
     });
-    expect(await brokenBy(change)).toEqual(["what has no JSON form is refused before anything is written"]);
+    expect(await brokenBy(change)).toEqual(["refuses a value without a JSON form before it writes anything"]);
   });
 
-  test("a delivery inside send", async () => {
+  test("a delivery before send returns", async () => {
     const make = () => toSubject(createDirectPair());
-    const inside = channelContract(make).find(({ name }) => name === "nothing is delivered inside send");
+    const inside = channelContract(make).find(({ name }) => name === "delivers nothing before send returns");
     await expect(inside?.run()).rejects.toThrow("Expected");
   });
 });
 
-/** The sentences that a link breaks. */
+/** Returns the requirements that a link does not meet. */
 async function brokenByLink(change: (link: Link) => Link): Promise<string[]> {
   const make = () => {
     const subject = overChannels(() => createMemoryPair({ serialize: true }), true);
@@ -134,8 +134,8 @@ async function brokenByLink(change: (link: Link) => Link): Promise<string[]> {
   return broken;
 }
 
-/** The same link, with some of it done in another way. */
-const doing =
+/** Returns a link with some methods replaced. */
+const withMethods =
   (change: (link: Link) => Partial<Link>) =>
   (link: Link): Link => ({
     open: (events) => link.open(events),
@@ -147,12 +147,12 @@ const doing =
   });
 
 describe("the contract of links finds", () => {
-  test("nothing in a link that is only handed on", async () => {
-    expect(await brokenByLink(doing(() => ({})))).toEqual([]);
+  test("nothing in a link that only delegates", async () => {
+    expect(await brokenByLink(withMethods(() => ({})))).toEqual([]);
   });
 
-  test("an answer that is told twice", async () => {
-    const change = doing((link) => ({
+  test("a response that is delivered twice", async () => {
+    const change = withMethods((link) => ({
       exchange: (request, sink) => {
         const response: ResponseSink["response"] = (answer) => {
           sink.response(answer);
@@ -161,16 +161,16 @@ describe("the contract of links finds", () => {
         link.exchange(request, { response, failed: (reason) => sink.failed(reason) });
       },
     }));
-    expect(await brokenByLink(change)).toContain("a sink hears one answer, however many come");
+    expect(await brokenByLink(change)).toContain("delivers one response to a sink, also if several arrive");
   });
 
-  test("a request that goes on after it was cancelled", async () => {
-    const broken = await brokenByLink(doing(() => ({ cancel() {} })));
-    expect(broken).toEqual(["a request that is cancelled hears nothing more, also not of the end"]);
+  test("a cancelled request that still gets a response", async () => {
+    const broken = await brokenByLink(withMethods(() => ({ cancel() {} })));
+    expect(broken).toEqual(["delivers nothing to a cancelled request, also not the end"]);
   });
 
-  test("a loss that is told twice", async () => {
-    const change = doing((link) => ({
+  test("a loss that is reported twice", async () => {
+    const change = withMethods((link) => ({
       open: (events) => {
         const lost = (reason: Error) => {
           events.lost(reason);
@@ -179,32 +179,30 @@ describe("the contract of links finds", () => {
         return link.open({ ...events, lost });
       },
     }));
-    expect(await brokenByLink(change)).toContain(
-      "a loss fails every request once, with a reason, and is told once after that",
-    );
+    expect(await brokenByLink(change)).toContain("fails every request once with a reason, then reports the loss once");
   });
 
-  test("a link that does not open again and does not say why", async () => {
+  test("a link that does not reopen and gives no reason", async () => {
     const opened = new WeakSet<Link>();
-    const change = doing((link) => ({
+    const change = withMethods((link) => ({
       open: (events) => {
         if (opened.has(link)) return Promise.reject(new Error(""));
         opened.add(link);
         return link.open(events);
       },
     }));
-    expect(await brokenByLink(change)).toEqual(["a link that was lost opens again, or says why it does not"]);
+    expect(await brokenByLink(change)).toEqual(["reopens after a loss, or rejects with the reason"]);
   });
 });
 
-/** Two channels that call each other at once. */
+/** Creates two channels that deliver synchronously. */
 function createDirectPair(): [Channel, Channel] {
-  const ears: Incoming[] = [];
+  const receivers: Incoming[] = [];
   const side = (mine: number, other: number): Channel => ({
     open: (incoming) => {
-      ears[mine] = incoming;
+      receivers[mine] = incoming;
     },
-    send: (message) => ears[other]?.message(message as never),
+    send: (message) => receivers[other]?.message(message as never),
     close: async () => {},
   });
   return [side(0, 1), side(1, 0)];

@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import type { Message } from "../jsonrpc/message.ts";
-import { createClock, turn } from "./clock.ts";
+import { createClock, macrotask } from "./clock.ts";
 import { type ChannelFaults, faulty } from "./faulty-channel.ts";
 
 const note = (step: number): Message => ({ jsonrpc: "2.0", method: "note", params: { step } });
 
-/** What a channel tells, in short: the steps of its notes, and words for the rest. */
+/** Collects the events of a channel in short: the steps of its notes, and text for the rest. */
 function listen(channel: Channel): unknown[] {
   const heard: unknown[] = [];
   channel.open({
@@ -32,15 +32,15 @@ function sendSteps(channel: Channel, count: number): void {
 
 const range = (count: number) => Array.from({ length: count }, (_, step) => step);
 
-test("without faults everything passes, and nothing was done", async () => {
+test("passes everything without faults", async () => {
   const { near, far, atNear, atFar } = createFaultyPair({});
   sendSteps(near, 10);
   sendSteps(far, 10);
-  await turn();
+  await macrotask();
   expect([atNear, atFar, near.injected]).toEqual([range(10), range(10), []]);
 });
 
-test("the same seed does the same, and another seed something else", async () => {
+test("injects the same faults for the same seed, and others for another", async () => {
   const run = async (seed: number) => {
     const faults = { drop: 0.2, duplicate: 0.2, reorder: 0.2, delay: 0.2, truncate: 0.2, garbage: 0.2 };
     const { near, far, clock, atNear, atFar } = createFaultyPair({ seed, ...faults });
@@ -53,12 +53,12 @@ test("the same seed does the same, and another seed something else", async () =>
   expect((await run(5)).atFar).not.toEqual((await run(6)).atFar);
 });
 
-describe("each fault happens both ways and is written down:", () => {
-  test("drop loses some", async () => {
+describe("injects each fault in both directions and records it:", () => {
+  test("drop loses some messages", async () => {
     const { near, far, atNear, atFar } = createFaultyPair({ drop: 0.3 });
     sendSteps(near, 50);
     sendSteps(far, 50);
-    await turn();
+    await macrotask();
     const dropped = (arrow: string) => near.injected.filter((line) => line.startsWith(`${arrow} drop {`)).length;
     for (const [heard, arrow] of [[atNear, "←"] as const, [atFar, "→"] as const]) {
       expect(dropped(arrow)).toBeGreaterThan(0);
@@ -67,22 +67,22 @@ describe("each fault happens both ways and is written down:", () => {
     }
   });
 
-  test("duplicate repeats each", async () => {
+  test("duplicate repeats messages", async () => {
     const { near, far, atNear, atFar } = createFaultyPair({ duplicate: 1 });
     sendSteps(near, 2);
     sendSteps(far, 2);
-    await turn();
+    await macrotask();
     expect([atNear, atFar]).toEqual([
       [0, 0, 1, 1],
       [0, 0, 1, 1],
     ]);
   });
 
-  test("reorder lets the next one pass, and the last one is not lost", async () => {
+  test("reorder swaps messages, and does not lose the last one", async () => {
     const { near, far, clock, atNear, atFar } = createFaultyPair({ reorder: 1, maxDelayMs: 100 });
     sendSteps(near, 3);
     sendSteps(far, 3);
-    await turn();
+    await macrotask();
     expect([atNear, atFar]).toEqual([
       [1, 0],
       [1, 0],
@@ -94,11 +94,11 @@ describe("each fault happens both ways and is written down:", () => {
     ]);
   });
 
-  test("delay holds up, keeps the order, and ends in time", async () => {
+  test("delay keeps the order and ends in time", async () => {
     const { near, far, clock, atNear, atFar } = createFaultyPair({ delay: 0.5, maxDelayMs: 100 });
     sendSteps(near, 50);
     sendSteps(far, 50);
-    await turn();
+    await macrotask();
     expect(atFar.length).toBeLessThan(50);
     expect(atNear.length).toBeLessThan(50);
     await clock.advance(100);
@@ -106,34 +106,34 @@ describe("each fault happens both ways and is written down:", () => {
   });
 });
 
-test("a truncated message cannot be read", async () => {
+test("makes truncated messages unreadable", async () => {
   const { near, far, atNear } = createFaultyPair({ truncate: 1 });
   sendSteps(far, 1);
-  await turn();
+  await macrotask();
   expect(atNear).toEqual(["unreadable: the text is not valid JSON"]);
   expect(near.injected).toEqual([expect.stringMatching(/^← truncate \{/)]);
 });
 
-test("garbage comes before a message, which still arrives", async () => {
+test("inserts garbage before a message, which still arrives", async () => {
   const { far, atNear } = createFaultyPair({ garbage: 1 });
   sendSteps(far, 1);
-  await turn();
+  await macrotask();
   expect(atNear).toEqual([expect.stringContaining("unreadable: expected a JSON object"), 0]);
 });
 
-test("the wire is cut after so many messages, and each side hears the end once", async () => {
+test("cuts the connection after a number of messages, and reports the end once to each side", async () => {
   const { near, far, atNear, atFar } = createFaultyPair({ cutAfter: 3 });
   sendSteps(near, 2);
   sendSteps(far, 5);
-  await turn();
+  await macrotask();
   near.send(note(9));
   await Promise.all([near.close(), far.close()]);
   expect(atFar).toEqual([0, 1, "closed"]);
-  expect(atNear).toEqual([0, "closed: The wire was cut after 3 messages"]);
-  expect(near.injected).toEqual(["cut: The wire was cut after 3 messages"]);
+  expect(atNear).toEqual([0, "closed: The connection was cut after 3 messages"]);
+  expect(near.injected).toEqual(["cut: The connection was cut after 3 messages"]);
 });
 
-test("a cut loses what is held up", async () => {
+test("loses delayed messages when it is cut", async () => {
   const { near, clock, atFar } = createFaultyPair({ delay: 1 });
   sendSteps(near, 2);
   near.cut();
@@ -142,11 +142,11 @@ test("a cut loses what is held up", async () => {
   expect(clock.pending).toBe(0);
 });
 
-test("half-closed, one way is silent and the other goes on", async () => {
+test("drops messages in one direction only after stop", async () => {
   const { near, far, atNear, atFar } = createFaultyPair({ stopReceivingAfter: 1 });
   sendSteps(near, 3);
   sendSteps(far, 3);
-  await turn();
+  await macrotask();
   expect([atNear, atFar]).toEqual([[0], [0, 1, 2]]);
   near.stop("sending");
   sendSteps(near, 1);
@@ -157,7 +157,7 @@ test("half-closed, one way is silent and the other goes on", async () => {
   ]);
 });
 
-test("what has no JSON form is refused also where the message would be lost", () => {
+test("refuses a value without a JSON form even if the message would be lost", () => {
   const { near } = createFaultyPair({ drop: 1 });
   expect(() => near.send({ jsonrpc: "2.0", method: "note", params: { big: 1n } })).toThrow("BigInt");
 });

@@ -3,50 +3,67 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { readText } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { type Random, seeded } from "./random.ts";
 
-/** What goes wrong, and how often; chances are numbers from 0, never, to 1, always. */
-export interface ChannelFaults extends LaneFaults {
-  /** Decides everything that is left to chance: the same seed, the same faults. */
+/** The faults to inject. Probabilities are numbers from 0 (never) to 1 (always). */
+export interface ChannelFaults {
+  /** The seed of the random numbers. The same seed gives the same faults. */
   readonly seed: number;
-  /** The chance that a message is lost. */
+  /** The probability that a message is lost. */
   readonly drop?: number;
-  /** The chance that a message arrives twice. */
+  /** The probability that a message arrives twice. */
   readonly duplicate?: number;
-  /** The chance that a message lets the next one pass; the last one waits as long as `maxDelayMs`. */
+  /** The probability that a message changes places with the next one. The last one waits for `maxDelayMs`. */
   readonly reorder?: number;
-  /** The chance that a message, and whatever comes behind it, is held up. */
+  /** The probability that a message is delayed, with all messages after it. */
   readonly delay?: number;
-  /** The longest delay; 1 s unless said otherwise. */
+  /** The longest delay. Default: 1 s. */
   readonly maxDelayMs?: number;
-  /** The chance that a received message arrives cut short, so that it cannot be read. */
+  /** The probability that a received message is truncated, so that it is unreadable. */
   readonly truncate?: number;
-  /** The chance that a line that is no message arrives before a received one. */
+  /** The probability that a line which is no message arrives before a received one. */
   readonly garbage?: number;
-  /** How many messages, both ways together, pass before the wire is cut. */
+  /** Closes the connection after this many messages in both directions together. */
   readonly cutAfter?: number;
-  /** How many messages are sent before nothing more arrives at the other side, which is not told. */
+  /** Drops all sent messages after this many, without an error. */
   readonly stopSendingAfter?: number;
-  /** How many messages are received before nothing more arrives here, without a word. */
+  /** Drops all received messages after this many, without an error. */
   readonly stopReceivingAfter?: number;
-  /** Times the delays; the clock of this machine unless said otherwise. */
+  /** The clock of the delays. Default: the system clock. */
   readonly clock?: Clock;
 }
 
-/** A channel that does not do what it should. */
+/** A channel with faults. */
 export interface FaultyChannel extends Channel {
-  /** What was done, in order, such as `→ drop {"jsonrpc":"2.0",…}`. */
+  /** The faults so far, in order, such as `→ drop {"jsonrpc":"2.0",…}`. */
   readonly injected: readonly string[];
-  /** Cuts the wire: both sides hear that it is closed, and what was held up is lost. */
+  /** Closes the connection for both sides. Delayed messages are lost. */
   cut(): void;
-  /** Closes one half: nothing more passes that way, and nobody is told. */
+  /** Drops all further messages in one direction, without an error. */
   stop(half: "sending" | "receiving"): void;
 }
 
-/** The same channel with faults, in what is sent and in what is received. */
+/** Wraps a channel so that sent and received messages suffer faults. */
 export function faulty(channel: Channel, faults: ChannelFaults): FaultyChannel {
+  checkOptions(faults, faultNames, "faulty");
   return new FaultInjector(channel, faults);
 }
+
+const faultNames: OptionNames<ChannelFaults> = {
+  seed: 1,
+  drop: 1,
+  duplicate: 1,
+  reorder: 1,
+  delay: 1,
+  maxDelayMs: 1,
+  truncate: 1,
+  garbage: 1,
+  cutAfter: 1,
+  stopSendingAfter: 1,
+  stopReceivingAfter: 1,
+  clock: 1,
+};
 
 class FaultInjector implements FaultyChannel {
   readonly writesText: boolean;
@@ -54,8 +71,8 @@ class FaultInjector implements FaultyChannel {
   readonly #channel: Channel;
   readonly #faults: ChannelFaults;
   readonly #random: Random;
-  readonly #sending: FaultyLane;
-  readonly #receiving: FaultyLane;
+  readonly #sending: FaultyDirection;
+  readonly #receiving: FaultyDirection;
   #passed = 0;
   #isOver = false;
   #cutBecause: Error | undefined;
@@ -66,12 +83,12 @@ class FaultInjector implements FaultyChannel {
     this.#channel = channel;
     this.#faults = faults;
     this.writesText = channel.writesText === true;
-    // A source for each: what happens one way does not depend on what passes the other way meanwhile.
+    // One random source each: faults in one direction do not depend on the traffic in the other.
     const seeds = seeded(seed);
     const nextSource = () => seeded(seeds() * 2 ** 32);
     this.#random = nextSource();
-    this.#sending = new FaultyLane(faults, stopSendingAfter, nextSource(), clock, this.#noter("→"));
-    this.#receiving = new FaultyLane(faults, stopReceivingAfter, nextSource(), clock, this.#noter("←"));
+    this.#sending = new FaultyDirection(faults, stopSendingAfter, nextSource(), clock, this.#noter("→"));
+    this.#receiving = new FaultyDirection(faults, stopReceivingAfter, nextSource(), clock, this.#noter("←"));
   }
 
   open(incoming: Incoming): void {
@@ -89,7 +106,7 @@ class FaultInjector implements FaultyChannel {
   }
 
   send(message: Sendable): void | Promise<void> {
-    // Also where the message is held up or lost: what has no JSON form is the sender's mistake, not the wire's.
+    // Serialized even if the message is lost: a value without a JSON form is the sender's mistake.
     const text = this.writesText ? serialize(message) : textOf(message);
     if (this.#isOver) return;
     return this.#sending.push({ text, pass: () => this.#pass(() => this.#channel.send(message)) });
@@ -105,7 +122,7 @@ class FaultInjector implements FaultyChannel {
   cut(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    const reason = `The wire was cut after ${this.#passed} messages`;
+    const reason = `The connection was cut after ${this.#passed} messages`;
     this.injected.push(`cut: ${reason}`);
     this.#cutBecause = new PortolanError("connection-closed", reason);
     this.#sending.clear();
@@ -156,48 +173,42 @@ class FaultInjector implements FaultyChannel {
 
 const strayLine = "Listening on port 8080";
 
-/** By reference a channel also takes what has no JSON form. */
+/** A channel that passes objects also accepts values without a JSON form. */
 function textOf(message: Sendable): string {
   try {
     return serialize(message);
   } catch {
-    return "what has no JSON form";
+    return "(no JSON form)";
   }
 }
 
-/** The faults that one direction has of its own. */
-export interface LaneFaults {
-  readonly drop?: number;
-  readonly duplicate?: number;
-  readonly reorder?: number;
-  readonly delay?: number;
-  readonly maxDelayMs?: number;
-}
+/** The faults that apply to each direction separately. */
+type DirectionFaults = Pick<ChannelFaults, "drop" | "duplicate" | "reorder" | "delay" | "maxDelayMs">;
 
-/** A message on its way. */
-export interface Parcel {
+/** A message that has not been delivered yet. */
+interface PendingMessage {
   readonly text: string;
   pass(): void | Promise<void>;
 }
 
 const defaultMaxDelayMs = 1_000;
 
-/** One direction of a faulty channel: decides for each message whether, when and how often it passes. */
-export class FaultyLane {
-  readonly #faults: LaneFaults;
+/** One direction of a faulty channel. Decides for each message if, when and how often it passes. */
+class FaultyDirection {
+  readonly #faults: DirectionFaults;
   readonly #random: Random;
   readonly #clock: Clock;
   readonly #note: (fault: string, text: string) => void;
   #left: number;
-  /** Passes behind the next one. */
-  #overtaken: Parcel | undefined;
+  /** The message that waits for the next one to pass it. */
+  #overtaken: PendingMessage | undefined;
   #stopWaiting: () => void = () => {};
-  /** Waits, in order, until its time has come. */
-  #queue: { readonly parcel: Parcel; readonly dueAt: number }[] = [];
+  /** Delayed messages in order. */
+  #queue: { readonly message: PendingMessage; readonly dueAt: number }[] = [];
   #stopTimer: (() => void) | undefined;
 
   constructor(
-    faults: LaneFaults,
+    faults: DirectionFaults,
     stopAfter: number | undefined,
     random: Random,
     clock: Clock,
@@ -210,43 +221,43 @@ export class FaultyLane {
     this.#note = note;
   }
 
-  push(parcel: Parcel): void | Promise<void> {
+  push(message: PendingMessage): void | Promise<void> {
     const { drop, duplicate, reorder, delay } = this.#faults;
-    // All are drawn for each message: whether one fault is on does not change where the others fall.
+    // Always drawn: turning one fault on must not change which messages the others hit.
     const isDropped = this.#random() < (drop ?? 0);
     const isDoubled = this.#random() < (duplicate ?? 0);
     const isOvertaken = this.#random() < (reorder ?? 0);
     const isDelayed = this.#random() < (delay ?? 0);
     const delayMs = this.#random() * this.#maxDelayMs;
-    if (this.#left <= 0) return this.#note("stop", parcel.text);
+    if (this.#left <= 0) return this.#note("stop", message.text);
     this.#left -= 1;
-    if (isDropped) return this.#note("drop", parcel.text);
-    if (isOvertaken && !this.#overtaken) return this.#letPass(parcel);
-    if (isDelayed) this.#note("delay", parcel.text);
+    if (isDropped) return this.#note("drop", message.text);
+    if (isOvertaken && !this.#overtaken) return this.#letPass(message);
+    if (isDelayed) this.#note("delay", message.text);
     const dueAt = this.#clock.now() + (isDelayed ? delayMs : 0);
     if (isDoubled) {
-      this.#note("duplicate", parcel.text);
-      this.#enqueue(parcel, dueAt);
+      this.#note("duplicate", message.text);
+      this.#enqueue(message, dueAt);
     }
-    const passing = this.#enqueue(parcel, dueAt);
+    const passing = this.#enqueue(message, dueAt);
     this.#releaseOvertaken();
     return passing;
   }
 
-  /** Nothing more passes, and nobody is told. */
+  /** Drops all further messages. */
   stop(): void {
     this.#left = 0;
   }
 
-  /** Lets everything pass at once that still waits. */
+  /** Delivers all waiting messages at once. */
   flush(): void {
     this.#releaseOvertaken();
     const queue = this.#queue;
     this.clear();
-    for (const { parcel } of queue) parcel.pass();
+    for (const { message } of queue) message.pass();
   }
 
-  /** Loses everything that still waits. */
+  /** Drops all waiting messages. */
   clear(): void {
     this.#stopWaiting();
     this.#overtaken = undefined;
@@ -259,24 +270,24 @@ export class FaultyLane {
     return this.#faults.maxDelayMs ?? defaultMaxDelayMs;
   }
 
-  #letPass(parcel: Parcel): void {
-    this.#note("reorder", parcel.text);
-    this.#overtaken = parcel;
-    // The last message of all has nothing behind it and would wait for ever.
+  #letPass(message: PendingMessage): void {
+    this.#note("reorder", message.text);
+    this.#overtaken = message;
+    // The last message has no successor and would wait forever.
     this.#stopWaiting = this.#clock.after(this.#maxDelayMs, () => this.#releaseOvertaken());
   }
 
   #releaseOvertaken(): void {
-    const parcel = this.#overtaken;
-    if (!parcel) return;
+    const message = this.#overtaken;
+    if (!message) return;
     this.#overtaken = undefined;
     this.#stopWaiting();
-    this.#enqueue(parcel, this.#clock.now());
+    this.#enqueue(message, this.#clock.now());
   }
 
-  #enqueue(parcel: Parcel, dueAt: number): void | Promise<void> {
-    if (this.#queue.length === 0 && dueAt <= this.#clock.now()) return parcel.pass();
-    this.#queue.push({ parcel, dueAt });
+  #enqueue(message: PendingMessage, dueAt: number): void | Promise<void> {
+    if (this.#queue.length === 0 && dueAt <= this.#clock.now()) return message.pass();
+    this.#queue.push({ message, dueAt });
     if (!this.#stopTimer) this.#arm();
   }
 
@@ -286,12 +297,12 @@ export class FaultyLane {
     this.#stopTimer = this.#clock.after(next.dueAt - this.#clock.now(), () => this.#passDue());
   }
 
-  /** Lets the first pass, and those behind it that are due as well. */
+  /** Delivers all messages that are due. */
   #passDue(): void {
     this.#stopTimer = undefined;
     for (let next = this.#queue[0]; next && next.dueAt <= this.#clock.now(); next = this.#queue[0]) {
       this.#queue.shift();
-      next.parcel.pass();
+      next.message.pass();
     }
     if (!this.#stopTimer) this.#arm();
   }

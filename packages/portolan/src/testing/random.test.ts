@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { seeded, splitRandomly } from "./random.ts";
 
-test("a seed gives the same numbers each time, and another seed others", () => {
+test("returns the same numbers for a seed, and others for another", () => {
   const draw = (seed: number) => Array.from({ length: 5 }, seeded(seed));
   expect(draw(1)).toEqual(draw(1));
   expect(draw(1)).not.toEqual(draw(2));
 });
 
-test("the numbers are spread over all of 0 to 1", () => {
+test("spreads the numbers from 0 to 1", () => {
   const random = seeded(7);
   const tenths = new Array<number>(10).fill(0);
   for (let draws = 0; draws < 10_000; draws += 1) {
@@ -18,7 +18,7 @@ test("the numbers are spread over all of 0 to 1", () => {
   for (const count of tenths) expect(count).toBeGreaterThan(800);
 });
 
-test("pieces are never empty and add up to the whole", () => {
+test("splits bytes into pieces that are not empty and add up to the whole", () => {
   const bytes = new TextEncoder().encode("naïve 日本語 🗺️".repeat(20));
   const lengths = new Set<number>();
   for (let seed = 0; seed < 100; seed += 1) {

@@ -1,11 +1,11 @@
-/** A source of numbers from 0 up to, but not including, 1. */
+/** Returns a number from 0 to 1, without 1, like `Math.random`. */
 export type Random = () => number;
 
-/** The same numbers for the same seed, on every machine. */
+/** Creates a random source that returns the same numbers for the same seed on every machine. */
 export function seeded(seed: number): Random {
   let state = seed | 0;
   return () => {
-    // Mulberry32: one word of state, good enough to choose faults by.
+    // Mulberry32: one word of state, good enough for choosing faults.
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
@@ -13,7 +13,7 @@ export function seeded(seed: number): Random {
   };
 }
 
-/** Bytes in pieces of random size, none of them empty: often single bytes, sometimes all that is left. */
+/** Splits bytes into pieces of random size: often a single byte, sometimes the rest, never empty. */
 export function splitRandomly(bytes: Uint8Array, random: Random): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   for (let start = 0; start < bytes.length; ) {
@@ -24,7 +24,7 @@ export function splitRandomly(bytes: Uint8Array, random: Random): Uint8Array[] {
   return pieces;
 }
 
-/** How much of what is left goes first: at least one byte. */
+/** Returns the size of the next piece: at least 1. */
 export function pieceLength(left: number, random: Random): number {
   const chance = random();
   if (chance < 0.25) return 1;

@@ -7,7 +7,7 @@ const context: QuestionContext = { server: undefined, signal: new AbortControlle
 const form: ElicitFormParams = { message: "Your name?", requestedSchema: { type: "object", properties: {} } };
 const prompt: CreateMessageParams = { messages: [], maxTokens: 10 };
 
-test("answers are given in order, whatever is asked", async () => {
+test("gives the answers in order", async () => {
   const said = { role: "assistant", content: { type: "text", text: "hi" }, model: "m" } as const;
   const script = scriptedAnswers({ action: "accept", content: { name: "Ada" } }, said, [{ uri: "file:///a" }]);
   expect(await script.elicit?.(form, context)).toEqual({ action: "accept", content: { name: "Ada" } });
@@ -21,21 +21,21 @@ test("answers are given in order, whatever is asked", async () => {
   script.done();
 });
 
-test("a question too many fails and is named, then and at the end", () => {
+test("fails for a question without an answer, and again in done", () => {
   const script = scriptedAnswers();
-  const why = "The script cannot answer question 1, elicitation/create (Your name?): it has 0 answers only";
+  const why = "The script cannot answer question 1, elicitation/create (Your name?): it has only 0 answers";
   expect(() => script.elicit?.(form, context)).toThrow(why);
   expect(() => script.done()).toThrow(why);
 });
 
-test("an answer to another kind of question fails and is named", () => {
+test("fails for an answer to another kind of question", () => {
   const script = scriptedAnswers({ action: "decline" });
   const why = 'sampling/createMessage: it expects { role, content, model }, got {"action":"decline"}';
   expect(() => script.sample?.(prompt, context)).toThrow(why);
   expect(() => script.done()).toThrow(why);
 });
 
-test("an answer that nobody asked for is told at the end", () => {
+test("fails in done for an unused answer", () => {
   const script = scriptedAnswers({ action: "decline" }, { action: "cancel" });
   script.elicit?.(form, context);
   expect(() => script.done()).toThrow(
@@ -43,7 +43,7 @@ test("an answer that nobody asked for is told at the end", () => {
   );
 });
 
-test("an error refuses to answer, and is no mistake of the script", () => {
+test("rejects a question with a scripted error", () => {
   const script = scriptedAnswers(new Error("the user is away"));
   expect(() => script.elicit?.(form, context)).toThrow("the user is away");
   script.done();

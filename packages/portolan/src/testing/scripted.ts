@@ -9,24 +9,24 @@ import type {
   Root,
 } from "../protocol/types/index.ts";
 
-/** One answer of a script: of a user, of a model, the roots, or an error that refuses to answer. */
+/** One scripted answer: of a user, of a model, the roots, or an error that rejects the question. */
 export type ScriptedAnswer = ElicitResult | CreateMessageResult | readonly Root[] | Error;
 
-/** A question that was put to the script. */
+/** A question that the server asked. */
 export type ReceivedQuestion =
   | { readonly method: "elicitation/create"; readonly params: ElicitFormParams | ElicitUrlParams }
   | { readonly method: "sampling/createMessage"; readonly params: CreateMessageParams }
   | { readonly method: "roots/list" };
 
-/** Answers from a script, which knows what it was asked. */
+/** Answer handlers that give scripted answers and record the questions. */
 export interface ScriptedAnswers extends Answers {
   /** The questions so far, in order. */
   readonly asked: readonly ReceivedQuestion[];
-  /** Throws when an answer was not asked for, or a question had no answer that fits. */
+  /** Throws if an answer was not used, or a question had no suitable answer. */
   done(): void;
 }
 
-/** Answers that are given in this order, whatever is asked; a question too many fails its call and says so. */
+/** Creates answer handlers that give these answers in order. A question without an answer fails its call. */
 export function scriptedAnswers(...answers: readonly ScriptedAnswer[]): ScriptedAnswers {
   return new Script(answers);
 }
@@ -68,23 +68,23 @@ class Script implements ScriptedAnswers {
   ): T {
     this.asked.push(asked);
     const answer = this.#answers[this.#given];
-    if (answer === undefined) throw this.#fail(asked, `it has ${this.#answers.length} answers only`);
+    if (answer === undefined) throw this.#fail(asked, `it has only ${this.#answers.length} answers`);
     this.#given += 1;
     if (answer instanceof Error) throw answer;
     if (!fits(answer)) throw this.#fail(asked, `it expects ${expected}, got ${JSON.stringify(answer)}`);
     return answer;
   }
 
-  /** An error that crosses the wire, so that the call fails with its text on every revision. */
+  /** Returns an RpcError, so that the call fails with this text in every revision. */
   #fail(asked: ReceivedQuestion, why: string): RpcError {
-    const question = `question ${this.asked.length}, ${asked.method}${wordsOf(asked)}`;
+    const question = `question ${this.asked.length}, ${asked.method}${detailOf(asked)}`;
     const problem = new RpcError(rpcCodes.internalError, `The script cannot answer ${question}: ${why}`);
     this.#problem ??= problem;
     return problem;
   }
 }
 
-function wordsOf(asked: ReceivedQuestion): string {
+function detailOf(asked: ReceivedQuestion): string {
   return asked.method === "elicitation/create" ? ` (${asked.params.message})` : "";
 }
 

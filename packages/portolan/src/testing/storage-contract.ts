@@ -1,52 +1,52 @@
 import type { LogEntry, Storage } from "../storage/storage.ts";
 import { type ChecksOf, codeOf, same, toChecks } from "./contract.ts";
 
-/** A fresh, empty storage, as the contract needs it. */
+/** An empty storage for the contract. */
 export interface StorageUnderTest {
   readonly storage: Storage;
-  /** The same data as another process sees it; may be the same object where there is only one process. */
+  /** The same storage as another process sees it. The same object if only one process can use it. */
   readonly other: Storage;
-  /** Resolves when at least so much time has passed for the storage. */
+  /** Resolves when at least this time has passed for the storage. */
   passTime(ms: number): Promise<void>;
   release?(): Promise<void>;
 }
 
-/** One promise of the Storage interfaces: `run` rejects when it is broken. */
+/** One requirement of the Storage interfaces. `run` rejects if it is not met. */
 export interface StorageCheck {
   readonly name: string;
   run(): Promise<void>;
 }
 
-/** Every promise of the Storage interfaces, for whichever test runner; each check makes its own storage. */
+/** Returns test cases for every requirement of the Storage interfaces. Each makes its own storage. */
 export function storageContract(make: () => Promise<StorageUnderTest>): StorageCheck[] {
   return toChecks({ ...keyValueChecks, ...logChecks, ...busChecks }, make);
 }
 
 const keyValueChecks: ChecksOf<StorageUnderTest> = {
-  "kv: a value set is got, by the other process too": async ({ storage, other }) => {
+  "kv: returns a value that was set, also to another process": async ({ storage, other }) => {
     same(await storage.kv.get("a"), undefined);
     same(await storage.kv.set("a", "1"), true);
     same(await other.kv.get("a"), "1");
     same(await other.kv.set("a", "2"), true);
     same(await storage.kv.get("a"), "2");
   },
-  "kv: any text is a key and a value": async ({ storage }) => {
+  "kv: accepts any text as key and value": async ({ storage }) => {
     const texts = ["", " ", "__proto__", "a:b*?[c]", "naïve ☂ 🗺\n\0", "x".repeat(50_000)];
     for (const text of texts) await storage.kv.set(`k${text.slice(0, 100)}`, text);
     for (const text of texts) same(await storage.kv.get(`k${text.slice(0, 100)}`), text);
   },
-  "kv: a deleted key is absent, and deleting it again is fine": async ({ storage }) => {
+  "kv: deletes a key, and ignores a second delete": async ({ storage }) => {
     await storage.kv.set("a", "1");
     await storage.kv.delete("a");
     await storage.kv.delete("a");
     same(await storage.kv.get("a"), undefined);
   },
-  "kv: expect null writes only where there is nothing": async ({ storage }) => {
+  "kv: writes with expect null only if the key is absent": async ({ storage }) => {
     same(await storage.kv.set("a", "1", { expect: null }), true);
     same(await storage.kv.set("a", "2", { expect: null }), false);
     same(await storage.kv.get("a"), "1");
   },
-  "kv: expect a value writes only over that value": async ({ storage }) => {
+  "kv: writes with an expected value only over that value": async ({ storage }) => {
     same(await storage.kv.set("a", "1", { expect: "0" }), false);
     same(await storage.kv.get("a"), undefined);
     await storage.kv.set("a", "0");
@@ -54,19 +54,19 @@ const keyValueChecks: ChecksOf<StorageUnderTest> = {
     same(await storage.kv.set("a", "2", { expect: "0" }), false);
     same(await storage.kv.get("a"), "1");
   },
-  "kv: an empty value is a value": async ({ storage }) => {
+  "kv: stores an empty value": async ({ storage }) => {
     await storage.kv.set("a", "");
     same(await storage.kv.get("a"), "");
     same(await storage.kv.set("a", "1", { expect: null }), false);
     same(await storage.kv.set("a", "1", { expect: "" }), true);
   },
-  "kv: of many that race for a key exactly one wins": async ({ storage, other }) => {
+  "kv: lets exactly one of many concurrent writers win": async ({ storage, other }) => {
     const racers = Array.from({ length: 20 }, (_, racer) => (racer % 2 === 0 ? storage : other));
     const won = await Promise.all(racers.map(({ kv }, racer) => kv.set("lease", String(racer), { expect: null })));
     same(won.filter(Boolean).length, 1);
     same(await storage.kv.get("lease"), String(won.indexOf(true)));
   },
-  "kv: a value with a ttl is gone after it, and its key is free": async ({ storage, passTime }) => {
+  "kv: expires a value after its ttl": async ({ storage, passTime }) => {
     await storage.kv.set("a", "1", { ttlMs: 50 });
     await storage.kv.set("b", "1", { ttlMs: 600_000 });
     await passTime(50);
@@ -74,25 +74,25 @@ const keyValueChecks: ChecksOf<StorageUnderTest> = {
     same(await storage.kv.list(""), [{ key: "b", value: "1" }]);
     same(await storage.kv.set("a", "2", { expect: null }), true);
   },
-  "kv: writing without a ttl lifts an earlier one": async ({ storage, passTime }) => {
+  "kv: removes an earlier ttl when a value is written without one": async ({ storage, passTime }) => {
     await storage.kv.set("a", "1", { ttlMs: 50 });
     await storage.kv.set("a", "2");
     await passTime(50);
     same(await storage.kv.get("a"), "2");
   },
-  "kv: a refused write leaves value and ttl alone": async ({ storage, passTime }) => {
+  "kv: keeps value and ttl when it refuses a write": async ({ storage, passTime }) => {
     await storage.kv.set("a", "1", { ttlMs: 50 });
     same(await storage.kv.set("a", "2", { ttlMs: 600_000, expect: "no" }), false);
     await passTime(50);
     same(await storage.kv.get("a"), undefined);
   },
-  "kv: a ttl that is no time is refused": async ({ storage }) => {
+  "kv: refuses an invalid ttl": async ({ storage }) => {
     for (const ttlMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
       same(await codeOf(() => storage.kv.set("a", "1", { ttlMs })), "invalid-argument");
     }
     same(await storage.kv.get("a"), undefined);
   },
-  "kv: list gives each key of the prefix once, page by page": async ({ storage }) => {
+  "kv: lists each key of a prefix once, page by page": async ({ storage }) => {
     const keys = ["s:", "s:1", "s:10", "s:2", "s:a", "s:b"];
     for (const key of [...keys, "s", "t:1", "r:1", "s*"].reverse()) await storage.kv.set(key, `v${key}`);
     const seen: string[] = [];
@@ -106,90 +106,21 @@ const keyValueChecks: ChecksOf<StorageUnderTest> = {
     same(seen.toSorted(), keys);
     same((await storage.kv.list("")).length, 10);
   },
-  "kv: paging goes on behind a key that was deleted": async ({ storage }) => {
+  "kv: continues paging after a deleted key": async ({ storage }) => {
     for (const key of ["a", "b", "c"]) await storage.kv.set(key, key);
     const [first] = await storage.kv.list("", { limit: 1 });
     await storage.kv.delete(first?.key ?? "");
     same((await storage.kv.list("", { after: first?.key ?? "" })).length, 2);
   },
-  "kv: list gives 100 entries unless told": async ({ storage }) => {
+  "kv: lists 100 entries by default": async ({ storage }) => {
     await Promise.all(Array.from({ length: 120 }, (_, index) => storage.kv.set(`k${index}`, "")));
     same((await storage.kv.list("k")).length, 100);
     same((await storage.kv.list("k", { limit: 200 })).length, 120);
   },
 };
 
-const busChecks: ChecksOf<StorageUnderTest> = {
-  "bus: each listener of the topic hears each message once, in order": async ({ storage, other }) => {
-    const first = await listen(storage, "a");
-    const second = await listen(other, "a");
-    const elsewhere = await listen(other, "b");
-    for (const value of ["1", "2", "3"]) await storage.bus.publish("a", value);
-    await storage.bus.publish("b", "end");
-    await Promise.all([first.count(3), second.count(3), elsewhere.count(1)]);
-    same([first.heard, second.heard, elsewhere.heard], [["1", "2", "3"], ["1", "2", "3"], ["end"]]);
-    await Promise.all([first.stop(), second.stop(), elsewhere.stop()]);
-  },
-  "bus: nothing published before is heard, nothing after the end, and ending twice is fine": async ({ storage }) => {
-    await storage.bus.publish("a", "early");
-    const gone = await listen(storage, "a");
-    const stays = await listen(storage, "a");
-    await storage.bus.publish("a", "1");
-    await Promise.all([gone.count(1), stays.count(1)]);
-    await gone.stop();
-    await gone.stop();
-    await storage.bus.publish("a", "2");
-    await stays.count(2);
-    same([gone.heard, stays.heard], [["1"], ["1", "2"]]);
-    await stays.stop();
-  },
-  "bus: the same function may listen twice, and each ends alone": async ({ storage }) => {
-    const heard: string[] = [];
-    const witness = await listen(storage, "a");
-    const hear = (value: string) => heard.push(value);
-    const stopFirst = await storage.bus.subscribe("a", hear, nothingLost);
-    const stopSecond = await storage.bus.subscribe("a", hear, nothingLost);
-    await stopFirst();
-    await storage.bus.publish("a", "1");
-    await storage.bus.publish("a", "2");
-    await witness.count(2);
-    same(heard[0], "1");
-    same(heard.filter((value) => value === "1").length, 1);
-    await Promise.all([stopSecond(), witness.stop()]);
-  },
-};
-
-interface Listener {
-  readonly heard: string[];
-  count(messages: number): Promise<void>;
-  stop(): Promise<void>;
-}
-
-async function listen(storage: Storage, topic: string): Promise<Listener> {
-  const heard: string[] = [];
-  let changed = () => {};
-  const hear = (value: string) => {
-    heard.push(value);
-    changed();
-  };
-  const stop = await storage.bus.subscribe(topic, hear, nothingLost);
-  const count = async (messages: number) => {
-    while (heard.length < messages) {
-      await new Promise<void>((resolve) => {
-        changed = resolve;
-      });
-    }
-  };
-  return { heard, count, stop };
-}
-
-function nothingLost(): void {
-  throw new Error("The bus said that messages were lost, though nothing was disturbed");
-}
-
-/** The promises of Log. */
 const logChecks: ChecksOf<StorageUnderTest> = {
-  "log: entries are read in order, by the other process too": async ({ storage, other }) => {
+  "log: returns entries in order, also to another process": async ({ storage, other }) => {
     const ids = [
       await storage.log.append("a", "1"),
       await other.log.append("a", "2"),
@@ -205,32 +136,32 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     same(await valuesOf(other.log.after("a", ids[2] ?? "")), []);
     same(await valuesOf(other.log.after("nothing", "")), []);
   },
-  "log: one iterable can be read twice": async ({ storage }) => {
+  "log: lets one iterable be read twice": async ({ storage }) => {
     await storage.log.append("a", "1");
     const entries = storage.log.after("a", "");
     same(await valuesOf(entries), ["1"]);
     same(await valuesOf(entries), ["1"]);
   },
-  "log: entries appended at once get different ids": async ({ storage, other }) => {
+  "log: gives different ids to concurrent appends": async ({ storage, other }) => {
     const ids = await Promise.all(
       Array.from({ length: 20 }, (_, n) => (n % 2 ? storage : other).log.append("a", String(n))),
     );
     same(new Set(ids).size, 20);
     same(new Set(await valuesOf(storage.log.after("a", ""))).size, 20);
   },
-  "log: keep drops the oldest, and reading goes on behind a dropped id": async ({ storage }) => {
+  "log: removes the oldest entries with keep, and reads on after a removed id": async ({ storage }) => {
     const first = await storage.log.append("a", "0");
     for (const value of ["1", "2", "3", "4"]) await storage.log.append("a", value, { keep: 3 });
     same(await valuesOf(storage.log.after("a", "")), ["2", "3", "4"]);
     same(await valuesOf(storage.log.after("a", first)), ["2", "3", "4"]);
   },
-  "log: keep and ttl that are no count and no time are refused": async ({ storage }) => {
+  "log: refuses invalid keep and ttl": async ({ storage }) => {
     same(await codeOf(() => storage.log.append("a", "1", { keep: 0 })), "invalid-argument");
     same(await codeOf(() => storage.log.append("a", "1", { keep: 1.5 })), "invalid-argument");
     same(await codeOf(() => storage.log.append("a", "1", { ttlMs: 0 })), "invalid-argument");
     same(await valuesOf(storage.log.after("a", "")), []);
   },
-  "log: a log is gone its ttl after the append that set it last": async ({ storage, passTime }) => {
+  "log: expires a log after the last ttl that was set": async ({ storage, passTime }) => {
     await storage.log.append("a", "1", { ttlMs: 50 });
     await storage.log.append("b", "1", { ttlMs: 50 });
     await storage.log.append("b", "2", { ttlMs: 600_000 });
@@ -239,13 +170,13 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     same(await valuesOf(storage.log.after("a", "")), []);
     same(await valuesOf(storage.log.after("b", "")), ["1", "2", "3"]);
   },
-  "log: an append without a ttl keeps the expiry as it was": async ({ storage, passTime }) => {
+  "log: keeps the expiry when an entry is appended without a ttl": async ({ storage, passTime }) => {
     await storage.log.append("a", "1", { ttlMs: 50 });
     await storage.log.append("a", "2");
     await passTime(50);
     same(await valuesOf(storage.log.after("a", "")), []);
   },
-  "log: a deleted log is empty, and its ids do not come back": async ({ storage }) => {
+  "log: deletes a log and does not reuse its ids": async ({ storage }) => {
     const old = await storage.log.append("a", "1");
     await storage.log.delete("a");
     await storage.log.delete("a");
@@ -253,13 +184,13 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     await storage.log.append("a", "2");
     same(await valuesOf(storage.log.after("a", old)), ["2"]);
   },
-  "log: an id of another form is refused": async ({ storage }) => {
+  "log: refuses a malformed id": async ({ storage }) => {
     await storage.log.append("a", "1");
     for (const id of ["nonsense", "-1", "1e3", " 1", "1-2-3", "\0"]) {
       same(await codeOf(() => toArray(storage.log.after("a", id))), "invalid-argument");
     }
   },
-  "log: follow gives what is there, then what comes": async ({ storage, other }) => {
+  "log: follow returns existing entries, then new ones": async ({ storage, other }) => {
     await storage.log.append("a", "1");
     const entries = storage.log.after("a", "", { follow: true })[Symbol.asyncIterator]();
     same((await entries.next()).value?.value, "1");
@@ -271,7 +202,7 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     same((await entries.next()).value?.value, "3");
     await entries.return?.();
   },
-  "log: follow hears an append to a log that did not exist, and one after a delete": async ({ storage, other }) => {
+  "log: follow waits for a log that does not exist yet, and survives a delete": async ({ storage, other }) => {
     const entries = storage.log.after("a", "", { follow: true })[Symbol.asyncIterator]();
     const first = entries.next();
     await other.log.append("a", "1");
@@ -282,17 +213,17 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     same((await second).value?.value, "2");
     await entries.return?.();
   },
-  "log: several may follow, each with its own place": async ({ storage, other }) => {
+  "log: lets several readers follow, each with its own position": async ({ storage, other }) => {
     const followers = [storage, other].map(({ log }) => log.after("a", "", { follow: true })[Symbol.asyncIterator]());
     const firsts = followers.map((follower) => follower.next());
     await storage.log.append("a", "1");
     for (const first of firsts) same((await first).value?.value, "1");
     for (const follower of followers) await follower.return?.();
   },
-  "log: returning the iterator ends a read that waits": async ({ storage }) => {
+  "log: ends a waiting read when the iterator returns": async ({ storage }) => {
     const entries = storage.log.after("a", "", { follow: true })[Symbol.asyncIterator]();
     const waiting = [entries.next(), entries.next()];
-    // A few round trips, so that the first read has come to its wait.
+    // A few round trips, so that the first read is waiting.
     for (const value of ["1", "2", "3"]) await storage.log.append("elsewhere", value);
     await toArray(storage.log.after("elsewhere", ""));
     await entries.return?.();
@@ -311,3 +242,73 @@ async function toArray(entries: AsyncIterable<LogEntry>): Promise<LogEntry[]> {
 async function valuesOf(entries: AsyncIterable<LogEntry>): Promise<string[]> {
   return (await toArray(entries)).map(({ value }) => value);
 }
+
+const busChecks: ChecksOf<StorageUnderTest> = {
+  "bus: delivers each message once to each subscriber of the topic, in order": async ({ storage, other }) => {
+    const first = await listen(storage, "a");
+    const second = await listen(other, "a");
+    const elsewhere = await listen(other, "b");
+    for (const value of ["1", "2", "3"]) await storage.bus.publish("a", value);
+    await storage.bus.publish("b", "end");
+    await Promise.all([first.count(3), second.count(3), elsewhere.count(1)]);
+    same([first.received, second.received, elsewhere.received], [["1", "2", "3"], ["1", "2", "3"], ["end"]]);
+    await Promise.all([first.stop(), second.stop(), elsewhere.stop()]);
+  },
+  "bus: delivers nothing before subscribe and after unsubscribe, which may be repeated": async ({ storage }) => {
+    await storage.bus.publish("a", "early");
+    const gone = await listen(storage, "a");
+    const stays = await listen(storage, "a");
+    await storage.bus.publish("a", "1");
+    await Promise.all([gone.count(1), stays.count(1)]);
+    await gone.stop();
+    await gone.stop();
+    await storage.bus.publish("a", "2");
+    await stays.count(2);
+    same([gone.received, stays.received], [["1"], ["1", "2"]]);
+    await stays.stop();
+  },
+  "bus: lets one function subscribe twice, and end each subscription alone": async ({ storage }) => {
+    const received: string[] = [];
+    const witness = await listen(storage, "a");
+    const receive = (value: string) => received.push(value);
+    const stopFirst = await storage.bus.subscribe("a", receive, nothingLost);
+    const stopSecond = await storage.bus.subscribe("a", receive, nothingLost);
+    await stopFirst();
+    await storage.bus.publish("a", "1");
+    await storage.bus.publish("a", "2");
+    await witness.count(2);
+    same(received[0], "1");
+    same(received.filter((value) => value === "1").length, 1);
+    await Promise.all([stopSecond(), witness.stop()]);
+  },
+};
+
+interface Listener {
+  readonly received: string[];
+  count(messages: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function listen(storage: Storage, topic: string): Promise<Listener> {
+  const received: string[] = [];
+  let changed = () => {};
+  const receive = (value: string) => {
+    received.push(value);
+    changed();
+  };
+  const stop = await storage.bus.subscribe(topic, receive, nothingLost);
+  const count = async (messages: number) => {
+    while (received.length < messages) {
+      await new Promise<void>((resolve) => {
+        changed = resolve;
+      });
+    }
+  };
+  return { received, count, stop };
+}
+
+function nothingLost(): void {
+  throw new Error("The bus reported lost messages without a disturbance");
+}
+
+/** The promises of Log. */

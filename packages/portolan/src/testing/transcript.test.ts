@@ -14,7 +14,7 @@ function createRecordedPair(): { near: Channel; far: Channel; transcript: Transc
   return { near, far, transcript };
 }
 
-test("what is sent and received is kept in order, as its text", async () => {
+test("records sent and received messages in order, as text", async () => {
   const { near, far, transcript } = createRecordedPair();
   near.send({ jsonrpc: "2.0", id: 1, method: "ask", params: { secret: "s3" } });
   far.send({ jsonrpc: "2.0", method: "note" });
@@ -34,7 +34,7 @@ test("what is sent and received is kept in order, as its text", async () => {
   expect(transcript.lines).toHaveLength(5);
 });
 
-test("messages are found by their method and by who sent them", async () => {
+test("finds messages by method and direction", async () => {
   const { near, far, transcript } = createRecordedPair();
   const ask = (id: number): Message => ({ jsonrpc: "2.0", id, method: "ask" });
   near.send(ask(1));
@@ -47,7 +47,7 @@ test("messages are found by their method and by who sent them", async () => {
   expect(transcript.received("ask")).toEqual([ask(2)]);
 });
 
-test("what is never sent is not in it", async () => {
+test("does not record messages that are not sent", async () => {
   const { near, transcript } = createRecordedPair();
   expect(() => near.send({ jsonrpc: "2.0", method: "note", params: { big: 1n } })).toThrow("BigInt");
   await near.close();
@@ -55,7 +55,7 @@ test("what is never sent is not in it", async () => {
   expect(transcript.lines).toEqual([]);
 });
 
-test("in brief, nobody introduces himself, and all else stays", async () => {
+test("omits self-descriptions in brief, and nothing else", async () => {
   const { near, far, transcript } = createRecordedPair();
   const clientInfo = { name: "c", version: "1" };
   const introduction = {
@@ -76,7 +76,7 @@ test("in brief, nobody introduces himself, and all else stays", async () => {
   await far.close();
 });
 
-test("a message that changes after it was sent stays as it was sent", async () => {
+test("keeps a message as it was sent, even if the object changes later", async () => {
   const { near, transcript } = createRecordedPair();
   const message = { jsonrpc: "2.0" as const, method: "note", params: { step: 1 } };
   near.send(message);

@@ -3,23 +3,23 @@ import type { JsonObject, Message, RpcNotification, RpcRequest } from "../jsonrp
 import { serialize } from "../jsonrpc/message.ts";
 import { metaKeys } from "../protocol/revision.ts";
 
-/** What was said over a channel: every message in order, as its JSON text. */
+/** The messages of a channel in order, as JSON text. */
 export interface Transcript {
-  /** `→ ` and what was sent, `← ` and what was received. */
+  /** One line per message: `→ ` before a sent one, `← ` before a received one. */
   readonly lines: readonly string[];
-  /** The first request or notification of a method, whoever sent it. */
+  /** Returns the first request or notification of a method, sent or received. */
   find(method: string): RpcRequest | RpcNotification | undefined;
-  /** The requests and notifications of a method that were sent. */
+  /** Returns the sent requests and notifications of a method. */
   sent(method: string): (RpcRequest | RpcNotification)[];
-  /** The requests and notifications of a method that were received. */
+  /** Returns the received requests and notifications of a method. */
   received(method: string): (RpcRequest | RpcNotification)[];
-  /** All lines. */
+  /** Returns all lines. */
   toString(): string;
-  /** All lines without what both sides say about themselves: versions, names and what the client can do. */
+  /** Returns all lines without versions, names and capabilities of the two sides. */
   brief(): string;
 }
 
-/** The channel that it is given, and what is said over it from now on. */
+/** Wraps a channel. Returns the new channel and the transcript of its messages. */
 export function recordChannel(channel: Channel): [Channel, Transcript] {
   const recorder = new Recorder();
   let isClosed = false;
@@ -27,7 +27,7 @@ export function recordChannel(channel: Channel): [Channel, Transcript] {
     ...(channel.writesText !== undefined && { writesText: channel.writesText }),
     open: (incoming) =>
       channel.open(
-        listening(incoming, recorder, () => {
+        recordIncoming(incoming, recorder, () => {
           isClosed = true;
         }),
       ),
@@ -44,7 +44,7 @@ export function recordChannel(channel: Channel): [Channel, Transcript] {
   return [recorded, recorder];
 }
 
-function listening(incoming: Incoming, recorder: Recorder, ended: () => void): Incoming {
+function recordIncoming(incoming: Incoming, recorder: Recorder, ended: () => void): Incoming {
   return {
     message(message) {
       recorder.add("←", textOf(message));
@@ -65,7 +65,7 @@ function listening(incoming: Incoming, recorder: Recorder, ended: () => void): I
   };
 }
 
-/** By reference a channel also takes what has no JSON form; that is no reason to fail here. */
+/** A channel that passes objects also accepts values without a JSON form: recording them must not fail. */
 function textOf(message: Sendable): string {
   try {
     return serialize(message);
@@ -126,8 +126,8 @@ const toLine = ({ direction, text }: Entry): string => `${direction} ${text}`;
 
 const isJson = (text: string): boolean => text.startsWith("{") || text.startsWith("[");
 
-/** Said by every request and result, or by a handshake: who speaks, and what it can do. */
-const introductions: readonly string[] = [
+/** Members that describe the sender: in every request and result, or in a handshake. */
+const selfDescriptions: readonly string[] = [
   metaKeys.protocolVersion,
   metaKeys.clientCapabilities,
   metaKeys.clientInfo,
@@ -144,20 +144,20 @@ function shorten(text: string): unknown {
 function shortenMessage(message: JsonObject): JsonObject {
   return mapMembers(message, (name, value) => {
     if (name !== "params" && name !== "result") return value;
-    return isObject(value) ? withoutIntroductions(value) : value;
+    return isObject(value) ? withoutSelfDescriptions(value) : value;
   });
 }
 
-function withoutIntroductions(part: JsonObject): JsonObject {
+function withoutSelfDescriptions(part: JsonObject): JsonObject {
   return mapMembers(part, (name, value) => {
-    if (introductions.includes(name)) return undefined;
+    if (selfDescriptions.includes(name)) return undefined;
     if (name !== "_meta" || !isObject(value)) return value;
-    const meta = withoutIntroductions(value);
+    const meta = withoutSelfDescriptions(value);
     return Object.keys(meta).length === 0 ? undefined : meta;
   });
 }
 
-/** The members in their order, without those that become undefined. */
+/** Changes each member, and removes those that become undefined. */
 function mapMembers(value: JsonObject, change: (name: string, member: unknown) => unknown): JsonObject {
   const changed = Object.entries(value).map(([name, member]) => [name, change(name, member)] as const);
   return Object.fromEntries(changed.filter(([, member]) => member !== undefined));

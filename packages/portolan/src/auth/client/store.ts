@@ -1,4 +1,4 @@
-import { Expiring } from "../../storage/expiring-map.ts";
+import { ExpiringMap } from "../../storage/expiring-map.ts";
 import type { Storage } from "../../storage/storage.ts";
 import { KeyedMutex, withLease } from "./concurrency.ts";
 
@@ -29,7 +29,7 @@ export interface StoreInOptions {
 
 /** Creates a store in memory; it is gone when the process ends. */
 export function memoryStore(): CredentialStore {
-  const rows = new Expiring<string>(Date.now);
+  const rows = new ExpiringMap<string>(Date.now);
   const mutex = new KeyedMutex();
   return {
     get: async (key) => rows.get(key),

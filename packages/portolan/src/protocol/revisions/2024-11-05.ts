@@ -11,7 +11,7 @@ const none = object({});
 const listParams = object({ cursor: optional(string) });
 const uriParams = object({ uri: string });
 
-/** Where everything begins: a handshake, then requests in both directions. */
+/** The first revision: a handshake, then requests in both directions. */
 export const first: FirstRevision = {
   version: "2024-11-05",
   lifecycle: "handshake",
@@ -23,11 +23,11 @@ export const first: FirstRevision = {
   http: { primes: false, namesVersion: false },
   structured: "none",
   errorCodes: { "resource-not-found": protocolCodes.resourceNotFound, "missing-capability": rpcCodes.invalidParams },
-  // The codes of later revisions mean nothing here.
+  // This revision defines no codes of its own.
   allowedCode: (code) => (isReservedCode(code) ? rpcCodes.internalError : code),
   envelope: (result) => result,
   readPeer: () => {
-    throw new Error("the peer of a handshake revision is remembered, not read from a request");
+    throw new Error("a stateful revision reads the peer from the handshake, not from a request");
   },
   requests: {
     initialize: {

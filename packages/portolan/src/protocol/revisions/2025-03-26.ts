@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { RevisionChanges } from "../revision.ts";
 
-/** Batches, audio, tool annotations, a message beside progress, and completion as a capability. */
+/** Adds batches, audio, tool annotations, a message in progress, and the capability `completions`. */
 export const batchesAndAudio: RevisionChanges = {
   version: "2025-03-26",
   batches: true,
@@ -14,7 +14,7 @@ export const batchesAndAudio: RevisionChanges = {
   older: { samplingMessages: (messages) => messages.map(withoutAudio) },
 };
 
-/** An older peer gets the sound as an embedded file, so that nothing is lost. */
+/** Older peers get audio as an embedded resource, so that no data is lost. */
 function audioAsResource({ data, mimeType, annotations }: JsonObject): JsonObject {
   return {
     type: "resource",
@@ -23,7 +23,7 @@ function audioAsResource({ data, mimeType, annotations }: JsonObject): JsonObjec
   };
 }
 
-/** Whoever takes texts and images only is told what it does not hear. */
+/** Older models take text and images only: audio becomes a note in text. */
 function withoutAudio(message: JsonObject): JsonObject {
   const { type, mimeType } = message["content"] as JsonObject;
   if (type !== "audio") return message;

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import { object, oneOf, optional, record, string } from "../../schema/shape.ts";
 import type { RevisionChanges } from "../revision.ts";
 
-/** Structured output, resource links, titles, `_meta` on objects and elicitation; batches are gone. */
+/** Adds structured output, resource links, titles, `_meta` on objects and elicitation. Removes batches. */
 export const structuredOutput: RevisionChanges = {
   version: "2025-06-18",
   batches: false,

@@ -2,7 +2,7 @@ import { type JsonObject, rpcCodes } from "../../jsonrpc/message.ts";
 import { isReservedCode, missingCapability, protocolCodes } from "../errors.ts";
 import type { RevisionChanges } from "../revision.ts";
 
-/** Icons, URL elicitation, richer forms, sampling with tools, errors without an id. */
+/** Adds icons, URL elicitation, more fields in forms, sampling with tools, and errors without an id. */
 export const iconsAndUrls: RevisionChanges = {
   version: "2025-11-25",
   unreadableId: "omit",
@@ -29,10 +29,10 @@ export const iconsAndUrls: RevisionChanges = {
   older: { elicitationField: plainField, samplingMessages: oneBlockPerMessage },
 };
 
-/** An older form knows plain enums with names beside them, and defaults on booleans only. */
+/** Older forms have enums with `enumNames`, and defaults for booleans only. */
 function plainField(field: JsonObject): JsonObject {
   if (field["type"] === "array") {
-    throw missingCapability({ elicitation: { form: {} } }, "A form with multiple choice");
+    throw missingCapability({ elicitation: { form: {} } }, "A form with a choice of several values");
   }
   const { default: initial, oneOf, ...rest } = field;
   const plain = Array.isArray(oneOf)

@@ -9,7 +9,7 @@ import { logLevels } from "../types/notifications.ts";
 const listParams = object({ cursor: optional(string) });
 const answers = { inputResponses: optional(record(record())), requestState: optional(string) };
 
-/** Stateless: each request describes itself, questions travel in results, changes are listened for. */
+/** Stateless: each request describes itself, results carry questions, and changes need a subscription. */
 export const stateless: RevisionChanges = {
   version: "2026-07-28",
   lifecycle: "per-request",
@@ -78,7 +78,7 @@ export const stateless: RevisionChanges = {
   },
 };
 
-/** The `_meta` of most results: who answers, in brief. Kept for the server that answered last, because every call carries it. */
+/** The `_meta` of most results. Cached for the server that answered last, because every result has it. */
 let brief: { readonly info: Implementation; readonly meta: JsonObject; readonly text: string } | undefined;
 
 function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self, method: string): JsonObject {
@@ -89,7 +89,7 @@ function envelope(result: JsonObject, row: MethodRow | undefined, { info }: Self
   return { resultType: "complete", ...result, _meta };
 }
 
-/** Only for results that say nothing of this themselves. */
+/** Returns the members as JSON text, if the result has none of them itself. */
 function envelopeText(
   result: JsonObject,
   row: MethodRow | undefined,
@@ -108,7 +108,7 @@ function briefly(info: Implementation): NonNullable<typeof brief> {
   return brief;
 }
 
-// spec 2026-07-28: retired codes and undefined ones of the reserved range must not be sent.
+// spec 2026-07-28: codes of the reserved range that are retired or undefined must not be sent.
 function allowedCode(code: number): number {
   if (code === protocolCodes.resourceNotFound) return rpcCodes.invalidParams;
   return isReservedCode(code) && code < protocolCodes.unsupportedVersion ? rpcCodes.internalError : code;
@@ -120,13 +120,13 @@ function readPeer(meta: JsonObject, revision: Revision): Peer {
   const logLevel = meta[metaKeys.logLevel];
   if (typeof capabilities !== "object" || capabilities === null || Array.isArray(capabilities)) {
     throw missingMeta(
-      `_meta["${metaKeys.clientCapabilities}"]: expected an object; every request declares what its client can do`,
+      `_meta["${metaKeys.clientCapabilities}"]: expected an object; every request declares the capabilities of its client`,
     );
   }
   if (logLevel !== undefined && !logLevels.includes(logLevel as LogLevel)) {
     throw missingMeta(`_meta["${metaKeys.logLevel}"]: expected one of ${logLevels.join(", ")}`);
   }
-  // One plain object per request: this is the way of every stateless call.
+  // Hot path: one plain object for each stateless request.
   return {
     revision,
     capabilities: capabilities as ClientCapabilities,

@@ -8,7 +8,7 @@ import { structuredOutput } from "./2025-06-18.ts";
 import { iconsAndUrls } from "./2025-11-25.ts";
 import { stateless } from "./2026-07-28.ts";
 
-/** All revisions, newest first; the only list of them. */
+/** All revisions, newest first. This is the only list of them. */
 export const revisions: readonly Revision[] = deriveRevisions(
   first,
   batchesAndAudio,
@@ -17,16 +17,16 @@ export const revisions: readonly Revision[] = deriveRevisions(
   stateless,
 ).reverse();
 
-/** The revisions that open with a handshake, newest first. */
+/** The stateful revisions, newest first. */
 export const handshakes: readonly Revision[] = revisions.filter((revision) => revision.lifecycle === "handshake");
 
-/** The revisions whose requests describe themselves, newest first. */
+/** The stateless revisions, newest first. */
 export const perRequest: readonly Revision[] = revisions.filter((revision) => revision.lifecycle === "per-request");
 
-/** The versions that a request may name for itself, newest first. */
+/** The versions of the stateless revisions, newest first. */
 export const perRequestVersions: readonly string[] = perRequest.map((revision) => revision.version);
 
-/** The revision that a request names in its `_meta`; undefined when it names none and so belongs to a handshake. */
+/** Returns the revision that a request names in its `_meta`. Undefined if it names none: then it belongs to a handshake. */
 export function revisionOf(request: RpcRequest): Revision | undefined {
   const version = metaOf(request.params)?.[metaKeys.protocolVersion];
   if (version === undefined) return undefined;
@@ -35,7 +35,7 @@ export function revisionOf(request: RpcRequest): Revision | undefined {
   throw unsupportedVersion(version, perRequestVersions);
 }
 
-/** The revision a handshake settles on: the one asked for, or else the newest that opens with a handshake. */
+/** Returns the revision for a handshake: the requested one if it is known and stateful, else the newest stateful one. */
 export function negotiate(requested: unknown): Revision {
   const [newest] = handshakes;
   const found = handshakes.find((revision) => revision.version === requested) ?? newest;

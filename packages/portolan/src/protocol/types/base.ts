@@ -1,11 +1,11 @@
-/** Extra information beside a message or an object: keys are names that each side may define, most of them prefixed. */
+/** Metadata of a message or an object. Keys that the protocol does not reserve have a prefix of their owner's. */
 export interface Meta {
   [key: string]: unknown;
 }
 
-/** The `_meta` of a request; stateless peers also describe themselves here, under keys of the protocol's own prefix. */
+/** The `_meta` of a request. Stateless peers also describe themselves here, under keys that the protocol reserves. */
 export interface RequestMeta extends Meta {
-  /** Asks for progress notifications that carry this token. */
+  /** A token for progress notifications. If present, the receiver may send some. */
   progressToken?: ProgressToken;
 }
 
@@ -22,19 +22,19 @@ export interface NotificationParams {
 /** The members that every complete result of a server may have. */
 export interface Result {
   _meta?: Meta;
-  /** Written by stateless revisions only; absent means the same. */
+  /** Stateless revisions only. Default: "complete". */
   resultType?: "complete";
 }
 
-/** The result of a request that asks for nothing but to be done. */
+/** The result of a request that returns no data. */
 export interface EmptyResult {
   _meta?: Meta;
 }
 
-/** Names the request that a progress notification belongs to; the requester chooses it. */
+/** The id by which a progress notification names its request. The sender of the request chooses it. */
 export type ProgressToken = string | number;
 
-/** An opaque place in a list; the empty string is a cursor like any other. */
+/** An opaque position in a list. The empty string is a cursor like any other. */
 export type Cursor = string;
 
 /** The params of a request for one page of a list. */
@@ -48,36 +48,36 @@ export interface PaginatedResult extends Result {
   nextCursor?: Cursor;
 }
 
-/** Who may be served a kept copy of a result. */
+/** The callers that may get a cached result: all, or only the one that asked. */
 export type CacheScope = "public" | "private";
 
-/** How long and for whom a result may be kept; stateless revisions always send both. */
+/** Cache lifetime and scope of a result. Stateless revisions always send both. */
 export interface CacheHints {
   ttlMs?: number;
   cacheScope?: CacheScope;
 }
 
-/** Who speaks in a conversation with a model. */
+/** The sender of a message in a conversation with a model. */
 export type Role = "user" | "assistant";
 
-/** How severe a log message is, from least to most: the names of RFC 5424. */
+/** The severity of a log message (RFC 5424), from the least to the most severe. */
 export type LogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
-/** Hints on how a piece of content may be used or shown. */
+/** Hints on how to use or show content. */
 export interface Annotations {
   audience?: Role[];
-  /** From 0 (may be left out) to 1 (must be there). */
+  /** From 0 (optional) to 1 (required). */
   priority?: number;
-  /** An ISO 8601 moment; unknown to the two oldest revisions. */
+  /** An ISO 8601 timestamp. Since 2025-06-18. */
   lastModified?: string;
 }
 
-/** An image that stands for something in a user interface. */
+/** An image for user interfaces. */
 export interface Icon {
-  /** An `https:` or `data:` address. */
+  /** An `https:` or `data:` URI. */
   src: string;
   mimeType?: string;
-  /** Such as `48x48`, or `any` for an image that scales. */
+  /** Sizes such as `48x48`, or `any` for an image that scales. */
   sizes?: string[];
   theme?: "light" | "dark";
 }
@@ -86,7 +86,7 @@ export interface Icon {
 export interface Implementation {
   name: string;
   version: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
   /** Since 2025-11-25. */
   description?: string;

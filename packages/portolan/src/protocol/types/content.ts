@@ -2,7 +2,7 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { Annotations, Meta } from "./base.ts";
 import type { Resource, ResourceContents } from "./resources.ts";
 
-/** Text, given to a model or made by one. */
+/** Text to a model or from one. */
 export interface TextContent {
   type: "text";
   text: string;
@@ -20,7 +20,7 @@ export interface ImageContent {
   _meta?: Meta;
 }
 
-/** A piece of sound; unknown to the oldest revision. */
+/** Audio. Since 2025-03-26. */
 export interface AudioContent {
   type: "audio";
   /** The bytes in base64. */
@@ -30,12 +30,12 @@ export interface AudioContent {
   _meta?: Meta;
 }
 
-/** A resource named, not included; it need not be in the server's list, and the two oldest revisions do not know it. */
+/** A link to a resource, which need not be in the server's list. Since 2025-06-18. */
 export interface ResourceLink extends Resource {
   type: "resource_link";
 }
 
-/** A resource included whole. */
+/** The contents of a resource. */
 export interface EmbeddedResource {
   type: "resource";
   resource: ResourceContents;
@@ -43,30 +43,30 @@ export interface EmbeddedResource {
   _meta?: Meta;
 }
 
-/** A model's wish to call a tool; in sampling only, since 2025-11-25. */
+/** A tool call of the model. In sampling only, since 2025-11-25. */
 export interface ToolUseContent {
   type: "tool_use";
-  /** Names this call among those of the conversation. */
+  /** The id of this call within the conversation. */
   id: string;
   name: string;
   input: JsonObject;
   _meta?: Meta;
 }
 
-/** What a tool that a model called has answered; in sampling only, since 2025-11-25. */
+/** The result of a tool call of the model. In sampling only, since 2025-11-25. */
 export interface ToolResultContent {
   type: "tool_result";
-  /** The `id` of the call that this answers. */
+  /** The `id` of the tool call. */
   toolUseId: string;
   content: ContentBlock[];
-  /** Any JSON value; an object only on 2025-11-25. */
+  /** Any JSON value. In 2025-11-25 an object. */
   structuredContent?: unknown;
   isError?: boolean;
   _meta?: Meta;
 }
 
-/** One piece of what a tool or a prompt yields. */
+/** One block of content from a tool or a prompt. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource;
 
-/** One piece of a message to or from a model. */
+/** One block of content of a message to or from a model. */
 export type SamplingContent = TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent;

@@ -1,7 +1,7 @@
 import type { Meta, NotificationParams } from "./base.ts";
 import type { TaskAugmentedParams } from "./tasks.ts";
 
-/** A line of text. */
+/** A field for text. */
 export interface StringSchema {
   type: "string";
   title?: string;
@@ -9,13 +9,13 @@ export interface StringSchema {
   minLength?: number;
   maxLength?: number;
   format?: "email" | "uri" | "date" | "date-time";
-  /** Read and obeyed but never sent: the text of 2025-11-25 shows it, no schema has it. */
+  /** Checked if present, but never sent: the text of 2025-11-25 shows it, its schema lacks it. */
   pattern?: string;
   /** Since 2025-11-25. */
   default?: string;
 }
 
-/** A number. */
+/** A field for a number. */
 export interface NumberSchema {
   type: "number" | "integer";
   title?: string;
@@ -26,7 +26,7 @@ export interface NumberSchema {
   default?: number;
 }
 
-/** Yes or no. */
+/** A field for yes or no. */
 export interface BooleanSchema {
   type: "boolean";
   title?: string;
@@ -34,13 +34,13 @@ export interface BooleanSchema {
   default?: boolean;
 }
 
-/** A value to choose and the words that stand for it. */
+/** A value to choose, and its label. */
 export interface TitledOption {
   const: string;
   title: string;
 }
 
-/** One of several values, each shown as it is. */
+/** A choice of one value, without labels. */
 export interface UntitledSingleSelectEnumSchema {
   type: "string";
   title?: string;
@@ -50,7 +50,7 @@ export interface UntitledSingleSelectEnumSchema {
   default?: string;
 }
 
-/** One of several values, each with a title; since 2025-11-25. */
+/** A choice of one value, with labels. Since 2025-11-25. */
 export interface TitledSingleSelectEnumSchema {
   type: "string";
   title?: string;
@@ -59,7 +59,7 @@ export interface TitledSingleSelectEnumSchema {
   default?: string;
 }
 
-/** Any of several values, each shown as it is; since 2025-11-25. */
+/** A choice of several values, without labels. Since 2025-11-25. */
 export interface UntitledMultiSelectEnumSchema {
   type: "array";
   title?: string;
@@ -70,7 +70,7 @@ export interface UntitledMultiSelectEnumSchema {
   default?: string[];
 }
 
-/** Any of several values, each with a title; since 2025-11-25. */
+/** A choice of several values, with labels. Since 2025-11-25. */
 export interface TitledMultiSelectEnumSchema {
   type: "array";
   title?: string;
@@ -81,31 +81,31 @@ export interface TitledMultiSelectEnumSchema {
   default?: string[];
 }
 
-/** One of several values with the titles beside them: the older way, which later revisions still read. */
+/** A choice of one value, with labels as 2025-06-18 writes them. Later revisions still accept it. */
 export interface LegacyTitledEnumSchema {
   type: "string";
   title?: string;
   description?: string;
   enum: string[];
-  /** As many as `enum`, in the same order; without them the schema is the untitled one. */
+  /** One label for each value of `enum`, in the same order. */
   enumNames: string[];
   /** Since 2025-11-25. */
   default?: string;
 }
 
-/** A choice of one. */
+/** A choice of one value. */
 export type SingleSelectEnumSchema = UntitledSingleSelectEnumSchema | TitledSingleSelectEnumSchema;
 
-/** A choice of several. */
+/** A choice of several values. */
 export type MultiSelectEnumSchema = UntitledMultiSelectEnumSchema | TitledMultiSelectEnumSchema;
 
-/** A choice, told apart by `type` and then by which of `enumNames`, `enum` and `oneOf` is there. */
+/** A choice. `type` distinguishes one from several; `enumNames`, `enum` or `oneOf` the form. */
 export type EnumSchema = SingleSelectEnumSchema | MultiSelectEnumSchema | LegacyTitledEnumSchema;
 
 /** One field of a form. */
 export type PrimitiveSchema = StringSchema | NumberSchema | BooleanSchema | EnumSchema;
 
-/** A form: a flat object of simple fields. */
+/** A form: an object of simple fields, without nesting. */
 export interface FormSchema {
   $schema?: string;
   type: "object";
@@ -113,46 +113,46 @@ export interface FormSchema {
   required?: string[];
 }
 
-/** Asks the user to fill in a form. */
+/** The params of `elicitation/create` for a form. */
 export interface ElicitFormParams extends TaskAugmentedParams {
-  /** Absent means the same; 2025-06-18 knows no modes. */
+  /** Default: "form". Since 2025-11-25. */
   mode?: "form";
   message: string;
   requestedSchema: FormSchema;
 }
 
-/** Asks the user to visit a page; since 2025-11-25. */
+/** The params of `elicitation/create` for a URL that the user opens. Since 2025-11-25. */
 export interface ElicitUrlParams extends TaskAugmentedParams {
   mode: "url";
   message: string;
   url: string;
-  /** Names the visit for the notification that it is over; required on 2025-11-25, gone after. */
+  /** The id for `notifications/elicitation/complete`. Required in 2025-11-25, absent in later revisions. */
   elicitationId?: string;
 }
 
 /** The params of `elicitation/create`. */
 export type ElicitParams = ElicitFormParams | ElicitUrlParams;
 
-/** What the user did about a question. */
+/** The user's decision about a question. */
 export type ElicitAction = "accept" | "decline" | "cancel";
 
-/** What the user entered into one field; a list of strings answers a choice of several. */
+/** The value of one field. A choice of several values gives a list of strings. */
 export type ElicitValue = string | number | boolean | string[];
 
-/** The answer to `elicitation/create`. */
+/** The result of `elicitation/create`. */
 export interface ElicitResult {
   action: ElicitAction;
-  /** What a form holds, when it was accepted. */
+  /** The values of the form by field. Only with the action "accept". */
   content?: { [name: string]: ElicitValue };
   _meta?: Meta;
 }
 
-/** The params of `notifications/elicitation/complete`: the visit is over; 2025-11-25 only. */
+/** The params of `notifications/elicitation/complete`. 2025-11-25 only. */
 export interface ElicitationCompleteParams extends NotificationParams {
   elicitationId: string;
 }
 
-/** The `data` of the error that asks for visits before a request can succeed; 2025-11-25 only. */
+/** The `data` of the error that requires URL elicitations before the request can succeed. 2025-11-25 only. */
 export interface UrlElicitationRequiredData {
   elicitations: ElicitUrlParams[];
 }

@@ -1,72 +1,72 @@
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { CacheHints, Implementation, Meta, RequestParams, Result } from "./base.ts";
 
-/** The params of `initialize`; stateful revisions only. */
+/** The params of `initialize`. Stateful revisions only. */
 export interface InitializeParams extends RequestParams {
-  /** The newest that the client would speak. */
+  /** The newest version that the client supports. */
   protocolVersion: string;
   capabilities: ClientCapabilities;
   clientInfo: Implementation;
 }
 
-/** The result of `initialize`; stateful revisions only. */
+/** The result of `initialize`. Stateful revisions only. */
 export interface InitializeResult {
-  /** The one that both will speak, or the client hangs up. */
+  /** The version for this session. A client that does not support it disconnects. */
   protocolVersion: string;
   capabilities: ServerCapabilities;
   serverInfo: Implementation;
-  /** How to use the server, for the model. */
+  /** Instructions for the model on how to use the server. */
   instructions?: string;
   _meta?: Meta;
 }
 
-/** The result of `server/discover`, which names the server in its `_meta`; stateless revisions only. */
+/** The result of `server/discover`, with the server's name in `_meta`. Stateless revisions only. */
 export interface DiscoverResult extends Result, CacheHints {
   supportedVersions: string[];
   capabilities: ServerCapabilities;
-  /** How to use the server, for the model. */
+  /** Instructions for the model on how to use the server. */
   instructions?: string;
 }
 
-/** The `data` of the error that refuses a protocol version. */
+/** The `data` of the error for an unsupported protocol version. */
 export interface UnsupportedVersionData {
   supported: string[];
   requested: string;
 }
 
-/** Capabilities outside the core by name, each with settings of its own. */
+/** Settings of capabilities outside the core, by name. */
 export interface NamedCapabilities {
   [name: string]: JsonObject;
 }
 
-/** What a client can do; told once at initialization, or in the `_meta` of each request. */
+/** The capabilities of a client, declared in `initialize` or in the `_meta` of each request. */
 export interface ClientCapabilities {
   experimental?: NamedCapabilities;
-  /** Part of the protocol since 2026-07-28, sent by some clients on older revisions too. */
+  /** Since 2026-07-28; some clients send it in older revisions too. */
   extensions?: NamedCapabilities;
-  /** Stateless revisions know no `listChanged`. */
+  /** `listChanged`: stateful revisions only. */
   roots?: { listChanged?: boolean };
-  /** Both members since 2025-11-25. */
+  /** `tools` and `context`: since 2025-11-25. */
   sampling?: { tools?: JsonObject; context?: JsonObject };
-  /** Since 2025-06-18; modes since 2025-11-25, where an empty object means forms only. */
+  /** Since 2025-06-18. `form` and `url`: since 2025-11-25. An empty object means forms only. */
   elicitation?: { form?: JsonObject; url?: JsonObject };
   tasks?: ClientTasksCapability;
 }
 
-/** Which of a server's requests a client can run as tasks; 2025-11-25 only. */
+/** The server's requests that a client can run as tasks. 2025-11-25 only. */
 export interface ClientTasksCapability {
   list?: JsonObject;
   cancel?: JsonObject;
   requests?: { sampling?: { createMessage?: JsonObject }; elicitation?: { create?: JsonObject } };
 }
 
-/** What a server can do; told at initialization or by `server/discover`. */
+/** The capabilities of a server, declared in the result of `initialize` or `server/discover`. */
 export interface ServerCapabilities {
   experimental?: NamedCapabilities;
-  /** Part of the protocol since 2026-07-28, sent by some servers on older revisions too. */
+  /** Since 2026-07-28; some servers send it in older revisions too. */
   extensions?: NamedCapabilities;
   logging?: JsonObject;
-  /** The oldest revision has the method without the capability. */
+  /** Since 2025-03-26; 2024-11-05 has the method without the capability. */
   completions?: JsonObject;
   prompts?: { listChanged?: boolean };
   resources?: { subscribe?: boolean; listChanged?: boolean };
@@ -74,14 +74,14 @@ export interface ServerCapabilities {
   tasks?: ServerTasksCapability;
 }
 
-/** Which of a client's requests a server can run as tasks; 2025-11-25 only. */
+/** The client's requests that a server can run as tasks. 2025-11-25 only. */
 export interface ServerTasksCapability {
   list?: JsonObject;
   cancel?: JsonObject;
   requests?: { tools?: { call?: JsonObject } };
 }
 
-/** The `data` of the error that a request needs capabilities its client did not declare; stateless revisions only. */
+/** The `data` of the error for a capability that the client did not declare. Stateless revisions only. */
 export interface MissingCapabilityData {
   requiredCapabilities: ClientCapabilities;
 }

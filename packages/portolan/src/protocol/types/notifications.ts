@@ -3,7 +3,7 @@ import type { LogLevel, Meta, NotificationParams, ProgressToken, RequestParams, 
 
 /** The params of `notifications/cancelled`. */
 export interface CancelledParams extends NotificationParams {
-  /** Optional on 2025-11-25 only. */
+  /** Optional in 2025-11-25 only. */
   requestId?: RequestId;
   reason?: string;
 }
@@ -11,14 +11,14 @@ export interface CancelledParams extends NotificationParams {
 /** The params of `notifications/progress`. */
 export interface ProgressParams extends NotificationParams {
   progressToken: ProgressToken;
-  /** Grows with each notification; fractions are fine. */
+  /** Increases with each notification. May be a fraction. */
   progress: number;
   total?: number;
-  /** Unknown to the oldest revision. */
+  /** Since 2025-03-26. */
   message?: string;
 }
 
-/** The params of `logging/setLevel`; stateless revisions name the level in each request's `_meta` instead. */
+/** The params of `logging/setLevel`. Stateful revisions only; stateless ones carry the level in `_meta`. */
 export interface SetLevelParams extends RequestParams {
   level: LogLevel;
 }
@@ -26,13 +26,13 @@ export interface SetLevelParams extends RequestParams {
 /** The params of `notifications/message`. */
 export interface LogMessageParams extends NotificationParams {
   level: LogLevel;
-  /** Which part of the server speaks. */
+  /** The part of the server that logs. */
   logger?: string;
   /** Any JSON value. */
   data: unknown;
 }
 
-/** From the least urgent to the most; the same on all revisions. */
+/** All log levels, from the least to the most severe. */
 export const logLevels: readonly LogLevel[] = [
   "debug",
   "info",
@@ -44,42 +44,42 @@ export const logLevels: readonly LogLevel[] = [
   "emergency",
 ];
 
-/** Which changes to hear of. */
+/** The changes that a subscription covers. */
 export interface SubscriptionFilter {
   toolsListChanged?: boolean;
   promptsListChanged?: boolean;
   resourcesListChanged?: boolean;
-  /** The addresses of the resources to watch. */
+  /** The URIs of the resources to watch. */
   resourceSubscriptions?: string[];
 }
 
-/** The params of `subscriptions/listen`; stateless revisions only. */
+/** The params of `subscriptions/listen`. Stateless revisions only. */
 export interface ListenParams extends RequestParams {
   notifications: SubscriptionFilter;
 }
 
-/** The end of a `subscriptions/listen` by the server's choice; its `_meta` names the subscription. */
+/** The result of a `subscriptions/listen` that the server ended. Its `_meta` names the subscription. */
 export interface ListenResult extends Result {
   _meta: Meta;
 }
 
-/** The params of `notifications/subscriptions/acknowledged`: the part of the filter that will be honoured. */
+/** The params of `notifications/subscriptions/acknowledged`: the part of the filter that the server supports. */
 export interface SubscriptionsAcknowledgedParams extends NotificationParams {
   notifications: SubscriptionFilter;
 }
 
-/** The params of `resources/subscribe`; stateful revisions only. */
+/** The params of `resources/subscribe`. Stateful revisions only. */
 export interface SubscribeParams extends RequestParams {
   uri: string;
 }
 
-/** The params of `resources/unsubscribe`; stateful revisions only. */
+/** The params of `resources/unsubscribe`. Stateful revisions only. */
 export interface UnsubscribeParams extends RequestParams {
   uri: string;
 }
 
 /** The params of `notifications/resources/updated`. */
 export interface ResourceUpdatedParams extends NotificationParams {
-  /** May lie below the address that was asked for. */
+  /** May be a child of the URI in the subscription. */
   uri: string;
 }

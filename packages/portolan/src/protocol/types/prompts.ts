@@ -2,19 +2,19 @@ import type { CacheHints, Icon, Meta, PaginatedResult, RequestParams, Result, Ro
 import type { ContentBlock } from "./content.ts";
 import type { RetryParams } from "./questions.ts";
 
-/** A value that a prompt is filled in with; always a string. */
+/** An argument of a prompt. Its value is a string. */
 export interface PromptArgument {
   name: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
   description?: string;
   required?: boolean;
 }
 
-/** A prompt as a server lists it. */
+/** A prompt in a server's list. */
 export interface Prompt {
   name: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
   description?: string;
   arguments?: PromptArgument[];
@@ -29,7 +29,7 @@ export interface PromptMessage {
   content: ContentBlock;
 }
 
-/** A page of a server's prompts. */
+/** The result of `prompts/list`: one page. */
 export interface ListPromptsResult extends PaginatedResult, CacheHints {
   prompts: Prompt[];
 }
@@ -40,43 +40,43 @@ export interface GetPromptParams extends RetryParams {
   arguments?: { [name: string]: string };
 }
 
-/** A prompt with its arguments filled in. */
+/** The result of `prompts/get`: a prompt with its arguments filled in. */
 export interface GetPromptResult extends Result {
   description?: string;
   messages: PromptMessage[];
 }
 
-/** Names the prompt whose argument is being typed. */
+/** A reference to the prompt whose argument is completed. */
 export interface PromptReference {
   type: "ref/prompt";
   name: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
 }
 
-/** Names the resource template whose variable is being typed. */
+/** A reference to the resource template whose variable is completed. */
 export interface ResourceTemplateReference {
   type: "ref/resource";
-  /** A template, or the address of one resource. */
+  /** A URI template, or the URI of one resource. */
   uri: string;
 }
 
-/** What an argument that is being typed belongs to. */
+/** A reference to the owner of the argument that is completed. */
 export type CompletionReference = PromptReference | ResourceTemplateReference;
 
 /** The params of `completion/complete`. */
 export interface CompleteParams extends RequestParams {
   ref: CompletionReference;
   argument: { name: string; value: string };
-  /** The arguments already chosen; unknown to the two oldest revisions. */
+  /** The arguments that are already chosen. Since 2025-06-18. */
   context?: { arguments?: { [name: string]: string } };
 }
 
-/** Suggestions for what was being typed. */
+/** Suggestions for an argument. */
 export interface Completion {
-  /** The best first, at most 100. */
+  /** The best first. At most 100. */
   values: string[];
-  /** How many there are in all, sent or not. */
+  /** The number of all suggestions, including those not sent. */
   total?: number;
   hasMore?: boolean;
 }

@@ -5,19 +5,19 @@ import type { ElicitParams, ElicitResult } from "./elicitation.ts";
 import type { TaskAugmentedParams } from "./tasks.ts";
 import type { Tool } from "./tools.ts";
 
-/** A question for the user. */
+/** A question to the user. */
 export interface ElicitRequest {
   method: "elicitation/create";
   params: ElicitParams;
 }
 
-/** A question for the client's model. */
+/** A question to the client's model. */
 export interface CreateMessageRequest {
   method: "sampling/createMessage";
   params: CreateMessageParams;
 }
 
-/** A question for the client's roots. */
+/** A question about the client's roots. */
 export interface ListRootsRequest {
   method: "roots/list";
   params?: RequestParams;
@@ -26,12 +26,12 @@ export interface ListRootsRequest {
 /** A question of a server to its client. */
 export type InputRequest = ElicitRequest | CreateMessageRequest | ListRootsRequest;
 
-/** Questions by a key of the server's choice. */
+/** Questions by keys that the server chooses. */
 export interface InputRequests {
   [key: string]: InputRequest;
 }
 
-/** The answer to a question; which kind it is follows from the question of the same key. */
+/** The answer to a question. Its type follows from the question with the same key. */
 export type InputResponse = ElicitResult | CreateMessageResult | ListRootsResult;
 
 /** Answers by the keys of their questions. */
@@ -39,17 +39,17 @@ export interface InputResponses {
   [key: string]: InputResponse;
 }
 
-/** An interim result: answer the questions and send the request again. Stateless revisions only. */
+/** An interim result: the client answers the questions and sends the request again. Stateless revisions only. */
 export interface InputRequiredResult {
   resultType: "input_required";
-  /** At least one of this and `requestState` is there. */
+  /** Required if `requestState` is absent. */
   inputRequests?: InputRequests;
-  /** To be given back exactly, with the retry only. */
+  /** Opaque state, which the client sends back unchanged with the retry. */
   requestState?: string;
   _meta?: Meta;
 }
 
-/** What a request carries when it is sent again after questions; stateless revisions only. */
+/** The params that a retry adds after questions. Stateless revisions only. */
 export interface RetryParams extends RequestParams {
   inputResponses?: InputResponses;
   requestState?: string;
@@ -58,29 +58,29 @@ export interface RetryParams extends RequestParams {
 /** One message of a conversation with a model. */
 export interface SamplingMessage {
   role: Role;
-  /** A list only since 2025-11-25. */
+  /** An array only since 2025-11-25. */
   content: SamplingContent | SamplingContent[];
   _meta?: Meta;
 }
 
-/** Part of the name of a model that would suit. */
+/** A part of the name of a suitable model. */
 export interface ModelHint {
   name?: string;
 }
 
-/** Which model a server would like; the client decides. */
+/** The preferences of a server for a model. The client decides. */
 export interface ModelPreferences {
-  /** The first that the client can satisfy counts. */
+  /** In order of preference: the client uses the first that it can satisfy. */
   hints?: ModelHint[];
-  /** From 0 (does not matter) to 1, like the two below. */
+  /** From 0 (unimportant) to 1, like the next two. */
   costPriority?: number;
   speedPriority?: number;
   intelligencePriority?: number;
 }
 
-/** Whether the model may or must call tools. */
+/** The model's freedom to call tools. */
 export interface ToolChoice {
-  /** Taken as `auto`. */
+  /** Default: "auto". */
   mode?: "auto" | "required" | "none";
 }
 
@@ -90,38 +90,38 @@ export interface CreateMessageParams extends TaskAugmentedParams {
   maxTokens: number;
   modelPreferences?: ModelPreferences;
   systemPrompt?: string;
-  /** Anything but `none` is deprecated, and needs the client's `sampling.context` since 2025-11-25. */
+  /** Values other than `none` are deprecated, and need the capability `sampling.context` since 2025-11-25. */
   includeContext?: "none" | "thisServer" | "allServers";
   temperature?: number;
   stopSequences?: string[];
-  /** Passed on to the model's provider. */
+  /** Data for the model's provider. */
   metadata?: JsonObject;
-  /** Needs the client's `sampling.tools`; since 2025-11-25. */
+  /** Needs the capability `sampling.tools`. Since 2025-11-25. */
   tools?: Tool[];
-  /** Needs the client's `sampling.tools`; since 2025-11-25. */
+  /** Needs the capability `sampling.tools`. Since 2025-11-25. */
   toolChoice?: ToolChoice;
 }
 
-/** What the model said. */
+/** The result of `sampling/createMessage`: the model's answer. */
 export interface CreateMessageResult {
   role: Role;
-  /** A list only since 2025-11-25. */
+  /** An array only since 2025-11-25. */
   content: SamplingContent | SamplingContent[];
   model: string;
-  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a word of the provider. */
+  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a value of the provider. */
   stopReason?: string;
   _meta?: Meta;
 }
 
-/** A place that a client suggests a server works in. */
+/** A folder that the client suggests for the server's work. */
 export interface Root {
-  /** A `file:` address. */
+  /** A `file:` URI. */
   uri: string;
   name?: string;
   _meta?: Meta;
 }
 
-/** The answer to `roots/list`. */
+/** The result of `roots/list`. */
 export interface ListRootsResult {
   roots: Root[];
   _meta?: Meta;

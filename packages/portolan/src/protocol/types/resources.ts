@@ -1,15 +1,15 @@
 import type { Annotations, CacheHints, Icon, Meta, PaginatedResult, Result } from "./base.ts";
 import type { RetryParams } from "./questions.ts";
 
-/** A resource as a server lists it. */
+/** A resource in a server's list. */
 export interface Resource {
   uri: string;
   name: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
   description?: string;
   mimeType?: string;
-  /** The number of bytes before any encoding. */
+  /** The size in bytes before any encoding. */
   size?: number;
   annotations?: Annotations;
   /** Since 2025-11-25. */
@@ -17,14 +17,14 @@ export interface Resource {
   _meta?: Meta;
 }
 
-/** A family of resources whose addresses follow one RFC 6570 template. */
+/** Resources whose URIs follow one RFC 6570 template. */
 export interface ResourceTemplate {
   uriTemplate: string;
   name: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
   description?: string;
-  /** Only when all of the family share it. */
+  /** Only if all resources of the template have it. */
   mimeType?: string;
   annotations?: Annotations;
   /** Since 2025-11-25. */
@@ -32,7 +32,7 @@ export interface ResourceTemplate {
   _meta?: Meta;
 }
 
-/** The contents of a resource that is text. */
+/** Contents of a resource in text. */
 export interface TextResourceContents {
   uri: string;
   mimeType?: string;
@@ -40,7 +40,7 @@ export interface TextResourceContents {
   _meta?: Meta;
 }
 
-/** The contents of a resource that is bytes. */
+/** Contents of a resource in bytes. */
 export interface BlobResourceContents {
   uri: string;
   mimeType?: string;
@@ -49,15 +49,15 @@ export interface BlobResourceContents {
   _meta?: Meta;
 }
 
-/** The contents of a resource, or of one of its parts: told apart by `text` or `blob`. */
+/** Contents of a resource or of one of its parts. `text` or `blob` distinguishes them. */
 export type ResourceContents = TextResourceContents | BlobResourceContents;
 
-/** A page of a server's resources. */
+/** The result of `resources/list`: one page. */
 export interface ListResourcesResult extends PaginatedResult, CacheHints {
   resources: Resource[];
 }
 
-/** A page of a server's resource templates. */
+/** The result of `resources/templates/list`: one page. */
 export interface ListResourceTemplatesResult extends PaginatedResult, CacheHints {
   resourceTemplates: ResourceTemplate[];
 }
@@ -67,7 +67,7 @@ export interface ReadResourceParams extends RetryParams {
   uri: string;
 }
 
-/** What was read: several contents when the resource has parts. */
+/** The result of `resources/read`. A resource with parts has several contents. */
 export interface ReadResourceResult extends Result, CacheHints {
   contents: ResourceContents[];
 }

@@ -2,12 +2,12 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { Meta, NotificationParams, PaginatedResult, RequestParams } from "./base.ts";
 
 /*
- * The experimental tasks of 2025-11-25, which either side may host. Later revisions have them as an extension of another shape.
+ * The experimental tasks of 2025-11-25, which either side may run. Later revisions have them as an extension, in another form.
  */
 
-/** Asks that a request be run as a task. */
+/** A request to run as a task. */
 export interface TaskMetadata {
-  /** How long to keep the task, in milliseconds from its creation. */
+  /** Lifetime of the task, in milliseconds from its creation. */
   ttl?: number;
 }
 
@@ -17,31 +17,31 @@ export interface TaskAugmentedParams extends RequestParams {
   task?: TaskMetadata;
 }
 
-/** Ties a message to a task, under the related-task key of its `_meta`. */
+/** The task of a message, under the related-task key of its `_meta`. */
 export interface RelatedTaskMetadata {
   taskId: string;
 }
 
-/** How far a task is; the last three are final. */
+/** The status of a task. The last three are final. */
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
 /** The state of a task. */
 export interface Task {
   taskId: string;
   status: TaskStatus;
-  /** More about the status, for people. */
+  /** A description of the status for people. */
   statusMessage?: string;
-  /** An ISO 8601 moment. */
+  /** An ISO 8601 timestamp. */
   createdAt: string;
-  /** An ISO 8601 moment. */
+  /** An ISO 8601 timestamp. */
   lastUpdatedAt: string;
-  /** Milliseconds from creation; `null` means for ever. */
+  /** Milliseconds from creation. `null`: no limit. */
   ttl: number | null;
-  /** How many milliseconds to wait between looks. */
+  /** The milliseconds to wait between polls. */
   pollInterval?: number;
 }
 
-/** Answers a request that has become a task. */
+/** The interim result of a request that runs as a task. */
 export interface CreateTaskResult {
   task: Task;
   _meta?: Meta;
@@ -62,7 +62,7 @@ export interface GetTaskPayloadParams extends RequestParams {
   taskId: string;
 }
 
-/** The result of `tasks/result`: whatever the request itself would have yielded. */
+/** The result of `tasks/result`: the result of the request itself. */
 export interface GetTaskPayloadResult extends JsonObject {
   _meta?: Meta;
 }
@@ -77,7 +77,7 @@ export interface CancelTaskResult extends Task {
   _meta?: Meta;
 }
 
-/** A page of the tasks that the asker may see. */
+/** The result of `tasks/list`: one page of the tasks that the caller may see. */
 export interface ListTasksResult extends PaginatedResult {
   tasks: Task[];
 }

@@ -7,41 +7,41 @@ import type { TaskAugmentedParams } from "./tasks.ts";
 
 export type { JsonSchema };
 
-/** A JSON Schema whose root describes an object. */
+/** A JSON Schema for an object. */
 export interface ObjectSchema extends JsonSchema {
   type: "object";
   properties?: { [name: string]: JsonSchema | boolean };
   required?: string[];
 }
 
-/** Hints on what a tool does; not to be trusted unless its server is. Unknown to the oldest revision. */
+/** Hints on what a tool does. Trust them only if you trust the server. Since 2025-03-26. */
 export interface ToolAnnotations {
-  /** A name to show, after the tool's own `title`. */
+  /** A name for people. The tool's own `title` comes first. */
   title?: string;
-  /** It changes nothing; taken as false. */
+  /** True if the tool changes nothing. Default: false. */
   readOnlyHint?: boolean;
-  /** It may destroy or overwrite; taken as true, and without meaning for a tool that only reads. */
+  /** True if the tool may delete or overwrite. Default: true. Ignored for a read-only tool. */
   destructiveHint?: boolean;
-  /** A second equal call changes nothing more; taken as false, and without meaning for a tool that only reads. */
+  /** True if a repeated call changes nothing more. Default: false. Ignored for a read-only tool. */
   idempotentHint?: boolean;
-  /** It reaches beyond a closed set of things; taken as true. */
+  /** True if the tool reaches an open world, such as the web. Default: true. */
   openWorldHint?: boolean;
 }
 
-/** How a tool may be called; 2025-11-25 only. */
+/** Execution options of a tool. 2025-11-25 only. */
 export interface ToolExecution {
-  /** Whether a call may or must be a task; taken as `forbidden`. */
+  /** Calls as tasks. Default: "forbidden". */
   taskSupport?: "forbidden" | "optional" | "required";
 }
 
-/** A tool as a server lists it. */
+/** A tool in a server's list. */
 export interface Tool {
   name: string;
-  /** The name to show; unknown to the two oldest revisions. */
+  /** The name for people. Since 2025-06-18. */
   title?: string;
   description?: string;
   inputSchema: ObjectSchema;
-  /** Describes `structuredContent`; its root is an object before 2026-07-28. Unknown to the two oldest revisions. */
+  /** The schema of `structuredContent`. For an object before 2026-07-28. Since 2025-06-18. */
   outputSchema?: JsonSchema;
   annotations?: ToolAnnotations;
   execution?: ToolExecution;
@@ -50,7 +50,7 @@ export interface Tool {
   _meta?: Meta;
 }
 
-/** A page of a server's tools. */
+/** The result of `tools/list`: one page. */
 export interface ListToolsResult extends PaginatedResult, CacheHints {
   tools: Tool[];
 }
@@ -61,11 +61,11 @@ export interface CallToolParams extends RetryParams, TaskAugmentedParams {
   arguments?: JsonObject;
 }
 
-/** What a tool yields. */
+/** The result of `tools/call`. */
 export interface CallToolResult extends Result {
   content: ContentBlock[];
-  /** Any JSON value; an object only before 2026-07-28, and unknown to the two oldest revisions. */
+  /** Any JSON value; before 2026-07-28 an object. Since 2025-06-18. */
   structuredContent?: unknown;
-  /** The tool failed, and `content` tells the model why. */
+  /** True if the tool failed. `content` then explains the failure to the model. */
   isError?: boolean;
 }

@@ -112,7 +112,7 @@ function methodsOf(definition: Definition, all: Definitions): string[] {
   return typeof method === "string" ? [method] : (anyOf ?? []).flatMap((member) => methodsOf(member, all));
 }
 
-test.skipIf(isAbsent)("every message of every revision is listed under its sender, and nothing else is", () => {
+test.skipIf(isAbsent)("lists exactly the messages of all revisions by sender", () => {
   const seen = new Map(Object.values(senders).map((list) => [list, new Set<string>()]));
   const named = new Set<string>();
   for (const revision of revisions) {
@@ -221,7 +221,7 @@ type Demanded<X, K = keyof X> = K extends keyof X ? ({} extends Pick<X, K> ? nev
 type Nothing<X extends never> = X;
 `;
 
-/** What the compiler says against a source that imports the types; empty when it has nothing to say. */
+/** Returns the compiler's errors for a source that imports the types. */
 async function complaints(source: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "portolan-types-"));
   try {
@@ -252,7 +252,7 @@ test.skipIf(isAbsent)(
   },
 );
 
-test.skipIf(isAbsent)("the published examples are of the types they are named after", { timeout: 60_000 }, async () => {
+test.skipIf(isAbsent)("accepts the published examples as values of their types", { timeout: 60_000 }, async () => {
   const checks = exampleChecks();
   expect(checks.length).toBeGreaterThan(100);
   expect(await complaints([prelude, ...checks].join("\n"))).toBe("");

@@ -13,7 +13,7 @@ function setUp(): { readonly folder: string; readonly path: string } {
   return { folder, path: join(folder, "a.lock") };
 }
 
-test("a lock that is free is held, and gone after its release, which may be repeated", async () => {
+test("takes a free lock and removes it on release, which may be repeated", async () => {
   const { folder, path } = setUp();
   const release = await holdFileLock(path, limits);
   expect(readdirSync(folder)).toEqual(["a.lock"]);
@@ -22,7 +22,7 @@ test("a lock that is free is held, and gone after its release, which may be repe
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("a holder shows that it lives, and is left alone for as long as it does", async () => {
+test("does not take over a lock with a heartbeat", async () => {
   const { path } = setUp();
   const release = await holdFileLock(path, limits);
   const text = readFileSync(path, "utf8");
@@ -34,11 +34,14 @@ test("a holder shows that it lives, and is left alone for as long as it does", a
 });
 
 test.each([
-  ["another machine's", JSON.stringify({ pid: 1, machine: "elsewhere", token: "x" })],
-  ["one whose number is a living process here", JSON.stringify({ pid: process.pid, machine: "elsewhere", token: "x" })],
-  ["one that nobody can read", "nonsense"],
+  ["one of another machine", JSON.stringify({ pid: 1, machine: "elsewhere", token: "x" })],
+  [
+    "one with the id of a process of this machine",
+    JSON.stringify({ pid: process.pid, machine: "elsewhere", token: "x" }),
+  ],
+  ["one that cannot be parsed", "nonsense"],
   ["an empty one", ""],
-])("a lock without heartbeat is taken over: %s", async (_, text) => {
+])("takes over a lock without a heartbeat: %s", async (_, text) => {
   const { folder, path } = setUp();
   writeFileSync(path, text);
   const release = await holdFileLock(path, limits);
@@ -47,7 +50,7 @@ test.each([
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("of many who find the same dead lock one has it at a time", async () => {
+test("gives a dead lock to one process at a time", async () => {
   const { folder, path } = setUp();
   writeFileSync(path, "a dead lock");
   let inside = 0;
@@ -63,7 +66,7 @@ test("of many who find the same dead lock one has it at a time", async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("one who was taken for dead leaves the lock of the next alone", async () => {
+test("does not release the lock of the process that took over", async () => {
   const { path } = setUp();
   const still = { ...limits, heartbeatMs: 1_000_000 };
   const releaseFirst = await holdFileLock(path, still);
@@ -74,7 +77,7 @@ test("one who was taken for dead leaves the lock of the next alone", async () =>
   releaseSecond();
 });
 
-test("the claim of one who died while taking over does not block the others", async () => {
+test("ignores the claim of a process that died while taking over", async () => {
   const { folder, path } = setUp();
   writeFileSync(path, "a dead lock");
   const id = createHash("sha256").update("a dead lock").digest("hex").slice(0, 32);
@@ -85,7 +88,7 @@ test("the claim of one who died while taking over does not block the others", as
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("waiting ends with an error that names the lock file", async () => {
+test("rejects after the patience with the path of the lock file", async () => {
   const { path } = setUp();
   const release = await holdFileLock(path, limits);
   await expect(holdFileLock(path, { ...limits, patienceMs: 20 })).rejects.toThrow(path);

@@ -13,28 +13,40 @@ import {
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { PortolanError } from "../../errors.ts";
+import { checkOptions } from "../../options.ts";
+import {
+  defaultHeartbeatMs,
+  defaultPatienceMs,
+  defaultStaleMs,
+  maxLockClaims,
+  maxLockPauseMs,
+  minLockPauseMs,
+} from "../limits.ts";
 
-/** How often a holder shows that it lives, when it counts as dead, and how long others wait for it. */
+/** The times of a file lock. */
 export interface LockLimits {
+  /** The holder touches the file this often. Default: 5 s. */
   readonly heartbeatMs: number;
+  /** A holder without a heartbeat for this long counts as dead. Default: 30 s. */
   readonly staleMs: number;
+  /** A process waits for the lock at most this long. Default: 60 s. */
   readonly patienceMs: number;
 }
 
-const defaultLimits: LockLimits = { heartbeatMs: 5_000, staleMs: 30_000, patienceMs: 60_000 };
-const shortestPauseMs = 5;
-const longestPauseMs = 250;
-/** Whoever takes over a lock may die too, and so may the next; nobody needs to count further. */
-const maxClaims = 8;
-
-/** Waits for the lock file and holds it; the function that comes back removes it, at once and at most one time. */
+/** Waits until it holds the lock file. Returns the function that releases it, whose second call does nothing. */
 export async function holdFileLock(path: string, given: Partial<LockLimits> = {}): Promise<() => void> {
-  const limits = { ...defaultLimits, ...given };
+  checkOptions(given, { heartbeatMs: 1, staleMs: 1, patienceMs: 1 }, "holdFileLock");
+  const limits = {
+    heartbeatMs: defaultHeartbeatMs,
+    staleMs: defaultStaleMs,
+    patienceMs: defaultPatienceMs,
+    ...given,
+  };
   const contender = new Contender(path, limits.staleMs);
   const endsAt = performance.now() + limits.patienceMs;
-  for (let pauseMs = shortestPauseMs; !contender.tryTake(); pauseMs = Math.min(pauseMs * 1.5, longestPauseMs)) {
-    if (performance.now() >= endsAt) throw outOfPatience(path, limits.patienceMs);
-    // Not all at the same times, or the same one comes too late again and again.
+  for (let pauseMs = minLockPauseMs; !contender.tryTake(); pauseMs = Math.min(pauseMs * 1.5, maxLockPauseMs)) {
+    if (performance.now() >= endsAt) throw lockTimeout(path, limits.patienceMs);
+    // Random, so that processes do not collide again and again.
     await pause(pauseMs * (0.5 + Math.random()));
   }
   const beating = setInterval(() => contender.beat(), limits.heartbeatMs).unref();
@@ -44,28 +56,28 @@ export async function holdFileLock(path: string, given: Partial<LockLimits> = {}
   };
 }
 
-function outOfPatience(path: string, patienceMs: number): PortolanError {
-  const text = `The lock file ${path} was not free within ${patienceMs} ms: another process still works under it`;
-  return new PortolanError("timeout", `${text}; if there is none, delete the file`);
+function lockTimeout(path: string, patienceMs: number): PortolanError {
+  const text = `The lock file ${path} was not free within ${patienceMs} ms: another process holds it`;
+  return new PortolanError("timeout", `${text}; if no such process runs, delete the file`);
 }
 
-/** A lock or a claim as it was found. */
+/** The state of a lock file or a claim. */
 interface Found {
   readonly text: string;
   readonly beatAt: number;
 }
 
 /**
- * One that wants a lock, then holds it. A lock is a file with the text of its holder; it comes into being by a hard
- * link, with all its text or not at all, and only if there is none. It is removed by whoever has the claim on just
- * that text, the holder like one that takes over: so two who see the same dead lock never remove the lock of a third.
- * All of it is done without waiting, for nothing may come between looking and removing.
+ * A process that wants a lock, then holds it. The lock is a file with a text that is unique to its holder. A hard link
+ * creates it: with the whole text or not at all, and only if there is none. To remove it, a process first creates a
+ * claim on exactly that text, both to release and to take over. So two processes that see the same dead lock cannot
+ * remove the lock of a third. All calls are synchronous: nothing may happen between reading and removing.
  */
 class Contender {
   readonly #path: string;
   readonly #staleMs: number;
   readonly #text: string;
-  /** Since when the holder of a file has not moved, as seen from here: clocks of others may be wrong. */
+  /** The last change of each file by the clock of this process: clocks of others may be wrong. */
   readonly #watched = new Map<string, Found & { readonly since: number }>();
   #file: number | undefined;
 
@@ -86,13 +98,13 @@ class Contender {
     });
   }
 
-  /** By its number, since the file of that name may be another's by now. */
+  /** Touches the file by its descriptor: the file of that name may belong to another process by now. */
   beat(): void {
     const now = new Date();
     try {
       if (this.#file !== undefined) futimesSync(this.#file, now, now);
     } catch {
-      // The next one may succeed; there are several before anybody takes over.
+      // The next heartbeat may succeed; several must fail before another process takes over.
     }
   }
 
@@ -103,11 +115,11 @@ class Contender {
     try {
       this.#withOwnFile((own) => this.#remove(this.#text, own));
     } catch {
-      // What was done under the lock is done; a lock that does not move any more is taken over.
+      // The work is done. Another process takes over the lock when it is stale.
     }
   }
 
-  /** A file with the own text, for as long as it takes to link it; it stays open if it became the lock. */
+  /** Creates a file with the own text to link from. It stays open if it became the lock. */
   #withOwnFile(use: (own: string, file: number) => boolean): boolean {
     const own = `${this.#path}.${randomBytes(8).toString("hex")}`;
     const file = openSync(own, "wx", 0o600);
@@ -120,11 +132,11 @@ class Contender {
     }
   }
 
-  /** Removes the lock if it has this text; false when another is about to. */
+  /** Removes the lock if it has this text. Returns false if another process is doing so. */
   #remove(text: string, own: string): boolean {
     const claims: string[] = [];
     const id = createHash("sha256").update(text).digest("hex").slice(0, 32);
-    while (claims.length < maxClaims) {
+    while (claims.length < maxLockClaims) {
       const claim = `${this.#path}.${id}.${claims.length}`;
       claims.push(claim);
       if (tryLink(own, claim)) {
@@ -138,7 +150,7 @@ class Contender {
     return false;
   }
 
-  /** Whether the process that wrote this has ended, or has not moved for so long that it must have. */
+  /** Returns true if the process that wrote the file has ended, or sent no heartbeat for too long. */
   #isDead(path: string, found: Found): boolean {
     if (hasEnded(found.text)) return true;
     const watched = this.#watched.get(path);
@@ -173,7 +185,7 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Of a process on another machine nobody here can tell. */
+/** Returns true if the process has ended. False if it runs on another machine, because that cannot be checked. */
 function hasEnded(text: string): boolean {
   let holder: { readonly pid?: unknown; readonly machine?: unknown };
   try {
@@ -190,7 +202,7 @@ function hasEnded(text: string): boolean {
   }
 }
 
-/** The same for all processes that see each other's ids: containers may share a host name and have ids of their own. */
+/** Returns a name for the scope of process ids: containers can share a host name and have ids of their own. */
 function nameMachine(): string {
   const read = (readOne: () => string) => {
     try {

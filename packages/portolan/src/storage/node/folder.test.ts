@@ -12,7 +12,7 @@ async function makeFolder(): Promise<string> {
   return join(folder, "store");
 }
 
-describe("a folder keeps the contract of values", () => {
+describe("fulfils the key-value part of the storage contract", () => {
   const make = async () => {
     let time = 1_000_000;
     const folder = await makeFolder();
@@ -25,7 +25,7 @@ describe("a folder keeps the contract of values", () => {
   for (const { name, run } of storageContract(make)) if (name.startsWith("kv:")) test(name, run);
 });
 
-test("what is kept is for its owner alone, and what is no value of ours is not there", async () => {
+test("creates private files and ignores files that are no values", async () => {
   const folder = await makeFolder();
   const kv = folderKeyValue(folder);
   expect(await kv.list("")).toEqual([]);
@@ -39,11 +39,16 @@ test("what is kept is for its owner alone, and what is no value of ours is not t
   expect(await kv.set("a", "again", { expect: null })).toBe(true);
 });
 
-test("of many that write one key if it is not there, one does", async () => {
+test("lets one of many concurrent writers create a key", async () => {
   const folder = await makeFolder();
   const results = await Promise.all(
     Array.from({ length: 20 }, (_, at) => folderKeyValue(folder).set("key", String(at), { expect: null })),
   );
   expect(results.filter(Boolean)).toHaveLength(1);
   expect((await readdir(folder)).filter((name) => !name.endsWith(".json"))).toEqual([]);
+});
+
+test("refuses unknown options", () => {
+  const misspelt = { now: Date.now, clock: Date.now };
+  expect(() => folderKeyValue("anywhere", misspelt)).toThrow("folderKeyValue: unknown option `clock`");
 });

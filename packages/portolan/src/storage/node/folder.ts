@@ -2,21 +2,23 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PortolanError } from "../../errors.ts";
+import { checkOptions } from "../../options.ts";
+import { defaultLimit } from "../limits.ts";
 import type { KeyListOptions, KeyValue, KeyValueEntry, SetOptions } from "../storage.ts";
 import { holdFileLock } from "./file-lock.ts";
 
-interface Row {
-  readonly key: string;
-  readonly value: string;
-  /** Milliseconds since 1970; without it the value stays. */
-  readonly expiresAt?: number;
+/** Options of `folderKeyValue`. */
+export interface FolderKeyValueOptions {
+  /** Milliseconds since 1970. Default: `Date.now`. */
+  readonly now?: () => number;
 }
 
 /**
- * Values in a folder of this user's, a file for each, for any number of processes. A file is the old one or the new one,
- * whatever happens; what cannot be read as one of ours counts as absent.
+ * Creates a key-value storage in a folder of this user, for any number of processes. Each value is a file, which is
+ * replaced atomically. A file that is not a valid value counts as absent.
  */
-export function folderKeyValue(path: string, options: { readonly now?: () => number } = {}): KeyValue {
+export function folderKeyValue(path: string, options: FolderKeyValueOptions = {}): KeyValue {
+  checkOptions(options, { now: 1 }, "folderKeyValue");
   return new FolderKeyValue(resolve(path), options.now ?? Date.now);
 }
 
@@ -36,9 +38,9 @@ class FolderKeyValue implements KeyValue {
 
   async set(key: string, value: string, { ttlMs, expect }: SetOptions = {}): Promise<boolean> {
     if (ttlMs !== undefined && !(Number.isFinite(ttlMs) && ttlMs > 0)) {
-      throw new PortolanError("invalid-argument", `ttlMs: expected a number above 0, got ${ttlMs}`);
+      throw new PortolanError("invalid-argument", `ttlMs: expected a number of milliseconds above 0, got ${ttlMs}`);
     }
-    return this.#alone(key, async () => {
+    return this.#withLock(key, async () => {
       if (expect !== undefined && ((await this.get(key)) ?? null) !== expect) return false;
       const row: Row = { key, value, ...(ttlMs !== undefined && { expiresAt: this.#now() + ttlMs }) };
       await this.#write(nameOf(key), JSON.stringify(row));
@@ -47,10 +49,10 @@ class FolderKeyValue implements KeyValue {
   }
 
   async delete(key: string): Promise<void> {
-    await this.#alone(key, () => rm(join(this.#folder, nameOf(key)), { force: true }));
+    await this.#withLock(key, () => rm(join(this.#folder, nameOf(key)), { force: true }));
   }
 
-  async list(prefix: string, { after, limit = 100 }: KeyListOptions = {}): Promise<KeyValueEntry[]> {
+  async list(prefix: string, { after, limit = defaultLimit }: KeyListOptions = {}): Promise<KeyValueEntry[]> {
     const names = await readdir(this.#folder).catch(unlessMissing);
     const rows = await Promise.all((names ?? []).filter(isRow).map((name) => this.#read(name)));
     return rows
@@ -84,8 +86,8 @@ class FolderKeyValue implements KeyValue {
     }
   }
 
-  /** Nobody else writes this key meanwhile. */
-  async #alone<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /** Runs `work` while no other process writes this key. */
+  async #withLock<T>(key: string, work: () => Promise<T>): Promise<T> {
     this.#made ??= mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.#made;
     const release = await holdFileLock(join(this.#folder, `${nameOf(key)}.lock`));
@@ -97,7 +99,14 @@ class FolderKeyValue implements KeyValue {
   }
 }
 
-/** A digest, for a key may hold what no file name may. */
+interface Row {
+  readonly key: string;
+  readonly value: string;
+  /** Milliseconds since 1970. Absent: the value does not expire. */
+  readonly expiresAt?: number;
+}
+
+/** Returns a digest, because keys can have characters that file names cannot. */
 function nameOf(key: string): string {
   return `${createHash("sha256").update(key).digest("hex").slice(0, 40)}.json`;
 }

@@ -1,2 +1,2 @@
 export { holdFileLock, type LockLimits } from "./file-lock.ts";
-export { folderKeyValue } from "./folder.ts";
+export { type FolderKeyValueOptions, folderKeyValue } from "./folder.ts";

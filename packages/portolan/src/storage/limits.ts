@@ -1,0 +1,32 @@
+// Defaults and bounds of `portolan/storage` and `portolan/storage/node`. No other file of theirs keeps one.
+// A name that begins with `default` is the default of the option with the rest of that name.
+
+/** Sessions, states and tokens of a busy server. A storage that is full refuses new keys. */
+export const defaultMaxEntries = 100_000;
+/** Messages of all event streams together. */
+export const defaultMaxLogEntries = 100_000;
+/** Text of all logs together: without this bound, large messages would fill the memory. */
+export const defaultMaxLogChars: number = 64 * 1024 * 1024;
+/** One page of `KeyValue.list`. */
+export const defaultLimit = 100;
+/** A search for expired rows looks at all rows, so it runs at most this often. */
+export const purgeIntervalMs = 1_000;
+
+/** A sealed text travels in a message. A larger value belongs into a storage. */
+export const maxSealedChars = 1_048_576;
+/** 256 bits, the strength of the cipher. */
+export const minSecretSize = 32;
+/** Deeper values are almost certainly cycles. */
+export const maxJsonLevels = 1_000;
+
+/** The holder of a lock file touches it this often. */
+export const defaultHeartbeatMs = 5_000;
+/** Six missed heartbeats: the holder is dead. */
+export const defaultStaleMs = 30_000;
+/** A waiting process fails after this time. */
+export const defaultPatienceMs = 60_000;
+/** The first pause between two attempts to take a lock. */
+export const minLockPauseMs = 5;
+export const maxLockPauseMs = 250;
+/** A process that takes over a lock can die too, and so can the next one. */
+export const maxLockClaims = 8;
