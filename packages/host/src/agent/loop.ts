@@ -19,7 +19,7 @@ import {
   toolContextShare,
 } from "../limits.ts";
 import { readCall, turnOf, unended } from "../models/complete.ts";
-import { createCallIds } from "../models/content.ts";
+import { createCallIds } from "../models/messages.ts";
 import type { EndEvent, Model, ModelRequest, TokenUsage, UnreadableToolEvent } from "../models/model.ts";
 import {
   fit,

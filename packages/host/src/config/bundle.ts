@@ -1,8 +1,8 @@
+import type { ConfigInput, RawEntry } from "./configured.ts";
 import { checkName, type EntryOrigin, readEntry } from "./entries.ts";
 import { toRequest } from "./inputs.ts";
 import { Members } from "./members.ts";
 import { isTable, type Table, valueAt } from "./value.ts";
-import type { ConfigInput, RawEntry } from "./written.ts";
 
 /** The one server of an `.mcpb` bundle's manifest; its folder is where the manifest stands. */
 export function readBundle(manifest: Table, nobody: EntryOrigin): RawEntry {

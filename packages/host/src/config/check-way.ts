@@ -1,4 +1,4 @@
-import type { ConfiguredTarget, RawEntry } from "./written.ts";
+import type { ConfiguredTarget, RawEntry } from "./configured.ts";
 
 /** What no system would take, seen before anything is started; without the values, which may be secrets. */
 export function checkWay(way: ConfiguredTarget, { source }: RawEntry): string | undefined {

@@ -1,9 +1,9 @@
+import type { ConfigFormat } from "./configured.ts";
 import { readJson } from "./json-text.ts";
 import { limits } from "./limits.ts";
 import { tooMuch } from "./malformed.ts";
 import { readToml } from "./toml-text.ts";
 import { isTable, type Path, toTable } from "./value.ts";
-import type { ConfigFormat } from "./written.ts";
 import { readYaml } from "./yaml-text.ts";
 
 /** What a text says, whatever it is written in. */

@@ -1,8 +1,8 @@
+import type { ConfigFormat } from "./configured.ts";
 import type { Syntax } from "./placeholders.ts";
 import { type Shape, shapes } from "./shapes.ts";
 import { syntaxes } from "./syntaxes.ts";
 import { isTable, type Path, type Table, valueAt } from "./value.ts";
-import type { ConfigFormat } from "./written.ts";
 
 /**
  * A folder that a place is looked for in; `appData` is where the system keeps the settings of a user's applications,

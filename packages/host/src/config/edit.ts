@@ -1,15 +1,15 @@
 import { PortolanError } from "portolan";
 import { canonicalJson } from "portolan/storage";
 import type { ServerEntry } from "../options.ts";
+import type { ConfigFormat } from "./configured.ts";
 import { readContent, withoutMark } from "./content.ts";
 import { type Convention, conventionOf, portableProduct } from "./conventions.ts";
-import { editJson } from "./json-edit.ts";
+import { editJson } from "./json.ts";
 import { formatOf, guess, nameConvention } from "./parse.ts";
 import { toMembers } from "./to-members.ts";
-import { editToml } from "./toml-edit.ts";
+import { editToml } from "./toml.ts";
 import { isTable, type Path, printPath, type Table, toTable, valueAt } from "./value.ts";
-import type { ConfigFormat } from "./written.ts";
-import { editYaml } from "./yaml-edit.ts";
+import { editYaml } from "./yaml.ts";
 
 /** What is known of the text that is edited. */
 export interface EditOptions {

@@ -1,4 +1,5 @@
 import type { ServerSettings } from "../options.ts";
+import type { ConfigLevel, ConfiguredTarget, RawEntry } from "./configured.ts";
 import type { Convention } from "./conventions.ts";
 import { collectInputs, type FileInputs } from "./inputs.ts";
 import { limits } from "./limits.ts";
@@ -6,7 +7,6 @@ import { Members } from "./members.ts";
 import { readHeaders, readOAuth, readRoots } from "./network-members.ts";
 import type { Names, Shape, TypeNames } from "./shapes.ts";
 import { isTable, kindOf, type Path, printPath } from "./value.ts";
-import type { ConfigLevel, ConfiguredTarget, RawEntry } from "./written.ts";
 
 /** Whose entry it is, and where it was found. */
 export interface EntryOrigin {

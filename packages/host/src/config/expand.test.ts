@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { ConfiguredServer } from "./configured.ts";
 import { type ExpandOptions, expandEntry } from "./expand.ts";
 import { parseConfig } from "./parse.ts";
-import type { ConfiguredServer } from "./written.ts";
 
 const known: ExpandOptions = {
   env: {

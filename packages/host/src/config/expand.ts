@@ -1,9 +1,5 @@
 import { sha256 } from "portolan/storage";
 import { checkWay } from "./check-way.ts";
-import { conventionOf } from "./conventions.ts";
-import { parseEnvFile } from "./env-file.ts";
-import { Expansion } from "./expansion.ts";
-import { shapes } from "./shapes.ts";
 import type {
   ConfigInput,
   ConfiguredCommand,
@@ -12,7 +8,11 @@ import type {
   ConfiguredServer,
   RawEntry,
   ReadEnvFile,
-} from "./written.ts";
+} from "./configured.ts";
+import { conventionOf } from "./conventions.ts";
+import { parseEnvFile } from "./env-file.ts";
+import { Expansion } from "./expansion.ts";
+import { shapes } from "./shapes.ts";
 
 /** What is put in for placeholders. */
 export interface ExpandOptions {

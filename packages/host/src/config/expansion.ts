@@ -1,9 +1,9 @@
+import type { RawEntry } from "./configured.ts";
 import { conventionOf } from "./conventions.ts";
 import type { ExpandOptions } from "./expand.ts";
 import { limits } from "./limits.ts";
 import { type KnownPlace, type Placeholder, readParts, type Syntax } from "./placeholders.ts";
 import { type Path, printPath } from "./value.ts";
-import type { RawEntry } from "./written.ts";
 
 const maxProblems = 10;
 

@@ -1,9 +1,9 @@
+import type { ConfigInput, RawEntry } from "./configured.ts";
 import type { EntryOrigin } from "./entries.ts";
 import { Members } from "./members.ts";
 import { readParts, type Syntax } from "./placeholders.ts";
 import type { Shape } from "./shapes.ts";
 import { isTable, type Path, valueAt } from "./value.ts";
-import type { ConfigInput, RawEntry } from "./written.ts";
 
 /** What a file asks its user for, by id; `undefined` where the answer would come from a command. */
 export type FileInputs = ReadonlyMap<string, ConfigInput | undefined>;

@@ -1,5 +1,5 @@
 import type { ServerEntry } from "../options.ts";
-import { type ConfigLevel, isConfigured } from "./written.ts";
+import { type ConfigLevel, isConfigured } from "./configured.ts";
 
 /** Two entries of one name, of which the second is not used. */
 export interface Shadowed {

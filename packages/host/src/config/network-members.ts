@@ -1,7 +1,7 @@
+import type { ConfiguredOAuth } from "./configured.ts";
 import type { Members } from "./members.ts";
 import type { Shape } from "./shapes.ts";
 import { isTable } from "./value.ts";
-import type { ConfiguredOAuth } from "./written.ts";
 
 /** The headers of an entry, those that come from variables included. */
 export function readHeaders(members: Members, shape: Shape): Map<string, string> {

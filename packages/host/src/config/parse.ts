@@ -1,14 +1,14 @@
 import { PortolanError } from "portolan";
 import { readBundle } from "./bundle.ts";
+import type { ConfigFormat, ConfigLevel, ConfigScope, ParsedConfig, RawEntry } from "./configured.ts";
 import { type Content, readContent } from "./content.ts";
 import { type Convention, conventionOf, conventions, portableProduct, recognise } from "./conventions.ts";
 import { type EntryOrigin, readEntry } from "./entries.ts";
 import { readInputs } from "./inputs.ts";
 import { limits } from "./limits.ts";
 import { malformedAt, tooMuch } from "./malformed.ts";
-import { readPackage } from "./registry.ts";
+import { readPackage } from "./packages.ts";
 import { isTable, kindOf, type Path, printPath, type Table, valueAt } from "./value.ts";
-import type { ConfigFormat, ConfigLevel, ConfigScope, ParsedConfig, RawEntry } from "./written.ts";
 
 /** What is known of a text beside itself. */
 export interface ParseOptions {

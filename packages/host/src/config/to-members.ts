@@ -1,10 +1,10 @@
 import { PortolanError } from "portolan";
 import type { ServerEntry, ServerSettings } from "../options.ts";
+import { type ConfiguredOAuth, isConfigured } from "./configured.ts";
 import { type Convention, conventionOf } from "./conventions.ts";
 import { printParts, readParts, type Syntax } from "./placeholders.ts";
 import type { Names, Shape } from "./shapes.ts";
 import { type Table, toTable } from "./value.ts";
-import { type ConfiguredOAuth, isConfigured } from "./written.ts";
 
 /** What a file of this convention says of an entry; members of the old one that mean nothing to us are kept. */
 export function toMembers(entry: ServerEntry, convention: Convention, old: Table | undefined): Table {

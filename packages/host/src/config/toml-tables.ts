@@ -1,4 +1,4 @@
-import { lineStart, nextLine } from "./text-layout.ts";
+import { lineStart, nextLine } from "./text.ts";
 
 /** A table that begins with a header of its own. */
 export interface TomlTable {

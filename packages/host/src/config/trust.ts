@@ -1,10 +1,10 @@
 import { canonicalJson, sha256 } from "portolan/storage";
 import { hasSecretName, replaceSecrets } from "../activity/redact.ts";
 import type { ServerEntry } from "../options.ts";
+import { type ConfiguredServer, isConfigured, type RawEntry } from "./configured.ts";
 import { conventionOf } from "./conventions.ts";
 import { variablesOf } from "./inputs.ts";
 import type { Syntax } from "./placeholders.ts";
-import { type ConfiguredServer, isConfigured, type RawEntry } from "./written.ts";
 
 const noFile: Partial<ConfiguredServer> = {};
 

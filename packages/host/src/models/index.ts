@@ -1,9 +1,7 @@
-export { type AnthropicOptions, anthropic } from "./anthropic/anthropic.ts";
-export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./cassette.ts";
+export { type AnthropicOptions, anthropic } from "./anthropic.ts";
 export { chooseModel } from "./choose.ts";
 export { complete } from "./complete.ts";
-export { demo } from "./demo/demo.ts";
-export { echo } from "./echo.ts";
+export { demo } from "./demo.ts";
 export { ModelFailure, type ModelFailureOptions } from "./failure.ts";
 export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/options.ts";
 export type {
@@ -22,8 +20,10 @@ export type {
   UnreadableToolEvent,
 } from "./model.ts";
 export { type ModelNeeds, needsOf } from "./needs.ts";
-export { type OpenAiOptions, openaiCompatible } from "./openai/openai.ts";
+export { echo } from "./offline.ts";
 export type { OpenAiQuirks } from "./openai/quirks.ts";
+export { type OpenAiOptions, openaiCompatible } from "./openai.ts";
+export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./recording.ts";
 export { type AnswerSamplingOptions, answerSampling, toModelRequest } from "./sampling.ts";
 export {
   type ScriptedCall,

@@ -1,6 +1,6 @@
 import type { SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
-import { blocksOf } from "./content.ts";
+import { blocksOf } from "./messages.ts";
 import type { Model } from "./model.ts";
 
 /** What a request asks of a model. */

@@ -1,7 +1,7 @@
 import type { CreateMessageParams } from "portolan";
 import { expect, test } from "vitest";
-import { demo } from "./demo/demo.ts";
-import { echo } from "./echo.ts";
+import { demo } from "./demo.ts";
+import { echo } from "./offline.ts";
 import { answerSampling } from "./sampling.ts";
 import { scriptedModel } from "./scripted.ts";
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
-import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./content.ts";
+import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelTraits, TokenUsage } from "./model.ts";
 import { inPieces, usageOf } from "./speech.ts";
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import type { TurnReader } from "../http/exchange.ts";
-import { Gathering, type OpenCall, toCount } from "../http/gathering.ts";
 import type { Provider } from "../http/provider.ts";
+import { Gathering, type OpenCall, toCount } from "../http/turn.ts";
 import type { ModelRequest } from "../model.ts";
 
 const stopReasons: { readonly [reason: string]: string } = {

@@ -1,5 +1,5 @@
 import type { JsonObject, SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
-import { blocksOf, resultText } from "../content.ts";
+import { blocksOf, resultText } from "../messages.ts";
 import type { ModelCapabilities, ModelRequest } from "../model.ts";
 
 export interface MessagesRequestOptions {

@@ -5,8 +5,8 @@ import { ModelFailure } from "../failure.ts";
 import type { ModelEvent, ModelRequest } from "../model.ts";
 import { Chunks } from "./chunks.ts";
 import { complained, complaintIn, inContext, refused, tooMuch, unusable } from "./failures.ts";
-import type { Gathering } from "./gathering.ts";
 import type { Provider } from "./provider.ts";
+import type { Gathering } from "./turn.ts";
 import { pauseFor, Watch } from "./watch.ts";
 
 const firstDelayMs = 500;

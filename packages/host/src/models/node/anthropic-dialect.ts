@@ -1,7 +1,7 @@
 import type { ContentBlock, JsonObject, SamplingContent, SamplingMessage, ToolChoice } from "portolan";
 import type { OutgoingEvent } from "portolan/internal";
 import type { EndEvent, ModelEvent } from "../model.ts";
-import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./dialect.ts";
+import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./dialects.ts";
 import type { FakeModelFaults } from "./faults.ts";
 
 const stopReasons: { readonly [reason: string]: string } = {

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { JsonObject } from "portolan";
 import { encodeEvent, type OutgoingEvent } from "portolan/internal";
 import type { Model, ModelEvent } from "../model.ts";
-import type { Dialect, DialectWriter } from "./dialect.ts";
+import type { Dialect, DialectWriter } from "./dialects.ts";
 import type { FakeModelFaults } from "./faults.ts";
 
 /** One request to the fake provider, and all that decides its answer. */

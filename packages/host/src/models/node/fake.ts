@@ -4,7 +4,7 @@ import type { JsonObject } from "portolan";
 import type { Model, ModelEvent } from "../model.ts";
 import { type ScriptedTurn, scriptedModel } from "../scripted.ts";
 import { anthropicDialect } from "./anthropic-dialect.ts";
-import { isObject } from "./dialect.ts";
+import { isObject } from "./dialects.ts";
 import { answer } from "./fake-answer.ts";
 import type { FakeModelFaults } from "./faults.ts";
 import { openaiDialect } from "./openai-dialect.ts";

@@ -6,7 +6,7 @@ import type {
   SamplingMessage,
   ToolResultContent,
 } from "portolan";
-import { blocksOf, resultText } from "../content.ts";
+import { blocksOf, resultText } from "../messages.ts";
 import type { ModelCapabilities, ModelRequest } from "../model.ts";
 import type { OpenAiQuirks } from "./quirks.ts";
 

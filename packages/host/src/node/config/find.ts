@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { homedir } from "node:os";
-import type { ConfigScope } from "../../config/written.ts";
+import type { ConfigScope } from "../../config/configured.ts";
 import { type KnownFile, type Machine, managedFiles, pathsOf, projectFiles, userFiles } from "./places.ts";
 
 /** A file with servers, and whose it is. */

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
 import { PortolanError } from "portolan";
+import type { ConfigInput, ConfiguredServer, RawEntry } from "../../config/configured.ts";
 import { recognise } from "../../config/conventions.ts";
 import { type ExpandOptions, expandEntry } from "../../config/expand.ts";
 import { mergeEntries, type Shadowed } from "../../config/merge.ts";
 import { parseConfig } from "../../config/parse.ts";
-import type { ConfigInput, ConfiguredServer, RawEntry } from "../../config/written.ts";
 import { skeletonOf } from "../../display/suspicious.ts";
 import { type ConfigFile, machineOf } from "./find.ts";
 import { type Machine, managedFiles, userFiles } from "./places.ts";

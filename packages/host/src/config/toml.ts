@@ -1,4 +1,4 @@
-import { layoutOf, nextLine, splice } from "./text-layout.ts";
+import { layoutOf, nextLine, splice } from "./text.ts";
 import { findTables, type TomlTable } from "./toml-tables.ts";
 import { loadToml } from "./toml-text.ts";
 import { type Table, toTable } from "./value.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { parseRecordings, type Recording, recordModel, replay } from "./cassette.ts";
 import { complete } from "./complete.ts";
+import { parseRecordings, type Recording, recordModel, replay } from "./recording.ts";
 import { scriptedModel } from "./scripted.ts";
 
 const asking = (text: string, more: object = {}) => ({

@@ -1,10 +1,10 @@
-import { exchange } from "../http/exchange.ts";
-import type { ProviderOptions } from "../http/options.ts";
-import { createProvider } from "../http/provider.ts";
-import type { Model, ModelRequest } from "../model.ts";
-import { checkNeeds, needsOf } from "../needs.ts";
-import { AnthropicReader } from "./reader.ts";
-import { toMessagesRequest } from "./request.ts";
+import { AnthropicReader } from "./anthropic/reader.ts";
+import { toMessagesRequest } from "./anthropic/request.ts";
+import { exchange } from "./http/exchange.ts";
+import type { ProviderOptions } from "./http/options.ts";
+import { createProvider } from "./http/provider.ts";
+import type { Model, ModelRequest } from "./model.ts";
+import { checkNeeds, needsOf } from "./needs.ts";
 
 /** The version of the API, which is older than MCP and no revision of it. */
 const apiVersion = ["2023", "06", "01"].join("-");

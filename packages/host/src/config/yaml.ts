@@ -1,5 +1,5 @@
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from "yaml";
-import { layoutOf, lineStart, nextLine, splice } from "./text-layout.ts";
+import { layoutOf, lineStart, nextLine, splice } from "./text.ts";
 import { type Table, toTable } from "./value.ts";
 import { loadYaml, readYamlDocument } from "./yaml-text.ts";
 

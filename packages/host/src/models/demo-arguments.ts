@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
-import type { ModelTool } from "../model.ts";
-import { createFinds, type Finds } from "./finds.ts";
-import { wordsOf } from "./rank.ts";
+import { createFinds, type Finds } from "./demo/finds.ts";
+import { wordsOf } from "./demo/rank.ts";
+import type { ModelTool } from "./model.ts";
 
 /** Arguments for a call, and the names of those that are needed and were not found. */
 export interface Filled {

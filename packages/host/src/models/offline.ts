@@ -1,4 +1,4 @@
-import { lastResults, lastUserText, resultText } from "./content.ts";
+import { lastResults, lastUserText, resultText } from "./messages.ts";
 import type { Model, ModelRequest } from "./model.ts";
 import { speak } from "./speech.ts";
 

@@ -1,9 +1,9 @@
 import type { JsonObject, SamplingMessage, ToolResultContent } from "portolan";
-import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "../content.ts";
-import type { Model, ModelEvent, ModelRequest, ModelTool } from "../model.ts";
-import { speak, usageOf } from "../speech.ts";
-import { fillArguments } from "./arguments.ts";
-import { rankTools } from "./rank.ts";
+import { rankTools } from "./demo/rank.ts";
+import { fillArguments } from "./demo-arguments.ts";
+import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "./messages.ts";
+import type { Model, ModelEvent, ModelRequest, ModelTool } from "./model.ts";
+import { speak, usageOf } from "./speech.ts";
 
 const maxShown = 600;
 const id = "demo";

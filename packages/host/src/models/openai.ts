@@ -1,11 +1,11 @@
-import { exchange } from "../http/exchange.ts";
-import type { ProviderOptions } from "../http/options.ts";
-import { createProvider } from "../http/provider.ts";
-import type { Model, ModelRequest } from "../model.ts";
-import { checkNeeds, needsOf } from "../needs.ts";
-import { type OpenAiQuirks, quirksOf } from "./quirks.ts";
-import { OpenAiReader } from "./reader.ts";
-import { toChatRequest } from "./request.ts";
+import { exchange } from "./http/exchange.ts";
+import type { ProviderOptions } from "./http/options.ts";
+import { createProvider } from "./http/provider.ts";
+import type { Model, ModelRequest } from "./model.ts";
+import { checkNeeds, needsOf } from "./needs.ts";
+import { type OpenAiQuirks, quirksOf } from "./openai/quirks.ts";
+import { OpenAiReader } from "./openai/reader.ts";
+import { toChatRequest } from "./openai/request.ts";
 
 export interface OpenAiOptions extends ProviderOptions {
   /** What stands before `/chat/completions`: `https://api.openai.com/v1`, `http://127.0.0.1:11434/v1`. */

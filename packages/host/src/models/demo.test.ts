@@ -1,8 +1,8 @@
 import type { SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
-import { complete } from "../complete.ts";
-import type { ModelTool } from "../model.ts";
+import { complete } from "./complete.ts";
 import { demo } from "./demo.ts";
+import type { ModelTool } from "./model.ts";
 
 const tool = (name: string, description: string, properties: object, required: string[] = []): ModelTool => ({
   name,

@@ -1,7 +1,7 @@
 import type { Node } from "jsonc-parser";
 import { loadJsonc, readJsonTree } from "./json-text.ts";
 import { tooMuch } from "./malformed.ts";
-import { indentAt, type Layout, layoutOf, lineStart, nextLine, splice } from "./text-layout.ts";
+import { indentAt, type Layout, layoutOf, lineStart, nextLine, splice } from "./text.ts";
 import { type Table, toTable } from "./value.ts";
 
 const maxNamesakes = 10;

@@ -1,8 +1,8 @@
+import type { ConfigInput, ConfiguredTarget, RawEntry } from "./configured.ts";
 import { type EntryOrigin, toRaw } from "./entries.ts";
 import { toRequest } from "./inputs.ts";
 import { Members } from "./members.ts";
 import { isTable, kindOf, type Path, type Table } from "./value.ts";
-import type { ConfigInput, ConfiguredTarget, RawEntry } from "./written.ts";
 
 /** How a package of each registry is run, before and after its name and version. */
 const runners: { readonly [registryType: string]: Runner } = {

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import { createCallIds } from "../content.ts";
+import { createCallIds } from "../messages.ts";
 import type { ModelEvent, ModelRequest, TokenUsage } from "../model.ts";
 import { tooMuch } from "./failures.ts";
 import type { Provider } from "./provider.ts";
