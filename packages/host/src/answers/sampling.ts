@@ -21,9 +21,8 @@ import {
   maxSamplingTokens,
   minuteMs,
 } from "../limits.ts";
-import { chooseModel } from "../models/choose.ts";
+import { chooseModel, lacksOf, needsOf } from "../models/choose.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
-import { lacksOf, needsOf } from "../models/needs.ts";
 import { answerSampling } from "../models/sampling.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import { checkBounds } from "../options.ts";

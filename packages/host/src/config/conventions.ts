@@ -1,7 +1,7 @@
 import type { ConfigFormat } from "./configured.ts";
 import type { Syntax } from "./placeholders.ts";
+import { syntaxes } from "./placeholders.ts";
 import { type Shape, shapes } from "./shapes.ts";
-import { syntaxes } from "./syntaxes.ts";
 import { isTable, type Path, type Table, valueAt } from "./value.ts";
 
 /**

@@ -1,14 +1,15 @@
 import { PortolanError } from "portolan";
-import { readBundle } from "./bundle.ts";
 import type { ConfigFormat, ConfigLevel, ConfigScope, ParsedConfig, RawEntry } from "./configured.ts";
-import { type Content, readContent } from "./content.ts";
 import { type Convention, conventionOf, conventions, portableProduct, recognise } from "./conventions.ts";
 import { type EntryOrigin, readEntry } from "./entries.ts";
 import { readInputs } from "./inputs.ts";
+import { readJson } from "./json.ts";
 import { limits } from "./limits.ts";
-import { malformedAt, tooMuch } from "./malformed.ts";
-import { readPackage } from "./packages.ts";
-import { isTable, kindOf, type Path, printPath, type Table, valueAt } from "./value.ts";
+import { readBundle, readPackage } from "./packages.ts";
+import { malformedAt, tooMuch } from "./text.ts";
+import { readToml } from "./toml.ts";
+import { type Content, isTable, kindOf, type Path, printPath, type Table, toTable, valueAt } from "./value.ts";
+import { readYaml } from "./yaml.ts";
 
 /** What is known of a text beside itself. */
 export interface ParseOptions {
@@ -182,4 +183,19 @@ function hintAt(content: Table, convention: Convention, file: string): readonly 
   if (isHere || other === undefined) return [];
   const expected = printPath(convention.at[0] ?? []);
   return [`${file}: has "${other}", but ${convention.product} reads its servers from "${expected}"`];
+}
+
+const readers = { json: readJson, toml: readToml, yaml: readYaml };
+
+/** Reads a text; nothing at all is an empty object, as every product takes it. */
+export async function readContent(text: string, format: ConfigFormat, file: string): Promise<Content> {
+  if (text.length > limits.fileBytes) throw tooMuch(file, `expected at most ${limits.fileBytes} bytes`);
+  const plain = withoutMark(text);
+  if (plain.trim() === "") return { value: toTable([]), repeated: [] };
+  return await readers[format](plain, file);
+}
+
+/** A text without the mark of byte order that some editors begin it with. */
+export function withoutMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }

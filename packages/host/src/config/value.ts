@@ -1,3 +1,6 @@
+import { limits } from "./limits.ts";
+import { tooMuch } from "./text.ts";
+
 /** An object of a file: without a prototype, so that every name in it is only a name. */
 export interface Table {
   readonly [name: string]: unknown;
@@ -43,4 +46,22 @@ export function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
   return value === "" ? "an empty string" : `a ${typeof value}`;
+}
+
+/** What a text says, whatever it is written in. */
+export interface Content {
+  readonly value: unknown;
+  /** Members that are there more than once; of these the last counts. */
+  readonly repeated: readonly Path[];
+}
+
+/** What another's parser made, as tables without prototypes and of bounded depth: an alias may stand inside itself. */
+export function toPlain(value: unknown, file: string, depth = 0): unknown {
+  if (depth > limits.depth) throw tooMuch(file, `expected at most ${limits.depth} levels`);
+  const below = (one: unknown) => toPlain(one, file, depth + 1);
+  if (Array.isArray(value)) return value.map(below);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Map) return toTable([...value].map(([name, one]) => [String(name), below(one)]));
+  if (isTable(value)) return toTable(Object.entries(value).map(([name, one]) => [name, below(one)]));
+  return typeof value === "bigint" ? Number(value) : value;
 }

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { chooseModel } from "./choose.ts";
+import { chooseModel, needsOf } from "./choose.ts";
 import type { Model, ModelTraits } from "./model.ts";
-import { needsOf } from "./needs.ts";
 
 const model = (id: string, traits?: ModelTraits, capabilities = {}): Model => ({
   id,

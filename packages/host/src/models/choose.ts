@@ -1,6 +1,6 @@
-import type { ModelPreferences } from "portolan";
+import { type ModelPreferences, PortolanError, type SamplingMessage } from "portolan";
+import { blocksOf } from "./messages.ts";
 import type { Model } from "./model.ts";
-import { lacksOf, type ModelNeeds } from "./needs.ts";
 
 /** What counts for a trait that a model does not state. */
 const unstated = 0.5;
@@ -49,4 +49,37 @@ function scoreOf({ traits = {} }: Model, preferences: ModelPreferences): number 
 /** A server's number, kept to what it may be. */
 function weight(priority: number | undefined): number {
   return priority !== undefined && priority > 0 ? Math.min(priority, 1) : 0;
+}
+
+/** What a request asks of a model. */
+export interface ModelNeeds {
+  readonly tools?: boolean;
+  readonly images?: boolean;
+  readonly audio?: boolean;
+}
+
+/** What a request needs; what tools answered is no need, since it can be put in words. */
+export function needsOf(request: {
+  readonly messages: readonly SamplingMessage[];
+  readonly tools?: readonly unknown[] | undefined;
+}): ModelNeeds {
+  const kinds = new Set(request.messages.flatMap((message) => blocksOf(message).map(({ type }) => type)));
+  const tools = (request.tools?.length ?? 0) > 0 || kinds.has("tool_use") || kinds.has("tool_result");
+  return { tools, images: kinds.has("image"), audio: kinds.has("audio") };
+}
+
+/** What is needed and a model lacks. */
+export function lacksOf({ capabilities }: Pick<Model, "capabilities">, needs: ModelNeeds): string[] {
+  const names = ["tools", "images", "audio"] as const;
+  return names.filter((name) => needs[name] === true && capabilities[name] !== true);
+}
+
+/** Throws when a model lacks what a request needs. */
+export function checkNeeds(model: Pick<Model, "id" | "capabilities">, needs: ModelNeeds): void {
+  const lacks = lacksOf(model, needs);
+  if (lacks.length === 0) return;
+  throw new PortolanError(
+    "capability-missing",
+    `${model.id}: expected a request without ${lacks.join(" and ")}, which this model does not take; ask another one, or state what it can do in \`capabilities\``,
+  );
 }

@@ -1,5 +1,4 @@
-import type { SamplingContent } from "portolan";
-import { PortolanError } from "portolan";
+import { PortolanError, type SamplingContent } from "portolan";
 import { isObject, nameOf } from "portolan/internal";
 import type { Model, ModelEvent, ModelReply, ModelRequest, ToolEvent, UnreadableToolEvent } from "./model.ts";
 

@@ -1,9 +1,8 @@
 import type { JsonObject, SamplingMessage, ToolResultContent } from "portolan";
-import { rankTools } from "./demo/rank.ts";
-import { fillArguments } from "./demo-arguments.ts";
+import { fillArguments, wordsOf } from "./demo-arguments.ts";
 import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "./messages.ts";
 import type { Model, ModelEvent, ModelRequest, ModelTool } from "./model.ts";
-import { speak, usageOf } from "./speech.ts";
+import { speak, usageOf } from "./offline.ts";
 
 const maxShown = 600;
 const id = "demo";
@@ -95,4 +94,54 @@ function cut(text: string): string {
 function quote(text: string): string {
   const line = text.replace(/\s+/g, " ").trim();
   return `“${line.length > 120 ? `${line.slice(0, 120)}…` : line}”`;
+}
+
+/** The usual constants of BM25: how fast repetition stops to count, and how much length does. */
+const saturation = 1.2;
+const lengthWeight = 0.75;
+/** A word of the name counts like so many of the description. */
+const nameWeight = 3;
+
+/** The tools that share words with a prompt, the best first, by BM25 over names and descriptions. */
+export function rankTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
+  const wanted = new Set(wordsOf(prompt));
+  const documents = tools.map(countWords);
+  const average = documents.reduce((sum, { length }) => sum + length, 0) / Math.max(documents.length, 1);
+  const inDocuments = (word: string) => documents.filter(({ counts }) => counts.has(word)).length;
+  const weights = new Map([...wanted].map((word) => [word, inverseFrequency(inDocuments(word), documents.length)]));
+  const scored = tools.map((tool, index) => {
+    const { counts, length } = documents[index] ?? { counts: new Map<string, number>(), length: 0 };
+    let score = 0;
+    for (const [word, weight] of weights) {
+      const count = counts.get(word) ?? 0;
+      const norm = saturation * (1 - lengthWeight + lengthWeight * (length / (average || 1)));
+      score += (weight * count * (saturation + 1)) / (count + norm || 1);
+    }
+    return { tool, score };
+  });
+  return scored
+    .filter(({ score }) => score > 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ tool }) => tool);
+}
+
+function inverseFrequency(documents: number, all: number): number {
+  return Math.log(1 + (all - documents + 0.5) / (documents + 0.5));
+}
+
+interface Document {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly length: number;
+}
+
+function countWords({ name, description = "" }: ModelTool): Document {
+  const counts = new Map<string, number>();
+  let length = 0;
+  const add = (word: string, weight: number) => {
+    counts.set(word, (counts.get(word) ?? 0) + weight);
+    length += weight;
+  };
+  for (const word of wordsOf(name)) add(word, nameWeight);
+  for (const word of wordsOf(description)) add(word, 1);
+  return { counts, length };
 }

@@ -1,9 +1,9 @@
 export { type AnthropicOptions, anthropic } from "./anthropic.ts";
-export { chooseModel } from "./choose.ts";
+export { chooseModel, type ModelNeeds, needsOf } from "./choose.ts";
 export { complete } from "./complete.ts";
 export { demo } from "./demo.ts";
-export { ModelFailure, type ModelFailureOptions } from "./failure.ts";
-export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/options.ts";
+export { ModelFailure, type ModelFailureOptions } from "./http/failures.ts";
+export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/provider.ts";
 export type {
   EndEvent,
   Model,
@@ -19,9 +19,8 @@ export type {
   ToolEvent,
   UnreadableToolEvent,
 } from "./model.ts";
-export { type ModelNeeds, needsOf } from "./needs.ts";
 export { echo } from "./offline.ts";
-export type { OpenAiQuirks } from "./openai/quirks.ts";
+export type { OpenAiQuirks } from "./openai.ts";
 export { type OpenAiOptions, openaiCompatible } from "./openai.ts";
 export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./recording.ts";
 export { type AnswerSamplingOptions, answerSampling, toModelRequest } from "./sampling.ts";

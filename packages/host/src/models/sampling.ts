@@ -1,8 +1,8 @@
 import type { CreateMessageParams, CreateMessageResult } from "portolan";
 import { PortolanError } from "portolan";
+import { checkNeeds, needsOf } from "./choose.ts";
 import { complete } from "./complete.ts";
 import type { Model, ModelRequest, TokenUsage } from "./model.ts";
-import { checkNeeds, needsOf } from "./needs.ts";
 
 export interface AnswerSamplingOptions {
   readonly signal?: AbortSignal | undefined;

@@ -2,7 +2,7 @@ import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
 import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelTraits, TokenUsage } from "./model.ts";
-import { inPieces, usageOf } from "./speech.ts";
+import { inPieces, usageOf } from "./offline.ts";
 
 /** When a turn is meant: everything that is given must hold. Strings are parts of the text. */
 export interface TurnMatch {

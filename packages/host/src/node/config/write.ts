@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { holdFileLock, type LockLimits } from "portolan/storage/node";
 import { type EditOptions, editConfig } from "../../config/edit.ts";
 import type { ServerEntry } from "../../options.ts";
-import { readTextFile, type TextFile } from "./text-file.ts";
+import { readTextFile, type TextFile } from "./read.ts";
 
 /** How a server is written. */
 export interface WriteOptions extends Omit<EditOptions, "file"> {

@@ -1,8 +1,8 @@
 import type { ContentBlock, JsonObject, SamplingContent, SamplingMessage, ToolChoice } from "portolan";
 import type { OutgoingEvent } from "portolan/internal";
 import type { EndEvent, ModelEvent } from "../model.ts";
-import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./dialects.ts";
-import type { FakeModelFaults } from "./faults.ts";
+import type { FakeModelFaults } from "./fake.ts";
+import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./fake-dialect.ts";
 
 const stopReasons: { readonly [reason: string]: string } = {
   endTurn: "end_turn",

@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import type { OutgoingEvent } from "portolan/internal";
 import type { ModelEvent, ModelRequest } from "../model.ts";
-import type { FakeModelFaults } from "./faults.ts";
+import type { FakeModelFaults } from "./fake.ts";
 
 /** What the fake provider has to know of a dialect. */
 export interface Dialect {
