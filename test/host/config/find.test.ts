@@ -271,7 +271,7 @@ describe("readConfigs", () => {
     const root = folderWith({ "repo/.vscode/mcp.json": text, "repo/.env": "KEY=value\n" });
     const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), optionsFor(root));
     expect(entries[0]?.target).toMatchObject({ env: { KEY: "value" } });
-    expect(entries[1]?.problem).toContain("the environment file is not there");
+    expect(entries[1]?.problem).toContain("the environment file does not exist");
   });
 
   test("asks once for an input that several servers of a file need", async () => {

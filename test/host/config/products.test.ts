@@ -108,7 +108,7 @@ test("VS Code: reads inputs, an environment file, folder variables and numbers, 
     github: { target: { url: "https://api.example.com/mcp/", headers: { Authorization: "Bearer g" } } },
     socket: { problem: expect.stringContaining('expected an address of http or https, got one of "unix:"') },
     commanded: { problem: expect.stringContaining("${input:from-command} would run a command, and none is run") },
-    settings: { problem: expect.stringContaining("cannot put in ${config:python.path}") },
+    settings: { problem: expect.stringContaining("cannot replace ${config:python.path}") },
     undescribed: { problem: expect.stringContaining("${input:nobody} is not described by the file") },
   });
   expect((servers["db"] as ConfiguredServer).target).not.toHaveProperty("env.UNSET");

@@ -1,37 +1,37 @@
 import type { ServerEntry, ServerSettings, Source } from "../options.ts";
 
-/** How the text of a configuration file is written. */
+/** The syntax of a configuration file. */
 export type ConfigFormat = "json" | "toml" | "yaml";
 
-/** Whose a file is: an administrator's for all users, a project's, or a user's. */
+/** The owner of a file: an administrator (for all users), a project, or a user. */
 export type ConfigScope = "managed" | "project" | "user";
 
-/** Whom a file's servers are for; an administrator's win, then what is nearer wins over what is further away. */
+/** The precedence of a server: managed, then local (one user in one project), then project, then user. */
 export type ConfigLevel = ConfigScope | "local";
 
-/** A value that a user has to give, as a file describes it. */
+/** A value that a file asks the user for. */
 export interface ConfigInput {
   readonly id: string;
   readonly description?: string;
-  /** Not to be shown while it is typed, nor kept in the clear. */
+  /** Hide it while it is typed, and do not store it in plain text. */
   readonly password?: boolean;
-  /** The values to choose from. */
+  /** The allowed values. */
   readonly options?: readonly string[];
   readonly default?: string;
 }
 
-/** A client that is registered with the authorization server of an HTTP server. */
+/** An OAuth client that is registered at the authorization server of an HTTP server. */
 export interface ConfiguredOAuth {
   readonly clientId?: string;
   readonly clientSecret?: string;
-  /** The port of this machine that it is registered to be sent back to. */
+  /** The local port of its registered redirect URI. */
   readonly callbackPort?: number;
-  /** The whole address that it is registered to be sent back to. */
+  /** Its registered redirect URI. */
   readonly redirectUri?: string;
   readonly scopes?: readonly string[];
 }
 
-/** A command as it is written, with its placeholders. */
+/** A command as it stands in the file, with its placeholders. */
 export interface ConfiguredCommand {
   readonly command: string;
   readonly args?: readonly string[];
@@ -39,7 +39,7 @@ export interface ConfiguredCommand {
   readonly env?: { readonly [name: string]: string };
 }
 
-/** An address as it is written, with its placeholders. */
+/** A URL as it stands in the file, with its placeholders. */
 export interface ConfiguredHttp {
   readonly url: string;
   readonly headers?: { readonly [name: string]: string };
@@ -48,51 +48,51 @@ export interface ConfiguredHttp {
 
 export type ConfiguredTarget = ConfiguredCommand | ConfiguredHttp;
 
-/** One server of a file before its variables are put in. */
+/** One server of a file before its placeholders are replaced. */
 export interface RawEntry {
   readonly name: string;
   readonly configured: ConfiguredTarget;
   readonly settings: ServerSettings;
   readonly source: Extract<Source, { kind: "file" }>;
   readonly level: ConfigLevel;
-  /** A file with more environment variables, as it is written. */
+  /** The path of a file with more environment variables, with its placeholders. */
   readonly envFile?: string;
   readonly oauth?: ConfiguredOAuth;
   readonly roots?: readonly string[];
-  /** What the placeholders of this entry ask a user for. */
+  /** The inputs that the placeholders of this entry refer to. */
   readonly inputs: readonly ConfigInput[];
-  /** What the file says that is not done, each a sentence. */
+  /** Members of the entry that have no effect here, one sentence each. */
   readonly notes: readonly string[];
-  /** What is wrong with it as it is written. */
+  /** The first error in the entry. A server with a problem is not started. */
   readonly problem?: string;
 }
 
-/** What an environment file held when it was read. */
-export interface ReadEnvFile {
-  /** As it is written. */
+/** An environment file that was read, without the values of its variables. */
+export interface LoadedEnvFile {
+  /** The path as it stands in the configuration file. */
   readonly path: string;
   /** The names of its variables. */
   readonly names: readonly string[];
-  /** SHA-256 of its text, so that a change of it is seen. */
+  /** SHA-256 of its text, so that a change is noticed. */
   readonly digest: string;
 }
 
-/** An entry that came from a file, ready for a host. */
+/** A server from a file, ready for a host. */
 export interface ConfiguredServer extends ServerEntry {
   readonly configured: ConfiguredTarget;
   readonly source: Extract<Source, { kind: "file" }>;
-  /** As it was read; `expandEntry` takes it again when there is more to put in, such as answers. */
+  /** The entry before its placeholders were replaced. Pass it to `expandEntry` again when more inputs are known. */
   readonly raw: RawEntry;
-  readonly envFile?: ReadEnvFile;
-  /** With its variables put in. */
+  readonly envFile?: LoadedEnvFile;
+  /** The OAuth client with its placeholders replaced. */
   readonly oauth?: ConfiguredOAuth;
-  /** Entries of the same name in other files, which it takes the place of. */
+  /** Entries of the same name in other files that this one overrides. */
   readonly hides?: readonly Source[];
-  /** Another server whose name could be taken for this one. */
+  /** The name of another server that looks the same. */
   readonly resembles?: string;
 }
 
-/** Whether an entry came from a file. */
+/** Returns true if an entry comes from a file. */
 export function isConfigured(entry: ServerEntry): entry is ConfiguredServer {
   return "raw" in entry;
 }
@@ -103,6 +103,6 @@ export interface ParsedConfig {
   readonly product: string;
   readonly format: ConfigFormat;
   readonly servers: readonly RawEntry[];
-  /** What the file says that is not done, each a sentence. */
+  /** Parts of the file that have no effect here, one sentence each. */
   readonly notes: readonly string[];
 }

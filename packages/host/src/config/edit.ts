@@ -1,39 +1,42 @@
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import { canonicalJson } from "portolan/storage";
 import type { ServerEntry, ServerSettings } from "../options.ts";
 import { type ConfigFormat, type ConfiguredOAuth, isConfigured } from "./configured.ts";
 import { type Convention, conventionOf, portableProduct } from "./conventions.ts";
 import { editJson } from "./json.ts";
-import { formatOf, guess, nameConvention, readContent, withoutMark } from "./parse.ts";
+import { findConvention, formatOf, guessConvention, readContent, withoutByteOrderMark } from "./parse.ts";
 import { printParts, readParts, type Syntax } from "./placeholders.ts";
 import type { Names, Shape } from "./shapes.ts";
 import { editToml } from "./toml.ts";
 import { isTable, type Path, printPath, type Table, toTable, valueAt } from "./value.ts";
 import { editYaml } from "./yaml.ts";
 
-/** What is known of the text that is edited. */
+/** Facts about the text that is edited. */
 export interface EditOptions {
   readonly file: string;
   readonly format?: ConfigFormat;
   readonly product?: string;
 }
 
+const editOptionNames: OptionNames<EditOptions> = { file: 1, format: 1, product: 1 };
 const editors = { json: editJson, toml: editToml, yaml: editYaml };
 
-/** The text with this server as it is written in the entry, or without it; comments, order and layout of the rest stay. */
+/** Adds, replaces or removes one server in the text of a configuration file. Keeps comments, order and layout of the rest. */
 export async function editConfig(
   text: string,
   options: EditOptions,
   name: string,
   entry: ServerEntry | undefined,
 ): Promise<string> {
+  checkOptions(options, editOptionNames, "editConfig");
   const { file } = options;
-  const named = nameConvention(options)?.convention;
+  const named = findConvention(options)?.convention;
   const format = options.format ?? formatOf(file) ?? named?.format ?? "json";
-  const plain = withoutMark(text);
+  const plain = withoutByteOrderMark(text);
   const before = await readTable(plain, format, file);
-  const convention = named ?? guess(before, file) ?? conventionOf(portableProduct);
-  if (!convention || convention.describes) throw uneditable(file, "it describes a server instead of listing some");
+  const convention = named ?? guessConvention(before, file) ?? conventionOf(portableProduct);
+  if (!convention || convention.describes) throw uneditable(file, "it describes a package and does not list servers");
   const at = convention.at[0] ?? [];
   const place = placeOf(before, at, convention, name);
   const old = place && valueAt(before, place);
@@ -46,11 +49,11 @@ export async function editConfig(
 
 async function readTable(text: string, format: ConfigFormat, file: string): Promise<Table> {
   const { value } = await readContent(text, format, file);
-  if (!isTable(value)) throw uneditable(file, "expected an object in it");
+  if (!isTable(value)) throw uneditable(file, "expected an object");
   return value;
 }
 
-/** Where the server of this name stands. */
+/** Returns the path of the server with this name. */
 function placeOf(content: Table, at: Path, convention: Convention, name: string): Path | undefined {
   const servers = valueAt(content, at);
   if (convention.isList) {
@@ -69,26 +72,26 @@ interface Edit {
   readonly convention: Convention;
 }
 
-/** Reads again what was written: other people's files can be written in ways nobody thought of. */
+/** Parses the result and throws unless only this server has changed. Files can use notations that the editor does not expect. */
 async function check(
   edited: string,
   before: Table,
   { at, name, value, format, file, convention }: Edit,
 ): Promise<void> {
   const after = await readTable(edited, format, file).catch((cause: unknown) => {
-    throw uneditable(file, "the result could not be read", cause);
+    throw uneditable(file, "the edited file would not be valid", cause);
   });
   const place = placeOf(after, at, convention, name);
   const found = place && valueAt(after, place);
   const wanted = value && convention.isList ? toTable([["name", name], ...Object.entries(value)]) : value;
-  const isThere = canonicalJson(found ?? null) === canonicalJson(wanted ?? null);
+  const isWritten = canonicalJson(found ?? null) === canonicalJson(wanted ?? null);
   const rest = (content: Table) => canonicalJson(without(content, at, name));
-  if (!isThere || rest(before) !== rest(after)) {
-    throw uneditable(file, `${printPath([...at, name])} is written in a way that cannot be changed alone`);
+  if (!isWritten || rest(before) !== rest(after)) {
+    throw uneditable(file, `${printPath([...at, name])} cannot be changed without changing other parts of the file`);
   }
 }
 
-/** The content without one server; no servers are the same as none mentioned. */
+/** Returns the content without one server. An empty list of servers counts as no list. */
 function without(content: unknown, at: Path, name: string): object | null {
   const [next, ...rest] = at;
   if (next === undefined) {
@@ -108,37 +111,37 @@ function uneditable(file: string, reason: string, cause?: unknown): PortolanErro
   return new PortolanError("invalid-argument", `${file}: ${reason}; edit it by hand`, { cause });
 }
 
-/** What a file of this convention says of an entry; members of the old one that mean nothing to us are kept. */
-export function toMembers(entry: ServerEntry, convention: Convention, old: Table | undefined): Table {
+/** Returns the members of an entry in the convention of a product. Unknown members of the old entry stay. */
+function toMembers(entry: ServerEntry, convention: Convention, old: Table | undefined): Table {
   const { shape } = convention;
-  const written = new Map([...wayMembers(entry, convention), ...settingMembers(entry, convention)]);
+  const fresh = new Map([...targetMembers(entry, convention), ...settingMembers(entry, convention)]);
   const owned = ownedNames(shape);
   const kept = Object.entries(old ?? {}).flatMap(([name, value]): [string, unknown][] => {
     if (!owned.has(name)) return [[name, value]];
-    // In its old place, so that a reader sees what has changed.
-    return written.has(name) ? [[name, written.get(name)]] : [];
+    // Members keep their order, so that a diff shows only the change.
+    return fresh.has(name) ? [[name, fresh.get(name)]] : [];
   });
-  return toTable([...kept, ...written]);
+  return toTable([...kept, ...fresh]);
 }
 
-function wayMembers(entry: ServerEntry, convention: Convention): [string, unknown][] {
+function targetMembers(entry: ServerEntry, convention: Convention): [string, unknown][] {
   const { shape } = convention;
-  const { configured: written } = entry;
+  const { configured } = entry;
   const { print, variableIn } = translator(entry, convention);
-  if ("open" in written) throw unwritable(entry, "it is opened by a program");
-  const type = typeMember(shape, "command" in written ? "command" : written.legacySse ? "sse" : "http");
-  if ("url" in written) {
-    const isSse = written.legacySse === true && shape.sseUrl !== undefined;
+  if ("open" in configured) throw unwritable(entry, "its transport is opened by code");
+  const type = typeMember(shape, "command" in configured ? "command" : configured.legacySse ? "sse" : "http");
+  if ("url" in configured) {
+    const isSse = configured.legacySse === true && shape.sseUrl !== undefined;
     return [
       ...type,
-      ...named(isSse ? shape.sseUrl : shape.url, print(written.url)),
+      ...named(isSse ? shape.sseUrl : shape.url, print(configured.url)),
       ...headerMembers(entry, convention),
     ];
   }
-  const args = (written.args ?? []).map(print);
-  const command = print(written.command);
-  const variables = Object.entries(written.env ?? {});
-  const passed = shape.passedOn ? variables.filter(([name, value]) => variableIn(value) === name) : [];
+  const args = (configured.args ?? []).map(print);
+  const command = print(configured.command);
+  const variables = Object.entries(configured.env ?? {});
+  const passed = shape.forwardedEnv ? variables.filter(([name, value]) => variableIn(value) === name) : [];
   const env = variables.filter((pair) => !passed.includes(pair)).map(([name, value]) => [name, print(value)] as const);
   return [
     ...type,
@@ -147,11 +150,11 @@ function wayMembers(entry: ServerEntry, convention: Convention): [string, unknow
     ...(env.length > 0 ? named(shape.env, toTable(env)) : []),
     ...(passed.length > 0
       ? named(
-          shape.passedOn,
+          shape.forwardedEnv,
           passed.map(([name]) => name),
         )
       : []),
-    ...(written.cwd === undefined ? [] : named(shape.cwd, print(written.cwd))),
+    ...(configured.cwd === undefined ? [] : named(shape.cwd, print(configured.cwd))),
   ];
 }
 
@@ -183,8 +186,8 @@ function settingMembers(entry: ServerEntry, convention: Convention): [string, un
   const { envFile, oauth, roots } = isConfigured(entry) ? entry.raw : {};
   return [
     ...switchMember(entry.settings, shape),
-    ...(only ? required(entry, shape.only, only, "which tools are visible") : []),
-    ...(except ? required(entry, shape.except, except, "which tools are hidden") : []),
+    ...(only ? required(entry, shape.only, only, "the visible tools") : []),
+    ...(except ? required(entry, shape.except, except, "the hidden tools") : []),
     ...(connectMs === undefined ? [] : named(shape.connectMs?.names, connectMs / (shape.connectMs?.unitMs ?? 1))),
     ...(idleMs === undefined ? [] : named(shape.idleMs?.names, idleMs / (shape.idleMs?.unitMs ?? 1))),
     ...(era === undefined ? [] : named(shape.era, era)),
@@ -218,16 +221,16 @@ function named(names: Names | undefined, value: unknown): [string, unknown][] {
   return name === undefined ? [] : [[name, value]];
 }
 
-/** What a file has no word for may not get lost when it keeps something from happening. */
+/** Returns a member that restricts the server. Throws if the product has no name for it, because it must not get lost. */
 function required(entry: ServerEntry, names: Names | undefined, value: unknown, what: string): [string, unknown][] {
-  if (!names?.length) throw unwritable(entry, `its file has no member that says ${what}`);
+  if (!names?.length) throw unwritable(entry, `files of this product have no member for ${what}`);
   return named(names, value);
 }
 
 interface Translator {
-  /** A string in the way of the other product; one that it has no way for cannot be written. */
+  /** Converts a string to the notation of the other product. Throws if that has no notation for a placeholder. */
   readonly print: (text: string) => string;
-  /** The variable that a string is, but for how it begins. */
+  /** Returns the environment variable that is the whole string after `start`. */
   readonly variableIn: (text: string, start?: string) => string | undefined;
 }
 
@@ -239,9 +242,10 @@ function translator(entry: ServerEntry, convention: Convention): Translator {
   const print = (text: string) => {
     const parts = readParts(text, from);
     const printed = printParts(parts, to);
-    if ("no" in printed) throw unwritable(entry, `${convention.product} has no way to write ${printed.no}`);
+    if ("unsupported" in printed)
+      throw unwritable(entry, `${convention.product} has no notation for ${printed.unsupported}`);
     const isSame = countPlaceholders(readParts(printed.text, to)) === countPlaceholders(parts);
-    if (!isSame) throw unwritable(entry, `${convention.product} would take some of its text for a variable`);
+    if (!isSame) throw unwritable(entry, `${convention.product} would read part of its text as a placeholder`);
     return printed.text;
   };
   const variableIn = (text: string, start = "") => {
@@ -259,12 +263,27 @@ function countPlaceholders(parts: ReturnType<typeof readParts>): number {
 
 function ownedNames(shape: Shape): ReadonlySet<string> {
   const { type, connectMs, idleMs, command, args, env, cwd, envFile, url, sseUrl, headers, disabled, enabled } = shape;
-  const { only, except, era, oauth, roots, passedOn, headerVariables, bearerVariable, inside } = shape;
+  const { only, except, era, oauth, roots, forwardedEnv, headerVariables, bearerVariable, nestedIn } = shape;
   const names = [type.member, connectMs?.names, idleMs?.names, command, args, env, cwd, envFile, url, sseUrl, headers];
-  const more = [disabled, enabled, only, except, era, oauth, roots, passedOn, headerVariables, bearerVariable, inside];
+  const more = [
+    disabled,
+    enabled,
+    only,
+    except,
+    era,
+    oauth,
+    roots,
+    forwardedEnv,
+    headerVariables,
+    bearerVariable,
+    nestedIn,
+  ];
   return new Set([...names, ...more].flatMap((one) => one ?? []));
 }
 
 function unwritable(entry: ServerEntry, reason: string): PortolanError {
-  return new PortolanError("invalid-argument", `${JSON.stringify(entry.name)} cannot be written there: ${reason}`);
+  return new PortolanError(
+    "invalid-argument",
+    `server ${JSON.stringify(entry.name)} cannot be written to this file: ${reason}`,
+  );
 }

@@ -8,12 +8,12 @@ export type {
   ConfiguredOAuth,
   ConfiguredServer,
   ConfiguredTarget,
+  LoadedEnvFile,
   ParsedConfig,
   RawEntry,
-  ReadEnvFile,
 } from "./configured.ts";
 export { type EditOptions, editConfig } from "./edit.ts";
 export { type ExpandOptions, expandEntry } from "./expand.ts";
-export { type Merged, mergeEntries, type Shadowed } from "./merge.ts";
+export { type MergedEntries, mergeEntries, type ShadowedEntry } from "./merge.ts";
 export { type ParseOptions, parseConfig } from "./parse.ts";
 export { describeForTrust, type TrustLine, type TrustSubject, trustDigest } from "./trust.ts";

@@ -1,10 +1,11 @@
 import type { ConfigInput, ConfiguredTarget, RawEntry } from "./configured.ts";
 import { checkName, type EntryOrigin, readEntry, toRaw } from "./entries.ts";
-import { toRequest } from "./inputs.ts";
+import { toConfigInput } from "./inputs.ts";
+import { maxItems } from "./limits.ts";
 import { Members } from "./members.ts";
 import { isTable, kindOf, type Path, type Table, valueAt } from "./value.ts";
 
-/** How a package of each registry is run, before and after its name and version. */
+/** The command that runs a package of each registry. */
 const runners: { readonly [registryType: string]: Runner } = {
   npm: { command: "npx", before: ["-y"], join: "@" },
   pypi: { command: "uvx", before: [], join: "@" },
@@ -15,27 +16,27 @@ const runners: { readonly [registryType: string]: Runner } = {
 interface Runner {
   readonly command: string;
   readonly before: readonly string[];
-  /** Stands between the name and the version. */
+  /** The separator between the name and the version. */
   readonly join: string;
-  /** The program has to be told which variables to hand on. */
+  /** The command needs a flag for each environment variable that it forwards. */
   readonly namesVariables?: boolean;
 }
 
-/** The servers of a registry's `server.json`: one for every package and remote address. */
-export function readPackage(content: Table, nobody: EntryOrigin): readonly RawEntry[] {
+/** Reads the servers of a registry's `server.json`: one for each package and each remote URL. */
+export function readPackage(content: Table, fileOrigin: EntryOrigin): readonly RawEntry[] {
   const name = String(content["name"]);
   const places = ["packages", "remotes"].flatMap((kind) => {
     const list = content[kind];
     return Array.isArray(list) ? list.map((value, index) => ({ value, path: [kind, index] })) : [];
   });
   return places.map(({ value, path }, index) => {
-    const origin = { ...nobody, name: index === 0 ? name : `${name}#${index + 1}`, path };
-    return new Description(value, origin).read();
+    const origin = { ...fileOrigin, name: index === 0 ? name : `${name}#${index + 1}`, path };
+    return new PackageReader(value, origin).read();
   });
 }
 
-/** One package or address of a `server.json` while it is read: its inputs become placeholders and questions. */
-class Description {
+/** Reads one package or remote of a `server.json`. Its inputs become placeholders. */
+class PackageReader {
   readonly #origin: EntryOrigin;
   readonly #table: Table;
   readonly #members: Members;
@@ -55,17 +56,13 @@ class Description {
     if (isLocal && !runsCommand) {
       this.#members.fail(
         this.#origin.path,
-        "cannot be started here: it has to be started apart, and then has an address",
+        "cannot be started here: the package serves HTTP; start it yourself and configure its URL",
       );
     }
-    const written = runsCommand
+    const configured = runsCommand
       ? this.#command()
-      : this.#address(isLocal && isTable(transport) ? transport : this.#table);
-    return toRaw(
-      this.#origin,
-      { configured: written, settings: {}, inputs: [...this.#inputs.values()] },
-      this.#members,
-    );
+      : this.#remote(isLocal && isTable(transport) ? transport : this.#table);
+    return toRaw(this.#origin, { configured, settings: {}, inputs: [...this.#inputs.values()] }, this.#members);
   }
 
   #command(): ConfiguredTarget {
@@ -75,13 +72,13 @@ class Description {
       const known = Object.keys(runners).join(", ");
       this.#members.fail(
         [...this.#origin.path, "registryType"],
-        `expected one of ${known}; others cannot be run at once`,
+        `expected one of ${known}; install other packages yourself and configure their command`,
       );
       return { command: "" };
     }
     const identifier = this.#members.text(["identifier", "name"]) ?? "";
     if (identifier === "" || identifier.startsWith("-")) {
-      this.#members.fail([...this.#origin.path, "identifier"], "expected the name of a package");
+      this.#members.fail([...this.#origin.path, "identifier"], "expected the name of a package, got none or an option");
     }
     const version = this.#members.text(["version"]);
     const isWhole = version === undefined || /[:@][^/]*$/.test(identifier.slice(1));
@@ -97,16 +94,16 @@ class Description {
     if (command !== undefined && command !== runner.command) {
       this.#members.note(
         [...this.#origin.path, "runtimeHint"],
-        `not done: ${runner.command} is what runs ${type} packages`,
+        `ignored: ${type} packages are run with ${runner.command}`,
       );
     }
     return { command: runner.command, args, ...(env.length > 0 ? { env: Object.fromEntries(env) } : {}) };
   }
 
-  #address(table: Table): ConfiguredTarget {
+  #remote(table: Table): ConfiguredTarget {
     const headers = this.#named("headers");
     const url = typeof table["url"] === "string" ? this.#template(table["url"], table["variables"]) : "";
-    if (url === "") this.#members.fail([...this.#origin.path, "url"], "expected an address, got none");
+    if (url === "") this.#members.fail([...this.#origin.path, "url"], "expected a URL, got none");
     return {
       url,
       ...(headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}),
@@ -114,7 +111,7 @@ class Description {
     };
   }
 
-  /** Variables or headers: each has a name, and a value or a question. */
+  /** Reads variables or headers. Each has a name, and a value or an input. */
   #named(member: string): readonly (readonly [string, string])[] {
     return this.#items(member).flatMap(({ item, path }) => {
       const name = item["name"];
@@ -137,53 +134,53 @@ class Description {
     });
   }
 
-  /** The value that is written, a question for one that must be given, or nothing. */
+  /** Returns the value, a placeholder for a value that the user must enter, or undefined. */
   #valueOf(item: Table, id: string, path: Path): string | undefined {
     const { value } = item;
     if (typeof value === "string") return this.#template(value, item["variables"]);
     if (item["isRequired"] !== true && item["isSecret"] !== true) {
       return typeof item["default"] === "string" ? item["default"] : undefined;
     }
-    return this.#ask(id, item, path);
+    return this.#addInput(id, item, path);
   }
 
-  /** `{name}` in a value stands for one of its variables. */
+  /** Replaces `{name}` in a value with a placeholder for that variable. */
   #template(value: string, variables: unknown): string {
     if (!isTable(variables)) return value;
     return value.replace(/\{([\w.-]{1,128})\}/g, (whole, id: string) => {
       const variable = Object.hasOwn(variables, id) ? variables[id] : undefined;
-      return isTable(variable) ? this.#ask(id, variable, [...this.#origin.path, "variables", id]) : whole;
+      return isTable(variable) ? this.#addInput(id, variable, [...this.#origin.path, "variables", id]) : whole;
     });
   }
 
-  #ask(id: string, question: Table, path: Path): string {
-    this.#inputs.set(id, toRequest(id, new Members(question, path, this.#origin.file)));
+  #addInput(id: string, input: Table, path: Path): string {
+    this.#inputs.set(id, toConfigInput(id, new Members(input, path, this.#origin.file)));
     return `\${input:${id}}`;
   }
 
   #items(member: string): readonly { readonly item: Table; readonly path: Path }[] {
     const list = this.#table[member];
     if (!Array.isArray(list)) return [];
-    return list.slice(0, 1_000).flatMap((item, index) => {
+    return list.slice(0, maxItems).flatMap((item, index) => {
       return isTable(item) ? [{ item, path: [...this.#origin.path, member, index] }] : [];
     });
   }
 }
 
-/** The one server of an `.mcpb` bundle's manifest; its folder is where the manifest stands. */
-export function readBundle(manifest: Table, nobody: EntryOrigin): RawEntry {
+/** Reads the one server of an `.mcpb` bundle's manifest. Its folder is the folder of the manifest. */
+export function readBundle(manifest: Table, fileOrigin: EntryOrigin): RawEntry {
   const path = ["server", "mcp_config"];
   const name = typeof manifest["name"] === "string" ? manifest["name"] : "";
   const inputs = new Map<string, ConfigInput>();
-  const asked = manifest["user_config"];
-  for (const [id, question] of isTable(asked) ? Object.entries(asked) : []) {
-    if (isTable(question)) inputs.set(id, toRequest(id, new Members(question, ["user_config", id], nobody.file)));
+  const userConfig = manifest["user_config"];
+  for (const [id, input] of isTable(userConfig) ? Object.entries(userConfig) : []) {
+    if (isTable(input)) inputs.set(id, toConfigInput(id, new Members(input, ["user_config", id], fileOrigin.file)));
   }
-  const entry = readEntry(valueAt(manifest, path), { ...nobody, name, path, inputs });
-  const members = new Members({}, path, nobody.file);
+  const entry = readEntry(valueAt(manifest, path), { ...fileOrigin, name, path, inputs });
+  const members = new Members({}, path, fileOrigin.file);
   checkName(name, ["name"], members);
   if (isTable(valueAt(manifest, [...path, "platform_overrides"]))) {
-    members.note([...path, "platform_overrides"], "not done: the command for all systems is taken");
+    members.note([...path, "platform_overrides"], "ignored: the command for all platforms is used");
   }
   return { ...entry, notes: [...entry.notes, ...members.notes] };
 }

@@ -1,43 +1,43 @@
 import { PortolanError } from "portolan";
 
-/** How a text is laid out, so that what is added looks like the rest. */
+/** The layout of a text, so that added lines look like the others. */
 export interface Layout {
   readonly eol: string;
   /** One step of indentation. */
   readonly unit: string;
-  /** All on one line. */
+  /** Everything is on one line. */
   readonly isFlat: boolean;
 }
 
-/** The layout of a text; two spaces where it does not say. */
+/** Returns the layout of a text. Default indentation: two spaces. */
 export function layoutOf(text: string): Layout {
   const isFlat = !text.trimEnd().includes("\n");
   const [, unit = "  "] = /^([ \t]+)\S/m.exec(text) ?? [];
   return { eol: /\r\n/.test(text) ? "\r\n" : "\n", unit: unit.startsWith("\t") ? "\t" : unit.slice(0, 8), isFlat };
 }
 
-/** Where the line begins that this offset is on. */
+/** Returns the start of the line with this offset. */
 export function lineStart(text: string, offset: number): number {
   return text.lastIndexOf("\n", offset - 1) + 1;
 }
 
-/** Where the next line begins; the end of the text if there is none. */
+/** Returns the start of the next line, or the end of the text. */
 export function nextLine(text: string, offset: number): number {
   const end = text.indexOf("\n", offset);
   return end === -1 ? text.length : end + 1;
 }
 
-/** The white space that the line of this offset begins with. */
+/** Returns the indentation of the line with this offset. */
 export function indentAt(text: string, offset: number): string {
   return /^[ \t]*/.exec(text.slice(lineStart(text, offset), offset))?.[0] ?? "";
 }
 
-/** A text with a part of it replaced. */
+/** Returns a text with one part replaced. */
 export function splice(text: string, start: number, end: number, added: string): string {
   return text.slice(0, start) + added + text.slice(end);
 }
 
-/** The one error of a file that cannot be read at all; it says where, and nothing of what stands there. */
+/** Returns the error for a file that cannot be parsed. It has the position and never the content, which can be secret. */
 export function malformed(file: string, text: string, offset: number, reason: string): PortolanError {
   const { line, column } = positionOf(text, offset);
   return malformedAt(file, line, column, reason);
@@ -47,7 +47,7 @@ export function malformedAt(file: string, line: number, column: number, reason: 
   return new PortolanError("invalid-argument", `${file}:${line}:${column}: ${reason}; correct the file`);
 }
 
-export function tooMuch(file: string, reason: string): PortolanError {
+export function limitReached(file: string, reason: string): PortolanError {
   return new PortolanError("limit-reached", `${file}: ${reason}`);
 }
 

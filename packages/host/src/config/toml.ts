@@ -1,8 +1,8 @@
-import { limits } from "./limits.ts";
-import { layoutOf, lineStart, malformedAt, nextLine, splice, tooMuch } from "./text.ts";
+import { maxDepth } from "./limits.ts";
+import { layoutOf, limitReached, lineStart, malformedAt, nextLine, splice } from "./text.ts";
 import { type Content, type Table, toPlain, toTable } from "./value.ts";
 
-/** A TOML text with this server's table added, replaced or removed; every other line stays as it is. */
+/** Adds, replaces or removes the table of one server in a TOML text. Every other line stays the same. */
 export async function editToml(
   text: string,
   at: readonly string[],
@@ -22,7 +22,7 @@ export async function editToml(
   const lines = printed === undefined ? "" : `${printed.trimEnd().replaceAll("\n", eol)}${eol}`;
   const [first, ...others] = own;
   if (!first) return printed === undefined ? text : insert(text, tables, at, lines, eol);
-  // From the end, so that the places before stay where they are.
+  // From the end, so that earlier offsets stay valid.
   const shorter = others.toReversed().reduce((edited, region) => remove(edited, region), text);
   return printed === undefined ? remove(shorter, first) : splice(shorter, first.start, first.end, lines);
 }
@@ -32,7 +32,7 @@ interface Region {
   readonly end: number;
 }
 
-/** Tables with nothing between them are one. */
+/** Returns the regions of tables; tables with only white space between them are one region. */
 function regionsOf(text: string, tables: readonly TomlTable[]): readonly Region[] {
   const regions: Region[] = [];
   for (const { start, end } of tables) {
@@ -43,29 +43,29 @@ function regionsOf(text: string, tables: readonly TomlTable[]): readonly Region[
   return regions;
 }
 
-/** It goes with the empty line before it, as it came; the first in a file with those after it. */
+/** Removes a region and the empty line before it, or the empty lines after it if it is the first. */
 function remove(text: string, { start, end }: Region): string {
   const before = /(?<=\n)\r?\n$/.exec(text.slice(0, start))?.[0].length;
   return splice(text, start - (before ?? 0), before === undefined ? endOfGap(text, end) : end, "");
 }
 
-/** After the last server, or at the end. */
+/** Inserts lines after the last server, or at the end of the text. */
 function insert(text: string, tables: readonly TomlTable[], at: readonly string[], lines: string, eol: string): string {
   const last = tables.findLast((table) => startsWith(table.path, at));
-  const place = last ? endOfRemarks(text, last.end) : text.length;
+  const place = last ? endOfComments(text, last.end) : text.length;
   const before = text.slice(0, place);
   const gap = before === "" ? "" : before.endsWith("\n") ? eol : eol + eol;
   return splice(text, place, place, gap + lines);
 }
 
-/** Comments right after a table are about it, unless they are right before something else. */
-function endOfRemarks(text: string, end: number): number {
+/** Returns the end of the comments below a table. Comments directly above another table belong to that one. */
+function endOfComments(text: string, end: number): number {
   let at = end;
   while (/^[ \t]*#/.test(text.slice(at, nextLine(text, at)))) at = nextLine(text, at);
   return text.slice(at, nextLine(text, at)).trim() === "" ? at : end;
 }
 
-/** The empty lines after a table go with it. */
+/** Returns the end of the empty lines after a table. */
 function endOfGap(text: string, end: number): number {
   let gap = end;
   while (gap < text.length && text.slice(gap, nextLine(text, gap)).trim() === "") gap = nextLine(text, gap);
@@ -76,17 +76,17 @@ function startsWith(path: readonly string[], start: readonly string[]): boolean 
   return start.every((name, index) => path[index] === name);
 }
 
-/** A table that begins with a header of its own. */
-export interface TomlTable {
+/** A table with its own header line. */
+interface TomlTable {
   readonly path: readonly string[];
-  /** Where the line of the header begins. */
+  /** The start of the header line. */
   readonly start: number;
-  /** Where the line after its last value begins; comments and empty lines after that are not of it. */
+  /** The end of the line with its last value. Comments and empty lines below it do not belong to the table. */
   readonly end: number;
 }
 
-/** The tables of a text that is known to be TOML, in their order. */
-export function findTables(text: string): readonly TomlTable[] {
+/** Returns the tables of a valid TOML text in their order. */
+function findTables(text: string): readonly TomlTable[] {
   const tables: { path: readonly string[]; start: number; end: number }[] = [];
   let at = 0;
   while (at < text.length) {
@@ -108,7 +108,7 @@ export function findTables(text: string): readonly TomlTable[] {
   return tables;
 }
 
-/** The names of a header: bare or in quotes, with dots between. */
+/** Reads the names of a header: bare or quoted, separated by dots. */
 function readKey(text: string, from: number): readonly string[] {
   const names: string[] = [];
   const name = /[ \t]*(?:([\w-]+)|'([^'\n]*)'|"((?:[^"\\\n]|\\.)*)")[ \t]*(\.?)/y;
@@ -128,12 +128,12 @@ function unquote(quoted: string): string {
   try {
     return JSON.parse(`"${json}"`);
   } catch {
-    // An escape that only TOML knows: the name stays as it is written, and matches nothing.
+    // An escape that JSON does not have. The name stays quoted and matches no server.
     return quoted;
   }
 }
 
-/** Where the value ends that a line begins: it may go on over lists and long strings. */
+/** Returns the end of the value that starts on a line. Lists and long strings can span lines. */
 function endOfValue(text: string, from: number): number {
   let depth = 0;
   let at = from;
@@ -153,7 +153,7 @@ function endOfValue(text: string, from: number): number {
   return Math.max(lineStart(text, text.length), at);
 }
 
-/** Where the string ends that begins here; undefined if none does. */
+/** Returns the end of the string that starts here; undefined if none does. */
 function stringAt(text: string, at: number): number | undefined {
   const quote = text[at];
   if (quote !== '"' && quote !== "'") return undefined;
@@ -164,7 +164,7 @@ function stringAt(text: string, at: number): number | undefined {
     if (quote === '"' && text[place] === "\\") place++;
     else if (text.startsWith(end, place)) {
       let close = place + end.length;
-      // Up to two more quotes may stand at the end of a long string.
+      // A long string can end with up to two quotes of its own.
       while (isLong && text[close] === quote) close++;
       return close;
     }
@@ -172,23 +172,24 @@ function stringAt(text: string, at: number): number | undefined {
   return text.length;
 }
 
-/** Loaded when the first such file is read. */
-export const loadToml = (): Promise<typeof import("smol-toml")> => import("smol-toml");
+/** Loads the parser when the first TOML file is read. */
+const loadToml = (): Promise<typeof import("smol-toml")> => import("smol-toml");
 
-/** Reads TOML; a name that is there twice makes it malformed. */
+/** Parses TOML. A duplicate name is a syntax error. */
 export async function readToml(text: string, file: string): Promise<Content> {
   const { parse, TomlError } = await loadToml();
   let value: unknown;
   try {
-    value = parse(text, { maxDepth: limits.depth });
+    value = parse(text, { maxDepth: maxDepth });
   } catch (error) {
-    if (!(error instanceof TomlError)) throw tooMuch(file, "too large or too deep a TOML file");
-    throw malformedAt(file, error.line, error.column, `malformed TOML, ${firstLine(error.message)}`);
+    if (!(error instanceof TomlError))
+      throw limitReached(file, `expected at most ${maxDepth} nested levels of TOML, got more`);
+    throw malformedAt(file, error.line, error.column, `invalid TOML: ${firstLine(error.message)}`);
   }
-  return { value: toPlain(value, file), repeated: [] };
+  return { value: toPlain(value, file), duplicates: [] };
 }
 
-/** The lines below quote the text. */
+/** Keeps the first line of a message; the lines below it quote the file. */
 function firstLine(message: string): string {
   return (message.split("\n")[0] ?? "").replace("Invalid TOML document: ", "").replace(/["'`.].*$/, "");
 }

@@ -1,11 +1,11 @@
 import type { Document, Node, Pair, YAMLMap, YAMLSeq } from "yaml";
-import { limits } from "./limits.ts";
-import { layoutOf, lineStart, malformed, nextLine, splice, tooMuch } from "./text.ts";
+import { maxDepth, maxRoughDepth } from "./limits.ts";
+import { layoutOf, limitReached, lineStart, malformed, nextLine, splice } from "./text.ts";
 import { type Content, type Table, toPlain, toTable } from "./value.ts";
 
 type Yaml = typeof import("yaml");
 
-/** A YAML text with this server at this place added, replaced or removed; every other line stays as it is. */
+/** Adds, replaces or removes one server in a YAML text. Every other line stays the same. */
 export async function editYaml(
   text: string,
   at: readonly string[],
@@ -20,16 +20,16 @@ export async function editYaml(
   return value ? editor.set(value) : editor.remove();
 }
 
-/** Where an item of a list or a member of a map stands. */
+/** The offsets of an item of a list or a member of a map. */
 interface Region {
   readonly start: number;
   readonly end: number;
 }
 
-interface Target {
+interface EditTarget {
   readonly at: readonly string[];
   readonly name: string;
-  /** The servers are a list whose items have names. */
+  /** The servers are a list, and each item has a `name`. */
   readonly isList: boolean;
 }
 
@@ -43,7 +43,7 @@ class YamlEditor {
   readonly #eol: string;
   readonly #unit: number;
 
-  constructor(yaml: Yaml, text: string, document: Document.Parsed, { at, name, isList }: Target) {
+  constructor(yaml: Yaml, text: string, document: Document.Parsed, { at, name, isList }: EditTarget) {
     const { eol, unit } = layoutOf(text);
     this.#yaml = yaml;
     this.#text = text;
@@ -74,7 +74,7 @@ class YamlEditor {
     return this.#insertLines(last[1], lines);
   }
 
-  /** The map or list of servers; otherwise how deep the way to it goes, and the key where it ends. */
+  /** Finds the map or list of servers; otherwise the depth that exists, and the key at which it ends. */
   #descend(): { readonly node?: YAMLMap | YAMLSeq; readonly depth: number; readonly key?: Node } {
     const { isMap, isNode, isSeq } = this.#yaml;
     let found: unknown = this.#root;
@@ -102,7 +102,7 @@ class YamlEditor {
     return isNode(item) ? { start: item.range?.[0] ?? 0, end: endOf(this.#yaml, item) } : undefined;
   }
 
-  /** Whole lines, with what is said at the end of the last. */
+  /** Extends a region to whole lines, including a comment at the end of the last one. */
   #lines({ start, end }: Region): [number, number] {
     const isAtLineEnd = end > 0 && this.#text[end - 1] === "\n";
     return [lineStart(this.#text, start), isAtLineEnd ? end : nextLine(this.#text, end)];
@@ -113,7 +113,7 @@ class YamlEditor {
     return splice(this.#text, place, place, needsBreak ? this.#eol + lines.slice(0, -this.#eol.length) : lines);
   }
 
-  /** Where nothing is yet: at the end of the text, or below the key that has no value. */
+  /** Inserts the first server: at the end of the text, or below the key that has no value yet. */
   #begin(value: Table, depth: number, key: Node | undefined): string {
     const rest = this.#at.slice(depth);
     const nested = rest.reduceRight<unknown>((below, one) => toTable([[one, below]]), this.#wrap(value));
@@ -128,7 +128,7 @@ class YamlEditor {
     return offset - lineStart(this.#text, offset);
   }
 
-  /** The servers with only this one. */
+  /** Returns the list or map of servers with only this one. */
   #wrap(value: Table): unknown {
     return this.#isList ? [this.#item(value)] : toTable([[this.#name, value]]);
   }
@@ -143,7 +143,7 @@ class YamlEditor {
     return lines.join(this.#eol) + this.#eol;
   }
 
-  /** JSON is what YAML calls flow. */
+  /** Edits a collection in flow style, which looks like JSON. */
   #setFlow(node: YAMLMap | YAMLSeq, region: Region | undefined, value: Table): string {
     const name = this.#isList ? "" : `${JSON.stringify(this.#name)}: `;
     const printed = `${name}${JSON.stringify(this.#isList ? this.#item(value) : value)}`;
@@ -164,7 +164,7 @@ function pairOf({ isScalar }: Yaml, node: YAMLMap, name: string): Pair | undefin
   return node.items.find(({ key }) => (isScalar(key) ? String(key.value) === name : key === name));
 }
 
-/** Where the last thing that a node says ends; the library counts the comments after it as well. */
+/** Returns the end of the last value in a node. The `range` of the library also includes comments after it. */
 function endOf(yaml: Yaml, node: unknown): number {
   if (yaml.isPair(node)) return endOfPair(yaml, node);
   if (!yaml.isNode(node)) return 0;
@@ -177,32 +177,32 @@ function endOfPair(yaml: Yaml, { key, value }: Pair): number {
   return Math.max(endOf(yaml, key), endOf(yaml, value));
 }
 
-/** Loaded when the first such file is read. */
-export const loadYaml = (): Promise<typeof import("yaml")> => import("yaml");
+/** Loads the parser when the first YAML file is read. */
+const loadYaml = (): Promise<typeof import("yaml")> => import("yaml");
 
-/** Reads YAML 1.2; a name that is there twice makes it malformed. */
+/** Parses YAML 1.2. A duplicate name is a syntax error. */
 export async function readYaml(text: string, file: string): Promise<Content> {
   const document = await readYamlDocument(text, file);
-  return { value: toPlain(toMaps(document, file), file), repeated: [] };
+  return { value: toPlain(toMaps(document, file), file), duplicates: [] };
 }
 
-/** The same as nodes that know where they stand. */
-export async function readYamlDocument(text: string, file: string): Promise<Document.Parsed> {
+/** Parses YAML into nodes with their offsets. */
+async function readYamlDocument(text: string, file: string): Promise<Document.Parsed> {
   const { isScalar, parseDocument, visit } = await loadYaml();
-  if (isTooDeep(text)) throw tooMuch(file, `expected at most ${limits.depth} levels`);
+  if (isTooDeep(text)) throw limitReached(file, `expected at most ${maxDepth} nested levels, got more`);
   const document = parseDocument(text, { prettyErrors: false, strict: true, uniqueKeys: false, merge: true });
   const [first] = document.errors;
-  // The library's own words quote the text.
+  // The messages of the library quote the file, so only its error code is shown.
   if (first)
-    throw malformed(file, text, first.pos[0], `malformed YAML, ${first.code.toLowerCase().replaceAll("_", " ")}`);
-  // Not left to the library, which compares every name with every other.
+    throw malformed(file, text, first.pos[0], `invalid YAML: ${first.code.toLowerCase().replaceAll("_", " ")}`);
+  // Checked here, because the library compares every name with every other one.
   visit(document, {
     Map(_, { items }) {
       const names = new Set<unknown>();
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         const offset = key.range?.[0] ?? 0;
-        if (names.has(key.value)) throw malformed(file, text, offset, "malformed YAML, a name that is there before");
+        if (names.has(key.value)) throw malformed(file, text, offset, "invalid YAML: duplicate name");
         names.add(key.value);
       }
     },
@@ -212,14 +212,14 @@ export async function readYamlDocument(text: string, file: string): Promise<Docu
 
 function toMaps(document: Document.Parsed, file: string): unknown {
   try {
-    // The library counts what aliases would come to, and gives up before they do.
+    // The library limits the expansion of aliases.
     return document.toJS({ mapAsMap: true });
   } catch {
-    throw tooMuch(file, "expected aliases that exist, and not thousands of them");
+    throw limitReached(file, "expected aliases that exist and do not expand to thousands of values");
   }
 }
 
-/** Counted roughly before anything is read, because reading is recursive: brackets, and dashes that begin a line. */
+/** Estimates the depth before the text is parsed, because the parser is recursive. Counts brackets, dashes and indentation. */
 function isTooDeep(text: string): boolean {
   let open = 0;
   let dashes = 0;
@@ -229,15 +229,12 @@ function isTooDeep(text: string): boolean {
     else if (code === 0x5d || code === 0x7d) open--;
     else if (code === 0x0a) dashes = 0;
     const next = text.charCodeAt(at + 1);
-    // `- - -`, `? ? ?` and `: : :` on one line are one list or map in another.
+    // `- - -`, `? ? ?` and `: : :` on one line are nested lists or maps.
     if ((code === 0x2d || code === 0x3f || code === 0x3a) && (next === 0x20 || next === 0x09)) dashes++;
-    if (open > maxRough || dashes > maxRough) return true;
+    if (open > maxRoughDepth || dashes > maxRoughDepth) return true;
   }
-  return deepestIndent(text) > maxRough * 16;
+  return deepestIndent(text) > maxRoughDepth * 16;
 }
-
-/** Strings may hold brackets too, so there is room above what the real bound is. */
-const maxRough = 4 * limits.depth;
 
 function deepestIndent(text: string): number {
   let deepest = 0;
