@@ -21,7 +21,7 @@ import {
   maxSamplingTokens,
   minuteMs,
 } from "../limits.ts";
-import { chooseModel, lacksOf, needsOf } from "../models/choose.ts";
+import { chooseModel, missingCapabilities, requirementsOf } from "../models/choose.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import { answerSampling } from "../models/sampling.ts";
 import { estimateTokens } from "../models/tokens.ts";
@@ -242,7 +242,7 @@ export async function sample(
   const { includeContext: _, ...own } = wanted;
   const inputTokens = estimateInput(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.grant(own.maxTokens, inputTokens) };
-  const model = chooseModel(models, params.modelPreferences, needsOf(params));
+  const model = chooseModel(models, params.modelPreferences, requirementsOf(params));
   if (!model) throw overBudget("no model supports its content", sampling, { server });
   const maxUse = inputTokens + params.maxTokens;
   const excess = budget.take(maxUse);
@@ -334,7 +334,7 @@ function estimateInput({ systemPrompt = "", messages, tools = [] }: CreateMessag
 }
 
 function canTake(model: Model, params: CreateMessageParams): boolean {
-  return lacksOf(model, needsOf(params)).length === 0;
+  return missingCapabilities(model, requirementsOf(params)).length === 0;
 }
 
 function choiceOf({ id, capabilities, notice }: Model): ModelChoice {

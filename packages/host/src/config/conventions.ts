@@ -272,7 +272,10 @@ interface Recognised {
   readonly place?: ConfigLocation;
 }
 
-/** Returns the convention that a file name belongs to: the longest known path that matches, or a name that only one product uses. */
+/**
+ * Returns the convention that a file name belongs to: the longest known path that matches, or a name that only one
+ * product uses.
+ */
 export function recognise(file: string): Recognised | undefined {
   const path = `/${file.replaceAll("\\", "/")}`;
   let best: { readonly convention: Convention; readonly place: ConfigLocation } | undefined;

@@ -22,7 +22,10 @@ export interface EditOptions {
 const editOptionNames: OptionNames<EditOptions> = { file: 1, format: 1, product: 1 };
 const editors = { json: editJson, toml: editToml, yaml: editYaml };
 
-/** Adds, replaces or removes one server in the text of a configuration file. Keeps comments, order and layout of the rest. */
+/**
+ * Adds, replaces or removes one server in the text of a configuration file. Keeps comments, order and layout of the
+ * rest.
+ */
 export async function editConfig(
   text: string,
   options: EditOptions,
@@ -72,7 +75,10 @@ interface Edit {
   readonly convention: Convention;
 }
 
-/** Parses the result and throws unless only this server has changed. Files can use notations that the editor does not expect. */
+/**
+ * Parses the result and throws unless only this server has changed. Files can use notations that the editor does not
+ * expect.
+ */
 async function check(
   edited: string,
   before: Table,
@@ -221,7 +227,9 @@ function named(names: Names | undefined, value: unknown): [string, unknown][] {
   return name === undefined ? [] : [[name, value]];
 }
 
-/** Returns a member that restricts the server. Throws if the product has no name for it, because it must not get lost. */
+/**
+ * Returns a member that restricts the server. Throws if the product has no name for it, because it must not get lost.
+ */
 function required(entry: ServerEntry, names: Names | undefined, value: unknown, what: string): [string, unknown][] {
   if (!names?.length) throw unwritable(entry, `files of this product have no member for ${what}`);
   return named(names, value);

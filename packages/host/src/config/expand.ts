@@ -316,7 +316,10 @@ function readValue(text: string): string {
   return (comment ? text.slice(0, comment.index) : text).trimEnd();
 }
 
-/** Returns the reason why no system accepts a target, before it is started. It never contains values, which can be secret. */
+/**
+ * Returns the reason why no system accepts a target, before it is started. It never contains values, which can be
+ * secret.
+ */
 function checkTarget(target: ConfiguredTarget, { source }: RawEntry): string | undefined {
   const reason =
     "command" in target ? checkCommand(target) : (checkAddress(target.url) ?? checkHeaders(target.headers ?? {}));

@@ -27,7 +27,9 @@ export interface ParseOptions {
 
 const parseOptionNames: OptionNames<ParseOptions> = { file: 1, format: 1, product: 1, scope: 1, projectPath: 1 };
 
-/** Parses the servers of a configuration file of any known product. Rejects with the position if the syntax is invalid. */
+/**
+ * Parses the servers of a configuration file of any known product. Rejects with the position if the syntax is invalid.
+ */
 export async function parseConfig(text: string, options: ParseOptions): Promise<ParsedConfig> {
   checkOptions(options, parseOptionNames, "parseConfig");
   const { file } = options;

@@ -37,7 +37,9 @@ export function splice(text: string, start: number, end: number, added: string):
   return text.slice(0, start) + added + text.slice(end);
 }
 
-/** Returns the error for a file that cannot be parsed. It has the position and never the content, which can be secret. */
+/**
+ * Returns the error for a file that cannot be parsed. It has the position and never the content, which can be secret.
+ */
 export function malformed(file: string, text: string, offset: number, reason: string): PortolanError {
   const { line, column } = positionOf(text, offset);
   return malformedAt(file, line, column, reason);

@@ -8,7 +8,9 @@ import type { Syntax } from "./placeholders.ts";
 
 const noFile: Partial<ConfiguredServer> = {};
 
-/** One line of a trust question. The value comes from the file, complete and unescaped: escape it before you show it. */
+/**
+ * One line of a trust question. The value comes from the file, complete and unescaped: escape it before you show it.
+ */
 export interface TrustLine {
   readonly label: string;
   readonly value: string;

@@ -219,7 +219,10 @@ function toMaps(document: Document.Parsed, file: string): unknown {
   }
 }
 
-/** Estimates the depth before the text is parsed, because the parser is recursive. Counts brackets, dashes and indentation. */
+/**
+ * Estimates the depth before the text is parsed, because the parser is recursive. Counts brackets, dashes and
+ * indentation.
+ */
 function isTooDeep(text: string): boolean {
   let open = 0;
   let dashes = 0;

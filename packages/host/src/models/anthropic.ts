@@ -1,23 +1,27 @@
 import type { JsonObject, SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
-import { checkNeeds, needsOf } from "./choose.ts";
+import { checkOptions, isObject, type OptionNames } from "portolan/internal";
+import { checkCapabilities, requirementsOf } from "./choose.ts";
 import { exchange, type TurnReader } from "./http/exchange.ts";
-import { createProvider, type Provider, type ProviderOptions } from "./http/provider.ts";
-import { Gathering, type OpenCall, toCount } from "./http/turn.ts";
+import { createProvider, type Provider, type ProviderOptions, providerOptionNames } from "./http/provider.ts";
+import { type OpenCall, TurnBuilder, toCount } from "./http/turn.ts";
 import { blocksOf, resultText } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelRequest } from "./model.ts";
 
-/** The version of the API, which is older than MCP and no revision of it. */
+/** The version of the Messages API. It is split so that no check takes the date for a revision of MCP. */
 const apiVersion = ["2023", "06", "01"].join("-");
 
 export interface AnthropicOptions extends ProviderOptions {
-  /** What stands before `/messages`; `https://api.anthropic.com/v1` unless given. */
+  /** The URL before `/messages`. Default: `https://api.anthropic.com/v1`. */
   readonly baseUrl?: string;
-  /** The version of the API. */
+  /** The `anthropic-version` header. Default: 2023-06-01. */
   readonly version?: string;
 }
 
-/** A model behind the Messages API. */
+const optionNames: OptionNames<AnthropicOptions> = { ...providerOptionNames, baseUrl: 1, version: 1 };
+
+/** Creates a model that uses the Messages API. */
 export function anthropic(options: AnthropicOptions): Model {
+  checkOptions(options, optionNames, "anthropic");
   const { model, apiKey, traits, capabilities: stated, version = apiVersion } = options;
   const key = { "anthropic-version": version, ...(apiKey !== undefined && { "x-api-key": apiKey }) };
   const provider = createProvider(options, options.baseUrl ?? "https://api.anthropic.com/v1", "/messages", key);
@@ -28,7 +32,7 @@ export function anthropic(options: AnthropicOptions): Model {
     capabilities,
     ...(traits !== undefined && { traits }),
     async *stream(request: ModelRequest) {
-      checkNeeds({ id, capabilities }, needsOf(request));
+      checkCapabilities({ id, capabilities }, requirementsOf(request));
       const body = toMessagesRequest(request, { model, capabilities, extra: options.extra });
       const passed = request.metadata && options.passMetadata?.(request.metadata);
       yield* exchange(provider, request, { ...passed, ...body }, () => new AnthropicReader(provider, request, model));
@@ -44,7 +48,7 @@ export interface MessagesRequestOptions {
 
 const toolChoices = { auto: "auto", required: "any", none: "none" } as const;
 
-/** A request in the words of the Messages API. */
+/** Converts a request to the Messages API. */
 export function toMessagesRequest(request: ModelRequest, options: MessagesRequestOptions): JsonObject {
   const { system, messages, tools = [], toolChoice, maxTokens, temperature, stopSequences = [] } = request;
   const { model, capabilities, extra } = options;
@@ -71,7 +75,7 @@ export function toMessagesRequest(request: ModelRequest, options: MessagesReques
 function toMessage(message: SamplingMessage, capabilities: ModelCapabilities): JsonObject {
   const blocks = blocksOf(message).flatMap((block) => toBlock(block, capabilities));
   const isResult = ({ type }: JsonObject) => type === "tool_result";
-  // Answers stand before what else the user says, and no message is empty.
+  // The API wants tool results first, and no empty message.
   const ordered = [...blocks.filter(isResult), ...blocks.filter((block) => !isResult(block))];
   return { role: message.role, content: ordered.length > 0 ? ordered : [{ type: "text", text: "(nothing)" }] };
 }
@@ -110,12 +114,12 @@ function toImage({ data, mimeType }: { readonly data: string; readonly mimeType:
   return { type: "image", source: { type: "base64", media_type: mimeType, data } };
 }
 
-/** Empty text is refused. */
+/** Returns no block for empty text, which the API refuses. */
 function toText(text: string): JsonObject[] {
   return text.trim() === "" ? [] : [{ type: "text", text }];
 }
 
-/** Ids of other providers may have characters that this one refuses. */
+/** Replaces characters in ids of other providers that this one refuses. */
 function toId(id: string): string {
   return id.replace(/[^\w-]/g, "_") || "_";
 }
@@ -127,20 +131,20 @@ const stopReasons: { readonly [reason: string]: string } = {
   tool_use: "toolUse",
 };
 
-/** Reads the Messages API: events, or one whole answer. */
+/** Reads a response of the Messages API: a stream of events, or one JSON body. */
 export class AnthropicReader implements TurnReader {
-  readonly turn: Gathering;
+  readonly turn: TurnBuilder;
   readonly #calls = new Map<unknown, OpenCall>();
   #isDone = false;
 
   constructor(provider: Provider, request: ModelRequest, model: string) {
-    this.turn = new Gathering(provider, request, model);
+    this.turn = new TurnBuilder(provider, request, model);
   }
 
-  hear(data: JsonObject): boolean {
+  readEvent(data: JsonObject): boolean {
     switch (data["type"]) {
       case "message_start":
-        this.#hearAround(objectIn(data, "message"));
+        this.#readModelAndUsage(objectIn(data, "message"));
         return false;
       case "content_block_start":
         this.#begin(data["index"], objectIn(data, "content_block"));
@@ -152,22 +156,22 @@ export class AnthropicReader implements TurnReader {
         this.#close(data["index"]);
         return false;
       case "message_delta":
-        this.#hearReason(objectIn(data, "delta"));
-        this.#hearUsage(objectIn(data, "usage"));
+        this.#readStopReason(objectIn(data, "delta"));
+        this.#readUsage(objectIn(data, "usage"));
         return false;
       case "message_stop":
         return true;
       default:
-        // A ping, or what a later version adds.
+        // A ping, or an event of a later version.
         return false;
     }
   }
 
-  hearWhole(body: JsonObject): void {
+  readBody(body: JsonObject): void {
     if (!Array.isArray(body["content"])) return;
-    this.#hearAround(body);
+    this.#readModelAndUsage(body);
     this.turn.stopReason ??= "endTurn";
-    this.#hearReason(body);
+    this.#readStopReason(body);
     for (const [index, block] of body["content"].entries()) {
       if (!isObject(block)) continue;
       this.#begin(index, block);
@@ -175,27 +179,27 @@ export class AnthropicReader implements TurnReader {
     }
   }
 
-  finish(isToldSo: boolean): boolean {
+  finish(hasEndMarker: boolean): boolean {
     if (this.#isDone) return true;
-    if (this.turn.stopReason === undefined && !isToldSo) return false;
+    if (this.turn.stopReason === undefined && !hasEndMarker) return false;
     this.#isDone = true;
     for (const index of [...this.#calls.keys()]) this.#close(index);
     this.turn.end(this.turn.stopReason ?? (this.turn.hasCalls ? "toolUse" : "endTurn"));
     return true;
   }
 
-  #hearAround(message: JsonObject): void {
+  #readModelAndUsage(message: JsonObject): void {
     const { model } = message;
     if (typeof model === "string" && model !== "") this.turn.model = model;
-    this.#hearUsage(objectIn(message, "usage"));
+    this.#readUsage(objectIn(message, "usage"));
   }
 
-  #hearReason({ stop_reason: reason }: JsonObject): void {
+  #readStopReason({ stop_reason: reason }: JsonObject): void {
     if (typeof reason === "string" && reason !== "") this.turn.stopReason = stopReasons[reason] ?? reason;
   }
 
-  /** What was written to a cache and read from one is input too; what is given out counts up. */
-  #hearUsage(usage: JsonObject): void {
+  /** Reads token counts. Cached tokens count as input; the output count is cumulative. */
+  #readUsage(usage: JsonObject): void {
     const input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"].map((name) =>
       toCount(usage[name]),
     );
@@ -210,7 +214,7 @@ export class AnthropicReader implements TurnReader {
     else if (type === "tool_use") {
       const call = this.turn.openCall(id, name);
       this.#calls.set(index, call);
-      // In a stream the input is empty here, and comes in pieces.
+      // In a stream the input is empty here and follows in pieces.
       if (isObject(input) && Object.keys(input).length > 0) this.turn.addArguments(call, input);
     }
   }
@@ -235,8 +239,4 @@ export class AnthropicReader implements TurnReader {
 function objectIn(value: JsonObject, member: string): JsonObject {
   const found = value[member];
   return isObject(found) ? found : {};
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

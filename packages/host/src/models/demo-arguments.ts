@@ -1,84 +1,88 @@
 import type { JsonObject } from "portolan";
+import { maxDemoListItems, maxDemoPromptChars } from "./limits.ts";
 import type { ModelTool } from "./model.ts";
 
-/** Arguments for a call, and the names of those that are needed and were not found. */
-export interface Filled {
+/** The arguments of a call, and the required ones that were not found. */
+export interface FilledArguments {
   readonly input: JsonObject;
   readonly missing: readonly string[];
 }
 
-/** Fills the arguments of a tool from a prompt, by its schema; `mustFill` takes any value of the type for what is needed. */
-export function fillArguments(prompt: string, { inputSchema }: ModelTool, mustFill = false): Filled {
+/**
+ * Fills the arguments of a tool from a prompt, guided by its schema. `mustFill` uses a default of the type for a
+ * missing one.
+ */
+export function fillArguments(prompt: string, { inputSchema }: ModelTool, mustFill = false): FilledArguments {
   const properties = isObject(inputSchema["properties"]) ? inputSchema["properties"] : {};
   const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : [];
-  const needed = Object.keys(properties).filter((name) => required.includes(name));
-  const others = Object.keys(properties).filter((name) => !required.includes(name));
-  const finds = createFinds(prompt);
+  const requiredNames = Object.keys(properties).filter((name) => required.includes(name));
+  const optionalNames = Object.keys(properties).filter((name) => !required.includes(name));
+  const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars));
   const input: JsonObject = {};
   const missing: string[] = [];
-  for (const name of [...needed, ...others]) {
+  for (const name of [...requiredNames, ...optionalNames]) {
     const schema = isObject(properties[name]) ? properties[name] : {};
-    const isNeeded = required.includes(name);
-    const value = valueFor(name, schema, finds, isNeeded);
+    const isRequired = required.includes(name);
+    const value = valueFor(name, schema, reader, isRequired);
     if (value !== undefined) input[name] = value;
-    else if (isNeeded && "default" in schema) input[name] = schema["default"];
-    else if (isNeeded && mustFill) input[name] = anyOf(schema);
-    else if (isNeeded) missing.push(name);
+    else if (isRequired && "default" in schema) input[name] = schema["default"];
+    else if (isRequired && mustFill) input[name] = defaultFor(schema);
+    else if (isRequired) missing.push(name);
   }
   return { input, missing };
 }
 
-function valueFor(name: string, schema: JsonObject, finds: Finds, isNeeded: boolean): unknown {
-  if ("const" in schema) return isNeeded ? schema["const"] : undefined;
-  const stated = finds.stated(name);
-  if (stated !== undefined) return toType(stated, schema);
-  if (Array.isArray(schema["enum"])) return finds.word(schema["enum"]);
+function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): unknown {
+  if ("const" in schema) return isRequired ? schema["const"] : undefined;
+  const assigned = reader.assigned(name);
+  if (assigned !== undefined) return toType(assigned, schema);
+  if (Array.isArray(schema["enum"])) return reader.word(schema["enum"]);
   switch (typeOf(schema)) {
     case "boolean":
-      return finds.flag(wordsOf(name));
+      return reader.flag(wordsOf(name));
     case "integer":
-      return finds.number(wordsOf(name), (value) => Number.isInteger(value) && isWithin(value, schema), isNeeded);
+      return reader.number(wordsOf(name), (value) => Number.isInteger(value) && isWithin(value, schema), isRequired);
     case "number":
-      return finds.number(wordsOf(name), (value) => isWithin(value, schema), isNeeded);
+      return reader.number(wordsOf(name), (value) => isWithin(value, schema), isRequired);
     case "array":
-      return isNeeded ? listFor(schema, finds) : undefined;
+      return isRequired ? listFor(schema, reader) : undefined;
     case "object":
-      return finds.json();
+      return reader.json();
     default:
-      return textFor(name, schema, finds, isNeeded);
+      return textFor(name, schema, reader, isRequired);
   }
 }
 
-function textFor(name: string, schema: JsonObject, finds: Finds, isNeeded: boolean): string | undefined {
+function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): string | undefined {
   const format = schema["format"];
   if (format === "date" || format === "date-time" || /date|day\b/i.test(name)) {
-    const date = finds.date();
+    const date = reader.date();
     if (date !== undefined || format === "date" || format === "date-time") return date;
   }
-  if (format === "uri" || /ur[il]$/i.test(name)) return finds.url();
-  if (format === "email" || /e?mail/i.test(name)) return finds.email();
+  if (format === "uri" || /ur[il]$/i.test(name)) return reader.url();
+  if (format === "email" || /e?mail/i.test(name)) return reader.email();
   const isPath = /path|file|folder|dir/i.test(name);
-  if (isPath) return finds.path() ?? (isNeeded ? finds.quoted() : undefined);
-  // What is not needed is taken from quotes only by its name.
-  if (!isNeeded) return undefined;
+  if (isPath) return reader.path() ?? (isRequired ? reader.quoted() : undefined);
+  // An optional argument is only taken if the prompt names it.
+  if (!isRequired) return undefined;
   if (/query|question|prompt|search|text|message|content|title|body|note/i.test(name)) {
-    return finds.quoted() ?? finds.phrase() ?? finds.rest();
+    return reader.quoted() ?? reader.phrase() ?? reader.rest();
   }
-  return finds.quoted() ?? finds.name() ?? finds.phrase();
+  return reader.quoted() ?? reader.name() ?? reader.phrase();
 }
 
-function listFor(schema: JsonObject, finds: Finds): unknown[] | undefined {
+function listFor(schema: JsonObject, reader: PromptReader): unknown[] | undefined {
   const items = isObject(schema["items"]) ? schema["items"] : {};
   const values: unknown[] = [];
-  // Each find is taken once: the loop ends with the prompt.
-  for (let value = valueFor("", items, finds, true); value !== undefined; value = valueFor("", items, finds, true)) {
+  // Each match is consumed, so the loop ends.
+  for (let value = valueFor("", items, reader, true); value !== undefined; value = valueFor("", items, reader, true)) {
     values.push(value);
-    if (typeof value === "boolean" || Array.isArray(items["enum"]) || values.length === 20) break;
+    if (typeof value === "boolean" || Array.isArray(items["enum"]) || values.length === maxDemoListItems) break;
   }
   return values.length > 0 ? values : undefined;
 }
 
-/** What was written as `name=value`, as the schema wants it; undefined when it cannot be. */
+/** Converts the text of `name=value` to the type of the schema; undefined if that is impossible. */
 function toType(text: string, schema: JsonObject): unknown {
   switch (typeOf(schema)) {
     case "integer":
@@ -95,7 +99,7 @@ function toType(text: string, schema: JsonObject): unknown {
   }
 }
 
-function anyOf(schema: JsonObject): unknown {
+function defaultFor(schema: JsonObject): unknown {
   if (Array.isArray(schema["enum"])) return schema["enum"][0];
   switch (typeOf(schema)) {
     case "integer":
@@ -124,65 +128,39 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a prompt has for arguments; each piece of it is taken once. */
-export interface Finds {
-  /** The value of `name=value` or `name: value`. */
-  stated(name: string): string | undefined;
-  /** The first of some values that is a word of the prompt. */
-  word(values: readonly unknown[]): unknown;
-  /** Whether the prompt speaks of this, with or without a "no" before it. */
-  flag(words: readonly string[]): boolean | undefined;
-  /** A number beside one of the words, or else any if `isAny`. */
-  number(words: readonly string[], fits: (value: number) => boolean, isAny: boolean): number | undefined;
-  date(): string | undefined;
-  url(): string | undefined;
-  email(): string | undefined;
-  path(): string | undefined;
-  quoted(): string | undefined;
-  /** Words with a capital letter, after the first word of the prompt. */
-  name(): string | undefined;
-  /** What follows a word such as "about" or "for". */
-  phrase(): string | undefined;
-  /** All of the prompt that is left. */
-  rest(): string | undefined;
-  json(): JsonObject | undefined;
-}
-
-/** Longer prompts are looked at only so far. */
-const maxLength = 4_000;
-
-export function createFinds(prompt: string): Finds {
-  return new Prompt(prompt.slice(0, maxLength));
-}
-
-class Prompt implements Finds {
-  /** What was taken is blank, so that places stay the same. */
+/** Finds values for arguments in a prompt. Each part of the prompt is used once. */
+class PromptReader {
+  /** Consumed matches become blanks, so that offsets stay valid. */
   #text: string;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  stated(name: string): string | undefined {
+  /** Returns the value of `name=value` or `name: value`. */
+  assigned(name: string): string | undefined {
     if (name === "") return undefined;
     const at = new RegExp(
-      `(?<![\\p{L}\\p{N}_-])${literally(name)}\\s*[=:]\\s*(?:"([^"]*)"|“([^”]*)”|'([^']*)'|([^\\s;]*[^\\s;.,!?]))`,
+      `(?<![\\p{L}\\p{N}_-])${escapePattern(name)}\\s*[=:]\\s*(?:"([^"]*)"|“([^”]*)”|'([^']*)'|([^\\s;]*[^\\s;.,!?]))`,
       "iu",
     );
     return this.#take(at);
   }
 
+  /** Returns the first of some values that is a word of the prompt. */
   word(values: readonly unknown[]): unknown {
     return values.find((value) => this.#has(String(value)));
   }
 
+  /** Returns true if the prompt has all words, false if "no" or "without" is before them, undefined otherwise. */
   flag(words: readonly string[]): boolean | undefined {
-    const said = wordsOf(this.#text);
-    if (words.length === 0 || !words.every((word) => said.includes(word))) return undefined;
+    const spoken = wordsOf(this.#text);
+    if (words.length === 0 || !words.every((word) => spoken.includes(word))) return undefined;
     const [first = ""] = words;
-    return !new RegExp(`\\b(?:no|not|non|without)[\\s-]+${literally(first)}`, "i").test(this.#text);
+    return !new RegExp(`\\b(?:no|not|non|without)[\\s-]+${escapePattern(first)}`, "i").test(this.#text);
   }
 
+  /** Returns a number next to one of the words, or any number if `isAny`. */
   number(words: readonly string[], fits: (value: number) => boolean, isAny: boolean): number | undefined {
     const all = [...this.#text.matchAll(/(?<![\p{L}\p{N}_.:/-])-?\d+(?:\.\d+)?(?![\p{L}\p{N}_:/-])/gu)].filter(
       (match) => fits(Number(match[0])),
@@ -220,16 +198,19 @@ class Prompt implements Finds {
     return this.#take(/"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'|`([^`]+)`/u);
   }
 
+  /** Returns words with a capital letter, after the first word of the prompt. */
   name(): string | undefined {
     return this.#take(/(?<=\S\s+)(\p{Lu}[\p{L}\p{N}'-]*(?:\s\p{Lu}[\p{L}\p{N}'-]*)*)/u);
   }
 
+  /** Returns the text after a word such as "about" or "for". */
   phrase(): string | undefined {
     return this.#take(
       /\b(?:about|for|of|named|called|in|to|at|on|saying|from)\s+(?:the\s+)?([^\s.,;!?][^.,;!?\n]*)/i,
     )?.trim();
   }
 
+  /** Returns the rest of the prompt. */
   rest(): string | undefined {
     const text = this.#text.replace(/\s+/g, " ").trim();
     this.#text = "";
@@ -245,16 +226,16 @@ class Prompt implements Finds {
       this.#blank(start, end + 1 - start);
       return value as JsonObject;
     } catch {
-      // Braces that are no JSON are text like any other.
+      // Braces without JSON are ordinary text.
       return undefined;
     }
   }
 
   #has(word: string): boolean {
-    return new RegExp(`(?<![\\p{L}\\p{N}])${literally(word)}(?![\\p{L}\\p{N}])`, "iu").test(this.#text);
+    return new RegExp(`(?<![\\p{L}\\p{N}])${escapePattern(word)}(?![\\p{L}\\p{N}])`, "iu").test(this.#text);
   }
 
-  /** Takes the first group that matched. */
+  /** Consumes the match and returns its first group. */
   #take(pattern: RegExp): string | undefined {
     const match = pattern.exec(this.#text);
     const found = match?.slice(1).find((group) => group !== undefined);
@@ -268,11 +249,11 @@ class Prompt implements Finds {
   }
 }
 
-function literally(text: string): string {
+function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** Words in small letters, without their endings: `listFiles` has `list` and `file`. */
+/** Splits a text into lower-case words without endings: `listFiles` gives `list` and `file`. */
 export function wordsOf(text: string): string[] {
   const parted = text.replace(/(\p{Ll}|\p{N})(?=\p{Lu})/gu, "$1 ").toLowerCase();
   return (parted.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !stopWords.has(word)).map(stem);
@@ -286,7 +267,7 @@ function stem(word: string): string {
   return word;
 }
 
-/** Words that say nothing about what is wanted. */
+/** Words that say nothing about the task. */
 const stopWords = new Set(
   "a an and any are as at be by can could do does for from give go have i in into is it its let like make me my of on one or our out please should show so some tell that the their them there these they this to up us use using want was we what when where which who will with would you your".split(
     " ",

@@ -63,17 +63,17 @@ test.each([
   expect(stopReason).toBe("toolUse");
 });
 
-test("it says what is missing instead of guessing, unless it must call", async () => {
+test("reports missing arguments instead of guessing, unless it must call", async () => {
   const { content, stopReason } = await ask([user("tell me the weather forecast")]);
   expect(content).toEqual([
-    { type: "text", text: expect.stringContaining("I would call forecast, but do not find its city") },
+    { type: "text", text: expect.stringContaining("I would call forecast, but the prompt has no value for city") },
   ]);
   expect(stopReason).toBe("endTurn");
   const forced = await ask([user("tell me the weather forecast")], { toolChoice: { mode: "required" } });
   expect(forced.content).toMatchObject([{ type: "tool_use", name: "forecast", input: { city: "demo" } }]);
 });
 
-test("it tells what a tool answered, and that one failed", async () => {
+test("repeats the result of a tool, and reports a failed one", async () => {
   const conversation = (text: string, isError: boolean): SamplingMessage[] => [
     user("read a.txt"),
     { role: "assistant", content: { type: "tool_use", id: "x", name: "read_file", input: { path: "a.txt" } } },
@@ -87,7 +87,7 @@ test("it tells what a tool answered, and that one failed", async () => {
   ]);
 });
 
-test("steps are taken one after the other", async () => {
+test("performs the steps of a prompt in order", async () => {
   const messages = [user('add 1 and 2, then read "then.txt", then weather in Oslo')];
   const called: unknown[] = [];
   for (let turn = 0; turn < 5; turn += 1) {
@@ -109,14 +109,14 @@ test("steps are taken one after the other", async () => {
   ]);
 });
 
-test("it calls nothing that it may not call or that fits nothing", async () => {
+test("calls no tool that is not allowed or does not match", async () => {
   const none = await ask([user("weather in Oslo")], { toolChoice: { mode: "none" } });
   expect(none.content).toMatchObject([{ type: "text" }]);
   const odd = await ask([user("hum a tune")]);
-  expect(odd.content).toEqual([{ type: "text", text: "No tool here seems to fit “hum a tune”." }]);
+  expect(odd.content).toEqual([{ type: "text", text: "No tool matches “hum a tune”." }]);
 });
 
-test("without tools it gives a short answer, the same each time, and says what it is", async () => {
+test("gives the same short answer every time without tools, and names itself", async () => {
   const request = [user("Summarise the plot")];
   const first = await ask(request, { tools: undefined });
   expect(first.content).toEqual([{ type: "text", text: "This is the demo model's answer to “Summarise the plot”." }]);
@@ -124,7 +124,7 @@ test("without tools it gives a short answer, the same each time, and says what i
   expect(demo().notice).toMatch(/not a language model/);
 });
 
-test("hostile schemas and prompts neither throw nor hang it", async () => {
+test("does not throw or hang on hostile schemas and prompts", async () => {
   const hostile = [
     tool(
       "weather(((",

@@ -1,33 +1,33 @@
 import type { JsonObject, SamplingMessage, ToolResultContent } from "portolan";
 import { fillArguments, wordsOf } from "./demo-arguments.ts";
+import { maxDemoResultChars } from "./limits.ts";
 import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "./messages.ts";
 import type { Model, ModelEvent, ModelRequest, ModelTool } from "./model.ts";
-import { speak, usageOf } from "./offline.ts";
+import { estimateUsage, streamText } from "./offline.ts";
 
-const maxShown = 600;
 const id = "demo";
 
 /**
- * A model for trying things out without a language model: it finds the tool whose name and description share the most
- * words with the prompt, fills its arguments from the prompt, and tells what came back. Steps are parted by "then".
+ * Creates a model for experiments without a language model. It calls the tool whose name and description share the most
+ * words with the prompt, fills its arguments from the prompt, and repeats the result. "then" separates steps.
  */
 export function demo(): Model {
   return {
     id,
-    // It reads what it needs, however much there is.
+    // The demo model has no context window.
     capabilities: { tools: true, images: true, audio: true, contextTokens: 1_000_000 },
     traits: { cost: 1, speed: 1, intelligence: 0 },
     notice: "demo, not a language model",
     async *stream(request: ModelRequest) {
       request.signal?.throwIfAborted();
-      const plan = decide(request);
-      if (typeof plan === "string") yield* speak(id, request, plan);
+      const plan = planTurn(request);
+      if (typeof plan === "string") yield* streamText(id, request, plan);
       else yield* call(request, plan.tool, plan.input);
     },
   };
 }
 
-/** What to say, or what to call. */
+/** A text to say, or a tool to call. */
 type Plan = string | { readonly tool: ModelTool; readonly input: JsonObject };
 
 async function* call(request: ModelRequest, tool: ModelTool, input: JsonObject): AsyncGenerator<ModelEvent> {
@@ -35,14 +35,14 @@ async function* call(request: ModelRequest, tool: ModelTool, input: JsonObject):
   const event: ModelEvent = { type: "tool", id: nextId(), name: tool.name, input };
   yield event;
   request.signal?.throwIfAborted();
-  yield { type: "end", stopReason: "toolUse", usage: usageOf(request, [event]), model: id };
+  yield { type: "end", stopReason: "toolUse", usage: estimateUsage(request, [event]), model: id };
 }
 
-function decide({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan {
+function planTurn({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan {
   const begin = messages.findLastIndex((message) => message.role === "user" && textOf(message) !== "");
   const prompt = messages[begin];
   const since = messages.slice(begin + 1);
-  const results = lastResults(messages).map((result) => tell(result, messages));
+  const results = lastResults(messages).map((result) => describeResult(result, messages));
   if (prompt === undefined) return results.join("\n") || "There is nothing to answer.";
   const mode = toolChoice.mode ?? "auto";
   const steps = stepsOf(textOf(prompt));
@@ -53,7 +53,7 @@ function decide({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan {
     if (plan !== undefined) return [...results, plan].join("\n");
   }
   if (results.length > 0) return results.join("\n");
-  if (tools.length > 0) return `No tool here seems to fit ${quote(textOf(prompt))}.`;
+  if (tools.length > 0) return `No tool matches ${quote(textOf(prompt))}.`;
   return `This is the demo model's answer to ${quote(textOf(prompt))}.`;
 }
 
@@ -62,11 +62,11 @@ function planStep(step: string, tools: readonly ModelTool[], mustCall: boolean):
   if (tool === undefined) return undefined;
   const { input, missing } = fillArguments(step, tool, mustCall);
   if (missing.length === 0) return { tool, input };
-  return `I would call ${tool.name}, but do not find its ${missing.join(", ")} in what you said. Say for example: ${missing[0]}=…`;
+  return `I would call ${tool.name}, but the prompt has no value for ${missing.join(", ")}. Add for example: ${missing[0]}=…`;
 }
 
 function stepsOf(prompt: string): string[] {
-  // Quoted text stays whole.
+  // Quoted text is not split.
   const parts = prompt.match(/"[^"]*"|“[^”]*”|\bthen\b|[^"“]+?(?=\bthen\b|["“]|$)|["“]/gi) ?? [];
   const steps = [""];
   for (const part of parts) {
@@ -80,7 +80,7 @@ function callsIn(messages: readonly SamplingMessage[]): number {
   return messages.flatMap((message) => blocksOf(message).filter(({ type }) => type === "tool_use")).length;
 }
 
-function tell(result: ToolResultContent, messages: readonly SamplingMessage[]): string {
+function describeResult(result: ToolResultContent, messages: readonly SamplingMessage[]): string {
   const name = toolOf(result, messages) ?? "The tool";
   const text = resultText(result).trim();
   if (result.isError === true) return `${name} failed: ${cut(text) || "it gave no reason"}`;
@@ -88,7 +88,9 @@ function tell(result: ToolResultContent, messages: readonly SamplingMessage[]): 
 }
 
 function cut(text: string): string {
-  return text.length > maxShown ? `${text.slice(0, maxShown)}… (${text.length - maxShown} more characters)` : text;
+  return text.length > maxDemoResultChars
+    ? `${text.slice(0, maxDemoResultChars)}… (${text.length - maxDemoResultChars} more characters)`
+    : text;
 }
 
 function quote(text: string): string {
@@ -96,13 +98,13 @@ function quote(text: string): string {
   return `“${line.length > 120 ? `${line.slice(0, 120)}…` : line}”`;
 }
 
-/** The usual constants of BM25: how fast repetition stops to count, and how much length does. */
+/** The usual constants of BM25: `k1` and `b`. */
 const saturation = 1.2;
 const lengthWeight = 0.75;
-/** A word of the name counts like so many of the description. */
+/** A word in the name counts as much as this many in the description. */
 const nameWeight = 3;
 
-/** The tools that share words with a prompt, the best first, by BM25 over names and descriptions. */
+/** Returns the tools that share words with a prompt, best first, ranked by BM25 over names and descriptions. */
 export function rankTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
   const wanted = new Set(wordsOf(prompt));
   const documents = tools.map(countWords);

@@ -1,5 +1,5 @@
 export { type AnthropicOptions, anthropic } from "./anthropic.ts";
-export { chooseModel, type ModelNeeds, needsOf } from "./choose.ts";
+export { chooseModel, type ModelRequirements, requirementsOf } from "./choose.ts";
 export { complete } from "./complete.ts";
 export { demo } from "./demo.ts";
 export { ModelFailure, type ModelFailureOptions } from "./http/failures.ts";

@@ -1,31 +1,31 @@
 import type { ContentBlock, SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
 
-/** The content of a message as a list. */
+/** Returns the content of a message as a list. */
 export function blocksOf({ content }: SamplingMessage): readonly SamplingContent[] {
   return Array.isArray(content) ? content : [content];
 }
 
-/** All text of a message. */
+/** Returns all text of a message. */
 export function textOf(message: SamplingMessage): string {
   return blocksOf(message)
     .flatMap((block) => (block.type === "text" ? [block.text] : []))
     .join("\n");
 }
 
-/** What the user last said in words; undefined when nothing was. */
+/** Returns the text of the last user message that has any. */
 export function lastUserText(messages: readonly SamplingMessage[]): string | undefined {
   const message = messages.findLast((one) => one.role === "user" && textOf(one) !== "");
   return message && textOf(message);
 }
 
-/** The results that the last message brings, in their order. */
+/** Returns the tool results in the last message. */
 export function lastResults(messages: readonly SamplingMessage[]): readonly ToolResultContent[] {
   const last = messages.at(-1);
   if (last === undefined) return [];
   return blocksOf(last).flatMap((block) => (block.type === "tool_result" ? [block] : []));
 }
 
-/** The name of the tool that a result is from. */
+/** Returns the name of the tool that gave a result. */
 export function toolOf(result: ToolResultContent, messages: readonly SamplingMessage[]): string | undefined {
   for (const message of messages.toReversed()) {
     for (const block of blocksOf(message)) {
@@ -35,7 +35,7 @@ export function toolOf(result: ToolResultContent, messages: readonly SamplingMes
   return undefined;
 }
 
-/** A result in words, for models that read nothing else; `toMedia` says what stands for an image or a sound. */
+/** Converts a tool result to text. `toMedia` returns the text for an image or audio. */
 export function resultText(
   { content, structuredContent }: ToolResultContent,
   toMedia: (block: ContentBlock & { type: "image" | "audio" }) => string = ({ type, mimeType }) =>
@@ -60,7 +60,7 @@ export function resultText(
   return parts.join("\n");
 }
 
-/** Ids for calls that came without one, none of which the conversation has. */
+/** Returns a function that makes ids for tool calls. It keeps a given id unless the conversation already has it. */
 export function createCallIds(messages: readonly SamplingMessage[]): (given?: string) => string {
   const taken = new Set<string>();
   for (const message of messages) {

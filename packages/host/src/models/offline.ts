@@ -2,7 +2,7 @@ import { lastResults, lastUserText, resultText } from "./messages.ts";
 import type { Model, ModelEvent, ModelRequest, TokenUsage } from "./model.ts";
 import { cutToTokens, estimateTokens } from "./tokens.ts";
 
-/** A model that says what it was told: the results in the last message, or else what the user last said. */
+/** Creates a model that repeats the tool results of the last message, or else the last text of the user. */
 export function echo(): Model {
   return {
     id: "echo",
@@ -12,20 +12,20 @@ export function echo(): Model {
       const { messages, signal } = request;
       signal?.throwIfAborted();
       const results = lastResults(messages).map((result) => resultText(result));
-      yield* speak("echo", request, results.length > 0 ? results.join("\n") : (lastUserText(messages) ?? ""));
+      yield* streamText("echo", request, results.length > 0 ? results.join("\n") : (lastUserText(messages) ?? ""));
     },
   };
 }
 
-/** A text as a stream of words, as language models have it. */
-export function inPieces(text: string): string[] {
+/** Splits a text into words with their white space, like the stream of a language model. */
+export function splitWords(text: string): string[] {
   return text.match(/\s*\S+(?:\s+$)?|\s+/g) ?? [];
 }
 
-/** What a turn would have cost. */
-export function usageOf(request: ModelRequest, events: readonly ModelEvent[]): TokenUsage {
+/** Estimates the tokens of a turn. */
+export function estimateUsage(request: ModelRequest, events: readonly ModelEvent[]): TokenUsage {
   const { system = "", messages, tools = [] } = request;
-  const said = events.map((event) => {
+  const parts = events.map((event) => {
     switch (event.type) {
       case "text":
       case "thinking":
@@ -36,33 +36,33 @@ export function usageOf(request: ModelRequest, events: readonly ModelEvent[]): T
         return "";
     }
   });
-  return { inputTokens: estimateTokens([system, messages, tools]), outputTokens: estimateTokens(said.join("")) };
+  return { inputTokens: estimateTokens([system, messages, tools]), outputTokens: estimateTokens(parts.join("")) };
 }
 
-/** Says a text within the bounds of a request, and ends the turn. */
-export async function* speak(model: string, request: ModelRequest, text: string): AsyncGenerator<ModelEvent> {
-  const { said, stopReason } = withinBounds(text, request);
-  const events: ModelEvent[] = inPieces(said).map((delta) => ({ type: "text", delta }));
+/** Streams a text within the limits of a request, and ends the turn. */
+export async function* streamText(model: string, request: ModelRequest, text: string): AsyncGenerator<ModelEvent> {
+  const { limited, stopReason } = withinLimits(text, request);
+  const events: ModelEvent[] = splitWords(limited).map((delta) => ({ type: "text", delta }));
   for (const event of events) {
     yield event;
     request.signal?.throwIfAborted();
   }
-  yield { type: "end", stopReason, usage: usageOf(request, events), model };
+  yield { type: "end", stopReason, usage: estimateUsage(request, events), model };
 }
 
-function withinBounds(text: string, request: ModelRequest): { said: string; stopReason: string } {
+function withinLimits(text: string, request: ModelRequest): { limited: string; stopReason: string } {
   const { maxTokens, stopSequences = [] } = request;
-  let said = text;
+  let limited = text;
   let stopReason = "endTurn";
   for (const stop of stopSequences) {
-    const at = stop === "" ? -1 : said.indexOf(stop);
+    const at = stop === "" ? -1 : limited.indexOf(stop);
     if (at === -1) continue;
-    said = said.slice(0, at);
+    limited = limited.slice(0, at);
     stopReason = "stopSequence";
   }
-  if (estimateTokens(said) > maxTokens) {
-    said = cutToTokens(said, maxTokens);
+  if (estimateTokens(limited) > maxTokens) {
+    limited = cutToTokens(limited, maxTokens);
     stopReason = "maxTokens";
   }
-  return { said, stopReason };
+  return { limited, stopReason };
 }

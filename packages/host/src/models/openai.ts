@@ -6,22 +6,29 @@ import type {
   SamplingMessage,
   ToolResultContent,
 } from "portolan";
-import { checkNeeds, needsOf } from "./choose.ts";
+import { checkOptions, isObject, type OptionNames } from "portolan/internal";
+import { checkCapabilities, requirementsOf } from "./choose.ts";
 import { exchange, type TurnReader } from "./http/exchange.ts";
-import { createProvider, type Provider, type ProviderOptions } from "./http/provider.ts";
-import { Gathering, type OpenCall, toCount } from "./http/turn.ts";
+import { createProvider, type Provider, type ProviderOptions, providerOptionNames } from "./http/provider.ts";
+import { type OpenCall, TurnBuilder, toCount } from "./http/turn.ts";
 import { blocksOf, resultText } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelRequest } from "./model.ts";
 
 export interface OpenAiOptions extends ProviderOptions {
-  /** What stands before `/chat/completions`: `https://api.openai.com/v1`, `http://127.0.0.1:11434/v1`. */
+  /** The URL before `/chat/completions`: `https://api.openai.com/v1`, `http://127.0.0.1:11434/v1`. */
   readonly baseUrl: string;
-  /** Known for some hosts; what is given here counts. */
+  /** Differences of this provider. Default: known for some hosts. */
   readonly quirks?: OpenAiQuirks;
 }
 
-/** A model behind the Chat Completions dialect, which OpenAI and most other providers and local servers speak. */
+const optionNames: OptionNames<OpenAiOptions> = { ...providerOptionNames, baseUrl: 1, quirks: 1 };
+
+/**
+ * Creates a model that uses the Chat Completions API of OpenAI, which most other providers and local servers support
+ * too.
+ */
 export function openaiCompatible(options: OpenAiOptions): Model {
+  checkOptions(options, optionNames, "openaiCompatible");
   const { model, apiKey, traits, capabilities: stated } = options;
   const key = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   const provider = createProvider(options, options.baseUrl, "/chat/completions", key);
@@ -33,7 +40,7 @@ export function openaiCompatible(options: OpenAiOptions): Model {
     capabilities,
     ...(traits !== undefined && { traits }),
     async *stream(request: ModelRequest) {
-      checkNeeds({ id, capabilities }, needsOf(request));
+      checkCapabilities({ id, capabilities }, requirementsOf(request));
       const body = toChatRequest(request, { model, quirks, capabilities, extra: options.extra });
       const passed = request.metadata && options.passMetadata?.(request.metadata);
       yield* exchange(provider, request, { ...passed, ...body }, () => new OpenAiReader(provider, request, model));
@@ -48,7 +55,7 @@ export interface ChatRequestOptions {
   readonly extra?: JsonObject | undefined;
 }
 
-/** A request in the words of Chat Completions. */
+/** Converts a request to the Chat Completions API. */
 export function toChatRequest(request: ModelRequest, options: ChatRequestOptions): JsonObject {
   const { system, messages, tools = [], toolChoice, maxTokens, temperature, stopSequences = [] } = request;
   const { model, quirks, capabilities, extra } = options;
@@ -75,7 +82,7 @@ export function toChatRequest(request: ModelRequest, options: ChatRequestOptions
   };
 }
 
-/** Messages of one role that follow each other. */
+/** Groups consecutive messages of one role. */
 function runsOf(messages: readonly SamplingMessage[]): SamplingMessage[][] {
   const runs: SamplingMessage[][] = [];
   for (const message of messages) {
@@ -95,13 +102,13 @@ function toChatMessages(run: readonly SamplingMessage[], capabilities: ModelCapa
   let shown = 0;
   const toMedia = (block: ImageContent | AudioContent) => {
     const { type } = block;
-    if (!isShown(block, capabilities)) return `[${type} left out: this model does not take it]`;
+    if (!isShown(block, capabilities)) return `[${type} omitted: this model does not support it]`;
     shown += 1;
     return `[${type} ${shown}: see the next message]`;
   };
   const said = run.map((message) => blocksOf(message).filter((block) => !isResult(block)));
   return [
-    // Nothing may stand between a call and its answers, which hold text only.
+    // The API allows nothing between a tool call and its results, and only text in results.
     ...results.map((result) => ({
       role: "tool",
       tool_call_id: result.toolUseId,
@@ -115,7 +122,7 @@ function toChatMessages(run: readonly SamplingMessage[], capabilities: ModelCapa
 }
 
 function introduce(media: readonly (ImageContent | AudioContent)[]): string {
-  return `What the tools answered with, in this order: ${media.map(({ type }, index) => `${type} ${index + 1}`).join(", ")}`;
+  return `Media of the tool results, in this order: ${media.map(({ type }, index) => `${type} ${index + 1}`).join(", ")}`;
 }
 
 function toToolText(result: ToolResultContent, toMedia: (block: ImageContent | AudioContent) => string): string {
@@ -162,7 +169,7 @@ function toPart(block: SamplingContent): JsonObject {
   }
 }
 
-/** `wav` and `mp3` are what the dialect knows. */
+/** Returns the audio format; the API knows `wav` and `mp3`. */
 function formatOf(mimeType: string): string {
   return /mpeg|mp3/.test(mimeType) ? "mp3" : (mimeType.split(/[/;]/)[1]?.replace(/^x-/, "") ?? "wav");
 }
@@ -186,48 +193,48 @@ const stopReasons: { readonly [reason: string]: string } = {
   content_filter: "refusal",
 };
 
-/** A call that is coming in pieces, and what its provider calls it. */
-interface Coming {
+/** A tool call that arrives in pieces, and the provider's index and id for it. */
+interface PartialCall {
   readonly call: OpenCall;
   readonly index: number | undefined;
   readonly id: string;
 }
 
-/** Reads Chat Completions: chunks, or one whole answer. */
+/** Reads a response of the Chat Completions API: a stream of chunks, or one JSON body. */
 export class OpenAiReader implements TurnReader {
-  readonly turn: Gathering;
-  readonly #coming: Coming[] = [];
+  readonly turn: TurnBuilder;
+  readonly #partial: PartialCall[] = [];
   #hasRefused = false;
   #isDone = false;
 
   constructor(provider: Provider, request: ModelRequest, model: string) {
-    this.turn = new Gathering(provider, request, model);
+    this.turn = new TurnBuilder(provider, request, model);
   }
 
-  hear(data: JsonObject): boolean {
-    this.#hearAround(data);
+  readEvent(data: JsonObject): boolean {
+    this.#readModelAndUsage(data);
     const choice = firstChoice(data);
     if (choice === undefined) return false;
-    this.#hearMessage(objectIn(choice, "delta") ?? objectIn(choice, "message") ?? {});
-    this.#hearReason(choice["finish_reason"]);
-    // Usage comes after the reason, in an event of its own.
+    this.#readMessage(objectIn(choice, "delta") ?? objectIn(choice, "message") ?? {});
+    this.#readStopReason(choice["finish_reason"]);
+    // Usage follows in a separate event after the stop reason.
     return false;
   }
 
-  hearWhole(body: JsonObject): void {
-    this.#hearAround(body);
+  readBody(body: JsonObject): void {
+    this.#readModelAndUsage(body);
     const choice = firstChoice(body);
     if (choice === undefined) return;
-    this.#hearMessage(objectIn(choice, "message") ?? {});
+    this.#readMessage(objectIn(choice, "message") ?? {});
     this.turn.stopReason ??= "endTurn";
-    this.#hearReason(choice["finish_reason"]);
+    this.#readStopReason(choice["finish_reason"]);
   }
 
-  finish(isToldSo: boolean): boolean {
+  finish(hasEndMarker: boolean): boolean {
     if (this.#isDone) return true;
-    if (this.turn.stopReason === undefined && !isToldSo) return false;
+    if (this.turn.stopReason === undefined && !hasEndMarker) return false;
     this.#isDone = true;
-    for (const { call } of this.#coming) this.turn.closeCall(call);
+    for (const { call } of this.#partial) this.turn.closeCall(call);
     this.turn.end(this.#stopReason());
     return true;
   }
@@ -235,11 +242,11 @@ export class OpenAiReader implements TurnReader {
   #stopReason(): string {
     const { stopReason = "endTurn", hasCalls } = this.turn;
     if (this.#hasRefused) return "refusal";
-    // Some providers end a turn with calls like any other.
+    // Some providers send the ordinary stop reason for a turn with tool calls.
     return hasCalls && stopReason === "endTurn" ? "toolUse" : stopReason;
   }
 
-  #hearAround({ model, usage }: JsonObject): void {
+  #readModelAndUsage({ model, usage }: JsonObject): void {
     if (typeof model === "string" && model !== "") this.turn.model = model;
     if (typeof usage !== "object" || usage === null) return;
     const { prompt_tokens: input, completion_tokens: output } = usage as JsonObject;
@@ -247,13 +254,13 @@ export class OpenAiReader implements TurnReader {
     this.turn.outputTokens = toCount(output) ?? this.turn.outputTokens;
   }
 
-  #hearReason(reason: unknown): void {
+  #readStopReason(reason: unknown): void {
     if (typeof reason === "string" && reason !== "") this.turn.stopReason = stopReasons[reason] ?? reason;
   }
 
-  #hearMessage(message: JsonObject): void {
+  #readMessage(message: JsonObject): void {
     const { content, refusal, reasoning_content: thought, reasoning, tool_calls: calls } = message;
-    // One of the two: a few providers send both, with the same text.
+    // Only one of the two: a few providers send the same text in both.
     this.turn.thinking(typeof thought === "string" && thought !== "" ? thought : reasoning);
     if (Array.isArray(content)) for (const part of content) this.turn.text(isObject(part) ? part["text"] : undefined);
     else this.turn.text(content);
@@ -261,10 +268,10 @@ export class OpenAiReader implements TurnReader {
       this.#hasRefused = true;
       this.turn.text(refusal);
     }
-    if (Array.isArray(calls)) for (const call of calls) if (isObject(call)) this.#hearCall(call);
+    if (Array.isArray(calls)) for (const call of calls) if (isObject(call)) this.#readCall(call);
   }
 
-  #hearCall(piece: JsonObject): void {
+  #readCall(piece: JsonObject): void {
     const { name, arguments: part } = objectIn(piece, "function") ?? {};
     const id = typeof piece["id"] === "string" ? piece["id"] : "";
     const index = typeof piece["index"] === "number" ? piece["index"] : undefined;
@@ -273,7 +280,7 @@ export class OpenAiReader implements TurnReader {
     const known = found !== undefined && hasName && isNext(found.call, part) ? undefined : found;
     if (known === undefined) {
       const call = this.turn.openCall(id, name);
-      this.#coming.push({ call, index, id });
+      this.#partial.push({ call, index, id });
       this.turn.addArguments(call, part);
       return;
     }
@@ -281,22 +288,22 @@ export class OpenAiReader implements TurnReader {
     this.turn.addArguments(known.call, part);
   }
 
-  /** The call that a piece belongs to; undefined when it begins one. */
-  #find(id: string, index: number | undefined, hasName: boolean): Coming | undefined {
-    const byIndex = index === undefined ? undefined : this.#coming.findLast((one) => one.index === index);
-    // The same place with another id is another call: some providers count all of them as the first.
+  /** Returns the call that a piece belongs to; undefined if it starts a new one. */
+  #find(id: string, index: number | undefined, hasName: boolean): PartialCall | undefined {
+    const byIndex = index === undefined ? undefined : this.#partial.findLast((one) => one.index === index);
+    // The same index with another id is another call: some providers send index 0 for all of them.
     if (byIndex !== undefined) return id !== "" && byIndex.id !== "" && id !== byIndex.id ? this.#byId(id) : byIndex;
     if (index !== undefined) return undefined;
     if (id !== "") return this.#byId(id);
-    return hasName ? undefined : this.#coming.at(-1);
+    return hasName ? undefined : this.#partial.at(-1);
   }
 
-  #byId(id: string): Coming | undefined {
-    return this.#coming.find((one) => one.id === id);
+  #byId(id: string): PartialCall | undefined {
+    return this.#partial.find((one) => one.id === id);
   }
 }
 
-/** One object right after another is no JSON: these are the arguments of the next call, in the place of the one before. */
+/** Returns true if a piece starts the next call: a second object after a complete one cannot continue its JSON. */
 function isNext({ pieces }: OpenCall, part: unknown): boolean {
   const begins = isObject(part) || (typeof part === "string" && part.startsWith("{"));
   return begins && pieces.at(-1)?.endsWith("}") === true;
@@ -312,19 +319,15 @@ function objectIn(value: JsonObject, member: string): JsonObject | undefined {
   return isObject(found) ? found : undefined;
 }
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** In what providers of the OpenAI dialect differ. */
+/** Differences between providers of the Chat Completions API. */
 export interface OpenAiQuirks {
-  /** What the bound on tokens is called. */
+  /** The name of the token limit. Default: `max_tokens`. */
   readonly maxTokens?: "max_tokens" | "max_completion_tokens";
-  /** Who speaks the system prompt. */
+  /** The role of the system prompt. Default: `system`. */
   readonly systemRole?: "system" | "developer";
-  /** Whether usage is asked for with `stream_options`. */
+  /** Request usage with `stream_options`. Default: true. */
   readonly streamUsage?: boolean;
-  /** Whether `required` may be asked for, or only hoped for. */
+  /** The provider supports `tool_choice: "required"`. Otherwise `auto` is sent. Default: true. */
   readonly requiredTools?: boolean;
 }
 
@@ -336,13 +339,13 @@ const usual: Required<OpenAiQuirks> = {
 };
 
 const byHost: readonly (readonly [RegExp, OpenAiQuirks])[] = [
-  // Its reasoning models refuse the older name, and the others take both.
+  // Reasoning models of OpenAI refuse the older name; the others accept both.
   [/^api\.openai\.com$|\.openai\.azure\.com$/, { maxTokens: "max_completion_tokens" }],
-  // Sends usage unasked, and refuses members that it does not know.
+  // Mistral always sends usage, and refuses unknown members.
   [/^api\.mistral\.ai$/, { streamUsage: false }],
 ];
 
-/** The quirks of a host, with what the application knows better. */
+/** Returns the quirks of a host, overridden by those of the application. */
 export function quirksOf(host: string, own: OpenAiQuirks = {}): Required<OpenAiQuirks> {
   const known = byHost.find(([pattern]) => pattern.test(host))?.[1];
   return { ...usual, ...known, ...own };

@@ -19,7 +19,7 @@ async function recorded(...texts: string[]): Promise<Recording[]> {
   return kept;
 }
 
-test("what was recorded is said again, through lines of JSON, whatever the order of members", async () => {
+test("replays a recording that was written as JSON lines, for any order of members", async () => {
   const kept = await recorded("a", "b");
   const lines = kept.map((one) => `${JSON.stringify(one)}\n`).join("\n");
   expect(lines).not.toContain("signal");
@@ -30,14 +30,14 @@ test("what was recorded is said again, through lines of JSON, whatever the order
   expect(model).toMatchObject({ id: "scripted", notice: "recorded" });
 });
 
-test("equal requests get their turns in order, and the last one from then on", async () => {
+test("replays the turns of equal requests in order, then repeats the last one", async () => {
   const model = replay(await recorded("a", "a"));
   const said = [];
   for (let turn = 0; turn < 3; turn += 1) said.push((await complete(model, asking("a"))).content[0]);
   expect(said).toMatchObject([{ text: "a 0" }, { text: "a 1" }, { text: "a 1" }]);
 });
 
-test("a request that was not recorded fails and names what differs from the closest", async () => {
+test("rejects an unrecorded request with the differences to the closest one", async () => {
   const model = replay(await recorded("b", "Tell me a story", "c"));
   await expect(complete(model, asking("Tell me a joke", { temperature: 1 }))).rejects.toMatchObject({
     code: "model-failed",
@@ -46,11 +46,11 @@ test("a request that was not recorded fails and names what differs from the clos
     ),
   });
   await expect(complete(replay([]), asking("a"))).rejects.toThrow(
-    "None of 0 recordings has this request: there are none",
+    "None of 0 recordings has this request: there are no recordings",
   );
 });
 
-test("the request is kept as it was when it was asked, and only once the turn is over", async () => {
+test("records the request as it was sent, after the turn has ended", async () => {
   const kept: Recording[] = [];
   const model = recordModel(scriptedModel([{ say: "one two" }, { say: "one two" }]), (one) => void kept.push(one));
   const request = asking("a");
@@ -63,7 +63,7 @@ test("the request is kept as it was when it was asked, and only once the turn is
   expect(kept).toHaveLength(1);
 });
 
-test("a line that is no recording is named", async () => {
+test("reports the line that is not a recording", async () => {
   const [line] = (await recorded("a")).map((one) => JSON.stringify(one));
   for (const bad of ["{", "null", "{}", line!.replace('"end"', '"text"')]) {
     expect(() => parseRecordings(`${line}\n${bad}`)).toThrow(/Line 2 of the recordings: expected a JSON object/);

@@ -1,18 +1,20 @@
 import { type JsonObject, PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import { canonicalJson, sha256 } from "portolan/storage";
+import { maxDifferenceChars, maxDifferences } from "./limits.ts";
 import type { Model, ModelCapabilities, ModelEvent, ModelRequest } from "./model.ts";
 
-/** One recorded turn; `JSON.stringify` makes a line of it. */
+/** One recorded turn. Write it with `JSON.stringify` as one line of a file. */
 export interface Recording {
   /** The SHA-256 of the canonical request. */
   readonly key: string;
   readonly model: string;
-  /** Without its signal. It holds what was said, and no key: adapters keep those to themselves. */
+  /** The request without its signal. It contains the conversation, but never an API key. */
   readonly request: JsonObject;
   readonly events: readonly ModelEvent[];
 }
 
-/** The same model, of which each turn that ends is kept: `record(model, (turn) => appendFile(file, …))`. */
+/** Wraps a model and calls `keep` with each completed turn: `recordModel(model, (turn) => appendFile(file, …))`. */
 export function recordModel(model: Model, keep: (recording: Recording) => void | Promise<void>): Model {
   return {
     id: model.id,
@@ -20,7 +22,7 @@ export function recordModel(model: Model, keep: (recording: Recording) => void |
     ...(model.traits !== undefined && { traits: model.traits }),
     ...(model.notice !== undefined && { notice: model.notice }),
     async *stream(request: ModelRequest) {
-      // Before the turn: the caller may go on with its list of messages.
+      // Before the turn, because the caller can change its list of messages later.
       const { text, key } = await keyOf(request);
       const events: ModelEvent[] = [];
       for await (const event of model.stream(request)) {
@@ -33,16 +35,19 @@ export function recordModel(model: Model, keep: (recording: Recording) => void |
 }
 
 export interface ReplayOptions {
-  /** The recorded model's unless given. */
+  /** Default: the id of the recorded model. */
   readonly id?: string;
   readonly capabilities?: ModelCapabilities;
 }
 
+const replayOptionNames: OptionNames<ReplayOptions> = { id: 1, capabilities: 1 };
+
 /**
- * A model that says again what was recorded; a request that was not recorded fails and names what differs. Equal requests
- * get their turns in the order of the recordings, and the last one from then on.
+ * Creates a model that replays recordings. A request without a recording fails with the differences to the closest one.
+ * Equal requests get their turns in the order of the recordings, then the last one again.
  */
 export function replay(recordings: Iterable<Recording>, options: ReplayOptions = {}): Model {
+  checkOptions(options, replayOptionNames, "replay");
   const all = [...recordings];
   const played = new Map<string, number>();
   return {
@@ -57,7 +62,7 @@ export function replay(recordings: Iterable<Recording>, options: ReplayOptions =
       const number = played.get(key) ?? 0;
       played.set(key, number + 1);
       const turn = turns[Math.min(number, turns.length - 1)];
-      if (turn === undefined) throw missed(JSON.parse(text), all);
+      if (turn === undefined) throw noRecording(JSON.parse(text), all);
       for (const event of turn.events) {
         signal?.throwIfAborted();
         yield event;
@@ -66,7 +71,7 @@ export function replay(recordings: Iterable<Recording>, options: ReplayOptions =
   };
 }
 
-/** Recordings out of JSON lines. */
+/** Parses recordings from JSON lines. */
 export function parseRecordings(text: string): Recording[] {
   return text.split("\n").flatMap((line, index) => {
     if (line.trim() === "") return [];
@@ -74,7 +79,7 @@ export function parseRecordings(text: string): Recording[] {
     if (recording !== undefined) return [recording];
     throw new PortolanError(
       "invalid-argument",
-      `Line ${index + 1} of the recordings: expected a JSON object with key, model, request and events; record that turn anew`,
+      `Line ${index + 1} of the recordings: expected a JSON object with key, model, request and events; record that turn again`,
     );
   });
 }
@@ -82,16 +87,16 @@ export function parseRecordings(text: string): Recording[] {
 function toRecording(line: string): Recording | undefined {
   try {
     const value = JSON.parse(line) as Partial<Recording> | null;
-    const isWhole =
+    const isComplete =
       typeof value?.key === "string" &&
       typeof value.model === "string" &&
       typeof value.request === "object" &&
       value.request !== null &&
       Array.isArray(value.events) &&
       value.events.at(-1)?.type === "end";
-    return isWhole ? (value as Recording) : undefined;
+    return isComplete ? (value as Recording) : undefined;
   } catch {
-    // The caller says which line it is.
+    // Not JSON; the caller reports the line.
     return undefined;
   }
 }
@@ -101,36 +106,33 @@ async function keyOf({ signal: _, ...request }: ModelRequest): Promise<{ text: s
   return { text, key: await sha256(text) };
 }
 
-function missed(request: unknown, all: readonly Recording[]): PortolanError {
+function noRecording(request: unknown, all: readonly Recording[]): PortolanError {
   const found = all.map((recording) => differencesOf(recording.request, request));
-  // The closest is the one that agrees the longest; of equals, the one with fewer differences.
-  found.sort((a, b) => b.agreed - a.agreed || a.differences.length - b.differences.length);
+  // The closest recording has the most equal values; among equals, the fewest differences.
+  found.sort((a, b) => b.equal - a.equal || a.differences.length - b.differences.length);
   const [closest] = found;
   const what =
     closest === undefined
-      ? "there are none"
+      ? "there are no recordings"
       : `the closest one differs in ${closest.differences.slice(0, 3).join("; ")}${closest.differences.length > 3 ? "; and more" : ""}`;
   return new PortolanError(
     "model-failed",
-    `None of ${all.length} recordings has this request: ${what}. Record it anew, or make the request as it was.`,
+    `None of ${all.length} recordings has this request: ${what}. Record it again, or send the recorded request.`,
   );
 }
 
-const maxShown = 60;
-const maxDifferences = 20;
-
-/** Where two JSON values differ. */
+/** The comparison of two JSON values. */
 export interface Differences {
-  /** How many simple values are the same; a text that begins like the other counts in part. */
-  readonly agreed: number;
-  /** `messages[0].content.text: recorded "a", got "b"`. */
+  /** The number of equal simple values. Strings with the same beginning count in part. */
+  readonly equal: number;
+  /** For example `messages[0].content.text: recorded "a", got "b"`. */
   readonly differences: readonly string[];
 }
 
 /** Compares two JSON values member by member. */
 export function differencesOf(recorded: unknown, got: unknown): Differences {
   const differences: string[] = [];
-  let agreed = 0;
+  let equal = 0;
   const compare = (a: unknown, b: unknown, path: string): void => {
     if (differences.length >= maxDifferences) return;
     if (isTree(a) && isTree(b) && Array.isArray(a) === Array.isArray(b)) {
@@ -138,14 +140,14 @@ export function differencesOf(recorded: unknown, got: unknown): Differences {
       for (const name of names) compare(a[name], b[name], Array.isArray(a) ? `${path}[${name}]` : join(path, name));
       return;
     }
-    agreed += likeness(a, b);
+    equal += similarity(a, b);
     if (a !== b) differences.push(`${path || "the request"}: recorded ${show(a)}, got ${show(b)}`);
   };
   compare(recorded, got, "");
-  return { agreed, differences };
+  return { equal, differences };
 }
 
-function likeness(a: unknown, b: unknown): number {
+function similarity(a: unknown, b: unknown): number {
   if (a === b) return 1;
   if (typeof a !== "string" || typeof b !== "string") return 0;
   let same = 0;
@@ -164,5 +166,5 @@ function isTree(value: unknown): value is { readonly [name: string]: unknown } {
 function show(value: unknown): string {
   if (value === undefined) return "nothing";
   const text = JSON.stringify(value);
-  return text.length > maxShown ? `${text.slice(0, maxShown)}…` : text;
+  return text.length > maxDifferenceChars ? `${text.slice(0, maxDifferenceChars)}…` : text;
 }

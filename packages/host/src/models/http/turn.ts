@@ -1,21 +1,22 @@
 import type { JsonObject } from "portolan";
+import { drainMs, endGraceMs, maxDrainChars, maxToolNameChars } from "../limits.ts";
 import { createCallIds } from "../messages.ts";
 import type { ModelEvent, ModelRequest, TokenUsage } from "../model.ts";
-import type { Watch } from "./exchange.ts";
-import { tooMuch } from "./failures.ts";
+import type { StallTimer } from "./exchange.ts";
+import { limitReached } from "./failures.ts";
 import type { Provider } from "./provider.ts";
 
-/** A call whose arguments are still coming. */
+/** A tool call whose arguments are still arriving. */
 export interface OpenCall {
   readonly id: string;
   name: string;
-  /** Its arguments as they came; never put together before they are whole. */
+  /** The pieces of its arguments. They are joined once, at the end. */
   readonly pieces: string[];
   chars: number;
 }
 
-/** Makes the events of a turn from what a provider sends, within its bounds. */
-export class Gathering {
+/** Builds the events of a turn from the data of a provider, within its limits. */
+export class TurnBuilder {
   readonly #provider: Provider;
   readonly #nextId: (given?: string) => string;
   #events: ModelEvent[] = [];
@@ -24,7 +25,7 @@ export class Gathering {
   inputTokens: number | undefined;
   outputTokens: number | undefined;
   model: string;
-  /** Set when the provider said why its turn ended. */
+  /** Set when the provider has sent its stop reason. */
   stopReason: string | undefined;
 
   constructor(provider: Provider, request: ModelRequest, model: string) {
@@ -37,8 +38,8 @@ export class Gathering {
     return this.#calls > 0;
   }
 
-  /** What has come so far, in words; empty when it is nothing. */
-  get arrived(): string {
+  /** Describes the part of the turn that has arrived; empty if there is none. */
+  get received(): string {
     const parts = [];
     if (this.#textChars > 0) parts.push(`${this.#textChars} characters`);
     if (this.#calls > 0) parts.push(this.#calls === 1 ? "a tool call" : `${this.#calls} tool calls`);
@@ -46,26 +47,26 @@ export class Gathering {
   }
 
   text(delta: unknown): void {
-    this.#say("text", delta);
+    this.#addText("text", delta);
   }
 
   thinking(delta: unknown): void {
-    this.#say("thinking", delta);
+    this.#addText("thinking", delta);
   }
 
   openCall(id: unknown, name: unknown): OpenCall {
     const { toolCalls } = this.#provider.limits;
     this.#calls += 1;
-    if (this.#calls > toolCalls) throw tooMuch(this.#provider, `${toolCalls} tool calls`);
+    if (this.#calls > toolCalls) throw limitReached(this.#provider, `${toolCalls} tool calls`);
     const call: OpenCall = { id: this.#nextId(typeof id === "string" ? id : ""), name: "", pieces: [], chars: 0 };
     this.addName(call, name);
     return call;
   }
 
   addName(call: OpenCall, part: unknown): void {
-    // Most send the name once, some with each piece, and a few in pieces.
+    // Most providers send the name once, some repeat it with each piece, and a few split it.
     if (typeof part !== "string" || part === call.name) return;
-    call.name = (call.name + part).slice(0, 1_000);
+    call.name = (call.name + part).slice(0, maxToolNameChars);
   }
 
   addArguments(call: OpenCall, part: unknown): void {
@@ -74,7 +75,7 @@ export class Gathering {
     const { argumentChars } = this.#provider.limits;
     call.chars += text.length;
     if (call.chars > argumentChars) {
-      throw tooMuch(this.#provider, `${argumentChars} characters of arguments in one tool call`);
+      throw limitReached(this.#provider, `${argumentChars} characters of arguments in one tool call`);
     }
     if (text !== "") call.pieces.push(text);
   }
@@ -96,32 +97,32 @@ export class Gathering {
     this.#events.push({ type: "end", stopReason, model: this.model, ...(isKnown && { usage }) });
   }
 
-  /** The events since the last time. */
+  /** Returns the events since the last call. */
   take(): readonly ModelEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];
     return events;
   }
 
-  #say(type: "text" | "thinking", delta: unknown): void {
+  #addText(type: "text" | "thinking", delta: unknown): void {
     if (typeof delta !== "string" || delta === "") return;
     const { textChars } = this.#provider.limits;
     this.#textChars += delta.length;
-    if (this.#textChars > textChars) throw tooMuch(this.#provider, `${textChars} characters of text`);
+    if (this.#textChars > textChars) throw limitReached(this.#provider, `${textChars} characters of text`);
     this.#events.push({ type, delta });
   }
 }
 
 function toInput(text: string): JsonObject | undefined {
-  // Models leave out the arguments of a tool that has none.
+  // Models omit the arguments of a tool without parameters.
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
-    // What is nested too deep to be written can be read, but goes nowhere from here.
+    // Deeply nested JSON can be parsed but not stringified, so it is useless.
     JSON.stringify(value);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
   } catch {
-    // Whoever runs the loop tells the model.
+    // The caller tells the model about unreadable arguments.
     return undefined;
   }
 }
@@ -134,47 +135,40 @@ function toText(value: object): string {
   }
 }
 
-/** A number of tokens, if it is one. */
+/** Returns a token count; undefined if the value is not one. */
 export function toCount(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** How long the end of an answer is waited for once all is said, so that the connection can be used again. */
-const lingerMs = 200;
-const lingerChars = 64 * 1024;
-
-/** How long whatever comes after the end of a turn is waited for: usage, and the word that all is said. */
-const graceMs = 2_000;
-
-/** The text of an answer, piece by piece. */
+/** The text of a response in chunks. */
 export class Chunks {
-  readonly #watch: Watch;
+  readonly #timer: StallTimer;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #decoder = new TextDecoder();
   #isOver = false;
 
-  constructor({ body }: Response, watch: Watch) {
-    this.#watch = watch;
+  constructor({ body }: Response, timer: StallTimer) {
+    this.#timer = timer;
     this.#reader = body?.getReader();
   }
 
-  /** The next piece; undefined at the end. */
+  /** Returns the next chunk; undefined at the end. */
   async next(): Promise<string | undefined> {
     if (this.#reader === undefined || this.#isOver) return undefined;
-    const { done, value } = await this.#watch.wait(this.#reader.read());
+    const { done, value } = await this.#timer.wait(this.#reader.read());
     if (!done) return this.#decoder.decode(value, { stream: true });
     this.#isOver = true;
     return this.#decoder.decode();
   }
 
-  /** The next piece of an answer that needs none; undefined when it does not come, or not soon. */
+  /** Returns the next chunk after the stop reason; undefined if it does not arrive soon. */
   async nextSoon(): Promise<string | undefined> {
-    const chunk = await within(graceMs, this.next().catch(nothing));
-    this.#watch.throwIfGivenUp();
+    const chunk = await within(endGraceMs, this.next().catch(nothing));
+    this.#timer.throwIfAborted();
     return chunk;
   }
 
-  /** All of it, up to a length. */
+  /** Returns the text of the whole response, up to a length. */
   async text(maxChars: number): Promise<string> {
     const parts: string[] = [];
     let length = 0;
@@ -186,20 +180,20 @@ export class Chunks {
     return parts.join("").slice(0, maxChars);
   }
 
-  /** Gives the answer a moment to end by itself. */
-  async linger(): Promise<void> {
+  /** Waits a moment for the end of the response, so that the connection can be reused. */
+  async drain(): Promise<void> {
     if (this.#isOver) return;
-    // The turn is complete: how its connection ends is of no interest.
-    await within(lingerMs, this.text(lingerChars).catch(nothing));
+    // The turn is complete, so an error here does not matter.
+    await within(drainMs, this.text(maxDrainChars).catch(nothing));
   }
 
-  /** Frees the connection when not all was read. */
+  /** Releases the connection if the response was not read to its end. */
   close(): void {
     this.#reader?.cancel().catch(nothing);
   }
 }
 
-/** What comes of some work; undefined when it takes longer. */
+/** Returns the result of some work; undefined if it takes longer. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<undefined>((resolve) => {

@@ -1,8 +1,8 @@
 import type { ContentBlock, JsonObject, SamplingContent, SamplingMessage, ToolChoice } from "portolan";
-import type { OutgoingEvent } from "portolan/internal";
+import { isObject, type OutgoingEvent } from "portolan/internal";
 import type { EndEvent, ModelEvent } from "../model.ts";
 import type { FakeModelFaults } from "./fake.ts";
-import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./fake-dialect.ts";
+import { type Dialect, type DialectWriter, objectsIn, piecesOf, textIn } from "./fake-dialect.ts";
 
 const stopReasons: { readonly [reason: string]: string } = {
   endTurn: "end_turn",
@@ -12,7 +12,7 @@ const stopReasons: { readonly [reason: string]: string } = {
 };
 const modes: { readonly [type: string]: ToolChoice["mode"] } = { auto: "auto", any: "required", none: "none" };
 
-/** The Messages API, from the provider's side. */
+/** The provider side of the Messages API. */
 export const anthropicDialect: Dialect = {
   path: "/messages",
   keyOf: (headers) => headers["x-api-key"],

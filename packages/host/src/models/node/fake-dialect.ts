@@ -1,14 +1,14 @@
 import type { JsonObject } from "portolan";
-import type { OutgoingEvent } from "portolan/internal";
+import { isObject, type OutgoingEvent } from "portolan/internal";
 import type { ModelEvent, ModelRequest } from "../model.ts";
 import type { FakeModelFaults } from "./fake.ts";
 
-/** What the fake provider has to know of a dialect. */
+/** The parts of the fake provider that differ between APIs. */
 export interface Dialect {
   readonly path: string;
-  /** The key that a request brings. */
+  /** Returns the API key of a request. */
   keyOf(headers: { readonly [name: string]: string | undefined }): string | undefined;
-  /** What a provider would refuse in a request; undefined when nothing. */
+  /** Returns the reason why a real provider refuses a request; undefined if it does not. */
   problemOf(body: JsonObject, headers: { readonly [name: string]: string | undefined }): string | undefined;
   toRequest(body: JsonObject): Omit<ModelRequest, "signal">;
   createWriter(body: JsonObject, faults: FakeModelFaults): DialectWriter;
@@ -20,18 +20,14 @@ export interface Dialect {
 export interface DialectWriter {
   begin(): OutgoingEvent[];
   write(event: ModelEvent): OutgoingEvent[];
-  /** The whole turn as one body. */
+  /** Returns the turn as one JSON body. */
   whole(events: readonly ModelEvent[]): JsonObject;
 }
 
-/** A member that is an array of objects; empty when it is none. */
+/** Returns a member that is an array of objects; otherwise an empty array. */
 export function objectsIn(value: JsonObject, member: string): JsonObject[] {
   const found = value[member];
   return Array.isArray(found) ? found.filter(isObject) : [];
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export function textIn(value: JsonObject, member: string): string {
@@ -39,7 +35,7 @@ export function textIn(value: JsonObject, member: string): string {
   return typeof found === "string" ? found : "";
 }
 
-/** A text as it is sent: whole, or in single characters. */
+/** Returns the pieces in which a text is sent: one, or single characters. */
 export function piecesOf(text: string, { splitTools }: FakeModelFaults): string[] {
   return splitTools === true ? [...text] : [text];
 }

@@ -1,8 +1,8 @@
 import type { JsonObject, SamplingContent, SamplingMessage, ToolChoice } from "portolan";
-import type { OutgoingEvent } from "portolan/internal";
+import { isObject, type OutgoingEvent } from "portolan/internal";
 import type { EndEvent, ModelEvent } from "../model.ts";
 import type { FakeModelFaults } from "./fake.ts";
-import { type Dialect, type DialectWriter, isObject, objectsIn, piecesOf, textIn } from "./fake-dialect.ts";
+import { type Dialect, type DialectWriter, objectsIn, piecesOf, textIn } from "./fake-dialect.ts";
 
 const finishReasons: { readonly [reason: string]: string } = {
   endTurn: "stop",
@@ -12,7 +12,7 @@ const finishReasons: { readonly [reason: string]: string } = {
   refusal: "content_filter",
 };
 
-/** Chat Completions, from the provider's side. */
+/** The provider side of the Chat Completions API. */
 export const openaiDialect: Dialect = {
   path: "/chat/completions",
   keyOf: ({ authorization }) => authorization?.replace(/^Bearer /, ""),

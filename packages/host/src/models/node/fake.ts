@@ -1,57 +1,84 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { JsonObject } from "portolan";
-import { encodeEvent, type OutgoingEvent } from "portolan/internal";
+import { checkOptions, encodeEvent, isObject, type OptionNames, type OutgoingEvent } from "portolan/internal";
+import { maxFakeRequestBytes } from "../limits.ts";
 import type { Model, ModelEvent } from "../model.ts";
 import { type ScriptedTurn, scriptedModel } from "../scripted.ts";
 import { anthropicDialect } from "./fake-anthropic.ts";
-import { type Dialect, type DialectWriter, isObject } from "./fake-dialect.ts";
+import type { Dialect, DialectWriter } from "./fake-dialect.ts";
 import { openaiDialect } from "./fake-openai.ts";
 
 const dialects = { openai: openaiDialect, anthropic: anthropicDialect };
-const maxBodyBytes = 64 * 1024 * 1024;
 
 export interface FakeProviderOptions {
   readonly dialect: "openai" | "anthropic";
-  /** What it says; either these turns, each once and in order, or a model. */
+  /** The turns of a script, each used once and in order. Use either this or `model`. */
   readonly turns?: readonly ScriptedTurn[];
   readonly model?: Model;
-  /** Refuses requests with another key. */
+  /** Refuse requests with another key. */
   readonly apiKey?: string;
-  /** What goes wrong with the first requests, in order; with the ones after them nothing does. */
+  /** Faults of the first requests, in order. Later requests have none. */
   readonly faults?: readonly FakeModelFaults[];
-  /** A free one unless given. */
+  /** Default: a free port. */
   readonly port?: number;
 }
 
-/** A request as the fake provider saw it. */
-export interface SeenRequest {
+/** A request that the fake provider has received. */
+export interface ReceivedRequest {
   readonly path: string;
   /** Keys are masked. */
   readonly headers: { readonly [name: string]: string | undefined };
   readonly body: JsonObject;
-  /** By which connection it came, from 1. */
+  /** The number of its connection, from 1. */
   readonly connection: number;
-  /** How it ended: the answer was sent whole, or the connection was gone before. */
+  /** "answered" if the response was sent completely, "cut" if the connection closed before. */
   readonly ended: Promise<"answered" | "cut">;
 }
 
-/** A provider on this machine, for tests and for trying things out. */
+/** A provider on this machine for tests and experiments. */
 export interface FakeProvider {
   /** The `baseUrl` for an adapter. */
   readonly url: string;
-  readonly requests: readonly SeenRequest[];
-  /** Ends all connections. */
+  readonly requests: readonly ReceivedRequest[];
+  /** Closes all connections. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a real HTTP server on the loopback address that speaks a provider's dialect, with whatever faults are asked for. */
+const optionNames: OptionNames<FakeProviderOptions> = {
+  dialect: 1,
+  turns: 1,
+  model: 1,
+  apiKey: 1,
+  faults: 1,
+  port: 1,
+};
+const faultNames: OptionNames<FakeModelFaults> = {
+  times: 1,
+  status: 1,
+  redirectTo: 1,
+  waitFor: 1,
+  reset: 1,
+  malformed: 1,
+  error: 1,
+  silent: 1,
+  cut: 1,
+  pieceBytes: 1,
+  splitTools: 1,
+  noUsage: 1,
+  noDone: 1,
+  plain: 1,
+};
+
+/** Starts an HTTP server on the loopback address that behaves like a provider, with the given faults. */
 export async function startFakeProvider(options: FakeProviderOptions): Promise<FakeProvider> {
+  checkOptions(options, optionNames, "startFakeProvider");
+  for (const fault of options.faults ?? []) checkOptions(fault, faultNames, "faults");
   const dialect = dialects[options.dialect];
   const model = options.model ?? scriptedModel(options.turns ?? []);
   const faults = (options.faults ?? []).flatMap((one) => Array.from({ length: one.times ?? 1 }, () => one));
-  const requests: SeenRequest[] = [];
+  const requests: ReceivedRequest[] = [];
   const broken = new Map<string, readonly ModelEvent[]>();
   const connections = new Map<unknown, number>();
 
@@ -89,14 +116,14 @@ async function readBody(request: IncomingMessage): Promise<JsonObject> {
   let length = 0;
   for await (const chunk of request) {
     length += chunk.length;
-    if (length > maxBodyBytes) throw new Error(`The request has more than ${maxBodyBytes} bytes`);
+    if (length > maxFakeRequestBytes) throw new Error(`The request has more than ${maxFakeRequestBytes} bytes`);
     chunks.push(chunk);
   }
   try {
     const body: unknown = JSON.parse(Buffer.concat(chunks).toString("utf8"));
     return isObject(body) ? body : {};
   } catch {
-    // The dialect says what is missing.
+    // `problemOf` of the dialect reports what is missing.
     return {};
   }
 }
@@ -106,44 +133,44 @@ function mask(headers: { readonly [name: string]: string }, key = ""): { readonl
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replaceAll(key, "***")]));
 }
 
-/** What goes wrong with an answer of the fake provider. Numbers of events count what was sent before. */
+/** Faults of one response of the fake provider. `afterEvents` is the number of events sent before the fault. */
 export interface FakeModelFaults {
-  /** How many requests in a row have these faults; one unless given. */
+  /** The number of consecutive requests with these faults. Default: 1. */
   readonly times?: number;
-  /** An error instead of an answer. */
+  /** Respond with an error status. */
   readonly status?: {
     readonly code: number;
     readonly retryAfter?: string;
     readonly message?: string;
     readonly type?: string;
   };
-  /** A redirect instead of an answer. */
+  /** Respond with a redirect. */
   readonly redirectTo?: string;
-  /** The headers wait for this. */
+  /** Delay the response headers until this promise settles. */
   readonly waitFor?: Promise<unknown>;
-  /** The connection is reset. */
+  /** Reset the connection. */
   readonly reset?: "before-headers" | { readonly afterEvents: number };
-  /** An event that is no JSON. */
+  /** Send an event that is not JSON. */
   readonly malformed?: { readonly afterEvents: number };
-  /** An error as an event, after which the stream ends. */
+  /** Send an error event, then end the stream. */
   readonly error?: { readonly afterEvents: number; readonly type: string; readonly message: string };
-  /** Nothing more comes, and the connection stays. */
+  /** Send nothing more and keep the connection open. */
   readonly silent?: { readonly afterEvents: number };
-  /** The stream ends as if it were over. */
+  /** End the stream early, as if it were complete. */
   readonly cut?: { readonly afterEvents: number };
-  /** So many bytes at a time, wherever characters end. */
+  /** Send this many bytes at a time, also within a character. */
   readonly pieceBytes?: number;
-  /** The arguments of tools come character by character. */
+  /** Send the arguments of tool calls character by character. */
   readonly splitTools?: boolean;
   readonly noUsage?: boolean;
-  /** Without the event that says that all is over. */
+  /** Omit the end marker. */
   readonly noDone?: boolean;
-  /** One JSON body instead of a stream. */
+  /** Send one JSON body instead of a stream. */
   readonly plain?: boolean;
 }
 
-/** One request to the fake provider, and all that decides its answer. */
-export interface FakeRequest {
+/** One request to the fake provider and the settings for its response. */
+interface FakeRequest {
   readonly dialect: Dialect;
   readonly model: Model;
   readonly fault: FakeModelFaults;
@@ -151,16 +178,16 @@ export interface FakeRequest {
   readonly path: string;
   readonly headers: { readonly [name: string]: string | undefined };
   readonly body: JsonObject;
-  /** Turns of answers that broke, by their request: who asks again gets the same one. */
+  /** Turns of broken responses by request, so that a retry gets the same turn. */
   readonly broken: Map<string, readonly ModelEvent[]>;
 }
 
-/** Answers a request, or fails in the way that was asked for. */
-export async function answer(asked: FakeRequest, response: ServerResponse): Promise<void> {
+/** Responds to a request, with its fault. */
+async function answer(asked: FakeRequest, response: ServerResponse): Promise<void> {
   const { dialect, fault, body } = asked;
   const gone = new AbortController();
   response.once("close", () => gone.abort());
-  // Single writes stay single packets.
+  // Each write is one packet.
   response.socket?.setNoDelay(true);
   await Promise.race([fault.waitFor, closed(gone.signal, fault.waitFor === undefined)]);
   if (gone.signal.aborted) return;
@@ -176,7 +203,7 @@ export async function answer(asked: FakeRequest, response: ServerResponse): Prom
   const events = eventsOf(asked, gone.signal);
   let next: IteratorResult<ModelEvent>;
   try {
-    // Before the headers: a script that does not fit is a bad request, and says so.
+    // Before the headers, so that a script that does not match gives status 400.
     next = await events.next();
   } catch (error) {
     sendError(response, dialect, { code: 400, type: "invalid_request_error", message: String(error) });
@@ -191,10 +218,10 @@ export async function answer(asked: FakeRequest, response: ServerResponse): Prom
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
-  const stream = new Stream(response, fault, dialect, gone.signal);
+  const stream = new FaultyStream(response, fault, dialect, gone.signal);
   await stream.send(writer.begin());
-  for (; next.done !== true && stream.goesOn; next = await events.next()) await stream.send(writer.write(next.value));
-  if (stream.goesOn) response.end();
+  for (; next.done !== true && stream.isOpen; next = await events.next()) await stream.send(writer.write(next.value));
+  if (stream.isOpen) response.end();
   else await events.return(undefined);
 }
 
@@ -231,7 +258,7 @@ function refusalOf({ dialect, fault, apiKey, path, headers, body }: FakeRequest)
     return { code, type, message, ...(retryAfter !== undefined && { headers: { "retry-after": retryAfter } }) };
   }
   const key = dialect.keyOf(headers);
-  // Real providers quote the key, too.
+  // Real providers quote the key too.
   if (apiKey !== undefined && key !== apiKey) {
     return { code: 401, type: "authentication_error", message: `Incorrect API key provided: ${key ?? "none"}` };
   }
@@ -246,14 +273,14 @@ function sendError(response: ServerResponse, dialect: Dialect, { code, type, mes
   response.end(JSON.stringify(dialect.toError(type, message)));
 }
 
-/** A stream of events, up to where it goes wrong. */
-class Stream {
+/** A stream of events up to its fault. */
+class FaultyStream {
   readonly #response: ServerResponse;
   readonly #fault: FakeModelFaults;
   readonly #dialect: Dialect;
   readonly #gone: AbortSignal;
   #sent = 0;
-  goesOn = true;
+  isOpen = true;
 
   constructor(response: ServerResponse, fault: FakeModelFaults, dialect: Dialect, gone: AbortSignal) {
     this.#response = response;
@@ -264,9 +291,9 @@ class Stream {
 
   async send(events: ReturnType<DialectWriter["write"]>): Promise<void> {
     for (const event of events) {
-      if (this.#gone.aborted) this.goesOn = false;
-      if (this.goesOn) await this.#fail();
-      if (!this.goesOn) return;
+      if (this.#gone.aborted) this.isOpen = false;
+      if (this.isOpen) await this.#fail();
+      if (!this.isOpen) return;
       await this.#write(event);
       this.#sent += 1;
     }
@@ -277,17 +304,17 @@ class Stream {
     const isDue = (fault: { readonly afterEvents: number } | undefined) => fault?.afterEvents === this.#sent;
     if (isDue(malformed)) await this.#write({ data: "{this is no JSON" });
     if (typeof reset === "object" && isDue(reset)) {
-      this.goesOn = false;
+      this.isOpen = false;
       this.#response.socket?.resetAndDestroy();
     } else if (error !== undefined && isDue(error)) {
-      this.goesOn = false;
+      this.isOpen = false;
       await this.#write(this.#dialect.toErrorEvent(error.type, error.message));
       this.#response.end();
     } else if (isDue(cut)) {
-      this.goesOn = false;
+      this.isOpen = false;
       this.#response.end();
     } else if (isDue(silent)) {
-      this.goesOn = false;
+      this.isOpen = false;
       await closed(this.#gone);
     }
   }
@@ -296,7 +323,7 @@ class Stream {
     const bytes = Buffer.from(encodeEvent(event));
     const size = this.#fault.pieceBytes ?? bytes.length;
     for (let start = 0; start < bytes.length && !this.#gone.aborted; start += size) {
-      // Written once it has left, so that pieces are not put together again.
+      // Waits until the bytes are sent, so that pieces are not joined.
       await new Promise<void>((resolve) => {
         this.#response.write(bytes.subarray(start, start + size), () => resolve());
       });

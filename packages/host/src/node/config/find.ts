@@ -29,7 +29,10 @@ export interface FindOptions extends Partial<Machine> {
 
 const findOptionNames: OptionNames<FindOptions> = { home: 1, platform: 1, env: 1, cwd: 1, products: 1, look: 1 };
 
-/** Finds the configuration files of all known products: managed ones, then those of the project (nearest first), then the user's. */
+/**
+ * Finds the configuration files of all known products: managed ones, then those of the project (nearest first), then
+ * the user's.
+ */
 export async function findConfigs(options: FindOptions = {}): Promise<readonly ConfigFile[]> {
   checkOptions(options, findOptionNames, "findConfigs");
   const { platform, home, env } = machineOf(options);

@@ -127,7 +127,10 @@ export interface TextFile {
   readonly gid: number;
 }
 
-/** Reads a file that a stranger can have created: no pipes, no devices, at most `maxFileBytes`. Returns undefined if it does not exist. */
+/**
+ * Reads a file that a stranger can have created: no pipes, no devices, at most `maxFileBytes`. Returns undefined if it
+ * does not exist.
+ */
 export async function readTextFile(path: string): Promise<TextFile | undefined> {
   // O_NONBLOCK, because opening a pipe waits for a writer.
   const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
