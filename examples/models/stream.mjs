@@ -17,6 +17,6 @@ export async function tell(model, prompt, show) {
     }
   } catch (error) {
     if (!(error instanceof ModelFailure)) throw error;
-    show(error.mayPass ? "The provider is busy." : error.message);
+    show(error.isTemporary ? "The provider is busy." : error.message);
   }
 }

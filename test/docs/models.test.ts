@@ -32,8 +32,8 @@ test("shows the text, tool call and end of a turn, and the reason of a failure",
   const show = (text: string) => shown.push(text);
   await stream.tell(scriptedModel([{ say: "Let us see", call: { name: "roll", input: { dice: 2 } } }]), "roll", show);
   expect(shown.join("")).toBe('Let us see[roll {"dice":2}] (toolUse)');
-  for (const mayPass of [true, false]) {
-    await stream.tell(scriptedModel([{ fail: new ModelFailure("No credit. Pay.", { mayPass }) }]), "roll", show);
+  for (const isTemporary of [true, false]) {
+    await stream.tell(scriptedModel([{ fail: new ModelFailure("No credit. Pay.", { isTemporary }) }]), "roll", show);
   }
   expect(shown.slice(-2)).toEqual(["The provider is busy.", "No credit. Pay."]);
 });

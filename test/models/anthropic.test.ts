@@ -119,7 +119,7 @@ test("yields the same events for a response that is one JSON body", async () => 
     { type: "end", stopReason: "toolUse", model: "m-2026", usage: { inputTokens: 3, outputTokens: 4 } },
   ]);
   const odd = open(fetchReturning(["{}"], json));
-  expect((await failureOf(odd, modelRequest("hi"))).error.message).toContain("a body that is no turn of a model");
+  expect((await failureOf(odd, modelRequest("hi"))).error.message).toContain("a JSON body that is not a model turn");
 });
 
 describe("a request", () => {

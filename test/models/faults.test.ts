@@ -107,7 +107,7 @@ describe.each(dialects)("the %s adapter", (dialect) => {
   test.each([
     [400, "Check the request"],
     [401, "Check the API key"],
-    [403, "Check what the API key may do"],
+    [403, "Check the permissions of the API key"],
     [404, "Check the name of the model"],
     [413, "Make the conversation shorter"],
   ])("does not retry after %i, and the error gives advice", async (code, advice) => {
@@ -126,8 +126,8 @@ describe.each(dialects)("the %s adapter", (dialect) => {
   });
 
   test.each<[string, FakeModelFaults, RegExp]>([
-    ["is reset", { reset: { afterEvents: 5 } }, /was not reached or broke off/],
-    ["contains malformed JSON", { malformed: { afterEvents: 5 } }, /with what is no JSON/],
+    ["is reset", { reset: { afterEvents: 5 } }, /could not be reached, or the connection broke/],
+    ["contains malformed JSON", { malformed: { afterEvents: 5 } }, /with data that is not JSON/],
     [
       "contains an error",
       { error: { afterEvents: 5, type: "overloaded_error", message: "busy" } },
@@ -144,7 +144,7 @@ describe.each(dialects)("the %s adapter", (dialect) => {
     // A reset may arrive before data that was sent earlier.
     if (fault.reset === undefined) {
       expect(text).not.toBe("");
-      expect(error.message).toContain(`Before that came ${text.length} characters`);
+      expect(error.message).toContain(`Received before: ${text.length} characters`);
     }
     if (text !== "") expect(provider.requests).toHaveLength(1);
   });
@@ -188,7 +188,7 @@ describe.each(dialects)("the %s adapter", (dialect) => {
         await clock.advance(100);
       }
     };
-    await expect(listen()).rejects.toMatchObject({ message: expect.stringContaining("was not done after 5000 ms") });
+    await expect(listen()).rejects.toMatchObject({ message: expect.stringContaining("did not finish within 5000 ms") });
     expect(received).toBeGreaterThan(0);
     expect(received).toBeLessThan(2_000);
     expect(await provider.requests[0]!.ended).toBeDefined();
@@ -237,7 +237,7 @@ describe.each(dialects)("the %s adapter", (dialect) => {
     const model = adapterOf(dialect, `http://127.0.0.1:${await freePort()}/v1`, { clock });
     const { error } = await failureOf(model, request);
     expect(error.message).toMatch(
-      /was not reached or broke off: .*ECONNREFUSED.*Check that the provider runs there.*Tried 4 times/,
+      /could not be reached, or the connection broke: .*ECONNREFUSED.*Check that the provider runs.*Tried 4 times/,
     );
     expect(clock.waited).toHaveLength(3);
   });
@@ -256,7 +256,7 @@ describe.each(dialects)("the %s adapter", (dialect) => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as { port: number };
     const { error } = await failureOf(adapterOf(dialect, `http://127.0.0.1:${port}/v1`), request);
-    expect(error.message).toContain("answered 200 with a web page. Check that the baseUrl leads to its API");
+    expect(error.message).toContain("answered 200 with a web page. Check that the baseUrl is the URL of its API");
     await closed;
   });
 
@@ -275,7 +275,7 @@ describe.each(dialects)("the %s adapter", (dialect) => {
     const { model } = await open([{ redirectTo: `${other.provider.url}/elsewhere` }]);
     const { error } = await failureOf(model, request);
     expect(error.message).toMatch(
-      /answered 307: it sends on to http:\/\/127\.0\.0\.1:\d+, where the key .* not taken along/,
+      /answered 307 and redirects to http:\/\/127\.0\.0\.1:\d+\. The key .* not sent there/,
     );
     expect(other.provider.requests).toEqual([]);
   });

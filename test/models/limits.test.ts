@@ -63,7 +63,7 @@ describe.each(dialects)("a response of %s is aborted", (dialect) => {
     const { state, fetch } = endless(next);
     const { error } = await failureOf(adapterOf(dialect, address, { fetch, limits }), modelRequest("hi"));
     expect(error).toMatchObject({ code: "model-failed" });
-    expect(error.message).toContain(`sent more than ${limit}, and was cut off`);
+    expect(error.message).toContain(`sent more than ${limit}, so the response was aborted`);
     expect(state.isCancelled).toBe(true);
     expect(state.taken).toBeLessThan(2_000);
   });
@@ -240,7 +240,7 @@ describe.each(dialects)("the API key of %s", (dialect) => {
   });
 
   test("must not be an empty string, but may be undefined", () => {
-    expect(create("https://api.example.com/v1", { apiKey: "" })).toThrow(/apiKey: expected a key, got an empty text/);
+    expect(create("https://api.example.com/v1", { apiKey: "" })).toThrow(/apiKey: expected a key, got an empty string/);
     expect(create("https://api.example.com/v1", { apiKey: undefined })).not.toThrow();
   });
 

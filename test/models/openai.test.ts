@@ -329,7 +329,7 @@ describe("a request", () => {
       {
         role: "user",
         content: [
-          { type: "text", text: "What the tools answered with, in this order: image 1" },
+          { type: "text", text: "Media of the tool results, in this order: image 1" },
           { type: "image_url", image_url: { url } },
         ],
       },
@@ -342,7 +342,7 @@ describe("a request", () => {
     const shown = { type: "tool_result" as const, toolUseId: "a", content: [image] };
     const { body } = await sent(modelRequest([user("x"), assistant(use("a", "shot")), user(shown)]), withoutImages);
     expect(JSON.stringify(body)).not.toContain(image.data);
-    expect(JSON.stringify(body)).toContain("image left out");
+    expect(JSON.stringify(body)).toContain("image omitted");
     await expect(sent(modelRequest([user(image)]), withoutImages)).rejects.toMatchObject({
       code: "capability-missing",
     });

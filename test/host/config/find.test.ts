@@ -21,9 +21,8 @@ const servers = (...names: string[]) =>
   JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, { command: name }])) });
 
 /** Finds the configuration files on a simulated machine where every file exists. */
-async function findAll(options: FindOptions & { readonly gitAt: string }) {
-  const look = async (path: string) =>
-    path.endsWith(".git") ? (path === options.gitAt ? "folder" : undefined) : "file";
+async function findAll({ gitAt, ...options }: FindOptions & { readonly gitAt: string }) {
+  const look = async (path: string) => (path.endsWith(".git") ? (path === gitAt ? "folder" : undefined) : "file");
   return (await findConfigs({ env: {}, look, ...options })).map(
     ({ file, scope, product }) => `${scope} ${product} ${file}`,
   );
@@ -223,12 +222,12 @@ describe("readConfigs", () => {
     const lookalikes = (await readConfigs(files, optionsFor(root))).entries.map(({ resembles }) => resembles);
     expect(lookalikes).toEqual(["own", undefined, undefined, "оwn"]);
     expect(errors.map(({ message }) => message)).toEqual([
-      expect.stringContaining("home/.cursor/mcp.json:1:17: malformed JSON"),
+      expect.stringContaining("home/.cursor/mcp.json:1:17: invalid JSON"),
     ]);
     expect(entries[1]).toMatchObject({
       configured: { command: "${workspaceFolder}/x" },
       problem: expect.stringMatching(
-        /^missing \$\{env:NO\} \(servers\.db\.args\[0\] in .*repo\/\.vscode\/mcp\.json\): set NO/,
+        /^missing \$\{env:NO\} \(servers\.db\.args\[0\] in .*repo\/\.vscode\/mcp\.json\): set the environment variable NO,/,
       ),
     });
   });
@@ -271,7 +270,7 @@ describe("readConfigs", () => {
     const root = folderWith({ "repo/.vscode/mcp.json": text, "repo/.env": "KEY=value\n" });
     const { entries } = await readConfigs(join(root, "repo/.vscode/mcp.json"), optionsFor(root));
     expect(entries[0]?.target).toMatchObject({ env: { KEY: "value" } });
-    expect(entries[1]?.problem).toContain("the environment file is not there");
+    expect(entries[1]?.problem).toContain("the environment file does not exist");
   });
 
   test("asks once for an input that several servers of a file need", async () => {
@@ -290,7 +289,7 @@ describe("readConfigs", () => {
     execFileSync("mkfifo", [join(root, "pipe.json")]);
     symlinkSync(join(root, "pipe.json"), join(root, "link.json"));
     const errorOf = async (name: string) => (await readConfigs(join(root, name), optionsFor(root))).errors[0]?.message;
-    expect(await errorOf("none.json")).toContain("expected a file with servers, got none");
+    expect(await errorOf("none.json")).toContain("the file does not exist");
     expect(await errorOf("folder")).toContain("expected a file");
     expect(await errorOf("pipe.json")).toContain("expected a file");
     expect(await errorOf("link.json")).toContain("expected a file");

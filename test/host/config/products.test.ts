@@ -5,7 +5,6 @@ import {
   type ConfiguredServer,
   type ExpandOptions,
   expandEntry,
-  type ParseOptions,
   parseConfig,
 } from "../../../packages/host/src/config/index.ts";
 
@@ -14,9 +13,9 @@ const folder = join(import.meta.dirname, "files");
 async function read(
   file: string,
   env: ExpandOptions["env"] = {},
-  more: Partial<ExpandOptions & ParseOptions> = {},
+  more: Partial<ExpandOptions> = {},
 ): Promise<{ readonly product: string; readonly [server: string]: ConfiguredServer | string }> {
-  const parsed = await parseConfig(readFileSync(join(folder, file), "utf8"), { ...more, file: `/files/${file}` });
+  const parsed = await parseConfig(readFileSync(join(folder, file), "utf8"), { file: `/files/${file}` });
   const options = { env, userHome: "/home/ada", workspaceFolder: "/work/atlas", ...more };
   const entries = await Promise.all(parsed.servers.map((raw) => expandEntry(raw, options)));
   return Object.assign(Object.fromEntries(entries.map((entry) => [entry.name, entry])), { product: parsed.product });
@@ -106,10 +105,10 @@ test("VS Code: reads inputs, an environment file, folder variables and numbers, 
       envFile: { path: "${workspaceFolder}/.env", names: ["EXTRA", "PGURL"] },
     },
     github: { target: { url: "https://api.example.com/mcp/", headers: { Authorization: "Bearer g" } } },
-    socket: { problem: expect.stringContaining('expected an address of http or https, got one of "unix:"') },
-    commanded: { problem: expect.stringContaining("${input:from-command} would run a command, and none is run") },
-    settings: { problem: expect.stringContaining("cannot put in ${config:python.path}") },
-    undescribed: { problem: expect.stringContaining("${input:nobody} is not described by the file") },
+    socket: { problem: expect.stringContaining('expected a URL with http or https, got "unix:"') },
+    commanded: { problem: expect.stringContaining("${input:from-command} would run a command") },
+    settings: { problem: expect.stringContaining("cannot replace ${config:python.path}") },
+    undescribed: { problem: expect.stringContaining("${input:nobody} is not defined") },
   });
   expect((servers["db"] as ConfiguredServer).target).not.toHaveProperty("env.UNSET");
   expect(asked.map((request) => JSON.parse(request))).toEqual([
@@ -183,7 +182,7 @@ test("goose: reads YAML extensions and keys from the environment, and refuses bu
   const servers = await read("goose/config.yaml", { GITHUB_TOKEN: "g" });
   expect(servers).toMatchObject({
     product: "goose",
-    developer: { problem: expect.stringContaining("cannot be started here: it is a part of goose") },
+    developer: { problem: expect.stringContaining("cannot be started here: it is part of goose") },
     github: {
       target: {
         command: "npx",
@@ -321,7 +320,7 @@ test("LibreChat: turns user variables into inputs, and reports unknown ones", as
   expect(servers).toMatchObject({
     product: "librechat",
     puppeteer: { target: { command: "npx" }, settings: { idleMs: 300_000, connectMs: 10_000 } },
-    "per-user": { problem: expect.stringContaining("{{LIBRECHAT_USER_ID}} is not described by the file") },
+    "per-user": { problem: expect.stringContaining("{{LIBRECHAT_USER_ID}} is not defined") },
   });
 });
 
@@ -347,6 +346,6 @@ test("mcphost: reads its URL-like variables, commands as lists and headers as li
       settings: { only: ["read_file"] },
     },
     web: { target: { headers: { Authorization: "Bearer w" } } },
-    inside: { problem: expect.stringContaining("it is a part of mcphost") },
+    inside: { problem: expect.stringContaining("it is part of mcphost") },
   });
 });

@@ -18,8 +18,8 @@ import {
   readMoreChars,
   toolContextShare,
 } from "../limits.ts";
-import { readCall, turnOf, unended } from "../models/complete.ts";
-import { createCallIds } from "../models/content.ts";
+import { missingEnd, readCall, startTurn } from "../models/complete.ts";
+import { createCallIds } from "../models/messages.ts";
 import type { EndEvent, Model, ModelRequest, TokenUsage, UnreadableToolEvent } from "../models/model.ts";
 import {
   fit,
@@ -300,7 +300,7 @@ export async function readTurn(
   const nextId = createCallIds(request.messages);
   let text = "";
   let end: EndEvent | undefined;
-  for await (const event of untilAborted(turnOf(model, request), request.signal)) {
+  for await (const event of untilAborted(startTurn(model, request), request.signal)) {
     if (event.type === "text") text += event.delta;
     if (event.type === "text" || event.type === "thinking") await emit(event);
     if (event.type === "end") end = event;
@@ -318,7 +318,7 @@ export async function readTurn(
     }
   }
   if (text !== "") content.unshift({ type: "text", text });
-  if (!end) throw unended(model);
+  if (!end) throw missingEnd(model);
   const { stopReason, usage, model: name } = end;
   return { text, content, calls, unreadable, stopReason, usage, model: name };
 }

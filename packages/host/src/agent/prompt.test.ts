@@ -1,6 +1,6 @@
 import type { ContentBlock, SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
-import { echo } from "../models/echo.ts";
+import { echo } from "../models/offline.ts";
 import { fit, LongResults, toAttachment, toMessages, toToolResult } from "./prompt.ts";
 
 const blind = { ...echo(), capabilities: { tools: true, images: false } };

@@ -21,9 +21,8 @@ import {
   maxSamplingTokens,
   minuteMs,
 } from "../limits.ts";
-import { chooseModel } from "../models/choose.ts";
+import { chooseModel, missingCapabilities, requirementsOf } from "../models/choose.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
-import { lacksOf, needsOf } from "../models/needs.ts";
 import { answerSampling } from "../models/sampling.ts";
 import { estimateTokens } from "../models/tokens.ts";
 import { checkBounds } from "../options.ts";
@@ -243,11 +242,11 @@ export async function sample(
   const { includeContext: _, ...own } = wanted;
   const inputTokens = estimateInput(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.allowance(own.maxTokens, inputTokens) };
-  const model = chooseModel(models, params.modelPreferences, needsOf(params));
-  if (!model) throw overBudget("no model supports its content", sampling, { server });
+  const model = chooseModel(models, params.modelPreferences, requirementsOf(params));
+  if (!model) throw refuseSampling("no model supports its content", sampling, { server });
   const maxUse = inputTokens + params.maxTokens;
   const excess = budget.take(maxUse);
-  if (excess !== undefined) throw overBudget(`this server may use no more than ${excess}`, sampling, { limit: excess });
+  if (excess !== undefined) throw refuseSampling(`this server may use no more than ${excess}`, sampling, { limit: excess });
   const account = { held: maxUse, used: inputTokens };
   try {
     return await review(sampling, { params, model, inputTokens, account }, signal, origin);
@@ -321,7 +320,7 @@ async function review(
 }
 
 /** Refuses without asking the user. Logged at most once a minute, because a server may repeat it without end. */
-function overBudget(why: string, { budget, log }: SamplingContext, data: object): RpcError {
+function refuseSampling(why: string, { budget, log }: SamplingContext, data: object): RpcError {
   return refused(why, budget.shouldLog(why) ? log : () => {}, data);
 }
 
@@ -335,7 +334,7 @@ function estimateInput({ systemPrompt = "", messages, tools = [] }: CreateMessag
 }
 
 function canTake(model: Model, params: CreateMessageParams): boolean {
-  return lacksOf(model, needsOf(params)).length === 0;
+  return missingCapabilities(model, requirementsOf(params)).length === 0;
 }
 
 function choiceOf({ id, capabilities, notice }: Model): ModelChoice {

@@ -1,43 +1,43 @@
+import type { ConfigFormat } from "./configured.ts";
 import type { Syntax } from "./placeholders.ts";
+import { syntaxes } from "./placeholders.ts";
 import { type Shape, shapes } from "./shapes.ts";
-import { syntaxes } from "./syntaxes.ts";
 import { isTable, type Path, type Table, valueAt } from "./value.ts";
-import type { ConfigFormat } from "./written.ts";
 
 /**
- * A folder that a place is looked for in; `appData` is where the system keeps the settings of a user's applications,
- * `system` where an administrator keeps those of all users.
+ * A base folder for configuration files. `appData` has the settings of the user's applications, `system` the settings
+ * that an administrator makes for all users.
  */
 export type PlaceFolder = "project" | "home" | "appData" | "xdg" | "system";
 
-/** Where a product keeps a file. */
+/** The path of a configuration file of a product. */
 export interface ConfigLocation {
   readonly folder: PlaceFolder;
-  /** With `/` between names, on every system. */
+  /** Uses `/` on every platform. */
   readonly path: string;
   readonly platforms?: readonly string[];
 }
 
-/** What one product's files are like. */
+/** The file locations and syntax of one product. */
 export interface Convention {
   readonly product: string;
   readonly format: ConfigFormat;
   readonly places: readonly ConfigLocation[];
-  /** Where the servers are; the first is where they are written. */
+  /** Paths of the servers in the file. New servers are written to the first. */
   readonly at: readonly Path[];
-  /** The servers are a list whose items have names. */
+  /** The servers are a list, and each item has a `name`. */
   readonly isList?: boolean;
-  /** Where the servers of single projects are, below a member named by the project's path. */
+  /** Servers of single projects, below a member whose name is the path of the project. */
   readonly projectsAt?: { readonly projects: Path; readonly servers: Path };
-  /** Where the questions for `${input:…}` are. */
+  /** The path of the definitions for `${input:…}`. */
   readonly inputsAt?: Path;
-  /** Not a list of servers but the description of one: read by a reader of its own, never written. */
+  /** The file describes one package or bundle instead of listing servers. It is never written. */
   readonly describes?: "package" | "bundle";
-  /** The content by which a file of any name is known. */
-  readonly isLike?: (content: Table) => boolean;
+  /** Recognizes a file with another name by its content. */
+  readonly matches?: (content: Table) => boolean;
   readonly shape: Shape;
   readonly syntax: Syntax;
-  /** The placeholders that the product itself knows, where fewer than are read. */
+  /** The placeholders that the product itself supports, if it supports fewer than are read. */
   readonly writes?: Syntax;
 }
 
@@ -49,7 +49,7 @@ const appData = (path: string): ConfigLocation => ({ folder: "appData", path });
 const system = (path: string, platforms: readonly string[]): ConfigLocation => ({ folder: "system", path, platforms });
 const notWindows: readonly string[] = ["linux", "darwin"];
 
-/** Every convention that is read; where contents could be of several, the first counts. */
+/** All known conventions. If a content matches several, the first one wins. */
 export const conventions: readonly Convention[] = [
   {
     product: "bundle",
@@ -57,7 +57,7 @@ export const conventions: readonly Convention[] = [
     places: [],
     at: [["server", "mcp_config"]],
     describes: "bundle",
-    isLike: (content) =>
+    matches: (content) =>
       has(["server", "mcp_config"])(content) && ("manifest_version" in content || "dxt_version" in content),
     shape: shapes.plain,
     syntax: syntaxes.bundle,
@@ -68,7 +68,7 @@ export const conventions: readonly Convention[] = [
     places: [],
     at: [["packages"], ["remotes"]],
     describes: "package",
-    isLike: (content) =>
+    matches: (content) =>
       typeof content["name"] === "string" && (Array.isArray(content["packages"]) || Array.isArray(content["remotes"])),
     shape: shapes.plain,
     syntax: syntaxes.registry,
@@ -84,7 +84,7 @@ export const conventions: readonly Convention[] = [
     ],
     at: [mcpServers],
     projectsAt: { projects: ["projects"], servers: mcpServers },
-    isLike: (content) => has(mcpServers)(content) || has(["projects"])(content),
+    matches: (content) => has(mcpServers)(content) || has(["projects"])(content),
     shape: shapes.portable,
     syntax: syntaxes.portable,
   },
@@ -94,7 +94,7 @@ export const conventions: readonly Convention[] = [
     places: [project(".vscode/mcp.json"), appData("Code/User/mcp.json"), appData("Code - Insiders/User/mcp.json")],
     at: [["servers"]],
     inputsAt: ["inputs"],
-    isLike: has(["servers"]),
+    matches: has(["servers"]),
     shape: shapes.portable,
     syntax: syntaxes.editor,
   },
@@ -104,7 +104,7 @@ export const conventions: readonly Convention[] = [
     places: [project(".vscode/settings.json"), appData("Code/User/settings.json")],
     at: [["mcp", "servers"]],
     inputsAt: ["mcp", "inputs"],
-    isLike: has(["mcp", "servers"]),
+    matches: has(["mcp", "servers"]),
     shape: shapes.portable,
     syntax: syntaxes.editor,
   },
@@ -137,7 +137,7 @@ export const conventions: readonly Convention[] = [
     format: "toml",
     places: [project(".codex/config.toml"), home(".codex/config.toml")],
     at: [["mcp_servers"]],
-    isLike: has(["mcp_servers"]),
+    matches: has(["mcp_servers"]),
     shape: shapes.codex,
     syntax: syntaxes.envColon,
     writes: syntaxes.none,
@@ -158,7 +158,7 @@ export const conventions: readonly Convention[] = [
       { folder: "appData", path: "Block/goose/config/config.yaml", platforms: ["win32"] },
     ],
     at: [["extensions"]],
-    isLike: has(["extensions"]),
+    matches: has(["extensions"]),
     shape: shapes.goose,
     syntax: syntaxes.envColon,
     writes: syntaxes.none,
@@ -180,7 +180,7 @@ export const conventions: readonly Convention[] = [
       { folder: "appData", path: "Zed/settings.json", platforms: ["win32"] },
     ],
     at: [["context_servers"]],
-    isLike: has(["context_servers"]),
+    matches: has(["context_servers"]),
     shape: shapes.zed,
     syntax: syntaxes.none,
   },
@@ -194,7 +194,7 @@ export const conventions: readonly Convention[] = [
       { folder: "xdg", path: "opencode/opencode.jsonc" },
     ],
     at: [["mcp"]],
-    isLike: has(["mcp"]),
+    matches: has(["mcp"]),
     shape: shapes.opencode,
     syntax: syntaxes.opencode,
   },
@@ -236,7 +236,7 @@ export const conventions: readonly Convention[] = [
     places: [home(".continue/config.yaml")],
     at: [mcpServers],
     isList: true,
-    isLike: (content) => Array.isArray(content["mcpServers"]),
+    matches: (content) => Array.isArray(content["mcpServers"]),
     shape: shapes.continue,
     syntax: syntaxes.continue,
   },
@@ -258,21 +258,24 @@ export const conventions: readonly Convention[] = [
   },
 ];
 
-/** The product that new files are written for; most others read them too. */
+/** The product whose convention is used for new files; most other products read it too. */
 export const portableProduct = "claude-code";
 
-/** The convention of this product. */
+/** Returns the convention of a product. */
 export function conventionOf(product: string): Convention | undefined {
   return conventions.find((convention) => convention.product === product);
 }
 
 interface Recognised {
   readonly convention: Convention;
-  /** Absent where only the file's own name is that of a product. */
+  /** Absent if only the name of the file matches, not its folder. */
   readonly place?: ConfigLocation;
 }
 
-/** Whose file this is by its name: the longest place that fits, or a name that only one product uses. */
+/**
+ * Returns the convention that a file name belongs to: the longest known path that matches, or a name that only one
+ * product uses.
+ */
 export function recognise(file: string): Recognised | undefined {
   const path = `/${file.replaceAll("\\", "/")}`;
   let best: { readonly convention: Convention; readonly place: ConfigLocation } | undefined;

@@ -508,35 +508,35 @@ describe("what is written", () => {
       { command: "${TOKEN}" },
       "claude-code",
       "/b/claude_desktop_config.json",
-      "claude-desktop has no way to write ${TOKEN}",
+      "claude-desktop has no notation for ${TOKEN}",
     ],
     [
       "a default to a product without",
       { command: "${TOKEN:-hunter2}" },
       "claude-code",
       "/b/.cursor/mcp.json",
-      "cursor has no way to write ${TOKEN}",
+      "cursor has no notation for ${TOKEN}",
     ],
     [
       "a question to a product without",
       { command: "${input:i}" },
       "vscode",
       "/b/.gemini/settings.json",
-      "gemini has no way to write ${input:i}",
+      "gemini has no notation for ${input:i}",
     ],
     [
       "a text that another takes for a variable",
       { command: "$TOKEN" },
       "claude-code",
       "/b/.gemini/settings.json",
-      "would take some of its text for a variable",
+      "would read part of its text as a placeholder",
     ],
     [
       "a choice of tools to a product without",
       { command: "x", excludeTools: ["a"] },
       "gemini",
       "/h/.config/goose/config.yaml",
-      "no member that says which tools are hidden",
+      "no member for the hidden tools",
     ],
   ])("is not guessed: %s", async (_, from, product, to, message) => {
     await expect(moved(from, product, to)).rejects.toThrow(message);
@@ -544,12 +544,12 @@ describe("what is written", () => {
 
   test("of a server that a program opens is nothing", async () => {
     const open = entry({ open: () => Promise.reject(new Error("never")) });
-    await expect(edit("", "/b/.mcp.json", "s", open)).rejects.toThrow("it is opened by a program");
+    await expect(edit("", "/b/.mcp.json", "s", open)).rejects.toThrow("its transport is opened by code");
   });
 
   test("a description of one server is not edited", async () => {
     const manifest = '{"manifest_version":"0.3","name":"x","server":{"mcp_config":{"command":"x"}}}';
-    await expect(edit(manifest, "/b/manifest.json", "s", added)).rejects.toThrow("describes a server");
+    await expect(edit(manifest, "/b/manifest.json", "s", added)).rejects.toThrow("describes a package");
   });
 
   test("a malformed file is not touched", async () => {

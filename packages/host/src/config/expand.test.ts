@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { ConfiguredServer } from "./configured.ts";
 import { type ExpandOptions, expandEntry } from "./expand.ts";
 import { parseConfig } from "./parse.ts";
-import type { ConfiguredServer } from "./written.ts";
 
 const known: ExpandOptions = {
   env: {
@@ -79,30 +79,30 @@ describe("placeholders", () => {
     [
       "claude-code",
       "${MISSING}",
-      "missing ${MISSING} (mcpServers.db.args[0] in /repo/.mcp.json): set MISSING or write its value there",
+      "missing ${MISSING} (mcpServers.db.args[0] in /repo/.mcp.json): set the environment variable MISSING, or write the value into the file",
     ],
     ["claude-code", "${env:MISSING}", "missing ${env:MISSING}"],
     [
       "claude-code",
       "${input:other}",
-      "missing ${input:other} (mcpServers.db.args[0] in /repo/.mcp.json): the user has to be asked for it",
+      "missing ${input:other} (mcpServers.db.args[0] in /repo/.mcp.json): the user must enter it",
     ],
     [
       "claude-code",
       "${a.b}",
-      "unknown ${a.b} (mcpServers.db.args[0] in /repo/.mcp.json): a file of claude-code may have",
+      "unknown ${a.b} (mcpServers.db.args[0] in /repo/.mcp.json): files of claude-code support",
     ],
     ["claude-code", "${A:=x}", "unknown ${A:=x}"],
     ["claude-code", "${", "unknown ${ ("],
     ["claude-code", "${MISSING:-${TOKEN}}", "unknown"],
-    ["claude-code", "${command:pick}", "cannot put in ${command:pick}"],
+    ["claude-code", "${command:pick}", "cannot replace ${command:pick}"],
     ["claude-code", "${constructor}", "missing ${constructor}"],
     ["claude-code", "${__proto__}", "missing ${__proto__}"],
     ["vscode", "${TOKEN}", "unknown ${TOKEN} (servers.db.args[0]"],
     ["vscode", "${command:x}", "commands in configuration files are not run"],
     ["vscode", "${config:x}", "the settings of an editor are not read"],
     ["windsurf", "${file:/etc/passwd}", "values are not read from other files"],
-    ["claude-desktop", "${HOME}", "claude-desktop puts in no variables, so write the value itself"],
+    ["claude-desktop", "${HOME}", "claude-desktop supports no placeholders; write the value instead"],
     ["gemini", "$MISSING", "missing $MISSING"],
     ["zed", "${HOME}", "unknown ${HOME}"],
   ])("of %s: %s never reaches a server", async (product, written, problem) => {
@@ -137,15 +137,19 @@ describe("placeholders", () => {
 
   test("all that are missing are named, with their places", async () => {
     const { problem } = await expand({ command: "x", args: ["${ONE}"], env: { PGURL: "${TWO}" } });
-    expect(problem).toContain("missing ${ONE} (mcpServers.db.args[0] in /repo/.mcp.json): set ONE");
-    expect(problem).toContain("missing ${TWO} (mcpServers.db.env.PGURL in /repo/.mcp.json): set TWO");
+    expect(problem).toContain(
+      "missing ${ONE} (mcpServers.db.args[0] in /repo/.mcp.json): set the environment variable ONE",
+    );
+    expect(problem).toContain(
+      "missing ${TWO} (mcpServers.db.env.PGURL in /repo/.mcp.json): set the environment variable TWO",
+    );
   });
 
   test("cannot make an endless value", async () => {
     const env = { BIG: "x".repeat(100_000) };
     expect(await expandArg("${BIG}${BIG}", "claude-code", { env })).toContain("expected at most 131072 characters");
     const many = await expand({ command: "x", args: Array(20).fill("${BIG}") }, { env });
-    expect(many.problem).toContain("with variables put in, got more");
+    expect(many.problem).toContain("after placeholders are replaced, got more");
   });
 
   test("what was written stays as it was", async () => {
@@ -171,12 +175,12 @@ describe("secrets", () => {
 
 describe("what no system takes is a problem before anything starts", () => {
   test.each([
-    [{ command: "${EMPTY}" }, "expected a command, got an empty one"],
-    [{ command: "x", env: { "A=B": "c" } }, "expected names of variables without ="],
-    [{ url: "/relative" }, "expected a whole address"],
-    [{ url: "file:///etc/passwd" }, 'got one of "file:"'],
-    [{ url: "https://x", headers: { "X Y": "a" } }, 'expected the name of a header, got "X Y"'],
-    [{ url: "https://x", headers: { X: "a\r\nEvil: 1" } }, "without line ends"],
+    [{ command: "${EMPTY}" }, "expected a command, got an empty string"],
+    [{ command: "x", env: { "A=B": "c" } }, "expected names of environment variables without ="],
+    [{ url: "/relative" }, "expected a complete URL"],
+    [{ url: "file:///etc/passwd" }, 'got "file:"'],
+    [{ url: "https://x", headers: { "X Y": "a" } }, 'expected a valid header name, got "X Y"'],
+    [{ url: "https://x", headers: { X: "a\r\nEvil: 1" } }, "without line breaks"],
     [{ url: "https://x", headers: { X: "\u{1F600}" } }, "above U+00FF"],
   ])("%j", async (entry, problem) => {
     expect((await expand(entry)).problem).toContain(problem);
@@ -216,7 +220,7 @@ describe("inputs", () => {
     const text = '{"servers":{"a":{"command":"x","args":["${input:m}"]}},"inputs":[{"id":"m","options":["r","w"]}]}';
     const { servers } = await parseConfig(text, { file: "/repo/.vscode/mcp.json" });
     const entry = await expandEntry(servers[0]!, { env: {}, inputs: {}, input: async () => "evil" });
-    expect(entry.problem).toContain("the answer is none of the options");
+    expect(entry.problem).toContain("the answer is not one of the options");
   });
 });
 
@@ -237,7 +241,7 @@ describe("an environment file", () => {
   test("that is missing, too large or unreadable here is a problem", async () => {
     const problemOf = async (more: Partial<ExpandOptions>) =>
       (await expand({ command: "x", envFile: "sub/.env" }, more)).problem;
-    expect(await problemOf({ readFile: async () => undefined })).toContain("the environment file is not there");
+    expect(await problemOf({ readFile: async () => undefined })).toContain("the environment file does not exist");
     expect(await problemOf({ readFile: async () => "A=1\n".repeat(300_000) })).toContain("is too large");
     expect(await problemOf({})).toContain("cannot be read here");
   });

@@ -1,47 +1,59 @@
+import { checkOptions, type OptionNames } from "portolan/internal";
 import { sha256 } from "portolan/storage";
-import { checkWay } from "./check-way.ts";
-import { conventionOf } from "./conventions.ts";
-import { parseEnvFile } from "./env-file.ts";
-import { Expansion } from "./expansion.ts";
-import { shapes } from "./shapes.ts";
 import type {
   ConfigInput,
   ConfiguredCommand,
   ConfiguredHttp,
   ConfiguredOAuth,
   ConfiguredServer,
+  ConfiguredTarget,
+  LoadedEnvFile,
   RawEntry,
-  ReadEnvFile,
-} from "./written.ts";
+} from "./configured.ts";
+import { conventionOf } from "./conventions.ts";
+import { maxEntryChars, maxEnvFileChars, maxItems, maxProblems, maxStringChars } from "./limits.ts";
+import { type KnownPlace, type Placeholder, readParts, type Syntax } from "./placeholders.ts";
+import { shapes } from "./shapes.ts";
+import { type Path, printPath } from "./value.ts";
 
-/** What is put in for placeholders. */
+/** The values for placeholders. */
 export interface ExpandOptions {
   readonly env: { readonly [name: string]: string | undefined };
-  /** Answers that are known already, by id. */
+  /** Known values of inputs by id. */
   readonly inputs?: { readonly [id: string]: string };
-  /** Asks the user for a value; undefined when there is none. */
+  /** Asks the user for a value. Return undefined if there is none. */
   readonly input?: (request: ConfigInput, entry: RawEntry) => Promise<string | undefined>;
   readonly userHome?: string;
-  /** The folder of the project; servers of a project's file run in it unless they say where. */
+  /** The folder of the project. Default working directory of servers from a project's file. */
   readonly workspaceFolder?: string;
-  /** Reads an environment file; undefined where there is none. */
+  /** Reads an environment file. Return undefined if it does not exist. */
   readonly readFile?: (path: string) => Promise<string | undefined>;
 }
 
-/** The entry with its variables put in, or with the problem that names what is missing and where; values are never named. */
+const expandOptionNames: OptionNames<ExpandOptions> = {
+  env: 1,
+  inputs: 1,
+  input: 1,
+  userHome: 1,
+  workspaceFolder: 1,
+  readFile: 1,
+};
+
+/** Replaces the placeholders of an entry. Missing values become its `problem`, which never contains values. */
 export async function expandEntry(raw: RawEntry, options: ExpandOptions): Promise<ConfiguredServer> {
+  checkOptions(options, expandOptionNames, "expandEntry");
   const expansion = new Expansion(raw, options);
   const envFile = await readEnvFile(raw, expansion, options);
-  const way =
+  const target =
     "command" in raw.configured
       ? await expandCommand(raw, raw.configured, expansion, envFile?.variables, options)
       : await expandHttp(raw, raw.configured, expansion);
   const oauth = raw.oauth && (await expandOAuth(raw.oauth, expansion));
-  const problem = raw.problem ?? expansion.problem ?? checkWay(way, raw);
+  const problem = raw.problem ?? expansion.problem ?? checkTarget(target, raw);
   return {
     name: raw.name,
-    // Whoever starts it in spite of its problem starts nothing.
-    target: problem === undefined ? way : "command" in way ? { command: "" } : { url: "" },
+    // A caller that ignores the problem must not start a half-expanded command.
+    target: problem === undefined ? target : "command" in target ? { command: "" } : { url: "" },
     settings: raw.settings,
     source: raw.source,
     configured: raw.configured,
@@ -54,28 +66,28 @@ export async function expandEntry(raw: RawEntry, options: ExpandOptions): Promis
 
 async function expandCommand(
   { source }: RawEntry,
-  written: ConfiguredCommand,
+  configured: ConfiguredCommand,
   expansion: Expansion,
-  more: ReadonlyMap<string, string> | undefined,
+  fromFile: ReadonlyMap<string, string> | undefined,
   { workspaceFolder }: ExpandOptions,
 ): Promise<ConfiguredCommand> {
   const shape = conventionOf(source.product)?.shape ?? shapes.portable;
   const argsAt = shape.args[0];
-  const env = new Map(more);
-  const command = await expansion.expand(written.command, [shape.command[0] ?? ""]);
+  const env = new Map(fromFile);
+  const command = await expansion.expand(configured.command, [shape.command[0] ?? ""]);
   const args: string[] = [];
-  for (const [index, arg] of (written.args ?? []).entries()) {
+  for (const [index, arg] of (configured.args ?? []).entries()) {
     const at = argsAt === undefined ? [shape.command[0] ?? "", index + 1] : [argsAt, index];
     args.push(await expansion.expand(arg, at));
   }
-  for (const [name, value] of Object.entries(written.env ?? {})) {
+  for (const [name, value] of Object.entries(configured.env ?? {})) {
     env.set(name, await expansion.expand(value, [shape.env[0] ?? "", name]));
   }
   const folder = source.scope === "project" ? workspaceFolder : undefined;
-  const cwd = written.cwd === undefined ? folder : inFolder(await expansion.expand(written.cwd, ["cwd"]), folder);
+  const cwd = configured.cwd === undefined ? folder : inFolder(await expansion.expand(configured.cwd, ["cwd"]), folder);
   return {
     command,
-    ...(written.args ? { args } : {}),
+    ...(configured.args ? { args } : {}),
     ...(cwd === undefined ? {} : { cwd }),
     ...(env.size > 0 ? { env: Object.fromEntries(env) } : {}),
   };
@@ -83,16 +95,16 @@ async function expandCommand(
 
 async function expandHttp(
   { source }: RawEntry,
-  written: ConfiguredHttp,
+  configured: ConfiguredHttp,
   expansion: Expansion,
 ): Promise<ConfiguredHttp> {
   const shape = conventionOf(source.product)?.shape ?? shapes.portable;
-  const url = await expansion.expand(written.url, [shape.url[0] ?? ""]);
+  const url = await expansion.expand(configured.url, [shape.url[0] ?? ""]);
   const headers = new Map<string, string>();
-  for (const [name, value] of Object.entries(written.headers ?? {})) {
+  for (const [name, value] of Object.entries(configured.headers ?? {})) {
     headers.set(name, await expansion.expand(value, [shape.headers[0] ?? "", name]));
   }
-  return { ...written, url, ...(headers.size > 0 ? { headers: Object.fromEntries(headers) } : {}) };
+  return { ...configured, url, ...(headers.size > 0 ? { headers: Object.fromEntries(headers) } : {}) };
 }
 
 async function expandOAuth(oauth: ConfiguredOAuth, expansion: Expansion): Promise<ConfiguredOAuth> {
@@ -107,7 +119,7 @@ async function expandOAuth(oauth: ConfiguredOAuth, expansion: Expansion): Promis
 }
 
 interface EnvFile {
-  readonly read: ReadEnvFile;
+  readonly read: LoadedEnvFile;
   readonly variables: ReadonlyMap<string, string>;
 }
 
@@ -122,19 +134,225 @@ async function readEnvFile(
   const text = await readFile?.(inFolder(path, expansion.configFolder));
   const variables = text === undefined ? undefined : parseEnvFile(text);
   if (text === undefined || !variables) {
-    const reason = readFile ? (text === undefined ? "is not there" : "is too large") : "cannot be read here";
+    const reason = readFile ? (text === undefined ? "does not exist" : "is too large") : "cannot be read here";
     expansion.fail(["envFile"], `the environment file ${reason}`);
     return undefined;
   }
   return { read: { path: raw.envFile, names: [...variables.keys()], digest: await sha256(text) }, variables };
 }
 
-/** A path from a folder, unless it begins at a root of its own. */
+/** Resolves a relative path against a folder. */
 function inFolder(path: string, folder: string | undefined): string {
-  const isWhole = /^(?:[/\\]|[A-Za-z]:[/\\])/.test(path);
-  return isWhole || folder === undefined ? path : `${folder}${separatorOf(folder)}${path}`;
+  const isAbsolute = /^(?:[/\\]|[A-Za-z]:[/\\])/.test(path);
+  return isAbsolute || folder === undefined ? path : `${folder}${separatorOf(folder)}${path}`;
 }
 
 function separatorOf(folder: string): string {
   return /^(?:[A-Za-z]:)?\\|^[A-Za-z]:\//.test(folder) ? "\\" : "/";
+}
+
+/** Replaces the placeholders of one entry and collects its problems. */
+class Expansion {
+  readonly #raw: RawEntry;
+  readonly #options: ExpandOptions;
+  readonly #syntax: Syntax;
+  readonly #problems = new Set<string>();
+  readonly #answers = new Map<string, string | undefined>();
+  #chars = 0;
+
+  constructor(raw: RawEntry, options: ExpandOptions) {
+    this.#raw = raw;
+    this.#options = options;
+    this.#syntax = conventionOf(raw.source.product)?.syntax ?? [];
+  }
+
+  get problem(): string | undefined {
+    return this.#problems.size === 0 ? undefined : [...this.#problems].join("; ");
+  }
+
+  /** The folder of the configuration file. */
+  get configFolder(): string {
+    return this.#raw.source.file.replace(/[/\\]?[^/\\]*$/, "") || ".";
+  }
+
+  fail(path: Path, reason: string): void {
+    if (this.#problems.size < maxProblems) this.#problems.add(`${reason} (${this.#at(path)})`);
+  }
+
+  /** Replaces the placeholders of a string. Placeholders inside a value stay as they are. */
+  async expand(template: string, path: Path): Promise<string> {
+    let text = "";
+    for (const part of readParts(template, this.#syntax)) {
+      const value = "text" in part ? part.text : await this.#valueOf(part.placeholder, part.shown, path);
+      text += value ?? "";
+      this.#chars += value?.length ?? 0;
+      if (text.length > maxStringChars || this.#chars > maxEntryChars) {
+        this.fail(path, `expected at most ${maxStringChars} characters after placeholders are replaced, got more`);
+        return "";
+      }
+    }
+    return text;
+  }
+
+  async #valueOf(placeholder: Placeholder | undefined, shown: string, path: Path): Promise<string | undefined> {
+    switch (placeholder?.kind) {
+      case undefined:
+        return this.#problem(path, `unknown ${shown}`, this.#supported());
+      case "refused":
+        return this.#problem(path, `cannot replace ${shown}`, placeholder.reason);
+      case "env": {
+        const value = Object.hasOwn(this.#options.env, placeholder.name)
+          ? this.#options.env[placeholder.name]
+          : undefined;
+        // As in a shell, `:-` also replaces an empty value.
+        if (placeholder.fallback !== undefined) return value || placeholder.fallback;
+        return (
+          value ??
+          this.#problem(
+            path,
+            `missing ${shown}`,
+            `set the environment variable ${placeholder.name}, or write the value into the file`,
+          )
+        );
+      }
+      case "place":
+        return (
+          this.#place(placeholder.place) ??
+          this.#problem(path, `missing ${shown}`, "it is not known here; write the path into the file")
+        );
+      case "input":
+        return await this.#answer(placeholder.id, shown, path);
+    }
+  }
+
+  async #answer(id: string, shown: string, path: Path): Promise<string | undefined> {
+    const { inputs = {}, input } = this.#options;
+    if (Object.hasOwn(inputs, id)) return inputs[id];
+    const request = this.#raw.inputs.find((one) => one.id === id);
+    // The user is not asked for a server that cannot be started.
+    const mayAsk = request && input && this.#raw.problem === undefined && !this.#raw.settings.disabled;
+    if (mayAsk && !this.#answers.has(id)) this.#answers.set(id, await input(request, this.#raw));
+    const answer = this.#answers.get(id);
+    if (answer === undefined) return this.#problem(path, `missing ${shown}`, "the user must enter it");
+    if (request?.options && !request.options.includes(answer)) {
+      return this.#problem(path, `wrong ${shown}`, "the answer is not one of the options");
+    }
+    return answer;
+  }
+
+  #place(place: KnownPlace): string | undefined {
+    const { userHome, workspaceFolder } = this.#options;
+    const slash = this.#separator();
+    const atHome = (name: string) => (userHome === undefined ? undefined : `${userHome}${slash}${name}`);
+    switch (place) {
+      case "userHome":
+        return userHome;
+      case "workspaceFolder":
+        return workspaceFolder;
+      case "workspaceFolderBasename":
+        return workspaceFolder?.split(/[/\\]/).findLast((name) => name !== "");
+      case "pathSeparator":
+        return slash;
+      case "configFolder":
+        return this.configFolder;
+      case "desktop":
+        return atHome("Desktop");
+      case "documents":
+        return atHome("Documents");
+      case "downloads":
+        return atHome("Downloads");
+    }
+  }
+
+  #separator(): string {
+    const { userHome, workspaceFolder } = this.#options;
+    return [userHome, workspaceFolder, this.#raw.source.file].some((path) => path?.includes("\\")) ? "\\" : "/";
+  }
+
+  #problem(path: Path, what: string, advice: string): undefined {
+    if (this.#problems.size < maxProblems) this.#problems.add(`${what} (${this.#at(path)}): ${advice}`);
+    return undefined;
+  }
+
+  #at(path: Path): string {
+    const { source } = this.#raw;
+    return `${source.path}${printPath(["_", ...path]).slice(1)} in ${source.file}`;
+  }
+
+  #supported(): string {
+    const examples = this.#syntax.map((form) => form.example).filter((example) => example !== "");
+    const { product } = this.#raw.source;
+    if (examples.length === 0) return `${product} supports no placeholders; write the value instead`;
+    return `files of ${product} support ${examples.join(", ")}`;
+  }
+}
+
+/** Parses an environment file with lines of `NAME=value`. Values are not expanded or run. */
+function parseEnvFile(text: string): ReadonlyMap<string, string> | undefined {
+  const variables = new Map<string, string>();
+  if (text.length > maxEnvFileChars) return undefined;
+  for (const line of text.replace(/^\uFEFF/, "").split(/\r?\n/)) {
+    const match = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=(.*)$/.exec(line);
+    if (match) variables.set(match[1] ?? "", readValue((match[2] ?? "").trim()));
+    if (variables.size > maxItems) return undefined;
+  }
+  return variables;
+}
+
+const escapes: { readonly [pair: string]: string } = {
+  "\\n": "\n",
+  "\\r": "\r",
+  "\\t": "\t",
+  '\\"': '"',
+  "\\\\": "\\",
+};
+
+function readValue(text: string): string {
+  const single = /^'([^']*)'/.exec(text);
+  if (single) return single[1] ?? "";
+  const double = /^"((?:[^"\\]|\\.)*)"/.exec(text);
+  if (double) return (double[1] ?? "").replace(/\\[nrt"\\]/g, (pair) => escapes[pair] ?? pair);
+  const comment = /(?:^|\s)#/.exec(text);
+  return (comment ? text.slice(0, comment.index) : text).trimEnd();
+}
+
+/**
+ * Returns the reason why no system accepts a target, before it is started. It never contains values, which can be
+ * secret.
+ */
+function checkTarget(target: ConfiguredTarget, { source }: RawEntry): string | undefined {
+  const reason =
+    "command" in target ? checkCommand(target) : (checkAddress(target.url) ?? checkHeaders(target.headers ?? {}));
+  return reason === undefined ? undefined : `${source.path} in ${source.file}: ${reason}`;
+}
+
+function checkCommand({
+  command,
+  args = [],
+  cwd = "",
+  env = {},
+}: Extract<ConfiguredTarget, { command: string }>): string | undefined {
+  if (command.trim() === "") return "expected a command, got an empty string";
+  if ([command, cwd, ...args, ...Object.values(env)].some((text) => text.includes("\0"))) {
+    return "expected strings without NUL characters";
+  }
+  const invalid = Object.keys(env).find((name) => !/^[^=\0]+$/.test(name));
+  return invalid === undefined ? undefined : "expected names of environment variables without =";
+}
+
+function checkAddress(url: string): string | undefined {
+  if (!URL.canParse(url)) return "expected a complete URL such as https://example.com/mcp";
+  const { protocol } = new URL(url);
+  const isWeb = protocol === "https:" || protocol === "http:";
+  return isWeb ? undefined : `expected a URL with http or https, got ${JSON.stringify(protocol)}`;
+}
+
+function checkHeaders(headers: { readonly [name: string]: string }): string | undefined {
+  for (const [name, value] of Object.entries(headers)) {
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name)) return `expected a valid header name, got ${JSON.stringify(name)}`;
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+      return `expected the header ${name} without line breaks, control characters and characters above U+00FF`;
+    }
+  }
+  return undefined;
 }

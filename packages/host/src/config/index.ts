@@ -1,8 +1,3 @@
-export { type EditOptions, editConfig } from "./edit.ts";
-export { type ExpandOptions, expandEntry } from "./expand.ts";
-export { type Merged, mergeEntries, type Shadowed } from "./merge.ts";
-export { type ParseOptions, parseConfig } from "./parse.ts";
-export { describeForTrust, type TrustLine, type TrustSubject, trustDigest } from "./trust.ts";
 export type {
   ConfigFormat,
   ConfigInput,
@@ -13,7 +8,12 @@ export type {
   ConfiguredOAuth,
   ConfiguredServer,
   ConfiguredTarget,
+  LoadedEnvFile,
   ParsedConfig,
   RawEntry,
-  ReadEnvFile,
-} from "./written.ts";
+} from "./configured.ts";
+export { type EditOptions, editConfig } from "./edit.ts";
+export { type ExpandOptions, expandEntry } from "./expand.ts";
+export { type MergedEntries, mergeEntries, type ShadowedEntry } from "./merge.ts";
+export { type ParseOptions, parseConfig } from "./parse.ts";
+export { describeForTrust, type TrustLine, type TrustSubject, trustDigest } from "./trust.ts";

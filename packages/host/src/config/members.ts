@@ -1,24 +1,24 @@
-import { limits } from "./limits.ts";
+import { maxDurationMs, maxItems, maxStringChars } from "./limits.ts";
 import type { Names } from "./shapes.ts";
 import { isTable, kindOf, type Path, printPath, type Table } from "./value.ts";
 
-/** A member of an entry and where it stands. */
+/** A member of an entry and its path. */
 export interface Member {
   readonly value: unknown;
   readonly path: Path;
 }
 
-/** Reads the members of one entry; the first that is not as expected is its problem, and reading goes on. */
+/** Reads the members of one entry. The first invalid one becomes the problem of the entry; reading continues. */
 export class Members {
   readonly notes: string[] = [];
   readonly #file: string;
   readonly #scopes: { readonly table: Table; readonly path: Path }[];
   #problem: string | undefined;
 
-  constructor(table: Table, path: Path, file: string, inside: Names = []) {
+  constructor(table: Table, path: Path, file: string, nestedIn: Names = []) {
     this.#file = file;
     this.#scopes = [{ table, path }];
-    for (const name of inside) {
+    for (const name of nestedIn) {
       const inner = table[name];
       if (isTable(inner)) this.#scopes.push({ table: inner, path: [...path, name] });
     }
@@ -28,7 +28,7 @@ export class Members {
     return this.#problem;
   }
 
-  /** Says what is wrong, unless something was before. */
+  /** Sets the problem, if there is none yet. */
   fail(path: Path, reason: string): void {
     this.#problem ??= `${printPath(path)} in ${this.#file}: ${reason}`;
   }
@@ -37,18 +37,18 @@ export class Members {
     this.notes.push(`${printPath(path)} in ${this.#file}: ${reason}`);
   }
 
-  /** The members of a member that has to be an object. */
-  below(member: Member): Members | undefined {
+  /** Returns the members of a member that must be an object. */
+  nested(member: Member): Members | undefined {
     if (isTable(member.value)) return new Members(member.value, member.path, this.#file);
     return this.#expected(member, "an object");
   }
 
-  /** Takes over what was wrong below. */
-  adopt(inner: Members): void {
+  /** Takes over the problem of a nested object. */
+  takeProblem(inner: Members): void {
     this.#problem ??= inner.#problem;
   }
 
-  /** The first of these names that is there; `null` is as good as nothing. */
+  /** Returns the first of these members that exists. `null` counts as absent. */
   find(names: Names | undefined): Member | undefined {
     for (const name of names ?? []) {
       for (const { table, path } of this.#scopes) {
@@ -69,17 +69,17 @@ export class Members {
     const member = this.find(names);
     if (!member) return undefined;
     if (!Array.isArray(member.value)) return this.#expected(member, "a list of strings");
-    if (member.value.length > limits.items) return this.#expected(member, `at most ${limits.items} items`);
+    if (member.value.length > maxItems) return this.#expected(member, `at most ${maxItems} items`);
     return member.value.map((value, index) => this.#scalarOf({ value, path: [...member.path, index] }) ?? "");
   }
 
-  /** An object of strings; numbers and booleans are written out. */
+  /** Reads an object of strings; numbers and booleans become strings. */
   pairs(names: Names | undefined): readonly (readonly [string, string])[] {
     const member = this.find(names);
     if (!member) return [];
     if (!isTable(member.value)) return this.#expected(member, "an object of strings") ?? [];
     const entries = Object.entries(member.value).filter(([, value]) => value !== null);
-    if (entries.length > limits.items) return this.#expected(member, `at most ${limits.items} members`) ?? [];
+    if (entries.length > maxItems) return this.#expected(member, `at most ${maxItems} members`) ?? [];
     return entries.map(
       ([name, value]) => [name, this.#scalarOf({ value, path: [...member.path, name] }) ?? ""] as const,
     );
@@ -91,12 +91,12 @@ export class Members {
     return typeof member.value === "boolean" ? member.value : this.#expected(member, "true or false");
   }
 
-  /** A time in this unit, as milliseconds. */
+  /** Reads a duration and converts it to milliseconds. */
   duration(names: Names | undefined, unitMs: number): number | undefined {
     const member = this.find(names);
     if (!member) return undefined;
     const ms = typeof member.value === "number" ? member.value * unitMs : Number.NaN;
-    return ms > 0 && ms <= maxDurationMs ? ms : this.#expected(member, "a positive number, of a day at most");
+    return ms > 0 && ms <= maxDurationMs ? ms : this.#expected(member, "a positive number of at most one day");
   }
 
   #scalarOf(member: Member): string | undefined {
@@ -108,8 +108,8 @@ export class Members {
   #textOf(member: Member): string | undefined {
     const { value } = member;
     if (typeof value !== "string") return this.#expected(member, "a string");
-    if (value.length > limits.stringChars) return this.#expected(member, `at most ${limits.stringChars} characters`);
-    if (value.includes("\0")) return this.#expected(member, "a string without the character 0");
+    if (value.length > maxStringChars) return this.#expected(member, `at most ${maxStringChars} characters`);
+    if (value.includes("\0")) return this.#expected(member, "a string without NUL characters");
     return value;
   }
 
@@ -118,5 +118,3 @@ export class Members {
     return undefined;
   }
 }
-
-const maxDurationMs = 24 * 60 * 60 * 1_000;

@@ -1,27 +1,27 @@
 import type { ServerEntry } from "../options.ts";
-import { type ConfigLevel, isConfigured } from "./written.ts";
+import { type ConfigLevel, isConfigured } from "./configured.ts";
 
-/** Two entries of one name, of which the second is not used. */
-export interface Shadowed {
+/** Two entries of the same name; the second one is not used. */
+export interface ShadowedEntry {
   readonly used: ServerEntry;
   readonly shadowed: ServerEntry;
 }
 
-export interface Merged<Entry> {
+export interface MergedEntries<Entry> {
   readonly entries: readonly Entry[];
-  readonly shadowed: readonly Shadowed[];
+  readonly shadowed: readonly ShadowedEntry[];
 }
 
 const ranks: { readonly [level in ConfigLevel]: number } = { managed: 1, local: 2, project: 3, user: 4 };
 
-/** One entry for each name: the application's own, then by its level; of equal ones the first named wins. */
-export function mergeEntries<Entry extends ServerEntry>(lists: readonly (readonly Entry[])[]): Merged<Entry> {
+/** Merges lists of servers to one entry per name. Servers from code win, then the level decides, then the order. */
+export function mergeEntries<Entry extends ServerEntry>(lists: readonly (readonly Entry[])[]): MergedEntries<Entry> {
   const used = new Map<string, Entry>();
-  const shadowed: Shadowed[] = [];
+  const shadowed: ShadowedEntry[] = [];
   const ranked = lists.flat().map((entry) => ({ entry, rank: rankOf(entry) }));
   for (const { entry } of ranked.sort((a, b) => a.rank - b.rank)) {
     const first = used.get(entry.name);
-    // One with a problem wins too: what it hides might be another server altogether.
+    // An entry with a problem also wins, because the other entry can be a different server.
     if (first) shadowed.push({ used: first, shadowed: entry });
     else used.set(entry.name, entry);
   }

@@ -19,11 +19,11 @@ describe("a text", () => {
     [
       "a.json",
       '{\n  "mcpServers": {\n    "a": { "command": "hunter2" "args" }\n  }\n}',
-      "a.json:3:33: malformed JSON, comma",
+      "a.json:3:33: invalid JSON: comma",
     ],
-    ["a.toml", '[mcp_servers.a]\ncommand = "hunter2', "a.toml:2:11: malformed TOML"],
+    ["a.toml", '[mcp_servers.a]\ncommand = "hunter2', "a.toml:2:11: invalid TOML"],
     ["a.yaml", 'extensions:\n  a: "hunter2\n  b: [', "a.yaml:3:"],
-    ["b.yaml", "extensions:\n  a: {}\n  a: {}\n", "b.yaml:3:3: malformed YAML, a name that is there before"],
+    ["b.yaml", "extensions:\n  a: {}\n  a: {}\n", "b.yaml:3:3: invalid YAML: duplicate name"],
     ["b.toml", "[mcp_servers.a]\n[mcp_servers.a]\n", "b.toml:2:"],
     ["c.json", "[]", "c.json:1:1: expected an object, got a list"],
     [".mcp.json", '{"mcpServers": 7}', ".mcp.json: mcpServers: expected an object of servers, got a number"],
@@ -98,12 +98,12 @@ describe("an entry", () => {
       '{"command":"a","env":{"K":{"x":"hunter2"}}}',
       "mcpServers.bad.env.K in /repo/.mcp.json: expected a string, got an object",
     ],
-    ['{"command":"a\\u0000b"}', "expected a string without the character 0"],
+    ['{"command":"a\\u0000b"}', "expected a string without NUL characters"],
     [
       '{"type":"carrier-pigeon","command":"a"}',
       "mcpServers.bad.type in /repo/.mcp.json: expected one of stdio, local, http",
     ],
-    ['{"type":"http","command":"a"}', 'expected "url", as its type says, got none'],
+    ['{"type":"http","command":"a"}', 'expected "url" because of its type, got none'],
     ['{"command":"a","timeout":-1}', "mcpServers.bad.timeout in /repo/.mcp.json: expected a positive number"],
     [
       '{"command":"a","disabled":"no"}',
@@ -111,7 +111,7 @@ describe("an entry", () => {
     ],
     [
       '{"url":"https://a","oauth":{"callbackPort":99999}}',
-      "mcpServers.bad.oauth.callbackPort in /repo/.mcp.json: expected the number of a port",
+      "mcpServers.bad.oauth.callbackPort in /repo/.mcp.json: expected a port number",
     ],
     [
       '{"url":"https://a","headersHelper":"/bin/evil"}',

@@ -1,29 +1,29 @@
-/** The names of one member of an entry, by any product; the first is the one that is written. */
+/** The names of one member in all products that share a shape. The first one is used for writing. */
 export type Names = readonly string[];
 
-/** How an entry of a file says what it says: member names, not code. */
+/** The member names of a server entry in the files of one product. */
 export interface Shape {
   readonly command: Names;
-  /** The command is a list with its arguments. */
+  /** The command is a list that includes its arguments. */
   readonly commandIsList?: boolean;
   readonly args: Names;
   readonly env: Names;
   readonly cwd: Names;
   readonly envFile?: Names;
   readonly url: Names;
-  /** Names of the address that say that it is not HTTP+SSE, or that it is. */
+  /** The name of the URL member for the HTTP+SSE transport, if it differs. */
   readonly sseUrl?: Names;
   readonly headers: Names;
-  /** Headers as lines, `Name: value`. */
+  /** Headers are a list of lines: `Name: value`. */
   readonly headersAreLines?: boolean;
-  /** The member whose members count too: `config` in `{ enabled, config: { cmd } }`. */
-  readonly inside?: Names;
+  /** An object whose members count as members of the entry: `config` in `{ enabled, config: { cmd } }`. */
+  readonly nestedIn?: Names;
   readonly type: TypeNames;
-  /** Written with its type even where that is plain. */
+  /** The type is always written. */
   readonly writesType?: boolean;
   readonly disabled?: Names;
   readonly enabled?: Names;
-  /** Written whether it is or not. */
+  /** `enabled` is always written. */
   readonly writesEnabled?: boolean;
   readonly only?: Names;
   readonly except?: Names;
@@ -31,20 +31,20 @@ export interface Shape {
   readonly idleMs?: Duration;
   readonly era?: Names;
   readonly oauth?: Names;
-  /** What a registered client's members are called, where not as in our own types. */
+  /** The member names of an OAuth client that differ from our own. */
   readonly oauthNames?: { readonly [member: string]: string };
   readonly roots?: Names;
-  /** Lists of variables that are handed on under their own names. */
-  readonly passedOn?: Names;
-  /** Headers whose values are names of variables. */
+  /** A list of environment variables that the server inherits. */
+  readonly forwardedEnv?: Names;
+  /** Headers whose values come from environment variables. */
   readonly headerVariables?: Names;
-  /** The name of the variable that holds a bearer token. */
+  /** The environment variable with a bearer token. */
   readonly bearerVariable?: Names;
-  /** Questions for the values of an entry's placeholders, beside those of the file. */
-  readonly questions?: Names;
-  /** Members that are not done, and why. */
+  /** Definitions of inputs in the entry itself. */
+  readonly inputs?: Names;
+  /** Members that have no effect here, with the reason. */
   readonly ignored?: { readonly [member: string]: string };
-  /** Members that make the entry unusable here, and why. */
+  /** Members that make the entry unusable here, with the reason. */
   readonly refused?: { readonly [member: string]: string };
 }
 
@@ -53,8 +53,8 @@ export interface TypeNames {
   readonly command: Names;
   readonly http: Names;
   readonly sse: Names;
-  /** Types that no other host can start, and why. */
-  readonly foreign?: { readonly [type: string]: string };
+  /** Types that only the product itself can start, with the reason. */
+  readonly unsupported?: { readonly [type: string]: string };
 }
 
 interface Duration {
@@ -62,12 +62,12 @@ interface Duration {
   readonly unitMs: number;
 }
 
-const approval = "what may run without a question is decided here, not in this file";
-const helper = "commands in configuration files are not run; give the headers themselves";
+const approval = "approval is decided by the policy of the host, not by this file";
+const helper = "commands in configuration files are not run; write the headers instead";
 const ms = (...names: string[]): Duration => ({ names, unitMs: 1 });
 const seconds = (...names: string[]): Duration => ({ names, unitMs: 1_000 });
 
-/** What `.mcp.json` and most others share. */
+/** The member names of `.mcp.json`, which most products share. */
 const portable: Shape = {
   command: ["command"],
   args: ["args"],
@@ -96,7 +96,7 @@ const portable: Shape = {
   refused: { headersHelper: helper },
 };
 
-type Family =
+type ShapeName =
   | "portable"
   | "plain"
   | "cursor"
@@ -114,8 +114,8 @@ type Family =
   | "librechat"
   | "continue";
 
-/** How each family of products writes an entry. */
-export const shapes: Readonly<Record<Family, Shape>> = {
+/** The member names of each product or group of products. */
+export const shapes: Readonly<Record<ShapeName, Shape>> = {
   portable,
   plain: { ...portable, writesType: false },
   cursor: {
@@ -137,7 +137,7 @@ export const shapes: Readonly<Record<Family, Shape>> = {
     writesType: false,
     url: ["httpUrl", "url"],
     sseUrl: ["url"],
-    refused: { ...portable.refused, tcp: "servers on a bare TCP port are not spoken to" },
+    refused: { ...portable.refused, tcp: "servers on a TCP port are not supported" },
   },
   codex: {
     command: ["command"],
@@ -152,11 +152,14 @@ export const shapes: Readonly<Record<Family, Shape>> = {
     except: ["disabled_tools"],
     connectMs: seconds("startup_timeout_sec"),
     idleMs: seconds("tool_timeout_sec"),
-    passedOn: ["env_vars"],
+    forwardedEnv: ["env_vars"],
     headerVariables: ["env_http_headers"],
     bearerVariable: ["bearer_token_env_var"],
     ignored: { default_tools_approval_mode: approval },
-    refused: { bearer_token: "a token may not stand in this file; name its variable in bearer_token_env_var" },
+    refused: {
+      bearer_token:
+        "a token in this file is not accepted; put it into an environment variable and name that in bearer_token_env_var",
+    },
   },
   goose: {
     command: ["cmd"],
@@ -165,17 +168,17 @@ export const shapes: Readonly<Record<Family, Shape>> = {
     cwd: ["cwd"],
     url: ["uri"],
     headers: ["headers"],
-    inside: ["config"],
+    nestedIn: ["config"],
     type: {
       member: ["type"],
       command: ["stdio"],
       http: ["streamable_http"],
       sse: ["sse"],
-      foreign: {
-        builtin: "it is a part of goose",
-        platform: "it is a part of goose",
-        frontend: "it is a part of goose",
-        inline_python: "only goose runs programs that stand in its file",
+      unsupported: {
+        builtin: "it is part of goose",
+        platform: "it is part of goose",
+        frontend: "it is part of goose",
+        inline_python: "only goose runs code that stands in its file",
       },
     },
     writesType: true,
@@ -183,18 +186,18 @@ export const shapes: Readonly<Record<Family, Shape>> = {
     writesEnabled: true,
     only: ["available_tools"],
     idleMs: seconds("timeout"),
-    passedOn: ["env_keys"],
+    forwardedEnv: ["env_keys"],
   },
   zed: {
     ...portable,
     command: ["command", "path"],
-    inside: ["command"],
+    nestedIn: ["command"],
     type: {
       member: ["source"],
       command: ["custom"],
       http: ["custom"],
       sse: [],
-      foreign: { extension: "an extension of Zed starts it" },
+      unsupported: { extension: "an extension of Zed starts it" },
     },
   },
   opencode: {
@@ -214,7 +217,7 @@ export const shapes: Readonly<Record<Family, Shape>> = {
       ...portable.type,
       command: ["local", "stdio"],
       http: ["remote", "http", "streamable"],
-      foreign: { builtin: "it is a part of mcphost", inprocess: "it is a part of mcphost" },
+      unsupported: { builtin: "it is part of mcphost", inprocess: "it is part of mcphost" },
     },
     only: ["allowedTools"],
     except: ["excludedTools"],
@@ -228,12 +231,12 @@ export const shapes: Readonly<Record<Family, Shape>> = {
     ...portable,
     type: { ...portable.type, http: ["streamable-http", "http"] },
     connectMs: ms("initTimeout"),
-    questions: ["customUserVars"],
+    inputs: ["customUserVars"],
   },
   continue: {
     ...portable,
     writesType: false,
-    inside: ["requestOptions"],
+    nestedIn: ["requestOptions"],
     type: { ...portable.type, http: ["streamable-http", "http"] },
   },
 };

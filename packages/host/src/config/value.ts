@@ -1,23 +1,26 @@
-/** An object of a file: without a prototype, so that every name in it is only a name. */
+import { maxDepth } from "./limits.ts";
+import { limitReached } from "./text.ts";
+
+/** An object of a file. It has no prototype, so that a member can be called `__proto__` or `constructor`. */
 export interface Table {
   readonly [name: string]: unknown;
 }
 
-/** A place in a file, member by member. */
+/** The path of a value in a file: member names and list indexes. */
 export type Path = readonly (string | number)[];
 
 export function isTable(value: unknown): value is Table {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A table of these members. */
+/** Returns a table with these members. */
 export function toTable(members: Iterable<readonly [string, unknown]>): Table {
   const table: { [name: string]: unknown } = Object.create(null);
   for (const [name, value] of members) table[name] = value;
   return table;
 }
 
-/** The value at a place; undefined where there is none. */
+/** Returns the value at a path; undefined if there is none. */
 export function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>((found, name) => {
     if (Array.isArray(found)) return typeof name === "number" ? found[name] : undefined;
@@ -25,7 +28,7 @@ export function valueAt(value: unknown, path: Path): unknown {
   }, value);
 }
 
-/** A place as a reader finds it: `servers.db.env.PGURL`, `projects["/home/a"].mcpServers`. */
+/** Prints a path the way people write it: `servers.db.env.PGURL`, `projects["/home/a"].mcpServers`. */
 export function printPath(path: Path): string {
   return path
     .map((name, index) => {
@@ -36,11 +39,29 @@ export function printPath(path: Path): string {
     .join("");
 }
 
-/** What a value is, without a word of what is in it: files hold secrets. */
+/** Describes the type of a value and never its content, because files contain secrets. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
   return value === "" ? "an empty string" : `a ${typeof value}`;
+}
+
+/** The parsed text of a file in any format. */
+export interface Content {
+  readonly value: unknown;
+  /** Paths of members that occur more than once; `value` has the last one. */
+  readonly duplicates: readonly Path[];
+}
+
+/** Copies the result of a parser into tables of bounded depth. A YAML alias can contain itself. */
+export function toPlain(value: unknown, file: string, depth = 0): unknown {
+  if (depth > maxDepth) throw limitReached(file, `expected at most ${maxDepth} nested levels, got more`);
+  const below = (one: unknown) => toPlain(one, file, depth + 1);
+  if (Array.isArray(value)) return value.map(below);
+  if (value instanceof Date) return value.toISOString();
+  if (value instanceof Map) return toTable([...value].map(([name, one]) => [String(name), below(one)]));
+  if (isTable(value)) return toTable(Object.entries(value).map(([name, one]) => [name, below(one)]));
+  return typeof value === "bigint" ? Number(value) : value;
 }

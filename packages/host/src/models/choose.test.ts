@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { chooseModel } from "./choose.ts";
+import { chooseModel, requirementsOf } from "./choose.ts";
 import type { Model, ModelTraits } from "./model.ts";
-import { needsOf } from "./needs.ts";
 
 const model = (id: string, traits?: ModelTraits, capabilities = {}): Model => ({
   id,
@@ -16,40 +15,40 @@ const plain = model("plain");
 const all = [small, large, local, plain];
 const chosen = (...args: Parameters<typeof chooseModel>) => chooseModel(...args)?.id;
 
-test("the first hint that is part of a name counts, whatever the case", () => {
+test("uses the first hint that is part of an id, ignoring case", () => {
   expect(chosen(all, { hints: [{ name: "gpt" }, {}, { name: " " }, { name: "LLAMA" }, { name: "large" }] })).toBe(
     "Local-Llama",
   );
 });
 
-test("priorities decide among those that a hint names, and among all when none does", () => {
+test("uses priorities among the models of a hint, or among all if no hint matches", () => {
   expect(chosen(all, { hints: [{ name: "acme" }], intelligencePriority: 1 })).toBe("acme-large");
   expect(chosen(all, { hints: [{ name: "nobody" }], costPriority: 1, speedPriority: 1 })).toBe("acme-small");
   expect(chosen(all, { intelligencePriority: 0.9, costPriority: 0.1 })).toBe("acme-large");
 });
 
-test("without preferences, and among equals, the first of the list is taken", () => {
+test("chooses the first model without preferences, and among equals", () => {
   expect(chosen(all)).toBe("acme-small");
   expect(chosen([plain, small], { costPriority: 0 })).toBe("plain");
   expect(chosen([])).toBeUndefined();
 });
 
-test("numbers out of bounds count as the nearest that is allowed", () => {
+test("clamps priorities to 0–1", () => {
   expect(chosen(all, { intelligencePriority: 1e9, costPriority: -5, speedPriority: Number.NaN })).toBe("acme-large");
   expect(chosen(all, { intelligencePriority: 1e9, costPriority: 1, speedPriority: 1 })).toBe("acme-small");
 });
 
-test("a model that cannot do what is needed is not taken, hint or not", () => {
+test("never chooses a model without a required capability", () => {
   expect(chosen([local, large], { hints: [{ name: "llama" }] }, { tools: true })).toBe("acme-large");
   expect(chosen(all, {}, { audio: true })).toBeUndefined();
 });
 
-test("what is needed is what the messages and tools hold; results can be put in words", () => {
+test("derives requirements from messages and tools, but not from media in results", () => {
   const image = { type: "image" as const, data: "", mimeType: "image/png" };
   const messages = [{ role: "user" as const, content: image }];
-  expect(needsOf({ messages })).toEqual({ tools: false, images: true, audio: false });
+  expect(requirementsOf({ messages })).toEqual({ tools: false, images: true, audio: false });
   const results = [
     { role: "user" as const, content: [{ type: "tool_result" as const, toolUseId: "a", content: [image] }] },
   ];
-  expect(needsOf({ messages: results, tools: [] })).toEqual({ tools: true, images: false, audio: false });
+  expect(requirementsOf({ messages: results, tools: [] })).toEqual({ tools: true, images: false, audio: false });
 });

@@ -1,61 +1,60 @@
-import type { SamplingContent } from "portolan";
-import { PortolanError } from "portolan";
+import { PortolanError, type SamplingContent } from "portolan";
 import { isObject, nameOf } from "portolan/internal";
 import type { Model, ModelEvent, ModelReply, ModelRequest, ToolEvent, UnreadableToolEvent } from "./model.ts";
 
-/** Gathers a whole turn. */
+/** Collects the events of one turn into a reply. */
 export async function complete(model: Model, request: ModelRequest): Promise<ModelReply> {
   const content: SamplingContent[] = [];
   const unreadable: UnreadableToolEvent[] = [];
   let text: string[] = [];
-  const endText = () => {
-    const said = text.join("");
-    if (said !== "") content.push({ type: "text", text: said });
+  const flushText = () => {
+    const joined = text.join("");
+    if (joined !== "") content.push({ type: "text", text: joined });
     text = [];
   };
-  const takeCall = (call: ToolEvent | UnreadableToolEvent) => {
+  const addCall = (call: ToolEvent | UnreadableToolEvent) => {
     if (call.unreadable !== undefined) {
       unreadable.push(call);
       return;
     }
-    endText();
+    flushText();
     content.push({ type: "tool_use", id: call.id, name: call.name, input: call.input });
   };
-  for await (const event of turnOf(model, request)) {
+  for await (const event of startTurn(model, request)) {
     switch (event.type) {
       case "text":
         text.push(event.delta);
         break;
       case "tool":
-        takeCall(readCall(event));
+        addCall(readCall(event));
         break;
       case "end": {
-        endText();
+        flushText();
         const { stopReason, usage, model: name } = event;
         return { content, unreadable, stopReason, model: name, ...(usage && { usage }) };
       }
     }
   }
-  throw unended(model);
+  throw missingEnd(model);
 }
 
-/** What a model streams, if it does. */
-export function turnOf(model: Model, request: ModelRequest): AsyncIterable<ModelEvent> {
+/** Starts a turn. Throws if the model returns no async iterable. */
+export function startTurn(model: Model, request: ModelRequest): AsyncIterable<ModelEvent> {
   const events = model.stream(request) as AsyncIterable<ModelEvent> | Promise<unknown> | undefined;
   if (typeof events === "object" && Symbol.asyncIterator in events) return events;
-  const came = events instanceof Promise ? "a promise" : nameOf(events);
-  const message = `${model.id}: stream: expected an async iterable, as async *stream() gives, got ${came}`;
+  const received = events instanceof Promise ? "a promise" : nameOf(events);
+  const message = `${model.id}: expected stream() to return an async iterable, as async *stream() does, got ${received}`;
   throw new PortolanError("model-failed", message);
 }
 
-/** Models of applications may say anything: what is no JSON object is as little of a call as what is no JSON. */
+/** Marks a call as unreadable if its input is not a JSON object. Models of applications are not checked elsewhere. */
 export function readCall(event: ToolEvent | UnreadableToolEvent): ToolEvent | UnreadableToolEvent {
   if (event.unreadable !== undefined || isObject(event.input)) return event;
   const { type, id, name, input } = event;
   return { type, id, name, unreadable: JSON.stringify(input) ?? "" };
 }
 
-/** A model whose turn broke off. */
-export function unended({ id }: Pick<Model, "id">): PortolanError {
+/** Returns the error for a turn without an `end` event. */
+export function missingEnd({ id }: Pick<Model, "id">): PortolanError {
   return new PortolanError("model-failed", `${id}: expected its turn to end with an "end" event, got none`);
 }

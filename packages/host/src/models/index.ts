@@ -1,11 +1,9 @@
-export { type AnthropicOptions, anthropic } from "./anthropic/anthropic.ts";
-export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./cassette.ts";
-export { chooseModel } from "./choose.ts";
+export { type AnthropicOptions, anthropic } from "./anthropic.ts";
+export { chooseModel, type ModelRequirements, requirementsOf } from "./choose.ts";
 export { complete } from "./complete.ts";
-export { demo } from "./demo/demo.ts";
-export { echo } from "./echo.ts";
-export { ModelFailure, type ModelFailureOptions } from "./failure.ts";
-export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/options.ts";
+export { demo } from "./demo.ts";
+export { ModelFailure, type ModelFailureOptions } from "./http/failures.ts";
+export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/provider.ts";
 export type {
   EndEvent,
   Model,
@@ -21,9 +19,10 @@ export type {
   ToolEvent,
   UnreadableToolEvent,
 } from "./model.ts";
-export { type ModelNeeds, needsOf } from "./needs.ts";
-export { type OpenAiOptions, openaiCompatible } from "./openai/openai.ts";
-export type { OpenAiQuirks } from "./openai/quirks.ts";
+export { echo } from "./offline.ts";
+export type { OpenAiQuirks } from "./openai.ts";
+export { type OpenAiOptions, openaiCompatible } from "./openai.ts";
+export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./recording.ts";
 export { type AnswerSamplingOptions, answerSampling, toModelRequest } from "./sampling.ts";
 export {
   type ScriptedCall,

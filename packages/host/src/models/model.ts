@@ -1,33 +1,33 @@
 import type { JsonObject, SamplingContent, SamplingMessage, ToolChoice } from "portolan";
 
-/** What a model can do. */
+/** The abilities of a model. */
 export interface ModelCapabilities {
   readonly tools: boolean;
   readonly images: boolean;
   readonly audio?: boolean;
-  /** How much a conversation may hold. */
+  /** The size of its context window in tokens. */
   readonly contextTokens?: number;
 }
 
-/** How a model does on what servers set priorities by, from 0 to 1 each; a cost of 1 is cheap. */
+/** Ratings of a model from 0 to 1, which the priorities of servers refer to. A cost of 1 is cheap. */
 export interface ModelTraits {
   readonly cost?: number;
   readonly speed?: number;
   readonly intelligence?: number;
 }
 
-/** A language model, or what stands in for one; it keeps nothing between two requests. */
+/** A language model or a replacement for one. It has no state between requests. */
 export interface Model {
   readonly id: string;
   readonly capabilities: ModelCapabilities;
   readonly traits?: ModelTraits;
-  /** Shown beside its name wherever it speaks: "demo, not a language model". */
+  /** Shown beside its name in user interfaces: "demo, not a language model". */
   readonly notice?: string;
-  /** One turn of the model. Ends with one `end` event, or throws: `signal.reason`, or a PortolanError. */
+  /** Streams one turn. Ends with one `end` event, or throws `signal.reason` or a PortolanError. */
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }
 
-/** What a model is asked: the params of MCP sampling, without what only a client can decide. */
+/** One request to a model: the params of MCP sampling without the preferences that the client evaluates. */
 export interface ModelRequest {
   readonly system?: string | undefined;
   readonly messages: readonly SamplingMessage[];
@@ -40,26 +40,26 @@ export interface ModelRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A tool as a model sees it. */
+/** A tool as the model sees it. */
 export interface ModelTool {
   readonly name: string;
   readonly description?: string | undefined;
   readonly inputSchema: JsonObject;
 }
 
-/** A piece of what the model says. */
+/** A piece of the answer. */
 export interface TextEvent {
   readonly type: "text";
   readonly delta: string;
 }
 
-/** A piece of what it thinks before it speaks; to be shown, and no part of the conversation. */
+/** A piece of the reasoning before the answer. It is for display and not part of the conversation. */
 export interface ThinkingEvent {
   readonly type: "thinking";
   readonly delta: string;
 }
 
-/** A call that the model wishes for. */
+/** A tool call that the model wants. */
 export interface ToolEvent {
   readonly type: "tool";
   readonly id: string;
@@ -68,7 +68,7 @@ export interface ToolEvent {
   readonly unreadable?: undefined;
 }
 
-/** A call whose arguments are no JSON object, as they came. */
+/** A tool call whose arguments are not a JSON object, with their text. */
 export interface UnreadableToolEvent {
   readonly type: "tool";
   readonly id: string;
@@ -77,30 +77,30 @@ export interface UnreadableToolEvent {
   readonly unreadable: string;
 }
 
-/** The turn is over. */
+/** The end of a turn. */
 export interface EndEvent {
   readonly type: "end";
-  /** `endTurn`, `toolUse`, `maxTokens`, `stopSequence`, or a word of the provider such as `refusal`. */
+  /** `endTurn`, `toolUse`, `maxTokens`, `stopSequence`, or a value of the provider such as `refusal`. */
   readonly stopReason: string;
   readonly usage?: TokenUsage;
-  /** Which model it was, in the words of its provider. */
+  /** The name of the model that answered, as its provider calls it. */
   readonly model: string;
 }
 
-/** What a model streams. */
+/** One event of a turn. */
 export type ModelEvent = TextEvent | ThinkingEvent | ToolEvent | UnreadableToolEvent | EndEvent;
 
-/** What a turn has cost. */
+/** The tokens of a turn. */
 export interface TokenUsage {
   readonly inputTokens?: number;
   readonly outputTokens?: number;
 }
 
-/** A whole turn. */
+/** One complete turn. */
 export interface ModelReply {
-  /** Text and calls in their order; what it thought is left out. */
+  /** Text and tool calls in their order, without thinking. */
   readonly content: SamplingContent[];
-  /** Calls that cannot be made, because their arguments are no JSON object. */
+  /** Tool calls that cannot run, because their arguments are not a JSON object. */
   readonly unreadable: readonly UnreadableToolEvent[];
   readonly stopReason: string;
   readonly usage?: TokenUsage;

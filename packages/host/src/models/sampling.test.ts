@@ -1,7 +1,7 @@
 import type { CreateMessageParams } from "portolan";
 import { expect, test } from "vitest";
-import { demo } from "./demo/demo.ts";
-import { echo } from "./echo.ts";
+import { demo } from "./demo.ts";
+import { echo } from "./offline.ts";
 import { answerSampling } from "./sampling.ts";
 import { scriptedModel } from "./scripted.ts";
 
@@ -17,7 +17,7 @@ const tool = {
   annotations: { title: "L" },
 };
 
-test("one block is an answer that every revision takes", async () => {
+test("answers with one block, which every revision supports", async () => {
   expect(await answerSampling(echo(), params())).toEqual({
     role: "assistant",
     content: { type: "text", text: "Hello there" },
@@ -26,12 +26,12 @@ test("one block is an answer that every revision takes", async () => {
   });
 });
 
-test("a model that says nothing answers with empty text", async () => {
+test("answers with empty text if the model says nothing", async () => {
   const { content } = await answerSampling(scriptedModel([{}]), params());
   expect(content).toEqual({ type: "text", text: "" });
 });
 
-test("text and calls are a list", async () => {
+test("answers with a list for text and calls", async () => {
   const model = scriptedModel([{ say: "Let me look", call: { name: "look" } }]);
   const { content, stopReason } = await answerSampling(model, params({ tools: [tool] }));
   expect(content).toEqual([
@@ -41,7 +41,7 @@ test("text and calls are a list", async () => {
   expect(stopReason).toBe("toolUse");
 });
 
-test("the model is asked for all that the server says, and nothing else", async () => {
+test("passes all params of the server to the model, and nothing else", async () => {
   const model = scriptedModel([{ say: "ok" }]);
   const { signal } = new AbortController();
   const asked = params({
@@ -70,31 +70,31 @@ test("the model is asked for all that the server says, and nothing else", async 
   ]);
 });
 
-test("bounds and stop sequences hold for models that speak by rule", async () => {
+test("applies maxTokens and stop sequences to offline models", async () => {
   const cut = await answerSampling(echo(), params({ maxTokens: 2 }));
   expect(cut).toMatchObject({ content: { text: "Hello t" }, stopReason: "maxTokens" });
   const stopped = await answerSampling(demo(), params({ stopSequences: ["", "demo"] }));
   expect(stopped).toMatchObject({ content: { text: "This is the " }, stopReason: "stopSequence" });
 });
 
-test("a model that lacks what is asked for is not asked", async () => {
+test("rejects a request that needs a missing capability, without calling the model", async () => {
   const model = scriptedModel([], { capabilities: { tools: false, images: false } });
   await expect(answerSampling(model, params({ tools: [tool] }))).rejects.toMatchObject({
     code: "capability-missing",
-    message: expect.stringContaining("without tools"),
+    message: expect.stringContaining("does not support tools"),
   });
   expect(model.requests).toEqual([]);
 });
 
-test("a call that cannot be read is a failure, not an answer", async () => {
+test("rejects a call with unreadable arguments", async () => {
   const model = scriptedModel([{ call: { name: "look", unreadable: "{oops" } }]);
   await expect(answerSampling(model, params({ tools: [tool] }))).rejects.toMatchObject({
     code: "model-failed",
-    message: expect.stringContaining("called look with arguments that are no JSON object"),
+    message: expect.stringContaining("called look with arguments that are not a JSON object"),
   });
 });
 
-test("an abort is the failure", async () => {
+test("rejects with the reason of the signal", async () => {
   const reason = new Error("taken back");
   await expect(answerSampling(demo(), params(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });

@@ -1,22 +1,26 @@
 import type { CreateMessageParams, CreateMessageResult } from "portolan";
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
+import { checkCapabilities, requirementsOf } from "./choose.ts";
 import { complete } from "./complete.ts";
 import type { Model, ModelRequest, TokenUsage } from "./model.ts";
-import { checkNeeds, needsOf } from "./needs.ts";
 
 export interface AnswerSamplingOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Hears what the answer has cost, where the model says. */
+  /** Called with the tokens of the answer, if the model reports them. */
   readonly onUsage?: ((usage: TokenUsage) => void) | undefined;
 }
 
-/** Answers a server's `sampling/createMessage` with a model; nothing but what the params say reaches it. */
+const optionNames: OptionNames<AnswerSamplingOptions> = { signal: 1, onUsage: 1 };
+
+/** Answers a server's `sampling/createMessage` with a model. The model sees only the params of the request. */
 export async function answerSampling(
   model: Model,
   params: CreateMessageParams,
   options: AnswerSamplingOptions = {},
 ): Promise<CreateMessageResult> {
-  checkNeeds(model, needsOf(params));
+  checkOptions(options, optionNames, "answerSampling");
+  checkCapabilities(model, requirementsOf(params));
   const {
     content,
     unreadable,
@@ -29,15 +33,15 @@ export async function answerSampling(
   if (bad !== undefined) {
     throw new PortolanError(
       "model-failed",
-      `${model.id} called ${bad.name} with arguments that are no JSON object (${bad.unreadable.length} characters); ask it again`,
+      `${model.id} called ${bad.name} with arguments that are not a JSON object (${bad.unreadable.length} characters); try again`,
     );
   }
   const [first = { type: "text", text: "" }] = content;
-  // The revisions before lists have one block only.
+  // Older revisions allow only one block.
   return { role: "assistant", content: content.length > 1 ? content : first, model: name, stopReason };
 }
 
-/** What a server asks for, as a model is asked. */
+/** Converts the params of `sampling/createMessage` to a model request. */
 export function toModelRequest(params: CreateMessageParams, signal?: AbortSignal): ModelRequest {
   const { messages, maxTokens, systemPrompt, temperature, stopSequences, metadata, tools, toolChoice } = params;
   return {

@@ -12,7 +12,7 @@ const answered = (text: string): SamplingMessage[] => [
 ];
 const ask = (...messages: SamplingMessage[]) => ({ messages, maxTokens: 100 });
 
-test("turns are taken in order, each when it fits", async () => {
+test("plays the turns in order, each when its conditions match", async () => {
   const model = scriptedModel([
     { when: { user: /^hi$/g }, call: { name: "read", input: { path: "a" } } },
     { when: { tool: "read", result: "milk" }, say: "You need milk." },
@@ -24,29 +24,29 @@ test("turns are taken in order, each when it fits", async () => {
   expect((await complete(model, ask(...answered("Buy milk")))).content).toEqual([
     { type: "text", text: "You need milk." },
   ]);
-  expect(() => model.done()).toThrow(/has 3 turns, of which 2 were used; the next is which is to say "Bye"/);
+  expect(() => model.done()).toThrow(/has 3 turns, and 2 were used; the next one would say "Bye"/);
   await complete(model, ask(user("anything")));
   model.done();
   expect(model.requests).toHaveLength(3);
 });
 
-test("a request that does not fit fails, and names the turn and what came", async () => {
+test("rejects a request that does not match, with the expected turn and the request", async () => {
   const model = scriptedModel([{ when: { user: "weather", system: /brief/ }, call: { name: "forecast" } }]);
   const message =
-    'The script of scripted expects turn 1, which is to call forecast on user "weather" and system /brief/; what came: the user said "hello"';
+    'The script of scripted expects turn 1, which would call forecast for user "weather" and system /brief/; got: the user said "hello"';
   await expect(complete(model, ask(user("hello")))).rejects.toMatchObject({ code: "model-failed", message });
   expect(() => model.done()).toThrow(message);
 });
 
-test("a request after the last turn fails, and says so", async () => {
+test("rejects a request after the last turn", async () => {
   const model = scriptedModel([]);
   await expect(complete(model, ask(...answered("Buy milk")))).rejects.toThrow(
-    'has no turn left after 0; what came: read answered "Buy milk"',
+    'has no turn left after 0; got: read answered "Buy milk"',
   );
   await expect(complete(model, ask())).rejects.toThrow("no text of a user");
 });
 
-test("a turn that repeats serves whatever the next one does not fit", async () => {
+test("uses a repeated turn when the next one does not match", async () => {
   const model = scriptedModel([
     { when: { user: "first" }, say: "1" },
     { when: { user: "sum up" }, say: "In short", repeat: true },
@@ -66,7 +66,7 @@ test("a turn that repeats serves whatever the next one does not fit", async () =
   model.done();
 });
 
-test("a turn thinks, speaks, calls several tools and fails as it is told", async () => {
+test("streams thinking, text, several calls and an error of one turn", async () => {
   const fail = new Error("the line is dead");
   const model = scriptedModel([
     {
@@ -93,7 +93,7 @@ test("a turn thinks, speaks, calls several tools and fails as it is told", async
   ]);
 });
 
-test("usage is what the turn would cost, or what the script says", async () => {
+test("reports the usage of the script, or an estimate", async () => {
   const model = scriptedModel([
     { say: "x".repeat(36) },
     { say: "a", usage: { outputTokens: 99 }, stopReason: "maxTokens" },

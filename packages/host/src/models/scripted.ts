@@ -1,43 +1,45 @@
 import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
-import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./content.ts";
+import { checkOptions, type OptionNames } from "portolan/internal";
+import { maxQuoteChars } from "./limits.ts";
+import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelTraits, TokenUsage } from "./model.ts";
-import { inPieces, usageOf } from "./speech.ts";
+import { estimateUsage, splitWords } from "./offline.ts";
 
-/** When a turn is meant: everything that is given must hold. Strings are parts of the text. */
+/** The conditions of a turn; all of them must match. A string matches any text that contains it. */
 export interface TurnMatch {
-  /** What the user last said. */
+  /** The last text of the user. */
   readonly user?: string | RegExp;
-  /** The tool that one of the results in the last message is from. */
+  /** The tool of one result in the last message. */
   readonly tool?: string;
-  /** The text of such a result; of any, unless `tool` is given. */
+  /** The text of a result in the last message. With `tool`, of a result of that tool. */
   readonly result?: string | RegExp;
   readonly system?: string | RegExp;
 }
 
-/** A call as it is written in a script. */
+/** A tool call in a script. */
 export interface ScriptedCall {
   readonly name: string;
   readonly input?: JsonObject;
   readonly id?: string;
-  /** Arguments that are no JSON object. */
+  /** Arguments that are not a JSON object. */
   readonly unreadable?: string;
 }
 
 /** One turn of a script. */
 export interface ScriptedTurn {
-  /** Whatever comes, unless given. */
+  /** Default: matches every request. */
   readonly when?: TurnMatch;
   readonly think?: string;
   readonly say?: string;
   readonly call?: ScriptedCall | readonly ScriptedCall[];
-  /** `toolUse` for calls and `endTurn` otherwise, unless given. */
+  /** Default: `toolUse` with calls, otherwise `endTurn`. */
   readonly stopReason?: string;
-  /** Estimated unless given. */
+  /** Default: estimated. */
   readonly usage?: TokenUsage;
-  /** Thrown after what it says and calls. */
+  /** Thrown after the text and calls of the turn. */
   readonly fail?: Error;
-  /** Outside the order: used, as often as it fits, where the next turn does not. */
+  /** The turn is outside the order: it is used any number of times, whenever the next turn actions not match. */
   readonly repeat?: boolean;
 }
 
@@ -47,15 +49,18 @@ export interface ScriptedOptions {
   readonly traits?: ModelTraits;
 }
 
-/** A model that follows a script and knows what it was asked. */
+/** A scripted model with the requests that it received. */
 export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[];
-  /** Throws when a turn was not used, or a request had no turn. */
+  /** Throws if a turn was not used, or a request matched no turn. */
   done(): void;
 }
 
-/** A model that takes its turns from a list, each once and in order; a request that does not fit fails and says why. */
+const optionNames: OptionNames<ScriptedOptions> = { id: 1, capabilities: 1, traits: 1 };
+
+/** Creates a model that plays the turns in order, each once. A request that actions not match fails with the reason. */
 export function scriptedModel(turns: readonly ScriptedTurn[], options: ScriptedOptions = {}): ScriptedModel {
+  checkOptions(options, optionNames, "scriptedModel");
   return new Script(turns, options);
 }
 
@@ -88,7 +93,7 @@ class Script implements ScriptedModel {
     if (next === undefined) return;
     throw new PortolanError(
       "model-failed",
-      `The script of ${this.id} has ${this.#turns.length} turns, of which ${this.#used} were used; the next is ${describe(next)}`,
+      `The script of ${this.id} has ${this.#turns.length} turns, and ${this.#used} were used; the next one would ${describe(next)}`,
     );
   }
 
@@ -99,8 +104,8 @@ class Script implements ScriptedModel {
     const turn = this.#next(request);
     const calls = listOf(turn.call);
     const events: ModelEvent[] = [];
-    for (const delta of inPieces(turn.think ?? "")) events.push({ type: "thinking", delta });
-    for (const delta of inPieces(turn.say ?? "")) events.push({ type: "text", delta });
+    for (const delta of splitWords(turn.think ?? "")) events.push({ type: "thinking", delta });
+    for (const delta of splitWords(turn.say ?? "")) events.push({ type: "text", delta });
     const nextId = createCallIds(messages);
     for (const { name, input = {}, id, unreadable } of calls) {
       if (unreadable === undefined) events.push({ type: "tool", id: nextId(id), name, input });
@@ -112,22 +117,25 @@ class Script implements ScriptedModel {
     }
     if (turn.fail) throw turn.fail;
     const stopReason = turn.stopReason ?? (calls.length > 0 ? "toolUse" : "endTurn");
-    yield { type: "end", stopReason, usage: turn.usage ?? usageOf(request, events), model: this.id };
+    yield { type: "end", stopReason, usage: turn.usage ?? estimateUsage(request, events), model: this.id };
   }
 
   #next(request: ModelRequest): ScriptedTurn {
     const next = this.#turns[this.#used];
-    if (next !== undefined && fits(next, request)) {
+    if (next !== undefined && matches(next, request)) {
       this.#used += 1;
       return next;
     }
-    const repeated = this.#repeated.find((turn) => fits(turn, request));
+    const repeated = this.#repeated.find((turn) => matches(turn, request));
     if (repeated !== undefined) return repeated;
     const expected =
       next === undefined
         ? `has no turn left after ${this.#turns.length}`
-        : `expects turn ${this.#used + 1}, ${describe(next)}`;
-    this.#problem = new PortolanError("model-failed", `The script of ${this.id} ${expected}; ${came(request)}`);
+        : `expects turn ${this.#used + 1}, which would ${describe(next)}`;
+    this.#problem = new PortolanError(
+      "model-failed",
+      `The script of ${this.id} ${expected}; ${describeRequest(request)}`,
+    );
     throw this.#problem;
   }
 }
@@ -137,19 +145,19 @@ function listOf(call: ScriptedTurn["call"]): readonly ScriptedCall[] {
   return "name" in call ? [call] : call;
 }
 
-function fits({ when = {} }: ScriptedTurn, { messages, system }: ModelRequest): boolean {
-  if (when.user !== undefined && !holds(when.user, lastUserText(messages))) return false;
-  if (when.system !== undefined && !holds(when.system, system)) return false;
+function matches({ when = {} }: ScriptedTurn, { messages, system }: ModelRequest): boolean {
+  if (when.user !== undefined && !textMatches(when.user, lastUserText(messages))) return false;
+  if (when.system !== undefined && !textMatches(when.system, system)) return false;
   if (when.tool === undefined && when.result === undefined) return true;
   return lastResults(messages).some(
     (result) =>
       (when.tool === undefined || toolOf(result, messages) === when.tool) &&
-      (when.result === undefined || holds(when.result, resultText(result))),
+      (when.result === undefined || textMatches(when.result, resultText(result))),
   );
 }
 
-function holds(expected: string | RegExp, text = ""): boolean {
-  // A pattern with the flag "g" or "y" would remember where it stopped.
+function textMatches(expected: string | RegExp, text = ""): boolean {
+  // `search`, because `test` with the flag "g" or "y" remembers its position.
   return typeof expected === "string" ? text.includes(expected) : text.search(expected) !== -1;
 }
 
@@ -157,20 +165,20 @@ function describe({ when = {}, say, call }: ScriptedTurn): string {
   const conditions = Object.entries(when).map(
     ([name, value]) => `${name} ${value instanceof RegExp ? value : quote(value)}`,
   );
-  const does = listOf(call).map(({ name }) => `call ${name}`);
-  if (say !== undefined) does.unshift(`say ${quote(say)}`);
-  return `which is to ${does.join(" and ") || "say nothing"}${conditions.length > 0 ? ` on ${conditions.join(" and ")}` : ""}`;
+  const actions = listOf(call).map(({ name }) => `call ${name}`);
+  if (say !== undefined) actions.unshift(`say ${quote(say)}`);
+  return `${actions.join(" and ") || "say nothing"}${conditions.length > 0 ? ` for ${conditions.join(" and ")}` : ""}`;
 }
 
-function came({ messages }: ModelRequest): string {
+function describeRequest({ messages }: ModelRequest): string {
   const results = lastResults(messages).map(
     (result) => `${toolOf(result, messages) ?? "an unknown tool"} answered ${quote(resultText(result))}`,
   );
-  if (results.length > 0) return `what came: ${results.join(", ")}`;
+  if (results.length > 0) return `got: ${results.join(", ")}`;
   const text = lastUserText(messages);
-  return text === undefined ? "what came: no text of a user" : `what came: the user said ${quote(text)}`;
+  return text === undefined ? "got no text of a user" : `got: the user said ${quote(text)}`;
 }
 
 function quote(text: string): string {
-  return JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text);
+  return JSON.stringify(text.length > maxQuoteChars ? `${text.slice(0, maxQuoteChars)}…` : text);
 }

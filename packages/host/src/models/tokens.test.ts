@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
 import { cutToTokens, estimateTokens } from "./tokens.ts";
 
-test("text counts by its length, in whole tokens", () => {
+test("counts text by its length, in whole tokens", () => {
   expect(estimateTokens("")).toBe(0);
   expect(estimateTokens("x")).toBe(1);
   expect(estimateTokens("x".repeat(360))).toBe(100);
   expect(estimateTokens(cutToTokens("x".repeat(360), 7))).toBe(7);
 });
 
-test("images count alike however large their data is, and sound by its length", () => {
+test("counts each image the same, and audio by its length", () => {
   const image = (size: number) => ({ type: "image" as const, data: "A".repeat(size), mimeType: "image/png" });
   expect(estimateTokens(image(10))).toBe(estimateTokens(image(1_000_000)));
   const audio = (size: number) => ({ type: "audio" as const, data: "A".repeat(size), mimeType: "audio/wav" });
   expect(estimateTokens(audio(60_000))).toBe(10 * estimateTokens(audio(6_000)));
 });
 
-test("a conversation counts with its calls, results and tools", () => {
+test("counts a conversation with its calls, results and tools", () => {
   const text = "x".repeat(36);
   const messages = [
     { role: "user" as const, content: { type: "text" as const, text } },
@@ -31,7 +31,7 @@ test("a conversation counts with its calls, results and tools", () => {
   expect(estimateTokens({ type: "resource_link", name: "n", uri: "file:///n" })).toBeGreaterThan(5);
 });
 
-test("another way to count takes the place of ours", () => {
+test("uses a custom count function", () => {
   const words = (text: string) => text.split(" ").length;
   expect(estimateTokens([{ type: "text", text: "one two" }, "three"], words)).toBe(3);
 });

@@ -1,23 +1,23 @@
 import type { ContentBlock, SamplingContent, SamplingMessage } from "portolan";
 import type { ModelTool } from "./model.ts";
 
-/** How many tokens a text has. */
+/** Returns the number of tokens of a text. */
 export type CountTokens = (text: string) => number;
 
-/** What can be estimated. */
+/** A value whose tokens can be estimated. */
 export type Estimable = string | SamplingMessage | SamplingContent | ContentBlock | ModelTool | readonly Estimable[];
 
 const charactersPerToken = 3.6;
 const perImage = 1_500;
 const audioCharactersPerToken = 600;
-/** What providers put around each message and tool. */
+/** The overhead of providers for each message and tool. */
 const perItem = 4;
 
-/** About how many tokens something takes: by its length, or by what counts for the model at hand. */
+/** Estimates the tokens of a value. Default: by the number of characters. Pass `count` for the tokenizer of a model. */
 export function estimateTokens(value: Estimable, count: CountTokens = byLength): number {
   if (typeof value === "string") return count(value);
   if (isList(value)) return value.reduce<number>((sum, item) => sum + estimateTokens(item, count), 0);
-  // A block is one by its type, whatever else it holds: servers write them, too.
+  // Checked first: a block has a `type`, and servers can add any other member.
   if (!("type" in value)) {
     if ("role" in value) return perItem + estimateTokens(value.content, count);
     return perItem + count(`${value.name} ${value.description ?? ""} ${JSON.stringify(value.inputSchema)}`);
@@ -38,12 +38,12 @@ export function estimateTokens(value: Estimable, count: CountTokens = byLength):
   }
 }
 
-/** Characters are a fair measure for most languages and models, and cost nothing to count. */
+/** Estimates by characters: good enough for most languages and models, and fast. */
 function byLength(text: string): number {
   return Math.ceil(text.length / charactersPerToken);
 }
 
-/** The beginning of a text that takes at most so many tokens. */
+/** Returns the beginning of a text with at most this many tokens. */
 export function cutToTokens(text: string, maxTokens: number): string {
   return text.slice(0, Math.floor(maxTokens * charactersPerToken));
 }

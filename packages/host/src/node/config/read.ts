@@ -1,40 +1,52 @@
+import { constants } from "node:fs";
+import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { PortolanError } from "portolan";
+import { checkOptions, type OptionNames } from "portolan/internal";
+import type { ConfigInput, ConfiguredServer, RawEntry } from "../../config/configured.ts";
 import { recognise } from "../../config/conventions.ts";
 import { type ExpandOptions, expandEntry } from "../../config/expand.ts";
-import { mergeEntries, type Shadowed } from "../../config/merge.ts";
+import { maxFileBytes } from "../../config/limits.ts";
+import { mergeEntries, type ShadowedEntry } from "../../config/merge.ts";
 import { parseConfig } from "../../config/parse.ts";
-import type { ConfigInput, ConfiguredServer, RawEntry } from "../../config/written.ts";
 import { skeletonOf } from "../../display/suspicious.ts";
-import { type ConfigFile, machineOf } from "./find.ts";
-import { type Machine, managedFiles, userFiles } from "./places.ts";
-import { readTextFile } from "./text-file.ts";
+import { type ConfigFile, type Machine, machineOf, managedFiles, userFiles } from "./find.ts";
 
-/** What is put in for placeholders, from this machine unless said. */
+/** The values for placeholders. Default: from this machine. */
 export interface ReadOptions extends Partial<Machine> {
   readonly inputs?: ExpandOptions["inputs"];
-  /** Asks the user for a value, once for each file and id; without it the entries that need one have a problem. */
+  /** Asks the user for a value, once per file and id. Without it, entries that need a value have a problem. */
   readonly input?: (request: ConfigInput, entry: RawEntry) => Promise<string | undefined>;
-  /** The folder of the project; that of each file unless said. */
+  /** The folder of the project. Default: the project folder of each file. */
   readonly workspaceFolder?: string;
 }
 
-/** The servers of several files as one list. */
+/** The merged servers of several files. */
 export interface ReadConfigs {
   readonly entries: readonly ConfiguredServer[];
-  /** Entries whose name a nearer file has too. */
-  readonly shadowed: readonly Shadowed[];
-  /** Files that could not be read at all; they say why. */
+  /** Entries that another file overrides. */
+  readonly shadowed: readonly ShadowedEntry[];
+  /** One error for each file that could not be read. */
   readonly errors: readonly PortolanError[];
-  /** What the files say that is not done, each a sentence. */
+  /** Parts of the files that have no effect here, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** Reads files that were found, or the one at a path, and puts in their variables; one bad file or entry hides no other. */
+const readOptionNames: OptionNames<ReadOptions> = {
+  home: 1,
+  platform: 1,
+  env: 1,
+  inputs: 1,
+  input: 1,
+  workspaceFolder: 1,
+};
+
+/** Reads configuration files and replaces their placeholders. An invalid file or entry does not affect the others. */
 export async function readConfigs(
   files: readonly ConfigFile[] | string,
   options: ReadOptions = {},
 ): Promise<ReadConfigs> {
+  checkOptions(options, readOptionNames, "readConfigs");
   const machine = machineOf(options);
   const expand = expander(options, machine);
   const lists: ConfiguredServer[][] = [];
@@ -42,10 +54,11 @@ export async function readConfigs(
   const notes: string[] = [];
   for (const config of typeof files === "string" ? [describe(files, machine)] : files) {
     try {
-      const parsed = await parseConfig(await read(config.file), config);
+      const { workspaceFolder, ...known } = config;
+      const parsed = await parseConfig(await read(config.file), known);
       const list: ConfiguredServer[] = [];
-      // One after another: each may ask the user.
-      for (const raw of parsed.servers) list.push(await expand(raw, options.workspaceFolder ?? config.workspaceFolder));
+      // In sequence, because each can ask the user.
+      for (const raw of parsed.servers) list.push(await expand(raw, options.workspaceFolder ?? workspaceFolder));
       lists.push(list);
       notes.push(...parsed.notes, ...parsed.servers.flatMap((raw) => raw.notes));
     } catch (error) {
@@ -57,8 +70,8 @@ export async function readConfigs(
   return { entries: compare(entries, shadowed), shadowed, errors, notes };
 }
 
-/** The entries, with what they could be taken for. */
-function compare(entries: readonly ConfiguredServer[], shadowed: readonly Shadowed[]): ConfiguredServer[] {
+/** Adds `hides` and `resembles` to entries. */
+function compare(entries: readonly ConfiguredServer[], shadowed: readonly ShadowedEntry[]): ConfiguredServer[] {
   const alike = new Map<string, string[]>();
   for (const { name } of entries) {
     const look = skeletonOf(name);
@@ -74,11 +87,11 @@ function compare(entries: readonly ConfiguredServer[], shadowed: readonly Shadow
 
 async function read(file: string): Promise<string> {
   const found = await readTextFile(file);
-  if (!found) throw new PortolanError("invalid-argument", `${file}: expected a file with servers, got none`);
+  if (!found) throw new PortolanError("invalid-argument", `${file}: the file does not exist; check the path`);
   return found.text;
 }
 
-/** What is known of a file by its path: it is a user's only where that user's products keep theirs. */
+/** Derives owner and product from the path of a file. It is a user file only at a known path of a user file. */
 function describe(path: string, machine: Machine): ConfigFile {
   const file = resolve(path);
   const managed = managedFiles(machine).find((known) => known.file === file);
@@ -104,4 +117,70 @@ function expander(
   const readFile = async (path: string) => (await readTextFile(path))?.text;
   const known = { env, userHome: home, readFile, ...(inputs ? { inputs } : {}), ...(input ? { input: askOnce } : {}) };
   return (raw, workspaceFolder) => expandEntry(raw, { ...known, workspaceFolder });
+}
+
+/** The text of a file and its permissions. */
+export interface TextFile {
+  readonly text: string;
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Reads a file that a stranger can have created: no pipes, no devices, at most `maxFileBytes`. Returns undefined if it
+ * does not exist.
+ */
+export async function readTextFile(path: string): Promise<TextFile | undefined> {
+  // O_NONBLOCK, because opening a pipe waits for a writer.
+  const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
+    if (isMissing(error)) return undefined;
+    throw unreadable(path, "the file cannot be opened; check its permissions", error);
+  });
+  if (!handle) return undefined;
+  try {
+    const found = await handle.stat();
+    const { mode, uid, gid } = found;
+    if (!found.isFile()) throw unreadable(path, "expected a file, got a folder, pipe or device", undefined);
+    return { text: decode(await readBytes(handle, path), path), mode: mode & 0o7777, uid, gid };
+  } finally {
+    await handle.close();
+  }
+}
+
+type Handle = Awaited<ReturnType<typeof open>>;
+
+/** Counts bytes while reading, because the size of a file can change and some files report none. */
+async function readBytes(handle: Handle, path: string): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(new Uint8Array(64 * 1024), 0, 64 * 1024);
+    if (bytesRead === 0) return Buffer.concat(chunks);
+    length += bytesRead;
+    if (length > maxFileBytes) throw tooLarge(path);
+    chunks.push(buffer.subarray(0, bytesRead));
+  }
+}
+
+/** Decodes strictly and keeps the byte order mark, so that writing gives the same bytes. */
+function decode(bytes: Uint8Array, path: string): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw unreadable(path, "expected UTF-8; save the file as UTF-8", error);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function tooLarge(path: string): PortolanError {
+  return new PortolanError("limit-reached", `${path}: expected at most ${maxFileBytes} bytes, got more`);
+}
+
+function unreadable(path: string, reason: string, cause: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `${path}: ${reason}`, { cause });
 }

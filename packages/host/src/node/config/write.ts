@@ -1,19 +1,22 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readlink, realpath, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { checkOptions, type OptionNames } from "portolan/internal";
 import { holdFileLock, type LockLimits } from "portolan/storage/node";
 import { type EditOptions, editConfig } from "../../config/edit.ts";
 import type { ServerEntry } from "../../options.ts";
-import { readTextFile, type TextFile } from "./text-file.ts";
+import { readTextFile, type TextFile } from "./read.ts";
 
-/** How a server is written. */
+/** Options of `writeServer`. */
 export interface WriteOptions extends Omit<EditOptions, "file"> {
   readonly lock?: Partial<LockLimits>;
 }
 
+const writeOptionNames: OptionNames<Omit<WriteOptions, "lock">> = { format: 1, product: 1 };
+
 /**
- * Adds, replaces or removes one server in a file, as it was written before any variable was put in. The file is there
- * whole or not at all at any time, two who write wait for each other, and everything else in it stays as it is.
+ * Adds, replaces or removes one server in a file, with its placeholders. The file is replaced atomically under a lock,
+ * and everything else in it stays the same.
  */
 export async function writeServer(
   file: string,
@@ -21,13 +24,14 @@ export async function writeServer(
   entry: ServerEntry | undefined,
   { lock, ...options }: WriteOptions = {},
 ): Promise<void> {
-  const path = await targetOf(resolve(file));
+  checkOptions(options, writeOptionNames, "writeServer");
+  const path = await resolveLink(resolve(file));
   if (entry) await mkdir(dirname(path), { recursive: true });
   else if (!(await readTextFile(path))) return;
   const release = await holdFileLock(`${path}.lock`, lock);
   try {
     const old = await readTextFile(path);
-    // The name that was given says more than that of a link's target.
+    // The given name, not the target of a link, determines the product.
     const text = await editConfig(old?.text ?? "", { ...options, file: resolve(file) }, name, entry);
     if (text !== old?.text) await replace(path, text, old);
   } finally {
@@ -35,8 +39,8 @@ export async function writeServer(
   }
 }
 
-/** What a link points to: the link itself stays. */
-async function targetOf(path: string): Promise<string> {
+/** Returns the target of a symbolic link, so that the link itself stays. */
+async function resolveLink(path: string): Promise<string> {
   const link = await realpath(path).catch(() => readlink(path).catch(() => path));
   return resolve(dirname(path), link);
 }
@@ -44,11 +48,11 @@ async function targetOf(path: string): Promise<string> {
 async function replace(path: string, text: string, old: TextFile | undefined): Promise<void> {
   const temporary = `${path}.${randomBytes(8).toString("hex")}.tmp`;
   try {
-    // Headers may hold secrets: a new file is only for its owner.
+    // Headers can contain secrets, so only the owner can read a new file.
     const handle = await open(temporary, "wx", 0o600);
     try {
       await handle.writeFile(text);
-      // Only who may give files away can keep another owner; then the file is ours, as any editor would leave it.
+      // Without the permission to change the owner, the file becomes ours, as with any editor.
       if (old) await handle.chown(old.uid, old.gid).catch(() => {});
       if (old) await handle.chmod(old.mode);
       await handle.sync();

@@ -1,0 +1,275 @@
+import type { JsonObject } from "portolan";
+import { maxDemoListItems, maxDemoPromptChars } from "./limits.ts";
+import type { ModelTool } from "./model.ts";
+
+/** The arguments of a call, and the required ones that were not found. */
+export interface FilledArguments {
+  readonly input: JsonObject;
+  readonly missing: readonly string[];
+}
+
+/**
+ * Fills the arguments of a tool from a prompt, guided by its schema. `mustFill` uses a default of the type for a
+ * missing one.
+ */
+export function fillArguments(prompt: string, { inputSchema }: ModelTool, mustFill = false): FilledArguments {
+  const properties = isObject(inputSchema["properties"]) ? inputSchema["properties"] : {};
+  const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : [];
+  const requiredNames = Object.keys(properties).filter((name) => required.includes(name));
+  const optionalNames = Object.keys(properties).filter((name) => !required.includes(name));
+  const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars));
+  const input: JsonObject = {};
+  const missing: string[] = [];
+  for (const name of [...requiredNames, ...optionalNames]) {
+    const schema = isObject(properties[name]) ? properties[name] : {};
+    const isRequired = required.includes(name);
+    const value = valueFor(name, schema, reader, isRequired);
+    if (value !== undefined) input[name] = value;
+    else if (isRequired && "default" in schema) input[name] = schema["default"];
+    else if (isRequired && mustFill) input[name] = defaultFor(schema);
+    else if (isRequired) missing.push(name);
+  }
+  return { input, missing };
+}
+
+function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): unknown {
+  if ("const" in schema) return isRequired ? schema["const"] : undefined;
+  const assigned = reader.assigned(name);
+  if (assigned !== undefined) return toType(assigned, schema);
+  if (Array.isArray(schema["enum"])) return reader.word(schema["enum"]);
+  switch (typeOf(schema)) {
+    case "boolean":
+      return reader.flag(wordsOf(name));
+    case "integer":
+      return reader.number(wordsOf(name), (value) => Number.isInteger(value) && isWithin(value, schema), isRequired);
+    case "number":
+      return reader.number(wordsOf(name), (value) => isWithin(value, schema), isRequired);
+    case "array":
+      return isRequired ? listFor(schema, reader) : undefined;
+    case "object":
+      return reader.json();
+    default:
+      return textFor(name, schema, reader, isRequired);
+  }
+}
+
+function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): string | undefined {
+  const format = schema["format"];
+  if (format === "date" || format === "date-time" || /date|day\b/i.test(name)) {
+    const date = reader.date();
+    if (date !== undefined || format === "date" || format === "date-time") return date;
+  }
+  if (format === "uri" || /ur[il]$/i.test(name)) return reader.url();
+  if (format === "email" || /e?mail/i.test(name)) return reader.email();
+  const isPath = /path|file|folder|dir/i.test(name);
+  if (isPath) return reader.path() ?? (isRequired ? reader.quoted() : undefined);
+  // An optional argument is only taken if the prompt names it.
+  if (!isRequired) return undefined;
+  if (/query|question|prompt|search|text|message|content|title|body|note/i.test(name)) {
+    return reader.quoted() ?? reader.phrase() ?? reader.rest();
+  }
+  return reader.quoted() ?? reader.name() ?? reader.phrase();
+}
+
+function listFor(schema: JsonObject, reader: PromptReader): unknown[] | undefined {
+  const items = isObject(schema["items"]) ? schema["items"] : {};
+  const values: unknown[] = [];
+  // Each match is consumed, so the loop ends.
+  for (let value = valueFor("", items, reader, true); value !== undefined; value = valueFor("", items, reader, true)) {
+    values.push(value);
+    if (typeof value === "boolean" || Array.isArray(items["enum"]) || values.length === maxDemoListItems) break;
+  }
+  return values.length > 0 ? values : undefined;
+}
+
+/** Converts the text of `name=value` to the type of the schema; undefined if that is impossible. */
+function toType(text: string, schema: JsonObject): unknown {
+  switch (typeOf(schema)) {
+    case "integer":
+    case "number":
+      return text.trim() === "" || Number.isNaN(Number(text)) ? undefined : Number(text);
+    case "boolean":
+      return /^(true|yes|on|1)$/i.test(text) ? true : /^(false|no|off|0)$/i.test(text) ? false : undefined;
+    case "array":
+      return text.split(",").map((item) => toType(item.trim(), isObject(schema["items"]) ? schema["items"] : {}));
+    case "object":
+      return undefined;
+    default:
+      return text;
+  }
+}
+
+function defaultFor(schema: JsonObject): unknown {
+  if (Array.isArray(schema["enum"])) return schema["enum"][0];
+  switch (typeOf(schema)) {
+    case "integer":
+    case "number":
+      return typeof schema["minimum"] === "number" ? schema["minimum"] : 1;
+    case "boolean":
+      return false;
+    case "array":
+      return [];
+    case "object":
+      return {};
+    default:
+      return "demo";
+  }
+}
+
+function typeOf({ type }: JsonObject): unknown {
+  return Array.isArray(type) ? type.find((one) => one !== "null") : type;
+}
+
+function isWithin(value: number, { minimum, maximum }: JsonObject): boolean {
+  return !(typeof minimum === "number" && value < minimum) && !(typeof maximum === "number" && value > maximum);
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Finds values for arguments in a prompt. Each part of the prompt is used once. */
+class PromptReader {
+  /** Consumed matches become blanks, so that offsets stay valid. */
+  #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Returns the value of `name=value` or `name: value`. */
+  assigned(name: string): string | undefined {
+    if (name === "") return undefined;
+    const at = new RegExp(
+      `(?<![\\p{L}\\p{N}_-])${escapePattern(name)}\\s*[=:]\\s*(?:"([^"]*)"|“([^”]*)”|'([^']*)'|([^\\s;]*[^\\s;.,!?]))`,
+      "iu",
+    );
+    return this.#take(at);
+  }
+
+  /** Returns the first of some values that is a word of the prompt. */
+  word(values: readonly unknown[]): unknown {
+    return values.find((value) => this.#has(String(value)));
+  }
+
+  /** Returns true if the prompt has all words, false if "no" or "without" is before them, undefined otherwise. */
+  flag(words: readonly string[]): boolean | undefined {
+    const spoken = wordsOf(this.#text);
+    if (words.length === 0 || !words.every((word) => spoken.includes(word))) return undefined;
+    const [first = ""] = words;
+    return !new RegExp(`\\b(?:no|not|non|without)[\\s-]+${escapePattern(first)}`, "i").test(this.#text);
+  }
+
+  /** Returns a number next to one of the words, or any number if `isAny`. */
+  number(words: readonly string[], fits: (value: number) => boolean, isAny: boolean): number | undefined {
+    const all = [...this.#text.matchAll(/(?<![\p{L}\p{N}_.:/-])-?\d+(?:\.\d+)?(?![\p{L}\p{N}_:/-])/gu)].filter(
+      (match) => fits(Number(match[0])),
+    );
+    const isBeside = ({ index, 0: digits }: RegExpExecArray) => {
+      const before = wordsOf(this.#text.slice(0, index)).at(-1) ?? "";
+      const after = wordsOf(this.#text.slice(index + digits.length))[0] ?? "";
+      return words.includes(before) || words.includes(after);
+    };
+    const found = all.find(isBeside) ?? (isAny ? all[0] : undefined);
+    if (found === undefined) return undefined;
+    this.#blank(found.index, found[0].length);
+    return Number(found[0]);
+  }
+
+  date(): string | undefined {
+    return this.#take(/\b(\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)\b/);
+  }
+
+  url(): string | undefined {
+    return this.#take(/\b([a-z][a-z0-9+.-]*:\/\/[^\s"<>]*[^\s"<>.,;:!?)])/i);
+  }
+
+  email(): string | undefined {
+    return this.#take(/([\w.+-]+@[\w-]+(?:\.[\w-]+)+)/);
+  }
+
+  path(): string | undefined {
+    return this.#take(
+      /(?<![\p{L}\p{N}])((?:~|\.{1,2})?\/[^\s"”]*[^\s"”.,;:!?]|[\p{L}\p{N}_-]+(?:\/[\p{L}\p{N}_.-]+)*\.[\p{L}\p{N}]{1,8}(?![\p{L}\p{N}]))/u,
+    );
+  }
+
+  quoted(): string | undefined {
+    return this.#take(/"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'|`([^`]+)`/u);
+  }
+
+  /** Returns words with a capital letter, after the first word of the prompt. */
+  name(): string | undefined {
+    return this.#take(/(?<=\S\s+)(\p{Lu}[\p{L}\p{N}'-]*(?:\s\p{Lu}[\p{L}\p{N}'-]*)*)/u);
+  }
+
+  /** Returns the text after a word such as "about" or "for". */
+  phrase(): string | undefined {
+    return this.#take(
+      /\b(?:about|for|of|named|called|in|to|at|on|saying|from)\s+(?:the\s+)?([^\s.,;!?][^.,;!?\n]*)/i,
+    )?.trim();
+  }
+
+  /** Returns the rest of the prompt. */
+  rest(): string | undefined {
+    const text = this.#text.replace(/\s+/g, " ").trim();
+    this.#text = "";
+    return text || undefined;
+  }
+
+  json(): JsonObject | undefined {
+    const start = this.#text.indexOf("{");
+    const end = this.#text.lastIndexOf("}");
+    if (start === -1 || end < start) return undefined;
+    try {
+      const value: unknown = JSON.parse(this.#text.slice(start, end + 1));
+      this.#blank(start, end + 1 - start);
+      return value as JsonObject;
+    } catch {
+      // Braces without JSON are ordinary text.
+      return undefined;
+    }
+  }
+
+  #has(word: string): boolean {
+    return new RegExp(`(?<![\\p{L}\\p{N}])${escapePattern(word)}(?![\\p{L}\\p{N}])`, "iu").test(this.#text);
+  }
+
+  /** Consumes the match and returns its first group. */
+  #take(pattern: RegExp): string | undefined {
+    const match = pattern.exec(this.#text);
+    const found = match?.slice(1).find((group) => group !== undefined);
+    if (match === null || found === undefined) return undefined;
+    this.#blank(match.index, match[0].length);
+    return found;
+  }
+
+  #blank(start: number, length: number): void {
+    this.#text = this.#text.slice(0, start) + " ".repeat(length) + this.#text.slice(start + length);
+  }
+}
+
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+/** Splits a text into lower-case words without endings: `listFiles` gives `list` and `file`. */
+export function wordsOf(text: string): string[] {
+  const parted = text.replace(/(\p{Ll}|\p{N})(?=\p{Lu})/gu, "$1 ").toLowerCase();
+  return (parted.match(/[\p{L}\p{N}]+/gu) ?? []).filter((word) => !stopWords.has(word)).map(stem);
+}
+
+function stem(word: string): string {
+  if (word.length > 5 && word.endsWith("ing")) return word.slice(0, -3);
+  if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
+  if (word.length > 4 && word.endsWith("ed")) return word.slice(0, -2);
+  if (word.length > 3 && word.endsWith("s") && !word.endsWith("ss")) return word.slice(0, -1);
+  return word;
+}
+
+/** Words that say nothing about the task. */
+const stopWords = new Set(
+  "a an and any are as at be by can could do does for from give go have i in into is it its let like make me my of on one or our out please should show so some tell that the their them there these they this to up us use using want was we what when where which who will with would you your".split(
+    " ",
+  ),
+);

@@ -1,0 +1,147 @@
+import type { SamplingMessage } from "portolan";
+import { expect, test } from "vitest";
+import { complete } from "./complete.ts";
+import { demo } from "./demo.ts";
+import type { ModelTool } from "./model.ts";
+
+const tool = (name: string, description: string, properties: object, required: string[] = []): ModelTool => ({
+  name,
+  description,
+  inputSchema: { type: "object", properties, required },
+});
+const tools = [
+  tool(
+    "forecast",
+    "The weather of the coming days in a city",
+    {
+      days: { type: "integer", minimum: 1, maximum: 14 },
+      city: { type: "string" },
+      unit: { type: "string", enum: ["celsius", "fahrenheit"] },
+    },
+    ["city"],
+  ),
+  tool("read_file", "Reads a text file", { path: { type: "string" } }, ["path"]),
+  tool(
+    "search_notes",
+    "Finds notes that contain some words",
+    { query: { type: "string" }, limit: { type: "number" } },
+    ["query"],
+  ),
+  tool("list-directory", "Lists what is in a folder", { path: { type: "string" }, recursive: { type: "boolean" } }),
+  tool("add", "Adds two numbers", { a: { type: "number" }, b: { type: "number" } }, ["a", "b"]),
+  tool(
+    "book-flight",
+    "Books a flight",
+    {
+      from: { type: "string" },
+      to: { type: "string" },
+      date: { type: "string", format: "date" },
+      passengers: { type: "array", items: { type: "string" } },
+    },
+    ["from", "to", "date"],
+  ),
+];
+const user = (text: string): SamplingMessage => ({ role: "user", content: { type: "text", text } });
+const ask = (messages: SamplingMessage[], more: object = {}) =>
+  complete(demo(), { messages, tools, maxTokens: 500, ...more });
+
+test.each([
+  ["What is the weather in Oslo for 3 days, in celsius?", "forecast", { city: "Oslo", days: 3, unit: "celsius" }],
+  ["Weather in “San José” please", "forecast", { city: "San José" }],
+  ["Please read the file docs/notes.txt.", "read_file", { path: "docs/notes.txt" }],
+  ["read /etc/hosts", "read_file", { path: "/etc/hosts" }],
+  ['search my notes for "blue whales", limit 5', "search_notes", { query: "blue whales", limit: 5 }],
+  ["find notes about the meaning of life", "search_notes", { query: "meaning of life" }],
+  ["list the folder ./src, recursive", "list-directory", { path: "./src", recursive: true }],
+  ["list the folder ./src, not recursive", "list-directory", { path: "./src", recursive: false }],
+  ["add -2.5 and 40", "add", { a: -2.5, b: 40 }],
+  ["add b=1 a=2", "add", { a: 2, b: 1 }],
+  ["book a flight from=Oslo to=Rome on 2027-03-01", "book-flight", { from: "Oslo", to: "Rome", date: "2027-03-01" }],
+])("%s → %s", async (prompt, name, input) => {
+  const { content, stopReason } = await ask([user(prompt)]);
+  expect(content).toEqual([{ type: "tool_use", id: "call_1", name, input }]);
+  expect(stopReason).toBe("toolUse");
+});
+
+test("reports missing arguments instead of guessing, unless it must call", async () => {
+  const { content, stopReason } = await ask([user("tell me the weather forecast")]);
+  expect(content).toEqual([
+    { type: "text", text: expect.stringContaining("I would call forecast, but the prompt has no value for city") },
+  ]);
+  expect(stopReason).toBe("endTurn");
+  const forced = await ask([user("tell me the weather forecast")], { toolChoice: { mode: "required" } });
+  expect(forced.content).toMatchObject([{ type: "tool_use", name: "forecast", input: { city: "demo" } }]);
+});
+
+test("repeats the result of a tool, and reports a failed one", async () => {
+  const conversation = (text: string, isError: boolean): SamplingMessage[] => [
+    user("read a.txt"),
+    { role: "assistant", content: { type: "tool_use", id: "x", name: "read_file", input: { path: "a.txt" } } },
+    { role: "user", content: { type: "tool_result", toolUseId: "x", content: [{ type: "text", text }], isError } },
+  ];
+  expect((await ask(conversation("Buy milk", false))).content).toEqual([
+    { type: "text", text: "read_file answered: Buy milk" },
+  ]);
+  expect((await ask(conversation("no such file", true))).content).toEqual([
+    { type: "text", text: "read_file failed: no such file" },
+  ]);
+});
+
+test("performs the steps of a prompt in order", async () => {
+  const messages = [user('add 1 and 2, then read "then.txt", then weather in Oslo')];
+  const called: unknown[] = [];
+  for (let turn = 0; turn < 5; turn += 1) {
+    const { content, stopReason } = await ask(messages);
+    if (stopReason !== "toolUse") break;
+    const [use] = content;
+    if (use?.type !== "tool_use") break;
+    called.push([use.name, use.input]);
+    messages.push({ role: "assistant", content });
+    messages.push({
+      role: "user",
+      content: { type: "tool_result", toolUseId: use.id, content: [{ type: "text", text: "done" }] },
+    });
+  }
+  expect(called).toEqual([
+    ["add", { a: 1, b: 2 }],
+    ["read_file", { path: "then.txt" }],
+    ["forecast", { city: "Oslo" }],
+  ]);
+});
+
+test("calls no tool that is not allowed or does not match", async () => {
+  const none = await ask([user("weather in Oslo")], { toolChoice: { mode: "none" } });
+  expect(none.content).toMatchObject([{ type: "text" }]);
+  const odd = await ask([user("hum a tune")]);
+  expect(odd.content).toEqual([{ type: "text", text: "No tool matches “hum a tune”." }]);
+});
+
+test("gives the same short answer every time without tools, and names itself", async () => {
+  const request = [user("Summarise the plot")];
+  const first = await ask(request, { tools: undefined });
+  expect(first.content).toEqual([{ type: "text", text: "This is the demo model's answer to “Summarise the plot”." }]);
+  expect(await ask(request, { tools: undefined })).toEqual(first);
+  expect(demo().notice).toMatch(/not a language model/);
+});
+
+test("does not throw or hang on hostile schemas and prompts", async () => {
+  const hostile = [
+    tool(
+      "weather(((",
+      "weather [",
+      { "a(b": { type: "string" }, "[": { type: ["null", "number"] }, c: true as never },
+      ["a(b", "["],
+    ),
+    { name: "weather", inputSchema: { properties: 3, required: "x" } },
+  ];
+  const prompts = [
+    "weather",
+    `weather ${" ".repeat(50_000)}X`,
+    `weather ${'"'.repeat(10_000)}`,
+    `weather ${"then ".repeat(5_000)}`,
+  ];
+  for (const prompt of prompts) {
+    const { stopReason } = await ask([user(prompt)], { tools: hostile });
+    expect(["endTurn", "toolUse", "maxTokens"]).toContain(stopReason);
+  }
+});
