@@ -66,6 +66,42 @@ describe("files that ARCHITECTURE.md names", () => {
   });
 });
 
+describe("SECURITY.md", () => {
+  const files = ["packages", "packages/servers"]
+    .flatMap((folder) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}/src`))
+    .filter((folder) => existsSync(join(root, folder)))
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`),
+    )
+    .filter((file) => file.endsWith("/limits.ts"));
+  const tables = new Map(
+    read("SECURITY.md")
+      .split(/^### /m)
+      .slice(1)
+      .map((section) => [section.match(/^Source: `([^`]+)`$/m)?.[1] ?? section, section]),
+  );
+
+  test("has a table for each limits.ts, and no other", () => {
+    expect(files.length).toBeGreaterThan(5);
+    expect([...tables.keys()].sort()).toEqual(files.sort());
+  });
+
+  test.each(files)("lists every constant of %s with its value, and no other", async (file) => {
+    const rows = (tables.get(file) ?? "").matchAll(/^\| `([^`]+)` *\| *([\d.]+) *\|/gm);
+    const listed = [...rows].map(([, name, value]) => [name, Number(value)]);
+    expect(new Map(listed as [string, number][])).toEqual(new Map(numbersIn(await import(join(root, file)))));
+  });
+});
+
+/** Returns the numbers that a module exports, also those in objects, by name. */
+function numbersIn(exported: object): [string, number][] {
+  return Object.entries(exported).flatMap(([name, value]): [string, number][] => {
+    if (typeof value === "number") return [[name, value]];
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return [];
+    return numbersIn(value).map(([member, number]) => [`${name}.${member}`, number]);
+  });
+}
+
 function findByName(name: string): boolean {
   return ["packages/portolan/src", "packages/host/src", "packages/cli/src"].some((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).some(
