@@ -2,7 +2,13 @@ import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { Prepared } from "../../jsonrpc/channel.ts";
 import { type JsonObject, RpcError, type RpcResponse } from "../../jsonrpc/message.ts";
-import { internalError, invalidParams, methodNotFound, missingCapability } from "../../protocol/errors.ts";
+import {
+  internalError,
+  invalidParams,
+  methodNotFound,
+  missingCapability,
+  unserializableResult,
+} from "../../protocol/errors.ts";
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
@@ -212,7 +218,7 @@ function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, caus
 export function toRpcError(runtime: Runtime, cause: unknown, method: string): RpcError {
   if (cause instanceof RpcError) return cause;
   const reference = runtime.report(cause, method);
-  if (cause instanceof PortolanError && cause.code === "unserializable") return new RpcError(-32603, cause.message);
+  if (cause instanceof PortolanError && cause.code === "unserializable") return unserializableResult(cause.message);
   return internalError(reference);
 }
 

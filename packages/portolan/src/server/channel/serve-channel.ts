@@ -8,6 +8,7 @@ import {
   RpcError,
   type RpcNotification,
   type RpcRequest,
+  rpcCodes,
 } from "../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
@@ -91,7 +92,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
       batch: (messages) => this.#receiveBatch(messages),
       unreadable: ({ code, why, id, answerable }) => {
         if (answerable)
-          this.#refuse(new RpcError(code, `${code === -32700 ? "Parse error" : "Invalid request"}: ${why}`), id);
+          this.#refuse(
+            new RpcError(code, `${code === rpcCodes.parseError ? "Parse error" : "Invalid request"}: ${why}`),
+            id,
+          );
       },
       closed: (reason) => this.#lost(reason),
     });

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
-import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RequestId, rpcCodes } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
@@ -37,7 +37,7 @@ export class Authorizer {
 }
 
 function refuse(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {
-  const error = { code: -32600, message: refusal.why };
+  const error = { code: rpcCodes.invalidRequest, message: refusal.why };
   sendError(reply, refusal.status, error, id, { ...headers, ...refusal.headers });
 }
 

@@ -1,6 +1,6 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
@@ -69,7 +69,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
 function ownPathsOnly(endpoint: Endpoint): HttpHandler {
   return (request, reply) => {
     if (endpoint.owns(request.path)) endpoint.handle(request, reply);
-    else sendError(reply, 404, { code: -32600, message: "Nothing is served at this path" });
+    else sendError(reply, 404, { code: rpcCodes.invalidRequest, message: "Nothing is served at this path" });
   };
 }
 
@@ -148,13 +148,19 @@ export class Endpoint {
 
   #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
     const reference = this.#state.runtime.report(cause, `${request.method} ${request.path}`);
-    sendError(reply, 500, { code: -32603, message: `Internal error (reference ${reference})` });
+    sendError(reply, 500, { code: rpcCodes.internalError, message: `Internal error (reference ${reference})` });
   }
 
   #enter(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
     const denial = this.#guard.check(request);
     if (denial) {
-      sendError(reply, denial.status, { code: -32600, message: denial.why }, undefined, denial.headers);
+      sendError(
+        reply,
+        denial.status,
+        { code: rpcCodes.invalidRequest, message: denial.why },
+        undefined,
+        denial.headers,
+      );
       return;
     }
     if (this.#guard.isPreflight(request)) {
@@ -164,7 +170,13 @@ export class Endpoint {
     const headers = this.#guard.corsHeaders(request);
     if (this.#isClosing) {
       const closing = { ...headers, "retry-after": "5", connection: "close" };
-      sendError(reply, 503, { code: -32603, message: "The server is shutting down" }, undefined, closing);
+      sendError(
+        reply,
+        503,
+        { code: rpcCodes.internalError, message: "The server is shutting down" },
+        undefined,
+        closing,
+      );
       return;
     }
     const accepts = readAccept(request.header("accept"));
@@ -194,14 +206,14 @@ export class Endpoint {
       return whenDone(this.#stateful.get(), (stateful) => stateful.delete(context));
     }
     const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
-    const error = { code: -32600, message: `${request.method}: expected ${allow}` };
+    const error = { code: rpcCodes.invalidRequest, message: `${request.method}: expected ${allow}` };
     sendError(reply, 405, error, undefined, { ...headers, allow });
   }
 
   #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
     const { reply, headers } = context;
     if (typeof body !== "string") {
-      const code = body.status === 400 ? -32700 : -32600;
+      const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
@@ -212,11 +224,11 @@ export class Endpoint {
     const { request, reply, headers, accepts } = context;
     if (isUnreadable(read)) {
       const { code, why, id } = read;
-      const name = code === -32700 ? "Parse error" : "Invalid request";
+      const name = code === rpcCodes.parseError ? "Parse error" : "Invalid request";
       sendError(reply, 400, { code, message: `${name}: ${why}` }, id, headers);
     } else if (!accepts.json && !accepts.events) {
       const message = "Accept: expected application/json or text/event-stream among the types";
-      sendError(reply, 406, { code: -32600, message }, idOf(read), headers);
+      sendError(reply, 406, { code: rpcCodes.invalidRequest, message }, idOf(read), headers);
     } else if (!this.#permits(read, context)) return;
     else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
     else if (isRequest(read)) serveStateless(this.#state, read, context);
@@ -232,7 +244,7 @@ export class Endpoint {
     if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, context);
     if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, context));
     const message = `This server takes no sessions; it speaks ${perRequestVersions.join(", ")}`;
-    const error = { code: -32602, message, data: { supported: perRequestVersions } };
+    const error = { code: rpcCodes.invalidParams, message, data: { supported: perRequestVersions } };
     sendError(context.reply, 400, error, idOf(messages), context.headers);
   }
 

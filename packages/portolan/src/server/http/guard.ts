@@ -1,6 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import { readText } from "../../jsonrpc/framing.ts";
-import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import { checkMessage, type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
 import type { BodyProblem, HttpHeaders, HttpRequest } from "./adapter.ts";
 import { type HttpLimits, protectionOf, type ServeHttpOptions } from "./options.ts";
 
@@ -283,7 +283,7 @@ function readOddBody(body: string): Message[] | Unreadable {
   });
   // Of answers that came together, those that can be read are taken.
   if (isBatch || found.length > 0) return found;
-  return problem ?? { code: -32700, why: "the body is empty", answerable: true };
+  return problem ?? { code: rpcCodes.parseError, why: "the body is empty", answerable: true };
 }
 
 const requestHeaders: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/message.ts";
+import { rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
@@ -40,7 +40,7 @@ export class HttpSse {
     else if (request.path !== this.#path && request.method === "POST") this.#post(context, permits);
     else {
       const allow = request.path === this.#path ? "GET" : "POST";
-      const error = { code: -32600, message: `${request.method}: expected ${allow}` };
+      const error = { code: rpcCodes.invalidRequest, message: `${request.method}: expected ${allow}` };
       sendError(reply, 405, error, undefined, { ...headers, allow });
     }
   }
@@ -53,7 +53,7 @@ export class HttpSse {
     const stream = this.#state.streams.open(reply, headers, principal.key);
     if (!stream) {
       const full = { ...headers, "retry-after": "5" };
-      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
+      sendError(reply, 503, { code: rpcCodes.internalError, message: "Too many event streams" }, undefined, full);
       return;
     }
     const id = toBase64url(crypto.getRandomValues(new Uint8Array(idBytes)));
@@ -75,12 +75,18 @@ export class HttpSse {
   ): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
-      sendError(reply, 404, { code: -32600, message: "Session not found: connect again" }, undefined, headers);
+      sendError(
+        reply,
+        404,
+        { code: rpcCodes.invalidRequest, message: "Session not found: connect again" },
+        undefined,
+        headers,
+      );
       return;
     }
     request.body((body) => {
       if (typeof body !== "string") {
-        sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
+        sendError(reply, body.status, { code: rpcCodes.invalidRequest, message: body.why }, undefined, headers);
         return;
       }
       const read = readBody(body);

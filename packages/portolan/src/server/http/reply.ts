@@ -6,8 +6,10 @@ import {
   type RpcError,
   type RpcNotification,
   type RpcRequest,
+  rpcCodes,
   serialize,
 } from "../../jsonrpc/message.ts";
+import { protocolCodes } from "../../protocol/errors.ts";
 import type { HttpHeaders, HttpReply } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
@@ -185,13 +187,13 @@ export function opening(stream: string): string {
   return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
 }
 
-const badRequestCodes = [-32020, -32021, -32022];
+const badRequestCodes: readonly number[] = Object.values(protocolCodes);
 
 /** The status that says where an error arose: before there was a request, in finding what it asks for, or while serving it. */
 export function statusOf({ stage, code }: RpcError): number {
   if (stage === "envelope") return 400;
   if (stage === "handler") return 200;
-  if (code === -32601) return 404;
+  if (code === rpcCodes.methodNotFound) return 404;
   return badRequestCodes.includes(code) ? 400 : 200;
 }
 

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { type JsonObject, RpcError, type RpcRequest, serialize } from "../../jsonrpc/message.ts";
-import { invalidParams, missingMeta } from "../../protocol/errors.ts";
+import { type JsonObject, RpcError, type RpcRequest, rpcCodes, serialize } from "../../jsonrpc/message.ts";
+import { headerMismatch, internalError, invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
@@ -25,7 +25,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const answer = new PostReply(context, streams);
     if (revision.requests.get(message.method)?.openEnded && !answer.maySpeak) {
       const full = { ...headers, "retry-after": "5" };
-      sendError(reply, 503, { code: -32603, message: "There is no event stream for this" }, id, full);
+      sendError(reply, 503, { code: rpcCodes.internalError, message: "There is no event stream for this" }, id, full);
       return;
     }
     const back: ReturnPath = {
@@ -48,7 +48,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     answer.goesOn(state.quietMs);
     state.track(exchange, running);
   } catch (cause) {
-    const error = cause instanceof RpcError ? cause : new RpcError(-32603, "Internal error");
+    const error = cause instanceof RpcError ? cause : internalError();
     if (error !== cause) runtime.report(cause, message.method);
     sendError(reply, statusOf(error), error.toErrorObject(), id, headers);
   }
@@ -83,10 +83,6 @@ function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest)
     const problem = problemOfParams(params, schema, args, request);
     if (problem !== undefined) throw headerMismatch(problem);
   });
-}
-
-function headerMismatch(why: string): RpcError {
-  return new RpcError(-32020, `Header mismatch: ${why}`, { stage: "envelope" });
 }
 
 /** Made once for a schema: definitions do not change. */

@@ -1,4 +1,4 @@
-import { serialize } from "../../../jsonrpc/message.ts";
+import { rpcCodes, serialize } from "../../../jsonrpc/message.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
 import { Session } from "../../channel/session.ts";
@@ -58,7 +58,13 @@ export class GetStreams {
   async open(context: HttpContext, taken: (id: string) => Promise<void>): Promise<void> {
     const { request, reply, principal, headers, accepts } = context;
     if (!accepts.events) {
-      sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
+      sendError(
+        reply,
+        406,
+        { code: rpcCodes.invalidRequest, message: "Accept: expected text/event-stream" },
+        undefined,
+        headers,
+      );
       return;
     }
     const known = await findSession(this.#sessions, context);
@@ -66,19 +72,28 @@ export class GetStreams {
     const lastEventId = request.header(headerKeys.lastEventId);
     const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
     if (lastEventId !== undefined && !(place && (await this.#isKept(known.id, place)))) {
-      sendError(reply, 400, { code: -32600, message: "Last-Event-ID: no event of this session" }, undefined, headers);
+      sendError(
+        reply,
+        400,
+        { code: rpcCodes.invalidRequest, message: "Last-Event-ID: no event of this session" },
+        undefined,
+        headers,
+      );
       return;
     }
     const isStandalone = place === undefined || place.stream === standaloneName;
     if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldFrom(known.id, place?.proof))) {
-      const error = { code: -32600, message: "This session has an event stream, and its client reads it" };
+      const error = {
+        code: rpcCodes.invalidRequest,
+        message: "This session has an event stream, and its client reads it",
+      };
       sendError(reply, 409, error, undefined, { ...headers, "retry-after": "5" });
       return;
     }
     const stream = this.#state.streams.open(reply, headers, principal.key);
     if (!stream) {
       const full = { ...headers, "retry-after": "5" };
-      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
+      sendError(reply, 503, { code: rpcCodes.internalError, message: "Too many event streams" }, undefined, full);
     } else if (isStandalone) {
       const { proof } = this.#attach(known, context, stream, place);
       if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);

@@ -8,6 +8,7 @@ import {
   type RpcError,
   type RpcNotification,
   type RpcRequest,
+  rpcCodes,
   serialize,
 } from "../../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest } from "../../../protocol/errors.ts";
@@ -129,7 +130,7 @@ export class Stateful {
     }
     const begun = await this.#sessions.begin(peer, principal.key);
     if ("status" in begun) {
-      const error = { code: -32603, message: `No session can begin: ${begun.why}` };
+      const error = { code: rpcCodes.internalError, message: `No session can begin: ${begun.why}` };
       sendError(reply, begun.status, error, id, { ...headers, "retry-after": "60" });
       return;
     }

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenDone } from "../../../async.ts";
-import type { RequestId } from "../../../jsonrpc/message.ts";
+import { type RequestId, rpcCodes } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { handshakes, revisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
@@ -202,17 +202,23 @@ export function findSession(
   const version = request.header(headerKeys.version);
   if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
     const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
-    sendError(reply, 400, { code: -32600, message }, requestId, headers);
+    sendError(reply, 400, { code: rpcCodes.invalidRequest, message }, requestId, headers);
     return undefined;
   }
   if (id === undefined) {
     const message = "Mcp-Session-Id: expected the header of a session, which begins with an initialize request";
-    sendError(reply, 400, { code: -32600, message }, requestId, headers);
+    sendError(reply, 400, { code: rpcCodes.invalidRequest, message }, requestId, headers);
     return undefined;
   }
   return whenDone(sessions.find(id, principal.key), (known) => {
     if (known) return known;
-    sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, requestId, headers);
+    sendError(
+      reply,
+      404,
+      { code: rpcCodes.invalidRequest, message: "Session not found: initialize again" },
+      requestId,
+      headers,
+    );
     return undefined;
   });
 }
