@@ -20,7 +20,7 @@ describe("the fetch adapter without a server", () => {
 
   test("answers 413 when an endless body reaches the limit", async () => {
     const answer = await fetchHandler(echo, { bodyBytes: 5 })(upload(endless("123", "456")));
-    expect([answer.status, await answer.text()]).toEqual([413, "The body is too large: expected at most 5 bytes"]);
+    expect([answer.status, await answer.text()]).toEqual([413, "The body is too large: at most 5 bytes are read"]);
   });
 
   test("answers 408 when a body stops arriving", async () => {
@@ -65,7 +65,7 @@ describe("the fetch adapter without a server", () => {
     const aborted = await fetchHandler(stream)(new Request(url, { signal: client.signal }));
     const reading = aborted.text().catch((error: Error) => error.message);
     client.abort();
-    expect(await reading).toBe("The stream was dropped before its end");
+    expect(await reading).toBe("The stream was closed before its end");
     expect(gone()).toBe(1);
     const cancelled = await fetchHandler(stream)(new Request(url));
     await cancelled.body!.cancel();

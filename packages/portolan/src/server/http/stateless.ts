@@ -64,7 +64,7 @@ function checkVersion(message: RpcRequest, request: HttpRequest) {
   }
   const header = request.header(headerKeys.version)?.trim();
   if (header !== named) {
-    throw headerMismatch(`MCP-Protocol-Version: expected ${named} as in the body, got ${header ?? "no header"}`);
+    throw headerMismatch(`MCP-Protocol-Version: expected ${named} as in the body, got ${header ?? "no such header"}`);
   }
   const revision = revisionOf(message);
   if (!revision) throw invalidParams("_meta: expected the protocol version");
