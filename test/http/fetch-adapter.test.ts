@@ -54,7 +54,7 @@ describe("the fetch adapter without a server", () => {
   test("drops a stream whose request was already aborted", async () => {
     const { streams, stream, gone } = waiting();
     const answer = await fetchHandler(stream)(new Request(url, { signal: AbortSignal.abort() }));
-    await expect(answer.text()).rejects.toThrow("dropped before its end");
+    await expect(answer.text()).rejects.toThrow("closed before its end");
     streams[0]!.write("x");
     expect([streams[0]!.backlog, gone()]).toEqual([0, 1]);
   });

@@ -63,8 +63,8 @@ export const maxUnreadMessages = 20_000;
 /** Time for which closing a channel waits for subscriptions that are still beginning. */
 export const subscriptionEndMs = 2_000;
 
-/** Longest line that `serveStdio` reads, so that one message cannot fill the memory. */
-export const defaultMaxMessageBytes: number = 16 * 1024 * 1024;
+/** Longest line that `serveStdio` reads. */
+export { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 
 /** Time that running calls have after standard input ended. Clients kill the process after two seconds. */
 export const defaultStdioGraceMs = 1_500;
