@@ -58,7 +58,7 @@ export function runAround(
     if (!(current instanceof ServedExchange)) {
       throw new PortolanError(
         "invalid-argument",
-        "Middleware called next with something else: expected next(exchange) or next(exchange.withParams(…))",
+        "Middleware: expected next(exchange) or next(exchange.withParams(…))",
       );
     }
     const around = chain[index];

@@ -92,7 +92,7 @@ function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outc
   }
   const handle = row && handlers.get(method);
   if (!row || !handle) return dispatchExtra(runtime, exchange);
-  if (row.capability !== undefined && !snapshot.offered.has(row.capability)) throw methodNotFound(method);
+  if (row.capability !== undefined && !snapshot.offered[row.capability]) throw methodNotFound(method);
   checkParams(row, exchange);
   const chain = snapshot.chain(method);
   if (chain.length === 0) return handle(runtime, exchange);

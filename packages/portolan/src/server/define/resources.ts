@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { UriTemplate } from "../../protocol/uri-template.ts";
-import { checkPrompt, checkResource, checkTemplate } from "./check.ts";
+import { checkArgument, checkDefinition } from "./check.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -36,12 +36,14 @@ export function compilePrompt(
   definition: PromptDefinition<AnyArguments, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledPrompt {
-  checkPrompt(`Prompt "${name}"`, definition);
+  const where = `Prompt "${name}"`;
+  checkDefinition("prompt", where, definition);
   const { title, description, icons, meta, visibleTo } = definition;
-  const args = Object.entries(definition.arguments ?? {}).map(([argument, { complete: _, ...rest }]) => ({
-    name: argument,
-    ...rest,
-  }));
+  const args = Object.entries(definition.arguments ?? {}).map(([argument, given]) => {
+    checkArgument(`${where}: argument "${argument}"`, given);
+    const { complete: _, ...rest } = given;
+    return { name: argument, ...rest };
+  });
   const entry: JsonObject = {
     name,
     title,
@@ -59,7 +61,7 @@ export function compileResource(
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledResource {
   if (!URL.canParse(uri)) throw invalidResource(uri, "expected an absolute URI such as file:///notes.txt");
-  checkResource(`Resource "${uri}"`, definition);
+  checkDefinition("resource", `Resource "${uri}"`, definition);
   const { size, visibleTo } = definition;
   const entry: JsonObject = { uri, ...describe(uri, definition), size };
   return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
@@ -70,7 +72,7 @@ export function compileTemplate(
   definition: TemplateDefinition<unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledTemplate {
-  checkTemplate(`Resource "${uriTemplate}"`, definition);
+  checkDefinition("template", `Resource "${uriTemplate}"`, definition);
   const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
   const { visibleTo } = definition;
   const compiled: CompiledTemplate = {

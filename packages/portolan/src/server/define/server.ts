@@ -5,7 +5,7 @@ import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
 import { type Audience, Runtime, reportError, type Topics } from "../subscribe/hub.ts";
-import { checkMethod, checkServerOptions, expectFunction, unexpected } from "./check.ts";
+import { checkDefinition, checkServerOptions, expectFunction, unexpected } from "./check.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -173,7 +173,7 @@ class Definition<App> implements Server<App, never> {
   }
 
   method(name: string, method: ExtraMethod): Server<App, never> {
-    checkMethod(`Method "${checkName("method", name)}"`, method);
+    checkDefinition("method", `Method "${checkName("method", name)}"`, method);
     return this.#with({ kind: "method", name, feature: method });
   }
 

@@ -49,7 +49,7 @@ export class Snapshot {
   readonly isLive: boolean;
   readonly logging: boolean;
   /** The capabilities that methods depend on. */
-  readonly offered: ReadonlySet<OfferedCapability>;
+  readonly offered: { readonly [C in OfferedCapability]: boolean };
   /** Pending while features load what they need; requests wait for it. Undefined afterwards. */
   loading: Promise<void> | undefined;
   readonly tools: FeatureList<CompiledTool>;
@@ -82,16 +82,16 @@ export class Snapshot {
     this.loading = undefined;
   }
 
-  #offered(): Set<OfferedCapability> {
+  #offered(): Snapshot["offered"] {
     const { isLive, logging, tools, resources, templates, prompts } = this;
-    const offered = new Set<OfferedCapability>();
-    if (isLive || tools.size > 0) offered.add("tools");
-    if (isLive || resources.size + templates.size > 0) offered.add("resources");
-    if (isLive || this.#hasSubscriptions()) offered.add("resources.subscribe");
-    if (isLive || prompts.size > 0) offered.add("prompts");
-    if (this.#hasCompleters()) offered.add("completions");
-    if (logging) offered.add("logging");
-    return offered;
+    return {
+      tools: isLive || tools.size > 0,
+      resources: isLive || resources.size + templates.size > 0,
+      "resources.subscribe": isLive || this.#hasSubscriptions(),
+      prompts: isLive || prompts.size > 0,
+      completions: this.#hasCompleters(),
+      logging,
+    };
   }
 
   #hasSubscriptions(): boolean {
@@ -192,16 +192,16 @@ export class Snapshot {
     const { offered } = this;
     const listChanged = this.isLive ? { listChanged: true } : {};
     const resources = {
-      ...(offered.has("resources.subscribe") && { subscribe: true }),
+      ...(offered["resources.subscribe"] && { subscribe: true }),
       ...((this.isLive || this.listsTemplates) && { listChanged: true }),
     };
     const extensions = this.extensionsOn(revision).map(([{ id }, parts]) => [id, parts.settings ?? {}]);
     return {
-      ...(offered.has("tools") && { tools: listChanged }),
-      ...(offered.has("resources") && { resources }),
-      ...(offered.has("prompts") && { prompts: listChanged }),
-      ...(offered.has("completions") && { completions: {} }),
-      ...(offered.has("logging") && { logging: {} }),
+      ...(offered.tools && { tools: listChanged }),
+      ...(offered.resources && { resources }),
+      ...(offered.prompts && { prompts: listChanged }),
+      ...(offered.completions && { completions: {} }),
+      ...(offered.logging && { logging: {} }),
       ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions) }),
     };
   }

@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import { isObjectSchema } from "../../protocol/encode.ts";
 import { type CompiledSchema, compileSchema } from "../../schema/infer.ts";
-import { checkTool } from "./check.ts";
+import { checkDefinition } from "./check.ts";
 import type { ServerOptions, ToolDefinition } from "./definition.ts";
 import type { CompiledFeature } from "./snapshot.ts";
 
@@ -21,7 +21,7 @@ export function compileTool(
   definition: ToolDefinition<unknown, unknown, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledTool {
-  checkTool(`Tool "${name}"`, definition);
+  checkDefinition("tool", `Tool "${name}"`, definition);
   const input = compilePart(name, "input", definition.input);
   const output = compilePart(name, "output", definition.output);
   const { visibleTo } = definition;

@@ -1,11 +1,11 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
-import { isRequest, type Message, type RequestId, rpcCodes } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
 import { documentMaxAgeSeconds } from "./limits.ts";
-import type { AccessControl, Refusal, AccessRequest } from "./options.ts";
-import { idOf, sendError } from "./reply.ts";
+import type { AccessControl, AccessRequest, Refusal } from "./options.ts";
+import { idOf, refuse } from "./reply.ts";
 
 /** Authenticates and authorizes the requests of an endpoint. Loaded with the first request of an endpoint that needs it. */
 export class Authorizer {
@@ -25,7 +25,7 @@ export class Authorizer {
     }
     return whenDone(this.#access.verify(request), (verdict) => {
       if (!("status" in verdict)) return verdict;
-      refuse(reply, verdict, headers);
+      answerRefusal(reply, verdict, headers);
       return undefined;
     });
   }
@@ -33,14 +33,13 @@ export class Authorizer {
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
   permits(messages: Message | Message[], { reply, principal, headers }: HttpContext): boolean {
     const refusal = this.#access.permit?.(principal, actionsOf(messages));
-    if (refusal) refuse(reply, refusal, headers, idOf(messages));
+    if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
     return !refusal;
   }
 }
 
-function refuse(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {
-  const error = { code: rpcCodes.invalidRequest, message: refusal.why };
-  sendError(reply, refusal.status, error, id, { ...headers, ...refusal.headers });
+function answerRefusal(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {
+  refuse(reply, refusal.status, refusal.why, { ...headers, ...refusal.headers }, id);
 }
 
 function actionsOf(messages: Message | Message[]): AccessRequest[] {

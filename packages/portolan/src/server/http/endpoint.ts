@@ -22,7 +22,7 @@ import type { HttpSse } from "./http-sse.ts";
 import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, retryAfterSeconds } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
 import { accessControlOf, anonymous, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
-import { idOf, sendError } from "./reply.ts";
+import { idOf, refuse, sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
 import { Streams } from "./streams.ts";
@@ -70,7 +70,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
 function ownPathsOnly(endpoint: Endpoint): HttpHandler {
   return (request, reply) => {
     if (endpoint.owns(request.path)) endpoint.handle(request, reply);
-    else sendError(reply, 404, { code: rpcCodes.invalidRequest, message: "Nothing is served at this path" });
+    else refuse(reply, 404, "Nothing is served at this path");
   };
 }
 
@@ -158,13 +158,7 @@ class Endpoint {
   #admit(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
     const denial = this.#guard.check(request);
     if (denial) {
-      sendError(
-        reply,
-        denial.status,
-        { code: rpcCodes.invalidRequest, message: denial.why },
-        undefined,
-        denial.headers,
-      );
+      refuse(reply, denial.status, denial.why, denial.headers);
       return;
     }
     if (this.#guard.isPreflight(request)) {
@@ -210,8 +204,7 @@ class Endpoint {
       return whenDone(this.#stateful.get(), (stateful) => stateful.delete(context));
     }
     const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
-    const error = { code: rpcCodes.invalidRequest, message: `${request.method}: expected ${allow}` };
-    sendError(reply, 405, error, undefined, { ...headers, allow });
+    refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
   }
 
   #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
@@ -231,8 +224,7 @@ class Endpoint {
       const name = code === rpcCodes.parseError ? "Parse error" : "Invalid request";
       sendError(reply, 400, { code, message: `${name}: ${why}` }, id, headers);
     } else if (!accepts.json && !accepts.events) {
-      const message = "Accept: expected application/json or text/event-stream";
-      sendError(reply, 406, { code: rpcCodes.invalidRequest, message }, idOf(read), headers);
+      refuse(reply, 406, "Accept: expected application/json or text/event-stream", headers, idOf(read));
     } else if (!this.#permits(read, context)) return;
     else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
     else if (isRequest(read)) serveStateless(this.#state, read, context);

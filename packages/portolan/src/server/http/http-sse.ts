@@ -7,7 +7,7 @@ import type { Servable } from "../define/server.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { isUnreadable, readBody } from "./guard.ts";
 import { retryAfterSeconds, sessionIdBytes } from "./limits.ts";
-import { eventOf, sendError, tooManyStreams } from "./reply.ts";
+import { eventOf, refuse, sendError, tooManyStreams } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
 
 /** The paths of the two endpoints. */
@@ -39,8 +39,7 @@ export class HttpSse {
     else if (request.path !== this.#path && request.method === "POST") this.#post(context, permits);
     else {
       const allow = request.path === this.#path ? "GET" : "POST";
-      const error = { code: rpcCodes.invalidRequest, message: `${request.method}: expected ${allow}` };
-      sendError(reply, 405, error, undefined, { ...headers, allow });
+      refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
     }
   }
 
@@ -74,18 +73,12 @@ export class HttpSse {
   ): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
-      sendError(
-        reply,
-        404,
-        { code: rpcCodes.invalidRequest, message: "Session not found: connect again" },
-        undefined,
-        headers,
-      );
+      refuse(reply, 404, "Session not found: connect again", headers);
       return;
     }
     request.body((body) => {
       if (typeof body !== "string") {
-        sendError(reply, body.status, { code: rpcCodes.invalidRequest, message: body.why }, undefined, headers);
+        refuse(reply, body.status, body.why, headers);
         return;
       }
       const read = readBody(body);

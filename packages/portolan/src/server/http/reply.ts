@@ -208,6 +208,11 @@ export function idOf(messages: Message | Message[]): RequestId | undefined {
   return !Array.isArray(messages) && isRequest(messages) ? messages.id : undefined;
 }
 
+/** Refuses a request with a status and an "invalid request" error. */
+export function refuse(reply: HttpReply, status: number, why: string, headers?: HttpHeaders, id?: RequestId): void {
+  sendError(reply, status, { code: rpcCodes.invalidRequest, message: why }, id, headers);
+}
+
 /** Answers with a JSON-RPC error, under the id of the request if it is known. */
 export function sendError(
   reply: HttpReply,

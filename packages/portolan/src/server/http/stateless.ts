@@ -26,7 +26,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const answer = new PostReply(context, streams);
     if (revision.requests.get(message.method)?.openEnded && !answer.mayStream) {
       const full = { ...headers, "retry-after": String(retryAfterSeconds) };
-      const message = "No event stream is available: too many are open, or Accept lacks text/event-stream";
+      const message = "No event stream: too many are open, or Accept lacks text/event-stream";
       sendError(reply, 503, { code: rpcCodes.internalError, message }, id, full);
       return;
     }

@@ -8,7 +8,7 @@ import type { HttpReply } from "../adapter.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
 import { retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
 import { anonymous } from "../options.ts";
-import { eventOf, openingEvent, sendError, tooManyStreams } from "../reply.ts";
+import { eventOf, openingEvent, refuse, sendError, tooManyStreams } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import { type EventLog, type EventPosition, parseEventId, standaloneName, standaloneNameWith } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
@@ -59,13 +59,7 @@ export class GetStreams {
   async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
     const { request, reply, principal, headers, accepts } = context;
     if (!accepts.events) {
-      sendError(
-        reply,
-        406,
-        { code: rpcCodes.invalidRequest, message: "Accept: expected text/event-stream" },
-        undefined,
-        headers,
-      );
+      refuse(reply, 406, "Accept: expected text/event-stream", headers);
       return;
     }
     const known = await findSession(this.#sessions, context);
@@ -73,15 +67,13 @@ export class GetStreams {
     const lastEventId = request.header(headerKeys.lastEventId);
     const position = lastEventId === undefined ? undefined : parseEventId(lastEventId);
     if (lastEventId !== undefined && !(position && (await this.#isKept(known.id, position)))) {
-      const message = "Last-Event-ID: expected an event of this session that is still stored";
-      sendError(reply, 400, { code: rpcCodes.invalidRequest, message }, undefined, headers);
+      refuse(reply, 400, "Last-Event-ID: expected an event of this session that is still stored", headers);
       return;
     }
     const retryAfter = { ...headers, "retry-after": String(retryAfterSeconds) };
     const isStandalone = position === undefined || position.stream === standaloneName;
     if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldByOther(known.id, position?.proof))) {
-      const message = "This session has an event stream already, and its client is reading it";
-      sendError(reply, 409, { code: rpcCodes.invalidRequest, message }, undefined, retryAfter);
+      refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
       return;
     }
     const stream = this.#state.streams.open(reply, headers, principal.key);

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenDone } from "../../../async.ts";
-import { type RequestId, rpcCodes } from "../../../jsonrpc/message.ts";
+import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { handshakes, revisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
@@ -17,7 +17,7 @@ import {
   streamClaimIntervals,
 } from "../limits.ts";
 import type { SessionOptions } from "../options.ts";
-import { sendError } from "../reply.ts";
+import { refuse } from "../reply.ts";
 
 /** A session as it is stored. */
 interface SessionRecord {
@@ -205,23 +205,17 @@ export function findSession(
   const version = request.header(headerKeys.version);
   if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
     const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
-    sendError(reply, 400, { code: rpcCodes.invalidRequest, message }, requestId, headers);
+    refuse(reply, 400, message, headers, requestId);
     return undefined;
   }
   if (id === undefined) {
     const message = "Mcp-Session-Id: expected the id of a session; begin one with an initialize request";
-    sendError(reply, 400, { code: rpcCodes.invalidRequest, message }, requestId, headers);
+    refuse(reply, 400, message, headers, requestId);
     return undefined;
   }
   return whenDone(sessions.find(id, principal.key), (known) => {
     if (known) return known;
-    sendError(
-      reply,
-      404,
-      { code: rpcCodes.invalidRequest, message: "Session not found: initialize again" },
-      requestId,
-      headers,
-    );
+    refuse(reply, 404, "Session not found: initialize again", headers, requestId);
     return undefined;
   });
 }
