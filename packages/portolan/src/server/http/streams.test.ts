@@ -2,23 +2,27 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { EventStream, HttpReply } from "./adapter.ts";
 import { OpenStream, Streams } from "./streams.ts";
 
-function fakeStream() {
-  return {
-    backlog: 0,
-    written: [] as string[],
-    ended: 0,
-    destroyed: 0,
-    write(text: string) {
-      this.written.push(text);
-    },
-    drained: () => Promise.resolve(),
-    end() {
-      this.ended += 1;
-    },
-    destroy() {
-      this.destroyed += 1;
-    },
-  } satisfies EventStream & { [member: string]: unknown };
+class FakeStream implements EventStream {
+  backlog = 0;
+  written: string[] = [];
+  ended = 0;
+  destroyed = 0;
+
+  write(text: string): void {
+    this.written.push(text);
+  }
+
+  drained(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  end(): void {
+    this.ended += 1;
+  }
+
+  destroy(): void {
+    this.destroyed += 1;
+  }
 }
 
 function replyWith(stream: EventStream): HttpReply {
@@ -27,7 +31,7 @@ function replyWith(stream: EventStream): HttpReply {
 
 describe("the streams of an endpoint", () => {
   const limits = { streams: 3, streamsPerPrincipal: 2 };
-  const open = (streams: Streams, principal: string) => streams.open(replyWith(fakeStream()), {}, principal);
+  const open = (streams: Streams, principal: string) => streams.open(replyWith(new FakeStream()), {}, principal);
 
   test("are bounded per principal and in all", () => {
     const streams = new Streams({ limits, keepAliveMs: 1_000 });
@@ -60,7 +64,7 @@ describe("a keep-alive tick", () => {
 
   test("writes a comment to a silent stream and closes one that stays slow", () => {
     const streams = new Streams({ limits: { backlog: 100 }, keepAliveMs: 1_000 });
-    const [silent, slow] = [fakeStream(), fakeStream()];
+    const [silent, slow] = [new FakeStream(), new FakeStream()];
     streams.open(replyWith(silent), {}, "a");
     streams.open(replyWith(slow), {}, "a");
     slow.backlog = 51;
@@ -74,7 +78,7 @@ describe("a keep-alive tick", () => {
 
   test("ends a stream whose principal has expired", () => {
     const streams = new Streams({ limits: {}, keepAliveMs: 1_000 });
-    const stream = streams.open(replyWith(fakeStream()), {}, "a");
+    const stream = streams.open(replyWith(new FakeStream()), {}, "a");
     const end = vi.fn();
     if (stream) stream.expiry = { at: Date.now() + 1_500, end };
     vi.advanceTimersByTime(1_000);
@@ -87,7 +91,7 @@ describe("a keep-alive tick", () => {
 
 describe("an open stream", () => {
   test("is slow above half of the backlog and very slow above three quarters", () => {
-    const raw = fakeStream();
+    const raw = new FakeStream();
     const stream = new OpenStream(raw, 100, () => {});
     raw.backlog = 50;
     expect([stream.isSlow, stream.isVerySlow]).toEqual([false, false]);
@@ -98,7 +102,7 @@ describe("an open stream", () => {
   });
 
   test("is destroyed by a write above the backlog, and takes nothing more", () => {
-    const raw = fakeStream();
+    const raw = new FakeStream();
     const onClosed = vi.fn();
     const stream = new OpenStream(raw, 100, onClosed);
     raw.backlog = 101;
