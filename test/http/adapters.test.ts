@@ -106,7 +106,9 @@ describe.each(Object.entries(adapters))("the %s adapter", (_, open) => {
     await vi.waitFor(() => expect(requests).toHaveLength(1));
     raw.destroy();
     await vi.waitFor(() => expect(gone()).toBe(1));
-    await vi.waitFor(() => expect(problems).toEqual([{ status: 400, why: "The body was cut off" }]));
+    await vi.waitFor(() =>
+      expect(problems).toEqual([{ status: 400, why: "The connection was closed before the whole body arrived" }]),
+    );
     expect(gone()).toBe(1);
   });
 

@@ -20,7 +20,7 @@ describe("the fetch adapter without a server", () => {
 
   test("answers 413 when an endless body reaches the limit", async () => {
     const answer = await fetchHandler(echo, { bodyBytes: 5 })(upload(endless("123", "456")));
-    expect([answer.status, await answer.text()]).toEqual([413, "The body is too large: expected at most 5 bytes"]);
+    expect([answer.status, await answer.text()]).toEqual([413, "The body is too large: at most 5 bytes are read"]);
   });
 
   test("answers 408 when a body stops arriving", async () => {
@@ -32,7 +32,7 @@ describe("the fetch adapter without a server", () => {
     const request = upload("x");
     await request.text();
     const answer = await fetchHandler(echo)(request);
-    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("was read before")]);
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("has read the body before")]);
   });
 
   test("reads the host from the URL when there is no Host header", async () => {
@@ -54,7 +54,7 @@ describe("the fetch adapter without a server", () => {
   test("drops a stream whose request was already aborted", async () => {
     const { streams, stream, gone } = waiting();
     const answer = await fetchHandler(stream)(new Request(url, { signal: AbortSignal.abort() }));
-    await expect(answer.text()).rejects.toThrow("dropped before its end");
+    await expect(answer.text()).rejects.toThrow("closed before its end");
     streams[0]!.write("x");
     expect([streams[0]!.backlog, gone()]).toEqual([0, 1]);
   });
@@ -65,7 +65,7 @@ describe("the fetch adapter without a server", () => {
     const aborted = await fetchHandler(stream)(new Request(url, { signal: client.signal }));
     const reading = aborted.text().catch((error: Error) => error.message);
     client.abort();
-    expect(await reading).toBe("The stream was dropped before its end");
+    expect(await reading).toBe("The stream was closed before its end");
     expect(gone()).toBe(1);
     const cancelled = await fetchHandler(stream)(new Request(url));
     await cancelled.body!.cancel();

@@ -9,9 +9,9 @@ describe("the node adapter behind a framework", () => {
     ["a string", (text: string) => text, '{ "a": 1 }'],
     ["bytes", (text: string) => Buffer.from(text), '{ "é": 1 }'],
     ["an empty object", (text: string) => JSON.parse(text), "{}"],
-    ["a string above the limit", (text: string) => text, "x".repeat(2_000), "expected at most 1000 bytes"],
-    ["an object with a bigint", () => ({ n: 1n }), "{}", "was read before"],
-    ["no parsed body", () => undefined, "{}", "was read before"],
+    ["a string above the limit", (text: string) => text, "x".repeat(2_000), "at most 1000 bytes are read"],
+    ["an object with a bigint", () => ({ n: 1n }), "{}", "has read the body before"],
+    ["no parsed body", () => undefined, "{}", "has read the body before"],
   ])("the node adapter handles %s", async (_, parse, sent, expected = sent) => {
     const listener = nodeListener(echo, { bodyBytes: 1_000 });
     const port = await openListener(async (req, res) => {

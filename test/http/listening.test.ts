@@ -35,11 +35,11 @@ describe("listen", () => {
     const code = "invalid-argument";
     await expect(listen(port, "127.0.0.1")).rejects.toMatchObject({
       code,
-      message: `listen: port ${port} of 127.0.0.1 is in use; choose another, or 0 for one that is free`,
+      message: `listen: port ${port} of 127.0.0.1 is in use; choose another port, or 0 for a free one`,
     });
     await expect(listen(0, "203.0.113.7")).rejects.toMatchObject({
       code,
-      message: 'listen: "203.0.113.7" is no address of this machine; expected one such as "127.0.0.1"',
+      message: 'listen: "203.0.113.7" is not an address of this machine; expected one such as "127.0.0.1"',
     });
     await expect(listen(70_000, "127.0.0.1")).rejects.toMatchObject({
       code,

@@ -86,7 +86,7 @@ describe("a live server", () => {
       expect(countNotifications(peer, "prompts/list_changed")).toBe(0);
       expect(await call(peer, "a")).toBe("replaced");
       expect(() => server.update((now) => now.without("tools", "nowhere"))).toThrow(
-        'without: expected one of the tools that are defined, got "nowhere"',
+        'without: expected the key of one of the defined tools, got "nowhere"',
       );
     },
   );
@@ -225,7 +225,7 @@ describe("cursors", () => {
       const { error } = await peer.request("tools/list", { cursor: wrong });
       expect(error).toEqual({
         code: -32602,
-        message: "Invalid params: cursor: expected one that this list has given; start again without it",
+        message: "Invalid params: cursor: expected a nextCursor of this list; start again without a cursor",
       });
     }
     expect((await peer.request("prompts/list", { cursor })).error?.code).toBe(-32602);

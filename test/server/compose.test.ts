@@ -224,7 +224,9 @@ describe("without", () => {
   });
 
   test("throws if the feature is not defined", () => {
-    expect(() => server.without("tools", "c")).toThrow('without: expected one of the tools that are defined, got "c"');
+    expect(() => server.without("tools", "c")).toThrow(
+      'without: expected the key of one of the defined tools, got "c"',
+    );
   });
 });
 

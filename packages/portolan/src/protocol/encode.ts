@@ -123,7 +123,7 @@ function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<s
   const callToolResult = hide(parts, "callToolResult");
   const resource = all(hide(parts, "resource"), member("annotations", hide(parts, "annotations")));
   const prompt = all(hide(parts, "prompt"), listMember("arguments", hide(parts, "promptArgument")));
-  const tool = all(structured === "object" ? boxOutputSchema : undefined, hide(parts, "tool"));
+  const tool = all(structured === "object" ? wrapOutputSchema : undefined, hide(parts, "tool"));
   const contents = listMember("contents", hide(parts, "resourceContents"));
   const table: [method: string, encode: Encode | undefined][] = [
     ["", undefined],
@@ -144,26 +144,26 @@ function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<s
   const called = all(listMember("content", content), callToolResult, result);
   if (structured !== "any" || called) {
     encoders.set("tools/call", (value, outcome) => {
-      const boxed = structured === "object" ? boxStructured(value, outcome) : value;
-      return called ? called(boxed) : boxed;
+      const wrapped = structured === "object" ? wrapStructured(value, outcome) : value;
+      return called ? called(wrapped) : wrapped;
     });
   }
   return encoders;
 }
 
-function boxOutputSchema(tool: JsonObject): JsonObject {
+function wrapOutputSchema(tool: JsonObject): JsonObject {
   const { outputSchema, ...rest } = tool;
   if (outputSchema === undefined || isObjectSchema(outputSchema as JsonObject)) return tool;
-  const boxed = boxSchema(outputSchema as JsonObject);
-  return boxed === undefined ? rest : { ...rest, outputSchema: boxed };
+  const wrapped = wrapSchema(outputSchema as JsonObject);
+  return wrapped === undefined ? rest : { ...rest, outputSchema: wrapped };
 }
 
-function boxStructured(result: JsonObject, outcome: Outcome): JsonObject {
+function wrapStructured(result: JsonObject, outcome: Outcome): JsonObject {
   const value = result["structuredContent"];
-  if (value === undefined || (outcome.kind === "complete" && outcome.boxed === false)) return result;
+  if (value === undefined || (outcome.kind === "complete" && outcome.wrapped === false)) return result;
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const boxed = outcome.kind === "complete" && outcome.boxed !== undefined ? outcome.boxed : !isObject;
-  return boxed ? { ...result, structuredContent: { result: value } } : result;
+  const wrapped = outcome.kind === "complete" && outcome.wrapped !== undefined ? outcome.wrapped : !isObject;
+  return wrapped ? { ...result, structuredContent: { result: value } } : result;
 }
 
 /** Applies the encoders one after the other. Undefined if there is none. */
@@ -212,9 +212,9 @@ export function isObjectSchema(schema: JsonObject): boolean {
 
 /**
  * A schema for `{ result: value }`. Definitions move to the new root, where their references point; undefined when the
- * schema refers to its own root or to an anchor by position, which a box would break.
+ * schema refers to its own root or to an anchor by position, which the wrapping would break.
  */
-export function boxSchema(schema: JsonObject): JsonObject | undefined {
+export function wrapSchema(schema: JsonObject): JsonObject | undefined {
   const { $schema, $defs, definitions, ...inner } = schema;
   if (refersOutside(inner, 0) || refersOutside({ $defs, definitions }, 0)) return undefined;
   return {

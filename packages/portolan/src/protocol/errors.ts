@@ -121,6 +121,11 @@ export function tooManyRequests(limit: number): RpcError {
   });
 }
 
+/** A result that has no JSON form. Its author may well be told why. */
+export function unserializableResult(why: string): RpcError {
+  return new RpcError(rpcCodes.internalError, why);
+}
+
 /** A failure inside the server. The peer gets no more than a reference for the log. */
 export function internalError(reference?: string): RpcError {
   return new RpcError(

@@ -43,9 +43,18 @@ export interface HttpTraits {
   readonly namesVersion: boolean;
 }
 
+/** A capability of a server that methods depend on. */
+export type OfferedCapability = "tools" | "resources" | "resources.subscribe" | "prompts" | "completions" | "logging";
+
 /** All facts about one method, so that no other file keeps a list of methods. */
 export interface MethodRow {
   readonly params: ShapeCheck;
+  /** A server without this capability answers "method not found". */
+  readonly capability?: OfferedCapability;
+  /** Needs no feature of the server, so that it is answered while features are still loading. */
+  readonly isImmediate?: boolean;
+  /** A client must not cancel it. */
+  readonly isUncancellable?: boolean;
   /** The handler may ask the client before it answers. */
   readonly mayAsk?: boolean;
   /** Stays open until either side ends it, so that no timeout applies. */
@@ -75,11 +84,11 @@ export interface Self {
 /** The result of a handler before it is encoded for a revision. */
 export type Outcome = Complete | PreparedResult | InputRequired | Extended;
 
-/** A finished result. `boxed` marks structured content whose schema is no object, which older peers get in a box. */
+/** A finished result. `wrapped` marks structured content whose schema is no object; older peers get it as `{ result: … }`. */
 export interface Complete {
   readonly kind: "complete";
   readonly result: JsonObject;
-  readonly boxed?: boolean;
+  readonly wrapped?: boolean;
   /** The JSON text of the structured content, if the result has nothing else: it is then not serialized again. */
   readonly mirror?: string | undefined;
 }

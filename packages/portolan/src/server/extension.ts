@@ -5,42 +5,45 @@ import { complete, type Outcome, type Peer, type Revision } from "../protocol/re
 import type { ShapeCheck } from "../schema/shape.ts";
 import { type Exchange, ServedExchange } from "./call/exchange.ts";
 
-/** Stands around a handler: looks, changes, answers instead, or calls `next`. */
+/** Runs around a handler: it may inspect or change the request and the result, or answer without calling `next`. */
 export type Middleware = (
   exchange: Exchange,
   next: (exchange: Exchange) => MaybePromise<Outcome>,
 ) => MaybePromise<Outcome>;
 
-/** Which kind of feature a list entry describes. */
+/** The kind of feature that a list entry describes. */
 export type FeatureKind = "tool" | "resource" | "template" | "prompt";
 
-/** A request that a server answers beyond those of the protocol. */
+/** A method beyond those of the protocol. */
 export interface ExtraMethod {
+  /** Returns what is wrong with the params, or undefined. Default: params are not checked. */
   params?: ShapeCheck;
+  /** Returns the result of the request. */
   handle(exchange: Exchange): MaybePromise<JsonObject | Outcome>;
 }
 
-/** What an extension adds to one revision. */
+/** The additions of an extension to one revision. */
 export interface ExtensionParts {
-  /** Advertised as the settings of the extension. */
+  /** The settings of the extension among the server's capabilities. */
   readonly settings?: JsonObject;
   readonly requests?: { readonly [method: string]: ExtraMethod };
   readonly notifications?: { readonly [method: string]: (params: JsonObject, peer: Peer) => void };
-  /** Members of a listen filter, each with the test whether a published change is wanted. */
+  /** Members of a listen filter, each with the function that decides whether a client wants a publication. */
   readonly listen?: { readonly [member: string]: (wanted: unknown, topic: string, payload: JsonObject) => boolean };
-  /** Changes the list entry of a feature for peers that know the extension. */
+  /** Changes the list entry of a feature for peers that declared the extension. */
   readonly decorate?: (kind: FeatureKind, entry: JsonObject) => JsonObject;
 }
 
-/** An addition to the protocol under an id of its own: off unless used, and only seen by peers that declare it. */
+/** An addition to the protocol. Only peers that declare its id see it. */
 export interface ServerExtension {
+  /** With a prefix, such as "com.example/id". */
   readonly id: string;
-  /** What it adds to a revision; undefined when it has no part in it. */
+  /** Returns its additions to a revision; undefined if it takes no part in that revision. */
   on(revision: Revision): ExtensionParts | undefined;
   readonly around?: Middleware;
 }
 
-/** Whether a peer declared an extension. */
+/** Returns whether a peer declared an extension. */
 export function knows({ capabilities }: Peer, id: string): boolean {
   return capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, id);
 }
@@ -59,13 +62,13 @@ export function runAround(
       );
     }
     const around = chain[index];
-    return around ? around(current, (next) => step(index + 1, next)) : whenDone(handle(current), open);
+    return around ? around(current, (next) => step(index + 1, next)) : whenDone(handle(current), withoutText);
   };
   return step(0, exchange);
 }
 
-/** Middleware sees results and may change them, so that no text of them is kept. */
-function open(outcome: Outcome): Outcome {
+/** Removes the serialized text of a result, because middleware may change the result. */
+function withoutText(outcome: Outcome): Outcome {
   if (outcome.kind === "complete" && outcome.mirror !== undefined) return { ...outcome, mirror: undefined };
   if (outcome.kind !== "prepared") return outcome;
   const { resultType: _resultType, ...result } = JSON.parse(outcome.resultText) as JsonObject;

@@ -11,59 +11,60 @@ export interface Flag {
   readonly short?: string;
   /** One line for `--help`. */
   readonly says: string;
-  /** What stands for the value in `--help`: `<bytes>`. */
+  /** The placeholder of the value in `--help`: `<bytes>`. */
   readonly value?: string;
 }
 
-/** What a command line says, after its flags were checked. */
+/** A parsed command line. */
 export interface CommandLine {
   readonly arguments: readonly string[];
-  /** The value of a flag; the last one where it may be given several times. */
+  /** Returns the value of a flag, the last one if it was given several times. */
   text(flag: string): string | undefined;
   texts(flag: string): readonly string[];
-  /** A whole number that is not negative; throws a Usage for anything else. */
+  /** Returns the value as a whole number ≥ 0. Throws a `UsageError` for anything else. */
   count(flag: string): number | undefined;
   isSet(flag: string): boolean;
 }
 
+/** Options of `runMain`. */
 export interface MainOptions {
-  /** The command. */
+  /** The name of the command. */
   readonly name: string;
   readonly version: string;
-  /** What it is, in a sentence. */
+  /** One sentence for `--help`. */
   readonly about: string;
-  /** What follows the flags: `<folder>...`. */
+  /** The placeholder of the arguments in `--help`: `<folder>...`. Default: the command takes no arguments. */
   readonly arguments?: string;
   readonly flags?: { readonly [name: string]: Flag };
-  /** Makes the server; a Usage that it throws is shown as a mistake of whoever typed the command. */
+  /** Makes the server. A `UsageError` that it throws is shown with a hint at `--help`. */
   readonly create: (line: CommandLine) => Servable | Promise<Servable>;
 }
 
-/** A mistake in a command line: what was expected, what came. */
+/** A mistake in a command line. Its message says what was expected and what came. */
 export class UsageError extends Error {
-  override readonly name = "Usage";
+  override readonly name = "UsageError";
 }
 
-/** The environment variable with the token that protects what is served over HTTP. */
+/** The environment variable with the token that HTTP clients must send. */
 export const tokenVariable = "PORTOLAN_TOKEN";
 const common: { readonly [name: string]: Flag } = {
   http: {
     type: "string",
     value: "<port>",
-    says: "serve over HTTP instead of standard input and output; 0: any free port",
+    says: "serve over HTTP instead of standard input and output; 0 takes a free port",
   },
   host: {
     type: "string",
     value: "<address>",
-    says: `where to listen, 127.0.0.1 unless given; others need ${tokenVariable}`,
+    says: `listen on this address; one that is not local needs ${tokenVariable}. Default: 127.0.0.1`,
   },
-  help: { type: "boolean", short: "h", says: "show this" },
+  help: { type: "boolean", short: "h", says: "show this help" },
   version: { type: "boolean", says: "show the version" },
 };
 
 /**
- * Runs a server as a program: over standard input and output, or over HTTP if asked to. With a token in the environment
- * variable PORTOLAN_TOKEN, who comes over HTTP must show it.
+ * Runs a server as a program: over standard input and output, or over HTTP with `--http`. If the environment variable
+ * PORTOLAN_TOKEN is set, HTTP clients must send its value as a bearer token.
  */
 export async function runMain(options: MainOptions, args: readonly string[] = process.argv.slice(2)): Promise<void> {
   try {
@@ -94,7 +95,7 @@ async function serve(server: Servable, line: CommandLine): Promise<void> {
   }
 }
 
-/** Lets only those in who show a token; everybody where there is none. */
+/** Returns a verifier that admits the holders of a token; no verifier if there is no token. */
 export function verifierOf(token: string | undefined): Pick<ServeHttpOptions, "verify"> {
   if (token === undefined || token === "") return {};
   const expected = Buffer.from(`Bearer ${token}`);
@@ -102,7 +103,11 @@ export function verifierOf(token: string | undefined): Pick<ServeHttpOptions, "v
     verify(request) {
       const given = Buffer.from(request.header("authorization") ?? "");
       if (given.length === expected.length && timingSafeEqual(given, expected)) return { key: "token" };
-      return { status: 401, why: "Authorization: expected the token", headers: { "www-authenticate": "Bearer" } };
+      return {
+        status: 401,
+        why: "Authorization: expected the bearer token of this server",
+        headers: { "www-authenticate": "Bearer" },
+      };
     },
   };
 }

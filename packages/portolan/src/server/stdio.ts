@@ -2,45 +2,48 @@ import { PortolanError } from "../errors.ts";
 import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
+import { defaultMaxMessageBytes, defaultStdioGraceMs, stdioCleanupMs } from "./limits.ts";
 
 export interface ServeStdioOptions {
-  /** The longest line that is read; 16 MiB unless said otherwise. Longer ones are refused, and the connection stays. */
+  /** Longest line that is read. A longer one is refused, and the connection stays open. Default: 16 MiB. */
   maxMessageBytes?: number;
-  /** Whether the process ends with its standard input; true unless said otherwise. */
+  /** Exits the process when standard input ends or a signal arrives. Default: true. */
   exit?: boolean;
-  /** How long running calls may go on after standard input has ended; 1.5 s unless said otherwise. */
+  /** Time that running calls have after standard input ended. Default: 1.5 s. */
   graceMs?: number;
 }
 
-const defaultGraceMs = 1_500;
-const cleanupMs = 300;
+const optionNames = { maxMessageBytes: 1, exit: 1, graceMs: 1 } satisfies OptionNames<ServeStdioOptions>;
 
 /**
- * Serves the process's standard input and output. From here on standard output belongs to the protocol: what others
- * write there, `console.log` included, goes to standard error.
+ * Serves standard input and output of the process. Standard output belongs to the protocol from then on: everything else
+ * that is written there, `console.log` included, goes to standard error.
  */
 export function serveStdio(server: Servable, options: ServeStdioOptions = {}): ServedChannel {
-  const channel = new StdioChannel(takeStdout(), options.maxMessageBytes);
+  checkOptions(options, optionNames, "serveStdio");
+  const { exit = true, graceMs = defaultStdioGraceMs, maxMessageBytes = defaultMaxMessageBytes } = options;
+  const channel = new StdioChannel(takeStdout(), maxMessageBytes);
   const serving = serveChannel(server, channel);
-  const { exit = true, graceMs = defaultGraceMs } = options;
   const inputEnded = channel.inputEnded.then(() => windDown(serving, graceMs));
   if (exit) {
     inputEnded.then(() => process.exit(0));
     exitOnSignals(serving, graceMs);
-    runtimeOf(server).snapshot.loading?.catch(exitUnfit);
+    runtimeOf(server).snapshot.loading?.catch(exitWithError);
   }
   return serving;
 }
 
 type Write = (text: string) => boolean;
 
+/** Returns the write function of standard output, and redirects all other writers to standard error. */
 function takeStdout(): Write {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout) as Write;
   stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
-  // A client that does not want to read logs is served all the same.
+  // A client that closes standard error is served all the same.
   stderr.on("error", () => {});
   return write;
 }
@@ -48,18 +51,18 @@ function takeStdout(): Write {
 class StdioChannel implements Channel {
   readonly writesText = true;
   readonly #write: Write;
-  readonly #maxBytes: number | undefined;
+  readonly #maxBytes: number;
   #incoming: Incoming | undefined;
   readonly #flushLater = (): void => this.#flush();
   #pending = "";
   #isScheduled = false;
   #isClosed = false;
   #ended: (() => void)[] = [];
-  /** Pending while the client reads too slowly. */
+  /** Pending while the client does not read. */
   #drained: Promise<void> | undefined;
   #settleDrained: () => void = () => {};
 
-  constructor(write: Write, maxBytes: number | undefined) {
+  constructor(write: Write, maxBytes: number) {
     this.#write = write;
     this.#maxBytes = maxBytes;
   }
@@ -67,7 +70,7 @@ class StdioChannel implements Channel {
   open(incoming: Incoming): void {
     this.#incoming = incoming;
     const { stdin } = process;
-    const reader = new LineReader(incoming, this.#maxBytes === undefined ? {} : { maxBytes: this.#maxBytes });
+    const reader = new LineReader(incoming, { maxBytes: this.#maxBytes });
     stdin.on("data", (chunk: Buffer) => reader.push(chunk));
     stdin.on("end", () => {
       reader.end();
@@ -76,10 +79,10 @@ class StdioChannel implements Channel {
     stdin.on("close", () => this.#inputEnded());
     stdin.on("error", () => this.#inputEnded());
     process.stdout.on("drain", () => this.#settle());
-    process.stdout.on("error", (error: Error) => this.#fail(error));
+    process.stdout.on("error", (error: Error) => this.#end(error));
   }
 
-  /** What is sent in one turn of the event loop is written at once. */
+  /** Messages of one turn of the event loop are written together at its end. */
   send(message: Sendable): void | Promise<void> {
     if (this.#isClosed) return;
     this.#pending += `${serialize(message)}\n`;
@@ -93,7 +96,7 @@ class StdioChannel implements Channel {
   async close(): Promise<void> {
     this.#flush();
     await this.#drained;
-    this.#fail();
+    this.#end();
   }
 
   /** Resolves when the client has closed its end. */
@@ -121,31 +124,31 @@ class StdioChannel implements Channel {
     this.#settleDrained();
   }
 
-  #fail(reason?: Error): void {
+  #end(reason?: Error): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#settle();
     process.stdin.pause();
     this.#inputEnded();
     this.#incoming?.closed(
-      reason && new PortolanError("connection-closed", "Standard output is gone", { cause: reason }),
+      reason && new PortolanError("connection-closed", "Standard output was closed", { cause: reason }),
     );
   }
 }
 
 /**
- * Lets running calls end within the grace; the rest is cancelled and gets a moment to clean up. Clients that lose
- * patience kill after two seconds, so all of it takes less.
+ * Waits for running calls at most `graceMs`, then cancels the others and gives them a moment to clean up. All of it takes
+ * less than two seconds, after which clients kill the process.
  */
 async function windDown(serving: ServedChannel, graceMs: number): Promise<void> {
   const deadline = after(graceMs);
   const isIdle = await Promise.race([serving.idle().then(() => true), deadline]);
-  // Closing waits for a client that still reads, and not for ever for one that does not.
+  // Bounded, because closing waits for a client that does not read.
   await Promise.race([serving.close(), deadline]);
-  if (!isIdle) await after(cleanupMs);
+  if (!isIdle) await after(stdioCleanupMs);
 }
 
-/** The second signal does not wait. */
+/** Exits on signals: after winding down on the first one, at once on the second one. */
 function exitOnSignals(serving: ServedChannel, graceMs: number): void {
   let isLeaving = false;
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
@@ -161,8 +164,8 @@ function after(ms: number): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), ms));
 }
 
-/** A definition that turns out to be wrong when all of it is loaded ends the process with its reason. */
-function exitUnfit(error: Error): void {
+/** Exits with the reason if a schema or template turns out to be wrong after it is loaded. */
+function exitWithError(error: Error): void {
   process.stderr.write(`${error.message}\n`);
   process.exit(1);
 }

@@ -47,7 +47,7 @@ export const handlers: readonly Requirement[] = [
       const reported = jsonOf(await peer.callTool("errors"));
       expect(reported).toHaveLength(1);
       expect(reported[0]).toMatchObject({ code: "invalid-definition", method: "tools/call" });
-      expect(reported[0].message).toContain("went on after asking");
+      expect(reported[0].message).toContain("although the client is being asked");
       expect(reported[0].message).not.toContain("\n");
       expect(error?.message).toContain(reported[0].reference);
 
@@ -60,7 +60,7 @@ export const handlers: readonly Requirement[] = [
       let late: Entry[] = [];
       while (late.length === 0) late = jsonOf(await peer.callTool("errors")).slice(1);
       expect(late).toHaveLength(1);
-      expect(late[0].message).toContain("went on after asking");
+      expect(late[0].message).toContain("although the client is being asked");
       expect(peer.strays).toEqual([]);
       expect(textOf(await peer.callTool("reads"))).toBe("read");
     },
@@ -121,7 +121,7 @@ export const handlers: readonly Requirement[] = [
         ["notifications/progress", 1],
         ["notifications/message", "before"],
       ]);
-      expect(jsonOf(await peer.callTool("events"))).toEqual(["aborted true", "once: Stop"]);
+      expect(jsonOf(await peer.callTool("events"))).toEqual(["aborted true", "once: SuspendError"]);
     },
   },
   {

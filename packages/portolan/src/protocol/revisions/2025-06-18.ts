@@ -10,6 +10,7 @@ export const structuredOutput: RevisionChanges = {
   structured: "object",
   requests: {
     "completion/complete": {
+      capability: "completions",
       params: object({
         ref: object({ type: oneOf("ref/prompt", "ref/resource"), name: optional(string), uri: optional(string) }),
         argument: object({ name: string, value: string }),

@@ -1,4 +1,4 @@
-import { PortolanError } from "../../errors.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams, missingCapability } from "../../protocol/errors.ts";
 import { encodeQuestion, lackedBy } from "../../protocol/questions.ts";
@@ -7,44 +7,38 @@ import type { CreateMessageParams, InputRequest, InputRequests, SamplingContent 
 import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import { nothingKept, type SealedState, type StateSealer, sealState } from "./round-state.ts";
+import {
+  emptyState,
+  type Parking,
+  type RoundState,
+  type SealedState,
+  type StateSealer,
+  sealState,
+} from "./round-state.ts";
 
-/** Thrown through a handler whose answer is a question; it runs again when the client has answered. */
-export class Stop extends Error {
-  override readonly name = "Stop";
-  constructor() {
-    super("The client is being asked; the handler runs again with the answer. Let this error pass.");
-  }
-}
-
-/** Where handlers wait that keep running between a question and its answer. */
-export interface ParkingLot {
-  park(conversation: Conversation): string;
-}
-
-interface Waiting {
-  readonly question: InputRequest;
-  readonly resolve: (answer: JsonObject) => void;
-  readonly reject: (reason: Error) => void;
-}
-
-/** How questions reach the client: as requests, by running again with answers, or by waiting in memory. */
+/**
+ * How questions reach the client. `send`: as requests. `replay`: in the result, and the handler runs again with the
+ * answers. `park`: in the result, and the handler waits in memory.
+ */
 export type Strategy = "send" | "replay" | "park";
 
 /** The questions of one call to its client, over all its rounds. */
 export class Conversation {
-  /** The request that is being answered: a parked handler outlives the first one. */
+  /** The request that is answered next: a parked handler outlives the first one. */
   current: ServedExchange;
   readonly #exchange: ServedExchange;
   readonly #strategy: Strategy;
-  readonly #keeper: StateSealer;
-  readonly #lot: ParkingLot;
-  readonly #kept: SealedState;
-  readonly #given: ReadonlyMap<string, unknown>;
+  readonly #sealer: StateSealer;
+  readonly #parking: Parking;
+  readonly #state: SealedState;
+  /** The answers that came with this request. */
+  readonly #received: ReadonlyMap<string, unknown>;
   readonly #hasState: boolean;
   readonly #keys = new Set<string>();
+  /** Questions of a handler that runs again. */
   readonly #pending = new Map<string, InputRequest>();
-  readonly #waiting = new Map<string, Waiting>();
+  /** Questions of a handler that waits in memory. */
+  readonly #waiting = new Map<string, WaitingQuestion>();
   #busy = 0;
   #turn: "none" | "running" | "over" = "none";
   #answered = false;
@@ -52,48 +46,48 @@ export class Conversation {
   constructor(
     exchange: ServedExchange,
     strategy: Strategy,
-    { keeper, parking }: { keeper: StateSealer; parking: ParkingLot },
-    kept?: SealedState,
-    given: ReadonlyMap<string, unknown> = new Map(),
+    { sealer, parking }: RoundState,
+    state?: SealedState,
+    received: ReadonlyMap<string, unknown> = new Map(),
   ) {
     this.#exchange = exchange;
     this.current = exchange;
     this.#strategy = strategy;
-    this.#keeper = keeper;
-    this.#lot = parking;
-    this.#kept = kept ?? nothingKept();
-    this.#hasState = kept !== undefined;
-    this.#given = given;
+    this.#sealer = sealer;
+    this.#parking = parking;
+    this.#state = state ?? emptyState();
+    this.#hasState = state !== undefined;
+    this.#received = received;
   }
 
-  /** Whether the handler was stopped, so that its end is no answer. */
-  get isStopped(): boolean {
+  /** True if a question suspended the handler, so that its end is not the answer. */
+  get isSuspended(): boolean {
     return this.#pending.size > 0;
   }
 
-  /** Whether the questions have been sent as the answer to the current request. */
+  /** True if the questions were sent as the answer to the current request. */
   get isAnswered(): boolean {
     return this.#answered;
   }
 
-  /** What an explicit handler said to itself in the round before. */
+  /** The state that the handler gave to `inputRequired` in the previous round, as JSON text. */
   get userState(): string | undefined {
-    return this.#kept.userState;
+    return this.#state.userState;
   }
 
-  /** The results of effects that must not happen again in a later round. */
+  /** The results of `once`, which must not run again in a later round. */
   get effects(): SealedState["once"] {
-    return this.#kept.once;
+    return this.#state.once;
   }
 
-  /** The raw answer to a question of an explicit round. */
-  given(key: string): unknown {
-    return this.#given.get(key);
+  /** Returns the unchecked answer to a question of `inputRequired`. */
+  rawAnswer(key: string): unknown {
+    return this.#received.get(key);
   }
 
   ask(key: string, question: InputRequest): Promise<JsonObject> {
     const answer = this.#ask(key, question);
-    // A question that nobody awaits must not end the process.
+    // A question that the handler does not await must not end the process.
     answer.catch(() => {});
     return answer;
   }
@@ -105,13 +99,13 @@ export class Conversation {
     if (this.#strategy === "park") return checkAnswer(key, encoded, await this.#wait(key, encoded));
     const answer = await this.#recall(key, encoded);
     if (answer) return answer;
-    if (this.#answered) throw ended();
+    if (this.#answered) throw exchangeEnded();
     this.#pending.set(key, encoded);
-    this.#stop();
-    throw new Stop();
+    this.#suspend();
+    throw new SuspendError();
   }
 
-  /** The question as the peer's revision spells it, if its client may be asked. */
+  /** Returns the question as the peer's revision encodes it. Throws if its client cannot be asked. */
   checked(question: InputRequest): InputRequest {
     const { revision, capabilities } = this.current.peer;
     const missing = lackedBy(capabilities, revision, question);
@@ -119,60 +113,60 @@ export class Conversation {
     return encodeQuestion(revision, question);
   }
 
-  /** Runs a side effect once for all rounds of a call; its result makes a JSON round trip. */
+  /** Runs a side effect once for all rounds of a call. Its result is kept as JSON. */
   async once<T>(key: string, effect: () => T | Promise<T>): Promise<T> {
     this.#claim("once", key);
-    const known = this.#kept.once.get(key);
+    const known = this.#state.once.get(key);
     if (known !== undefined) return JSON.parse(known);
-    if (this.isStopped) throw new Stop();
+    if (this.isSuspended) throw new SuspendError();
     this.#busy += 1;
     try {
       const text = JSON.stringify(await effect()) ?? "null";
-      this.#kept.once.set(key, text);
+      this.#state.once.set(key, text);
       return JSON.parse(text);
     } finally {
       this.#busy -= 1;
-      // What waited for this may ask more before the questions travel.
+      // Code that awaited this may ask more before the questions are sent.
       if (this.#turn === "over") this.#takeTurn();
     }
   }
 
-  /** Continues a parked handler with the answers of a retry; wrong answers change nothing. */
-  resume(later: ServedExchange, given: ReadonlyMap<string, unknown>): void {
-    const answered = [...this.#waiting].filter(([key]) => given.has(key));
-    for (const [key, { question }] of answered) checkAnswer(key, question, given.get(key));
+  /** Continues a parked handler with the answers of a retry. Throws for a wrong answer before anything changes. */
+  resume(later: ServedExchange, received: ReadonlyMap<string, unknown>): void {
+    const answered = [...this.#waiting].filter(([key]) => received.has(key));
+    for (const [key, { question }] of answered) checkAnswer(key, question, received.get(key));
     this.current = later;
     this.#exchange.continueOn(later);
     this.#answered = false;
     this.#turn = "none";
     for (const [key, { resolve }] of answered) {
       this.#waiting.delete(key);
-      resolve(given.get(key) as JsonObject);
+      resolve(received.get(key) as JsonObject);
     }
     if (this.#waiting.size > 0) this.#takeTurn();
   }
 
-  /** Gives up: what still waits for an answer is rejected. */
+  /** Rejects the questions of a parked handler whose client did not come back. */
   abandon(reason: Error): void {
     this.#exchange.abortHandler(reason);
     for (const { reject } of this.#waiting.values()) reject(reason);
     this.#waiting.clear();
   }
 
-  /** The interim result of a handler that lists its questions itself. */
+  /** Returns the interim result for the questions of `inputRequired`. */
   async explicit(requests: InputRequests | undefined, userState: string | undefined): Promise<InputRequired> {
     const questions = new Map(Object.entries(requests ?? {}).map(([key, question]) => [key, this.checked(question)]));
-    const { userState: _before, ...kept } = this.#kept;
-    return this.#interim(userState === undefined ? kept : { ...kept, userState }, questions);
+    const { userState: _before, ...state } = this.#state;
+    return this.#interim(userState === undefined ? state : { ...state, userState }, questions);
   }
 
-  /** Answers nothing more: the handler made a mistake, and that is the answer. */
-  giveUp(): void {
+  /** Sends no questions any more: the request is answered with an error. */
+  close(): void {
     this.#answered = true;
   }
 
   #claim(what: string, key: string): void {
-    if (!this.#exchange.isOpen) throw ended();
+    if (!this.#exchange.isOpen) throw exchangeEnded();
     const name = `${what}:${key}`;
     if (this.#keys.has(name)) {
       throw new PortolanError(
@@ -184,28 +178,29 @@ export class Conversation {
   }
 
   #send(question: InputRequest): Promise<JsonObject> {
-    const { back } = this.#exchange;
-    if (!back.ask) throw new PortolanError("capability-missing", "This transport has no way to ask the client");
-    return back.ask(this.#exchange, question);
+    const { returnPath } = this.#exchange;
+    if (!returnPath.ask)
+      throw new PortolanError("capability-missing", "This transport cannot send questions to the client");
+    return returnPath.ask(this.#exchange, question);
   }
 
-  /** An answer that is there already, if it was given to this very question. */
+  /** Returns the answer from this or an earlier round, if it was given to a question with the same wording. */
   async #recall(key: string, question: InputRequest): Promise<JsonObject | undefined> {
-    const kept = this.#kept.answers.get(key);
-    const given = this.#given.get(key);
-    if (!kept && given === undefined) return undefined;
+    const known = this.#state.answers.get(key);
+    const received = this.#received.get(key);
+    if (!known && received === undefined) return undefined;
     this.#busy += 1;
     try {
       const digest = await digestOf(question);
-      if (kept?.digest === digest) return kept.answer;
-      const isForThis = !this.#hasState || this.#kept.asked.get(key) === digest;
-      if (given === undefined || !isForThis) return undefined;
-      const answer = checkAnswer(key, question, given);
-      this.#kept.answers.set(key, { digest, answer });
+      if (known?.digest === digest) return known.answer;
+      const isForThis = !this.#hasState || this.#state.asked.get(key) === digest;
+      if (received === undefined || !isForThis) return undefined;
+      const answer = checkAnswer(key, question, received);
+      this.#state.answers.set(key, { digest, answer });
       return answer;
     } finally {
       this.#busy -= 1;
-      // What waited for this may ask more before the questions travel.
+      // Code that awaited this may ask more before the questions are sent.
       if (this.#turn === "over") this.#takeTurn();
     }
   }
@@ -217,22 +212,22 @@ export class Conversation {
     });
   }
 
-  #stop(): void {
-    this.#exchange.abortHandler(new Stop());
+  #suspend(): void {
+    this.#exchange.abortHandler(new SuspendError());
     this.#takeTurn();
   }
 
-  /** Waits one turn, so that questions of sibling branches travel together. */
+  /** Waits one turn, so that questions of parallel branches are sent together. */
   #takeTurn(): void {
     if (this.#turn === "running") return;
     this.#turn = "running";
     setTimeout(() => {
       this.#turn = "over";
-      this.#answerWhenQuiet();
+      this.#answerWhenIdle();
     }, 0);
   }
 
-  #answerWhenQuiet(): void {
+  #answerWhenIdle(): void {
     if (this.#turn !== "over" || this.#busy > 0 || this.#answered) return;
     if (this.#pending.size === 0 && this.#waiting.size === 0) return;
     this.#answered = true;
@@ -240,19 +235,36 @@ export class Conversation {
   }
 
   async #toOutcome(): Promise<Outcome> {
-    if (this.#strategy === "replay") return this.#interim(this.#kept, this.#pending);
-    const { rounds } = this.#kept;
-    this.#kept.rounds = rounds + 1;
+    if (this.#strategy === "replay") return this.#interim(this.#state, this.#pending);
+    const { rounds } = this.#state;
+    this.#state.rounds = rounds + 1;
     const questions = new Map([...this.#waiting].map(([key, { question }]) => [key, question]));
-    return this.#interim({ ...nothingKept(), rounds, parked: this.#lot.park(this) }, questions);
+    return this.#interim({ ...emptyState(), rounds, parked: this.#parking.park(this) }, questions);
   }
 
-  async #interim(kept: SealedState, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {
+  async #interim(before: SealedState, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {
     const asked = new Map<string, string>();
     for (const [key, question] of questions) asked.set(key, await digestOf(question));
-    const state = await sealState(this.#keeper, this.current, { ...kept, asked, rounds: kept.rounds + 1 });
+    const state = await sealState(this.#sealer, this.current, { ...before, asked, rounds: before.rounds + 1 });
     if (questions.size === 0) return { kind: "input_required", state };
     return { kind: "input_required", requests: Object.fromEntries(questions), state };
+  }
+}
+
+interface WaitingQuestion {
+  readonly question: InputRequest;
+  readonly resolve: (answer: JsonObject) => void;
+  readonly reject: (reason: Error) => void;
+}
+
+/** Thrown into a handler whose request is answered with questions. The handler runs again with the answers. */
+export class SuspendError extends Error {
+  override readonly name = "SuspendError";
+  constructor() {
+    super(
+      "The client is being asked, and the handler runs again with the answers. " +
+        "Do not catch the error that suspends the handler.",
+    );
   }
 }
 
@@ -260,19 +272,22 @@ function digestOf(question: InputRequest): Promise<string> {
   return sha256(canonicalJson(question));
 }
 
-function ended(): PortolanError {
-  return new PortolanError("exchange-ended", "This request has been answered or cancelled; nothing more can be asked");
+function exchangeEnded(): PortolanError {
+  return new PortolanError(
+    "exchange-ended",
+    "This request was answered or cancelled; its handler can ask nothing more",
+  );
 }
 
-const shapes: { [method: string]: ShapeCheck } = {
+const answerShapes: { [method: string]: ShapeCheck } = {
   "elicitation/create": object({ action: oneOf("accept", "decline", "cancel"), content: optional(record()) }),
   "sampling/createMessage": object({ role: oneOf("user", "assistant"), content: content, model: string }),
   "roots/list": object({ roots: array(object({ uri: fileUri, name: optional(string) })) }),
 };
 
-/** The answer as an object, or an error that tells the client what is wrong with it. */
+/** Returns the answer as an object. Throws the error for the client if it has the wrong shape. */
 export function checkAnswer(key: string, question: InputRequest, answer: unknown): JsonObject {
-  const problem = shapes[question.method]?.(answer, `answer "${key}"`);
+  const problem = answerShapes[question.method]?.(answer, `answer "${key}"`);
   if (problem !== undefined) throw invalidParams(problem);
   return answer as JsonObject;
 }
@@ -284,28 +299,29 @@ function content(value: unknown, path: string): string | undefined {
 
 function fileUri(value: unknown, path: string): string | undefined {
   if (typeof value === "string" && value.startsWith("file://")) return undefined;
-  return `${path}: expected a file:// URI`;
+  return `${path}: expected a file:// URI, got ${nameOf(value)}`;
 }
 
-/** Refuses a conversation that the protocol forbids before it reaches the client. */
+/** Throws if the messages break a rule of the protocol, before they reach the client. */
 export function checkSampling(params: CreateMessageParams): void {
   let open = new Set<string>();
   params.messages.forEach((message, index) => {
     const blocks: SamplingContent[] = Array.isArray(message.content) ? message.content : [message.content];
     const results = blocks.filter((block) => block.type === "tool_result");
     if (results.length > 0 && results.length < blocks.length) {
-      throw unfit(`messages[${index}]: a message with tool results holds nothing else`);
+      throw invalidMessages(`messages[${index}]: expected only tool results beside a tool result`);
     }
     for (const result of results) {
       if (!open.delete(result.toolUseId))
-        throw unfit(`messages[${index}]: no tool use has the id "${result.toolUseId}"`);
+        throw invalidMessages(`messages[${index}]: the message before it has no tool use "${result.toolUseId}"`);
     }
-    if (open.size > 0) throw unfit(`messages[${index}]: the tool use "${[...open][0]}" before it has no result`);
+    if (open.size > 0)
+      throw invalidMessages(`messages[${index}]: expected a result for the tool use "${[...open][0]}" before it`);
     open = new Set(blocks.filter((block) => block.type === "tool_use").map((use) => use.id));
   });
-  if (open.size > 0) throw unfit(`messages: the tool use "${[...open][0]}" at the end has no result`);
+  if (open.size > 0) throw invalidMessages(`messages: expected a result for the last tool use "${[...open][0]}"`);
 }
 
-function unfit(why: string): PortolanError {
+function invalidMessages(why: string): PortolanError {
   return new PortolanError("invalid-argument", `ctx.sample: ${why}`);
 }

@@ -6,12 +6,12 @@ import { type CompiledSchema, compileSchema } from "../../schema/infer.ts";
 
 /** A form for the user, compiled once: a flat object of strings, numbers, booleans and choices. */
 export interface Form<T> {
-  /** What the client is shown; there once `compiled` has loaded what it needs. */
+  /** The fields that the client shows. Await `compiled.loading` before reading it. */
   readonly schema: FormSchema;
   readonly compiled: CompiledSchema<T>;
 }
 
-/** Compiles a form where the program starts, so that asking converts nothing. */
+/** Compiles a form. Call it once at program start, so that a question converts nothing. */
 export function form<T = JsonObject>(schema: Schema<T>): Form<T> {
   const known = forms.get(schema) as Form<T> | undefined;
   if (known) return known;
@@ -21,13 +21,16 @@ export function form<T = JsonObject>(schema: Schema<T>): Form<T> {
   return made;
 }
 
+/** Compiled forms by schema: `ctx.elicit` also takes schemas. */
+const forms = new WeakMap<object, Form<unknown>>();
+
 class CompiledForm<T> implements Form<T> {
   readonly compiled: CompiledSchema<T>;
   #schema: FormSchema | undefined;
 
   constructor(compiled: CompiledSchema<T>) {
     this.compiled = compiled;
-    // What is known already is checked where the form is written.
+    // A schema that is known already is checked here, so that the error points at the form.
     if (Object.keys(compiled.jsonSchema).length > 0) this.#schema = toFormSchema(compiled.jsonSchema);
   }
 
@@ -37,14 +40,23 @@ class CompiledForm<T> implements Form<T> {
   }
 }
 
-/** Schemas given to `ctx.elicit` directly are compiled on first use. */
-const forms = new WeakMap<object, Form<unknown>>();
-
 /** A form without fields: accepting it is the answer. */
 export const emptyForm: FormSchema = { type: "object", properties: {} };
 
 export function isForm(value: object): value is Form<unknown> {
   return value instanceof CompiledForm;
+}
+
+function toFormSchema(schema: JsonObject): FormSchema {
+  if (schema["type"] !== "object") throw invalidForm("", 'a schema whose root is { type: "object" }');
+  const properties = (schema["properties"] ?? {}) as { [name: string]: JsonObject };
+  const fields = Object.entries(properties).map(([name, field]) => [name, toField(name, field)]);
+  const { required } = schema;
+  return {
+    type: "object",
+    properties: Object.fromEntries(fields),
+    ...(Array.isArray(required) && required.length > 0 && { required }),
+  };
 }
 
 const fieldMembers = new Set([
@@ -64,21 +76,10 @@ const fieldMembers = new Set([
   "maxItems",
   "items",
 ]);
+
 const formats = new Set(["email", "uri", "date", "date-time"]);
 
-function toFormSchema(schema: JsonObject): FormSchema {
-  if (schema["type"] !== "object") throw unfit("", "the form to be an object");
-  const properties = (schema["properties"] ?? {}) as { [name: string]: JsonObject };
-  const fields = Object.entries(properties).map(([name, field]) => [name, toField(name, field)]);
-  const { required } = schema;
-  return {
-    type: "object",
-    properties: Object.fromEntries(fields),
-    ...(Array.isArray(required) && required.length > 0 && { required }),
-  };
-}
-
-/** A field with the keywords that forms know; what else the schema says is checked when the answer is there. */
+/** Returns a field with the keywords that forms have. Other keywords are checked when the answer arrives. */
 function toField(name: string, schema: JsonObject): JsonObject {
   const field: JsonObject = {};
   for (const [keyword, value] of Object.entries(schema)) if (fieldMembers.has(keyword)) field[keyword] = value;
@@ -89,9 +90,9 @@ function toField(name: string, schema: JsonObject): JsonObject {
   const { type, items } = field as { type?: unknown; items?: JsonObject };
   if (type === "array") {
     const isSelection = items !== undefined && (Array.isArray(items["enum"]) || Array.isArray(items["anyOf"]));
-    if (!isSelection) throw unfit(name, "an array of choices");
+    if (!isSelection) throw invalidForm(name, "an array of choices");
   } else if (type !== "string" && type !== "number" && type !== "integer" && type !== "boolean") {
-    throw unfit(name, "a string, number, boolean or choice");
+    throw invalidForm(name, "a string, number, boolean or choice");
   }
   if (type === "integer") dropSafeIntegerBounds(field);
   return field;
@@ -101,13 +102,13 @@ function isChoice(options: unknown[]): boolean {
   return options.every((option) => typeof (option as JsonObject)?.["const"] === "string");
 }
 
-/** Schema libraries write the bounds of a safe integer; nobody wants to read them in a form. */
+/** Removes the bounds of a safe integer, which schema libraries add; they would confuse the user. */
 function dropSafeIntegerBounds(field: JsonObject): void {
   if (field["minimum"] === Number.MIN_SAFE_INTEGER) delete field["minimum"];
   if (field["maximum"] === Number.MAX_SAFE_INTEGER) delete field["maximum"];
 }
 
-function unfit(name: string, expected: string): PortolanError {
+function invalidForm(name: string, expected: string): PortolanError {
   const where = name === "" ? "form" : `form field "${name}"`;
   return new PortolanError(
     "invalid-definition",

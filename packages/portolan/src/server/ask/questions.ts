@@ -5,52 +5,50 @@ import type { ElicitResult, InputRequest } from "../../protocol/types/index.ts";
 import type { ElicitAnswer, ElicitForm, OpenUrl } from "../call/context.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { attempt, type ExplicitQuestions, type HandlerRun, type Produced } from "../call/exchange.ts";
+import { manyQuestionRounds, maxQuestionRounds } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
-import { openState, roundsOf } from "./round-state.ts";
+import { emptyState, openState, roundStateOf } from "./round-state.ts";
 
 export { Connection } from "../../jsonrpc/connection.ts";
 export { checkSampling } from "./conversation.ts";
 
-const maxRounds = 16;
-const manyRounds = 8;
-
-/** The conversation of an exchange, begun when its handler first asks. */
+/** Returns the conversation of an exchange, which begins with the first question of its handler. */
 export function conversationOf(runtime: Runtime, exchange: ServedExchange, prefers: Strategy = "replay"): Conversation {
   if (!exchange.conversation) {
     const strategy = exchange.peer.revision.questions === "requests" ? "send" : prefers;
-    exchange.conversation = new Conversation(exchange, strategy, roundsOf(runtime));
+    exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime));
   }
   return exchange.conversation;
 }
 
-/** Serves a call that comes back with answers. */
+/** Serves the retry of a call, which carries answers. */
 export async function retry(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): Promise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
-  const given = new Map<string, unknown>(Object.entries(inputResponses ?? {}));
-  const kept =
-    requestState === undefined ? undefined : await openState(roundsOf(runtime).keeper, exchange, String(requestState));
-  if (kept?.parked !== undefined) {
-    const { parked } = kept;
-    const conversation = roundsOf(runtime).parking.find(parked);
+  const received = new Map<string, unknown>(Object.entries(inputResponses ?? {}));
+  const { sealer, parking } = roundStateOf(runtime);
+  const state = requestState === undefined ? undefined : await openState(sealer, exchange, String(requestState));
+  if (state?.parked !== undefined) {
+    const { parked } = state;
+    const conversation = parking.find(parked);
     if (!conversation) throw callLost();
     return new Promise((resolve) => {
       exchange.settleEarly = resolve;
-      conversation.resume(exchange, given);
-      roundsOf(runtime).parking.release(parked);
+      conversation.resume(exchange, received);
+      parking.release(parked);
     });
   }
-  if (kept?.rounds === manyRounds) {
-    const advice = `${exchange.method} asks for the ${manyRounds}th time; many clients stop at 10: ask together`;
+  if (state?.rounds === manyQuestionRounds) {
+    const advice = `${exchange.method} asked in ${manyQuestionRounds} rounds; many clients stop at 10: ask together`;
     runtime.report(new PortolanError("limit-reached", advice), exchange.method);
   }
-  exchange.conversation = new Conversation(exchange, "replay", roundsOf(runtime), kept, given);
+  exchange.conversation = new Conversation(exchange, "replay", roundStateOf(runtime), state, received);
   return attempt(runtime, exchange, run);
 }
 
-/** Puts the questions that a handler listed itself, in the result or as requests of their own. */
-export async function answerExplicitly(
+/** Asks the questions of `inputRequired`, in the result or as requests. */
+export async function askExplicitly(
   runtime: Runtime,
   exchange: ServedExchange,
   run: HandlerRun,
@@ -61,35 +59,36 @@ export async function answerExplicitly(
   }
   let produced: Produced = questions;
   for (let round = 1; produced.kind === "questions"; round += 1) {
-    if (round > maxRounds) {
-      throw new PortolanError("limit-reached", `${exchange.method}: no result after ${maxRounds} rounds of questions`);
+    if (round > maxQuestionRounds) {
+      const why = `${exchange.method}: no result after ${maxQuestionRounds} rounds of questions`;
+      throw new PortolanError("limit-reached", why);
     }
-    const sender = new Conversation(exchange, "send", roundsOf(runtime));
+    const sender = new Conversation(exchange, "send", roundStateOf(runtime));
     const answers = await Promise.all(
       Object.entries(produced.requests ?? {}).map(
         async ([key, question]) => [key, await sender.ask(key, question)] as const,
       ),
     );
     const once = exchange.conversation?.effects ?? new Map();
-    const kept = { answers: new Map(), once, asked: new Map(), rounds: round };
-    const remembered = produced.state === undefined ? kept : { ...kept, userState: produced.state };
-    const given = new Map(answers);
-    exchange.conversation = new Conversation(exchange, "send", roundsOf(runtime), remembered, given);
+    const state = { ...emptyState(), once, rounds: round };
+    const withUserState = produced.state === undefined ? state : { ...state, userState: produced.state };
+    exchange.conversation = new Conversation(exchange, "send", roundStateOf(runtime), withUserState, new Map(answers));
     produced = await run();
   }
   return produced;
 }
 
-/** The mistake of a handler that went on although its question was the answer. */
-export function swallowed(exchange: ServedExchange): PortolanError {
-  exchange.conversation?.giveUp();
+/** Returns the error of a handler that returned although a question had suspended it. */
+export function ignoredQuestion(exchange: ServedExchange): PortolanError {
+  exchange.conversation?.close();
   return new PortolanError(
     "invalid-definition",
-    `The handler of ${exchange.method} went on after asking the client: await each question and let its error pass`,
+    `The handler of ${exchange.method} returned although the client is being asked: ` +
+      "await each question, and do not catch the error that suspends the handler",
   );
 }
 
-/** Puts a form to the user. */
+/** Asks the user to fill in a form. */
 export async function elicit<T>(
   conversation: Conversation,
   key: string,
@@ -106,14 +105,14 @@ export async function elicit<T>(
   throw invalidParams(`answer "${key}": ${issue?.path ? `${issue.path}: ` : ""}${issue?.message}`);
 }
 
-/** Asks the user for a yes, by a form without fields. */
+/** Asks the user to confirm, with a form that has no fields. */
 export async function confirm(conversation: Conversation, key: string, message: string): Promise<boolean> {
   const params = { mode: "form", message, requestedSchema: emptyForm } as const;
   const { action } = await askFor<ElicitResult>(conversation, key, { method: "elicitation/create", params });
   return action === "accept";
 }
 
-/** Sends the user to a page, and waits until it is done there. */
+/** Asks the user to open a page, and waits until the user has finished there. */
 export async function openUrl(
   conversation: Conversation,
   exchange: ServedExchange,
@@ -122,7 +121,7 @@ export async function openUrl(
 ): Promise<{ action: "accept" | "decline" | "cancel" }> {
   const { protocol } = new URL(url);
   if (protocol !== "https:" && protocol !== "http:") {
-    throw new PortolanError("invalid-argument", `ctx.openUrl: expected an http(s) URL, got ${protocol}`);
+    throw new PortolanError("invalid-argument", `ctx.openUrl: expected an http: or https: URL, got ${protocol}`);
   }
   const elicitationId = crypto.randomUUID();
   const params = { mode: "url", message, url, elicitationId } as const;
@@ -133,7 +132,7 @@ export async function openUrl(
   return { action };
 }
 
-/** Asks, and takes the answer for what the question says it is: its shape was checked against the question. */
+/** Asks one question. `T` is the type of the answer, whose shape the conversation checks against the question. */
 export function askFor<T>(conversation: Conversation, key: string, question: InputRequest): Promise<T> {
   return conversation.ask(key, question) as Promise<unknown> as Promise<T>;
 }

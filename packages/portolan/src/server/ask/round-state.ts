@@ -5,63 +5,89 @@ import { canonicalJson, createSealer, randomSecret, type Sealer, sha256 } from "
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { ServedExchange } from "../call/exchange.ts";
+import { defaultParkedTtlMs, defaultQuestionTtlMs, maxParkedHandlers, maxStateCharacters } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
-import type { Conversation, ParkingLot } from "./conversation.ts";
+import type { Conversation } from "./conversation.ts";
 
-/** What earlier rounds of a call have settled; it travels with the client, sealed. */
+/** The state that the questions of one server need between their rounds. */
+export interface RoundState {
+  readonly sealer: StateSealer;
+  readonly parking: Parking;
+}
+
+/** Returns the round state of a server. It is made with the first question, because most servers never ask. */
+export function roundStateOf(runtime: Runtime): RoundState {
+  if (!runtime.roundState) {
+    const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
+    const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
+    runtime.roundState = {
+      sealer: { sealer: createSealer({ secrets }), storage, ttlMs },
+      parking: new Parking(questionTtlMs),
+    };
+  }
+  return runtime.roundState;
+}
+
+/** The results of earlier rounds of a call. The client carries them, sealed, as `requestState`. */
 export interface SealedState {
   /** Answers by key, each with the digest of the question it answers. */
   readonly answers: Map<string, { digest: string; answer: JsonObject }>;
   /** Results of `once`, as JSON text. */
   readonly once: Map<string, string>;
-  /** Digests of the questions that were put in the last round. */
+  /** Digests of the questions of the last round, by key. */
   readonly asked: Map<string, string>;
-  /** What an explicit handler wants to see again, as JSON text. */
+  /** The state given to `inputRequired`, as JSON text. */
   userState?: string;
-  /** The handle of a handler that waits in memory. */
+  /** The handle of a parked handler. */
   parked?: string;
   rounds: number;
 }
 
-export function nothingKept(): SealedState {
+export function emptyState(): SealedState {
   return { answers: new Map(), once: new Map(), asked: new Map(), rounds: 0 };
 }
 
-/** What sealing and opening need. */
+/** The parts that seal and open states. */
 export interface StateSealer {
   readonly sealer: Sealer;
+  /** Keeps states that are too long for clients to carry. */
   readonly storage: Storage;
   readonly ttlMs: number;
-  /** Above this many characters the state stays here and a handle travels. */
-  readonly maxCharacters: number;
 }
 
 const purpose = "requestState";
 const handlePrefix = "kept:";
 
-/** Seals what is kept, bound to this very call by this very caller. */
-export async function sealState(keeper: StateSealer, exchange: ServedExchange, kept: SealedState): Promise<string> {
+/** Seals a state, bound to this call of this caller. */
+export async function sealState(
+  { sealer, storage, ttlMs }: StateSealer,
+  exchange: ServedExchange,
+  state: SealedState,
+): Promise<string> {
   const value = JSON.stringify({
-    answers: Object.fromEntries(kept.answers),
-    once: Object.fromEntries(kept.once),
-    asked: Object.fromEntries(kept.asked),
-    userState: kept.userState,
-    parked: kept.parked,
-    rounds: kept.rounds,
+    answers: Object.fromEntries(state.answers),
+    once: Object.fromEntries(state.once),
+    asked: Object.fromEntries(state.asked),
+    userState: state.userState,
+    parked: state.parked,
+    rounds: state.rounds,
   });
-  const { ttlMs } = keeper;
-  const sealed = await keeper.sealer.seal(value, { purpose, binding: await bindingOf(exchange), ttlMs });
-  if (sealed.length <= keeper.maxCharacters) return sealed;
+  const sealed = await sealer.seal(value, { purpose, binding: await bindingOf(exchange), ttlMs });
+  if (sealed.length <= maxStateCharacters) return sealed;
   const handle = handlePrefix + crypto.randomUUID();
-  await keeper.storage.kv.set(handle, sealed, { ttlMs });
+  await storage.kv.set(handle, sealed, { ttlMs });
   return handle;
 }
 
-/** Opens a state that came back; whatever is wrong with it, the caller hears the same. */
-export async function openState(keeper: StateSealer, exchange: ServedExchange, state: string): Promise<SealedState> {
-  const sealed = state.startsWith(handlePrefix) ? await keeper.storage.kv.get(state) : state;
+/** Opens the state of a retry. Every wrong state gets the same error, so that a caller cannot probe for the reason. */
+export async function openState(
+  { sealer, storage }: StateSealer,
+  exchange: ServedExchange,
+  state: string,
+): Promise<SealedState> {
+  const sealed = state.startsWith(handlePrefix) ? await storage.kv.get(state) : state;
   if (sealed === undefined) throw invalidState();
-  const opened = await keeper.sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
+  const opened = await sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
   if (!opened.ok) throw invalidState();
   const { answers, once, asked, userState, parked, rounds } = JSON.parse(opened.value);
   return {
@@ -79,68 +105,46 @@ async function bindingOf({ method, params, principal }: ServedExchange): Promise
   return canonicalJson([method, principal.key, await sha256(canonicalJson(salient))]);
 }
 
-const defaultQuestionTtlMs = 60 * 60_000;
-const maxStateCharacters = 32 * 1024;
-
-/** What the questions of one server need between their rounds. */
-export interface RoundState {
-  readonly keeper: StateSealer;
-  readonly parking: Parking;
-}
-
-/** Made when the first question is asked: most servers never seal anything. */
-export function roundsOf(runtime: Runtime): RoundState {
-  if (!runtime.rounds) {
-    const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
-    const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
-    const sealer = createSealer({ secrets });
-    runtime.rounds = {
-      keeper: { sealer, storage, ttlMs, maxCharacters: maxStateCharacters },
-      parking: new Parking(questionTtlMs),
-    };
-  }
-  return runtime.rounds;
-}
-
-const defaultTtlMs = 10 * 60_000;
-const maxParked = 1_000;
-
-interface Place {
+interface ParkedHandler {
   readonly conversation: Conversation;
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
-/** Handlers that wait in memory for their client's answers; bounded in number and time. */
-export class Parking implements ParkingLot {
-  readonly #places = new Map<string, Place>();
+/** Handlers that wait in memory for answers, bounded in number and time. */
+export class Parking {
+  readonly #handlers = new Map<string, ParkedHandler>();
   readonly #ttlMs: number;
 
-  constructor(ttlMs: number = defaultTtlMs) {
+  constructor(ttlMs: number = defaultParkedTtlMs) {
     this.#ttlMs = ttlMs;
   }
 
+  /** Returns the handle under which the retry finds the handler. */
   park(conversation: Conversation): string {
-    if (this.#places.size >= maxParked) {
-      throw new PortolanError("limit-reached", `${maxParked} handlers wait for answers already; no further one can`);
+    if (this.#handlers.size >= maxParkedHandlers) {
+      throw new PortolanError(
+        "limit-reached",
+        `${maxParkedHandlers} handlers wait for answers, the most that may wait`,
+      );
     }
     const handle = crypto.randomUUID();
     const timer = setTimeout(() => {
-      this.#places.delete(handle);
-      conversation.abandon(new PortolanError("timeout", "The client did not come back with an answer in time"));
+      this.#handlers.delete(handle);
+      conversation.abandon(new PortolanError("timeout", `The client did not answer within ${this.#ttlMs} ms`));
     }, this.#ttlMs);
-    // A waiting handler does not keep a process alive that has nothing else to do.
+    // A parked handler does not keep the process alive.
     (timer as { unref?: () => void }).unref?.();
-    this.#places.set(handle, { conversation, timer });
+    this.#handlers.set(handle, { conversation, timer });
     return handle;
   }
 
   find(handle: string): Conversation | undefined {
-    return this.#places.get(handle)?.conversation;
+    return this.#handlers.get(handle)?.conversation;
   }
 
-  /** Forgets a handler that goes on: a second retry with the same state finds nothing, so that none runs twice. */
+  /** Removes a handler that continues: a second retry with the same state finds nothing, so that none runs twice. */
   release(handle: string): void {
-    clearTimeout(this.#places.get(handle)?.timer);
-    this.#places.delete(handle);
+    clearTimeout(this.#handlers.get(handle)?.timer);
+    this.#handlers.delete(handle);
   }
 }

@@ -2,9 +2,9 @@ import type { Prepared } from "../../jsonrpc/channel.ts";
 import { isRequest, type Message, type RpcResponse, serialize } from "../../jsonrpc/message.ts";
 import type { Revision } from "../../protocol/revision.ts";
 
-/** Why a batch cannot be served; undefined when it can. */
+/** Returns why a batch cannot be served; undefined if it can. */
 export function problemOfBatch(messages: readonly Message[], revision: Revision | undefined): string | undefined {
-  if (!revision?.batches) return "expected one message, got a batch; this protocol version has none";
+  if (!revision?.batches) return "expected one message, got a batch; this protocol version has no batches";
   if (messages.length === 0) return "expected at least one message in a batch, got none";
   if (messages.some((message) => "method" in message && message.method === "initialize")) {
     return "initialize: expected it on its own, got it in a batch";
@@ -16,22 +16,22 @@ export function problemOfBatch(messages: readonly Message[], revision: Revision 
   return undefined;
 }
 
-/** Takes the responses to a batch one by one, none for a cancelled request, and sends them together. */
-export function collector(
+/** Returns a function that takes the responses to a batch one by one, none for a cancelled request, and sends them together. */
+export function collectResponses(
   messages: readonly Message[],
   send: (responses: (RpcResponse | Prepared)[]) => void,
 ): (response?: RpcResponse | Prepared) => void {
   const responses: (RpcResponse | Prepared)[] = [];
   let open = messages.filter(isRequest).length;
   return (response) => {
-    if (response) responses.push(serializable(response));
+    if (response) responses.push(checkSerializable(response));
     open -= 1;
     if (open === 0) send(responses);
   };
 }
 
-/** A member of a batch must not spoil the others: what has no JSON form fails here, on its own. */
-function serializable(response: RpcResponse | Prepared): Prepared | RpcResponse {
+/** Throws if a response has no JSON form, so that it fails alone and not with the whole batch. */
+function checkSerializable(response: RpcResponse | Prepared): Prepared | RpcResponse {
   if (!("resultText" in response)) serialize(response);
   return response;
 }

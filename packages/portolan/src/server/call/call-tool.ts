@@ -10,12 +10,13 @@ import type { CallToolResult, ClientCapabilities } from "../../protocol/types/in
 import type { CompiledSchema, Issue, Validated } from "../../schema/infer.ts";
 import type { CompiledTool } from "../define/tools.ts";
 import { runAround } from "../extension.ts";
+import { maxReportedIssues } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type ExplicitQuestions, type Produced, runHandler } from "./exchange.ts";
 
-/** A failure whose text the model sees, so that it can do better: "No city named Atlantis". */
+/** A failure whose text the model sees, so that it can correct the call: "No city named Atlantis". */
 export class ToolError extends Error {
   override readonly name = "ToolError";
 }
@@ -26,7 +27,7 @@ export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromi
   const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
   if (!tool) throw unknownTool(params["name"] as string);
   const args = (params["arguments"] ?? {}) as JsonObject;
-  const checked = exchange.back.checkArguments?.(tool.entry["inputSchema"] as JsonObject, args);
+  const checked = exchange.returnPath.checkArguments?.(tool.entry["inputSchema"] as JsonObject, args);
   return isPromise(checked)
     ? checked.then(() => callFound(runtime, exchange, tool, args))
     : callFound(runtime, exchange, tool, args);
@@ -46,7 +47,7 @@ function callFound(
   );
 }
 
-/** What a tool says it needs must be declared by the client and known to its revision. */
+/** Throws if the client did not declare a capability that the tool needs, or its revision does not have it. */
 function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer): void {
   for (const [capability, parts] of Object.entries(needs)) {
     const declared = (peer.capabilities as JsonObject)[capability] as JsonObject | undefined;
@@ -61,7 +62,7 @@ function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer): void {
   }
 }
 
-// Hot path: no closures and no copies where arguments and result are there at once.
+// Hot path: no closures and no copies when validation and handler are synchronous.
 function runTool(
   runtime: Runtime,
   exchange: ServedExchange,
@@ -84,6 +85,15 @@ function invokeChecked(
   return invoke(runtime, exchange, tool, checked.value);
 }
 
+function refuseArguments(name: string, issues: readonly Issue[]): Complete {
+  const text = `Invalid arguments for tool "${name}": ${issues.slice(0, maxReportedIssues).map(describe).join("; ")}`;
+  return complete({ content: [{ type: "text", text }], isError: true });
+}
+
+function describe(issue: Issue | undefined): string {
+  return issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? "unknown");
+}
+
 function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
   const { definition } = tool;
   try {
@@ -96,6 +106,14 @@ function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, 
   }
 }
 
+/** Turns a thrown error into a result for the model, a protocol error, or a masked failure that is reported. */
+function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): Complete {
+  if (exchange.conversation?.isSuspended || cause instanceof RpcError) throw cause;
+  if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
+  const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
+  return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
+}
+
 function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced> {
   if (typeof returned === "object" && returned !== null) {
     if (isQuestions(returned)) return returned;
@@ -106,6 +124,20 @@ function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced
   if (returned === undefined) return complete({ content: [] });
   if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
   return mirrored(returned, false);
+}
+
+function isQuestions(value: object): value is ExplicitQuestions {
+  return "kind" in value && value.kind === "questions" && "requests" in value && "state" in value;
+}
+
+/** With an output schema, a `content` member may belong to the value: only `structuredContent` or `isError` tell a result. */
+function isFullResult(value: object, hasOutput: boolean): value is CallToolResult {
+  if (!("content" in value) || !Array.isArray(value.content)) return false;
+  return !hasOutput || "structuredContent" in value || ("isError" in value && value.isError === true);
+}
+
+function isContentList(value: object): value is CallToolResult["content"] {
+  return Array.isArray(value) && value.length > 0 && value.every((block) => typeof block?.type === "string");
 }
 
 function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Complete> {
@@ -133,54 +165,23 @@ function finishStructured(
 
 function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: CallToolResult | undefined): Complete {
   if (checked.issues) {
-    const why = `returned what its output schema forbids: ${describe(checked.issues[0])}`;
+    const why = `returned a value that does not match its output schema: ${describe(checked.issues[0])}`;
     throw new PortolanError("invalid-definition", `Tool "${tool.key}" ${why}`);
   }
-  if (!full) return mirrored(checked.value, tool.boxed);
-  return { kind: "complete", result: mirroredIn(full, checked.value), boxed: tool.boxed };
+  if (!full) return mirrored(checked.value, tool.wrapped);
+  return { kind: "complete", result: mirroredIn(full, checked.value), wrapped: tool.wrapped };
 }
 
-/** Structured content has a text beside it for readers that know text only. */
-function mirrored(structuredContent: unknown, boxed: boolean): Complete {
+/** Returns structured content with its JSON text beside it, for clients that read text only. */
+function mirrored(structuredContent: unknown, wrapped: boolean): Complete {
   const mirror: string | undefined = JSON.stringify(structuredContent);
   const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
-  return { kind: "complete", result, boxed, mirror };
+  return { kind: "complete", result, wrapped, mirror };
 }
 
-/** The author's own content stays; the text is added where there is none. */
+/** Adds the JSON text of structured content unless the author's own content has a text. */
 function mirroredIn(full: CallToolResult, structuredContent: unknown): JsonObject {
   const hasText = full.content.some((block) => block.type === "text");
   const mirror = hasText ? [] : [{ type: "text", text: JSON.stringify(structuredContent) ?? "null" }];
   return { ...full, content: [...full.content, ...mirror], structuredContent };
-}
-
-function isQuestions(value: object): value is ExplicitQuestions {
-  return "kind" in value && value.kind === "questions" && "requests" in value && "state" in value;
-}
-
-/** Beside an output schema only what names structured content or an error is a whole result, since values may have content. */
-function isFullResult(value: object, hasOutput: boolean): value is CallToolResult {
-  if (!("content" in value) || !Array.isArray(value.content)) return false;
-  return !hasOutput || "structuredContent" in value || ("isError" in value && value.isError === true);
-}
-
-function isContentList(value: object): value is CallToolResult["content"] {
-  return Array.isArray(value) && value.length > 0 && value.every((block) => typeof block?.type === "string");
-}
-
-function refuseArguments(name: string, issues: readonly Issue[]): Complete {
-  const text = `Invalid arguments for tool "${name}": ${issues.slice(0, 10).map(describe).join("; ")}`;
-  return complete({ content: [{ type: "text", text }], isError: true });
-}
-
-function describe(issue: Issue | undefined): string {
-  return issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? "unknown");
-}
-
-/** What was thrown becomes an answer for the model, a protocol error, or a masked failure that the operator hears of. */
-function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): Complete {
-  if (exchange.conversation?.isStopped || cause instanceof RpcError) throw cause;
-  if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
-  const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
-  return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
 }

@@ -16,79 +16,77 @@ import type { Conversation, Strategy } from "../ask/conversation.ts";
 import type { Form } from "../ask/form.ts";
 import type { FullResult, ServerOptions } from "../define/definition.ts";
 import type { Runtime } from "../subscribe/hub.ts";
-import { loadAsking, type Principal, type ServedExchange } from "./exchange.ts";
+import { loadQuestions, type Principal, type ServedExchange } from "./exchange.ts";
 
-type Asking = typeof import("../ask/questions.ts");
-
-/** What the user did with a form: filled it in, refused, or closed it. */
+/** The user's reaction to a form: filled in (`accept`), refused (`decline`), or closed without an answer (`cancel`). */
 export type ElicitAnswer<T> = { action: "accept"; content: T } | { action: "decline" } | { action: "cancel" };
 
-/** A question to the user by a form. */
+/** A form for the user to fill in. */
 export interface ElicitForm<T> {
   message: string;
   /** The fields; compile them once with `form(schema)` where the program starts. */
   form: Form<T> | Schema<T>;
 }
 
-/** A question that sends the user to a page. */
+/** A page for the user to open. */
 export interface OpenUrl {
   message: string;
   url: string;
-  /** Resolves when what the user does there is done; absent means that coming back says so. */
+  /** Resolves when the user has finished there. Default: the client's answer means that the user has finished. */
   ready?: (signal: AbortSignal) => MaybePromise<void>;
 }
 
-/** What every handler receives: who asks, and ways to talk back that need no answer. */
+/** The context of every handler: the caller, and notifications to it. */
 export interface RequestContext<App> {
   readonly requestId: RequestId;
-  /** Aborts when the client cancels or is gone. */
+  /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal;
-  /** Advisory: what the client says of itself. */
+  /** The client's own description of itself, which is not verified. */
   readonly client: Implementation | undefined;
   readonly capabilities: ClientCapabilities;
-  /** The protocol version this request is spoken in. */
+  /** The protocol version of this request. */
   readonly protocolVersion: string;
   readonly principal: Principal;
   /** The `_meta` of the request. */
   readonly meta: JsonObject | undefined;
-  /** What the server's `app` option made for this request. */
+  /** The value that the server's `app` option made for this request. */
   readonly app: App;
-  /** Tells how far the work is, if the client wants to know. */
+  /** Sends a progress notification if the client asked for progress. */
   progress(progress: number, total?: number, message?: string): void;
-  /** Sends a log message, if the client wants that level. Keep secrets out of it. */
+  /** Sends a log message if the client wants that level. Do not log secrets. */
   log(level: LogLevel, data: unknown, logger?: string): void;
   /**
-   * Ends the connection of a call that takes long, and not the call: clients whose revision has that come back by
-   * themselves for what is still said. Does nothing where they would not.
+   * Closes the connection of a long call, but not the call: the client reconnects by itself for the rest. Does nothing
+   * where the client's revision does not reconnect.
    */
   hangUp(): void;
 }
 
-/** What tools, prompts and resources receive: they may ask the client too. */
+/** The context of tools, prompts and resources, which may ask the client. */
 export interface Context<App = undefined> extends RequestContext<App> {
-  /** Asks the user to fill in a form. Keys name questions and must differ within a call. */
+  /** Asks the user to fill in a form. `key` names the question; keys must differ within a call. */
   elicit<T = JsonObject>(key: string, question: ElicitForm<T>): Promise<ElicitAnswer<T>>;
-  /** Asks the user for a yes; everything else is a no. */
+  /** Asks the user to confirm. Resolves to true only if the user accepts. */
   confirm(key: string, message: string): Promise<boolean>;
-  /** Sends the user to a page, and waits until it is done there. */
+  /** Asks the user to open a page, and waits until the user has finished there. */
   openUrl(key: string, page: OpenUrl): Promise<{ action: "accept" | "decline" | "cancel" }>;
   /** Asks the client's model. */
   sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult>;
-  /** Asks which folders the client works on. */
+  /** Asks for the folders that the client works on. */
   roots(key?: string): Promise<Root[]>;
-  /** Whether this client can be asked, so that a handler may do without. */
+  /** Returns whether this client can be asked. */
   mayAsk(question: AskableCapability): boolean;
   /** Runs a side effect once, although the handler may run again after a question. */
   once<T>(key: string, effect: () => MaybePromise<T>): Promise<T>;
-  /** The answer to a question of `inputRequired`, undefined in the first round. */
+  /** Returns the answer to a question of `inputRequired`; undefined in the first round. */
   answer(key: string): JsonObject | undefined;
-  /** The state given to `inputRequired` in the round before. */
+  /** Returns the state that was given to `inputRequired` in the previous round. */
   state(): unknown;
-  /** A result that says that the user did not want it. */
+  /** Returns an error result which says that the user cancelled. */
   cancelled(message?: string): FullResult<never>;
 }
 
-/** One context per request, without closures: what is not used costs nothing. */
+// Hot path: one object per request and no closures.
 export class HandlerContext<App> implements Context<App> {
   readonly #exchange: ServedExchange;
   readonly #runtime: Runtime;
@@ -152,37 +150,37 @@ export class HandlerContext<App> implements Context<App> {
   }
 
   hangUp(): void {
-    this.#exchange.current.back.hangUp?.();
+    this.#exchange.current.returnPath.hangUp?.();
   }
 
   elicit<T = JsonObject>(key: string, question: ElicitForm<T>): Promise<ElicitAnswer<T>> {
-    return this.#talk((asking, conversation) => asking.elicit(conversation, key, question));
+    return this.#ask((questions, conversation) => questions.elicit(conversation, key, question));
   }
 
   confirm(key: string, message: string): Promise<boolean> {
-    return this.#talk((asking, conversation) => asking.confirm(conversation, key, message));
+    return this.#ask((questions, conversation) => questions.confirm(conversation, key, message));
   }
 
   openUrl(key: string, page: OpenUrl): Promise<{ action: "accept" | "decline" | "cancel" }> {
-    return this.#talk((asking, conversation) => asking.openUrl(conversation, this.#exchange, key, page));
+    return this.#ask((questions, conversation) => questions.openUrl(conversation, this.#exchange, key, page));
   }
 
   sample(key: string, params: CreateMessageParams): Promise<CreateMessageResult> {
-    return this.#talk((asking, conversation) => {
-      asking.checkSampling(params);
-      return asking.askFor(conversation, key, { method: "sampling/createMessage", params });
+    return this.#ask((questions, conversation) => {
+      questions.checkSampling(params);
+      return questions.askFor(conversation, key, { method: "sampling/createMessage", params });
     });
   }
 
   roots(key = "roots"): Promise<Root[]> {
-    return this.#talk(async (asking, conversation) => {
-      const { roots } = await asking.askFor<ListRootsResult>(conversation, key, { method: "roots/list" });
+    return this.#ask(async (questions, conversation) => {
+      const { roots } = await questions.askFor<ListRootsResult>(conversation, key, { method: "roots/list" });
       return roots;
     });
   }
 
   once<T>(key: string, effect: () => MaybePromise<T>): Promise<T> {
-    return this.#talk((_, conversation) => conversation.once(key, effect));
+    return this.#ask((_, conversation) => conversation.once(key, effect));
   }
 
   mayAsk(question: AskableCapability): boolean {
@@ -190,7 +188,7 @@ export class HandlerContext<App> implements Context<App> {
   }
 
   answer(key: string): JsonObject | undefined {
-    return this.#exchange.conversation?.given(key) as JsonObject | undefined;
+    return this.#exchange.conversation?.rawAnswer(key) as JsonObject | undefined;
   }
 
   state(): unknown {
@@ -202,19 +200,21 @@ export class HandlerContext<App> implements Context<App> {
     return { content: [{ type: "text", text: message }], isError: true };
   }
 
-  /** Begins or goes on with the conversation; a promise that is never awaited must not end the process. */
-  #talk<T>(say: (asking: Asking, conversation: Conversation) => Promise<T>): Promise<T> {
+  #ask<T>(ask: (questions: Questions, conversation: Conversation) => Promise<T>): Promise<T> {
     const exchange = this.#exchange;
     exchange.openQuestions += 1;
-    const said = loadAsking()
-      .then((asking) => say(asking, asking.conversationOf(this.#runtime, exchange, this.#strategy)))
+    const answer = loadQuestions()
+      .then((questions) => ask(questions, questions.conversationOf(this.#runtime, exchange, this.#strategy)))
       .finally(() => {
         exchange.openQuestions -= 1;
       });
-    said.catch(() => {});
-    return said;
+    // A question that the handler does not await must not end the process.
+    answer.catch(() => {});
+    return answer;
   }
 }
+
+type Questions = typeof import("../ask/questions.ts");
 
 const severity: { [L in LogLevel]: number } = {
   debug: 0,
@@ -227,7 +227,7 @@ const severity: { [L in LogLevel]: number } = {
   emergency: 7,
 };
 
-/** Whether a peer wants log messages of this level; one that never named a level gets what its revision sends unasked. */
+/** Returns whether a peer wants log messages of this level. Without a level, the revision decides. */
 export function mayLog({ logLevel, revision }: Peer, level: LogLevel): boolean {
   if (logLevel === undefined) return revision.logsUnasked;
   return severity[level] >= severity[logLevel];

@@ -2,27 +2,116 @@ import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { Prepared } from "../../jsonrpc/channel.ts";
 import { type JsonObject, RpcError, type RpcResponse } from "../../jsonrpc/message.ts";
-import { internalError, invalidParams, methodNotFound, missingCapability } from "../../protocol/errors.ts";
+import {
+  internalError,
+  invalidParams,
+  methodNotFound,
+  missingCapability,
+  unserializableResult,
+} from "../../protocol/errors.ts";
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
-import type { Snapshot } from "../define/snapshot.ts";
 import { type ExtraMethod, knows, runAround } from "../extension.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { callTool } from "./call-tool.ts";
 import type { ServedExchange } from "./exchange.ts";
 
-type Handler = (runtime: Runtime, exchange: ServedExchange) => MaybePromise<Outcome>;
+/**
+ * Sends the one response to a request. `error` is the error that the response reports; HTTP takes its status from it.
+ * Throws when the response has no JSON form.
+ */
+export type SendReply = (response: RpcResponse | Prepared, error?: RpcError) => void;
 
-interface Method {
-  /** Needs no feature, and so is answered while some still load. */
-  readonly isImmediate?: boolean;
-  /** Whether this server has what the method is about. */
-  readonly isOffered: (snapshot: Snapshot) => boolean;
-  readonly handle: Handler;
+/**
+ * Serves one request to its end: one response, or none when it is cancelled. Returns a promise only if the request was
+ * not answered synchronously.
+ */
+export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply: SendReply): Promise<void> | undefined {
+  try {
+    const outcome = dispatch(runtime, exchange);
+    if (isPromise(outcome)) {
+      return outcome.then(
+        (done) => answer(runtime, exchange, done, reply),
+        (cause) => fail(runtime, exchange, cause, reply),
+      );
+    }
+    answer(runtime, exchange, outcome, reply);
+  } catch (cause) {
+    fail(runtime, exchange, cause, reply);
+  }
+  return undefined;
 }
 
-/** Handlers that are loaded with their first request: a server of tools starts without them. */
+function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, reply: SendReply): void {
+  if (exchange.isCancelled) return;
+  exchange.end();
+  const { id, method, peer } = exchange;
+  try {
+    if (exchange.returnPath.writesText || outcome.kind === "prepared") {
+      reply({ id, resultText: peer.revision.encodeResultText(method, outcome, runtime.snapshot) });
+    } else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, runtime.snapshot) });
+  } catch (cause) {
+    replyError(runtime, exchange, cause, reply);
+  }
+}
+
+function fail(runtime: Runtime, exchange: ServedExchange, cause: unknown, reply: SendReply): void {
+  if (exchange.isCancelled) return;
+  exchange.end();
+  replyError(runtime, exchange, cause, reply);
+}
+
+function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, cause: unknown, reply: SendReply): void {
+  const failure = toRpcError(runtime, cause, method);
+  const error = peer.revision.encodeError(failure);
+  try {
+    reply({ jsonrpc: "2.0", id, error }, failure);
+  } catch (unserializable) {
+    // The data of an error may have no JSON form either; its code and message always do.
+    runtime.report(unserializable, method);
+    reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } }, failure);
+  }
+}
+
+/** Returns the error that the peer sees. An error that is not an `RpcError` is masked: the peer gets a reference only. */
+export function toRpcError(runtime: Runtime, cause: unknown, method: string): RpcError {
+  if (cause instanceof RpcError) return cause;
+  const reference = runtime.report(cause, method);
+  if (cause instanceof PortolanError && cause.code === "unserializable") return unserializableResult(cause.message);
+  return internalError(reference);
+}
+
+/** Finds the handler of a request, checks its params and runs it inside the middleware of its method. */
+function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  const { method } = exchange;
+  const row = exchange.peer.revision.requests.get(method);
+  if (snapshot.loading && !row?.isImmediate) {
+    return snapshot.loading.then(() => unlessCancelled(exchange, () => dispatch(runtime, exchange)));
+  }
+  const handle = row && handlers.get(method);
+  if (!row || !handle) return dispatchExtra(runtime, exchange);
+  if (row.capability !== undefined && !snapshot.offered[row.capability]) throw methodNotFound(method);
+  checkParams(row, exchange);
+  const chain = snapshot.chain(method);
+  if (chain.length === 0) return handle(runtime, exchange);
+  return runAround(chain, exchange, (current) => handle(runtime, current));
+}
+
+function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
+  const problem = row.params(exchange.params, "params");
+  if (problem !== undefined) throw invalidParams(problem);
+}
+
+/** Skips a request that was cancelled while code was loaded for it; nothing is sent for its outcome. */
+function unlessCancelled(exchange: ServedExchange, begin: () => MaybePromise<Outcome>): MaybePromise<Outcome> {
+  return exchange.isCancelled ? empty : begin();
+}
+
+type Handler = (runtime: Runtime, exchange: ServedExchange) => MaybePromise<Outcome>;
+
+// Loaded with the first request that needs them: a server of tools starts without them.
 const resources = new Lazy(() => import("./resources.ts"));
 const prompts = new Lazy(() => import("./prompts.ts"));
 const listening = new Lazy(() => import("../subscribe/listen.ts"));
@@ -34,94 +123,27 @@ function lazily<Module>(module: Lazy<Module>, handlerOf: (loaded: Module) => Han
   };
 }
 
-const always = () => true;
 const empty = complete({});
 const listWithTemplates = lazily(resources, (loaded) => loaded.listWithTemplates);
 
-const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
-  ["tools/call", { isOffered: (s) => s.isLive || s.tools.size > 0, handle: callTool }],
-  ["tools/list", { isOffered: (s) => s.isLive || s.tools.size > 0, handle: (r, x) => r.snapshot.tools.page(x) }],
-  [
-    "resources/read",
-    { isOffered: (s) => s.offersResources, handle: lazily(resources, (loaded) => loaded.readResource) },
-  ],
-  ["resources/list", { isOffered: (s) => s.offersResources, handle: listResources }],
-  ["resources/templates/list", { isOffered: (s) => s.offersResources, handle: (r, x) => r.snapshot.templates.page(x) }],
-  [
-    "resources/subscribe",
-    { isOffered: (s) => s.offersSubscriptions, handle: lazily(listening, (loaded) => loaded.subscribe) },
-  ],
-  ["resources/unsubscribe", { isOffered: (s) => s.offersSubscriptions, handle: unsubscribe }],
-  [
-    "prompts/get",
-    { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: lazily(prompts, (loaded) => loaded.getPrompt) },
-  ],
-  ["prompts/list", { isOffered: (s) => s.isLive || s.prompts.size > 0, handle: (r, x) => r.snapshot.prompts.page(x) }],
-  [
-    "completion/complete",
-    { isOffered: (s) => s.completes, handle: lazily(prompts, (loaded) => loaded.completeArgument) },
-  ],
-  ["logging/setLevel", { isOffered: (s) => s.logging, handle: setLevel }],
-  ["subscriptions/listen", { isOffered: always, handle: lazily(listening, (loaded) => loaded.listen) }],
-  ["server/discover", { isOffered: always, isImmediate: true, handle: discover }],
-  ["initialize", { isOffered: always, isImmediate: true, handle: initialize }],
-  ["ping", { isOffered: always, isImmediate: true, handle: () => empty }],
+/** The handler of each method. Every other fact about a method stands in its row in `protocol/revisions`. */
+const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+  ["tools/call", callTool],
+  ["tools/list", (runtime, exchange) => runtime.snapshot.tools.page(exchange)],
+  ["resources/read", lazily(resources, (loaded) => loaded.readResource)],
+  ["resources/list", listResources],
+  ["resources/templates/list", (runtime, exchange) => runtime.snapshot.templates.page(exchange)],
+  ["resources/subscribe", lazily(listening, (loaded) => loaded.subscribe)],
+  ["resources/unsubscribe", unsubscribe],
+  ["prompts/get", lazily(prompts, (loaded) => loaded.getPrompt)],
+  ["prompts/list", (runtime, exchange) => runtime.snapshot.prompts.page(exchange)],
+  ["completion/complete", lazily(prompts, (loaded) => loaded.completeArgument)],
+  ["logging/setLevel", setLevel],
+  ["subscriptions/listen", lazily(listening, (loaded) => loaded.listen)],
+  ["server/discover", discover],
+  ["initialize", initialize],
+  ["ping", () => empty],
 ]);
-
-/** Serves one request: its row, its params, its middleware, its handler. Knows nothing of how it came here. */
-export function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
-  const { snapshot } = runtime;
-  const { method } = exchange;
-  const row = exchange.peer.revision.requests.get(method);
-  const known = row && methods.get(method);
-  if (snapshot.loading && !known?.isImmediate) {
-    return snapshot.loading.then(() => unlessCancelled(exchange, () => dispatch(runtime, exchange)));
-  }
-  if (!row || !known) return dispatchExtra(runtime, exchange);
-  if (!known.isOffered(snapshot)) throw methodNotFound(method);
-  checkParams(row, exchange);
-  const chain = snapshot.chain(method);
-  if (chain.length === 0) return known.handle(runtime, exchange);
-  return runAround(chain, exchange, (current) => known.handle(runtime, current));
-}
-
-/** What was cancelled while code was loaded for it does not begin; its outcome goes nowhere. */
-function unlessCancelled(exchange: ServedExchange, begin: () => MaybePromise<Outcome>): MaybePromise<Outcome> {
-  return exchange.isCancelled ? empty : begin();
-}
-
-function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
-  const problem = row.params(exchange.params, "params");
-  if (problem !== undefined) throw invalidParams(problem);
-}
-
-/** Methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
-function dispatchExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
-  const { snapshot } = runtime;
-  const { method, peer } = exchange;
-  let extra: ExtraMethod | undefined = snapshot.parts.methods.get(method);
-  if (!extra && snapshot.parts.extensions.length > 0) {
-    const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
-    if (found) {
-      const [{ id }, parts] = found;
-      if (!knows(peer, id)) throw missingCapability({ extensions: { [id]: {} } }, method);
-      extra = parts.requests?.[method];
-    }
-  }
-  if (!extra) throw methodNotFound(method);
-  const handler = extra;
-  if (handler.params) checkParams({ params: handler.params }, exchange);
-  return runAround(snapshot.chain(method), exchange, (current) =>
-    whenDone<JsonObject | Outcome, Outcome>(handler.handle(current), (value) =>
-      isOutcome(value) ? value : complete(value),
-    ),
-  );
-}
-
-function isOutcome(value: JsonObject | Outcome): value is Outcome {
-  const { kind } = value;
-  return kind === "complete" || kind === "extended" || kind === "input_required";
-}
 
 function initialize(runtime: Runtime, { peer }: ServedExchange): Outcome {
   const { info, options } = runtime.snapshot;
@@ -157,66 +179,35 @@ function setLevel(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   return whenDone(exchange.session?.setLogLevel(exchange.params["level"] as LogLevel), () => empty);
 }
 
-/** Takes the one answer to a request, and the error it tells of; throws when the answer has no JSON form. */
-export type SendReply = (response: RpcResponse | Prepared, error?: RpcError) => void;
-
-/** Serves one request to its end: one reply, or none when it is cancelled. A promise is returned only while it runs. */
-export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply: SendReply): Promise<void> | undefined {
-  try {
-    const outcome = dispatch(runtime, exchange);
-    if (isPromise(outcome)) {
-      return outcome.then(
-        (done) => answer(runtime, exchange, done, reply),
-        (cause) => fail(runtime, exchange, cause, reply),
-      );
+/** Serves methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
+function dispatchExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  const { method, peer } = exchange;
+  let extra: ExtraMethod | undefined = snapshot.parts.methods.get(method);
+  if (!extra && snapshot.parts.extensions.length > 0) {
+    const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
+    if (found) {
+      const [{ id }, parts] = found;
+      if (!knows(peer, id)) throw missingCapability({ extensions: { [id]: {} } }, method);
+      extra = parts.requests?.[method];
     }
-    answer(runtime, exchange, outcome, reply);
-  } catch (cause) {
-    fail(runtime, exchange, cause, reply);
   }
-  return undefined;
+  if (!extra) throw methodNotFound(method);
+  const handler = extra;
+  if (handler.params) checkParams({ params: handler.params }, exchange);
+  return runAround(snapshot.chain(method), exchange, (current) =>
+    whenDone<JsonObject | Outcome, Outcome>(handler.handle(current), (value) =>
+      isOutcome(value) ? value : complete(value),
+    ),
+  );
 }
 
-function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, reply: SendReply): void {
-  if (exchange.isCancelled) return;
-  exchange.end();
-  const { id, method, peer } = exchange;
-  try {
-    if (exchange.back.writesText || outcome.kind === "prepared") {
-      reply({ id, resultText: peer.revision.encodeResultText(method, outcome, runtime.snapshot) });
-    } else reply({ jsonrpc: "2.0", id, result: peer.revision.encodeResult(method, outcome, runtime.snapshot) });
-  } catch (cause) {
-    replyError(runtime, exchange, cause, reply);
-  }
+function isOutcome(value: JsonObject | Outcome): value is Outcome {
+  const { kind } = value;
+  return kind === "complete" || kind === "extended" || kind === "input_required";
 }
 
-function fail(runtime: Runtime, exchange: ServedExchange, cause: unknown, reply: SendReply): void {
-  if (exchange.isCancelled) return;
-  exchange.end();
-  replyError(runtime, exchange, cause, reply);
-}
-
-function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, cause: unknown, reply: SendReply): void {
-  const failure = toRpcError(runtime, cause, method);
-  const error = peer.revision.encodeError(failure);
-  try {
-    reply({ jsonrpc: "2.0", id, error }, failure);
-  } catch (unserializable) {
-    // The data of an error may have no JSON form either; its code and message always do.
-    runtime.report(unserializable, method);
-    reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } }, failure);
-  }
-}
-
-/** What the peer is told about an error: all of its own, and of ours no more than a reference. */
-export function toRpcError(runtime: Runtime, cause: unknown, method: string): RpcError {
-  if (cause instanceof RpcError) return cause;
-  const reference = runtime.report(cause, method);
-  if (cause instanceof PortolanError && cause.code === "unserializable") return new RpcError(-32603, cause.message);
-  return internalError(reference);
-}
-
-/** Hands a notification of a stateful client to the server's own listeners and to those of its extensions. */
+/** Hands a notification of a stateful client to the server's own handler and to those of its extensions. */
 export function handleNotification(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
   const { snapshot } = runtime;
   try {

@@ -1,13 +1,14 @@
 import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject, RequestId, RpcRequest } from "../../jsonrpc/message.ts";
+import { checkOptions } from "../../options.ts";
 import { type Outcome, type Peer, progressTokenOf } from "../../protocol/revision.ts";
 import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/types/index.ts";
 import type { Conversation } from "../ask/conversation.ts";
-import type { SessionMemory } from "../channel/session.ts";
+import type { SessionSettings } from "../channel/session.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 
-/** Who a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
+/** The identity that a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
 export interface Principal {
   readonly key: string;
   readonly issuer?: string;
@@ -16,29 +17,14 @@ export interface Principal {
   readonly scopes?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number;
-  /** All that its token says, though never the token. */
+  /** The claims of its token, without the token itself. */
   readonly claims?: { readonly [claim: string]: unknown };
 }
 
 /** The user of this machine, who started the process. */
 export const localPrincipal: Principal = { key: "local" };
 
-/** The way back to the one who asked; a transport provides it. */
-export interface ReturnPath {
-  notify(method: string, params: JsonObject): void;
-  /** Puts a question to the client as a request of its own; present where the peer's revision asks that way. */
-  ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
-  /** Checks what the transport says of a tool's arguments against them; throws what the client is to hear. */
-  checkArguments?(inputSchema: JsonObject, args: JsonObject): MaybePromise<void>;
-  /** Ends the connection of a request whose client comes back for the rest. */
-  hangUp?(): void;
-  /** Whether results are wanted as JSON text. */
-  readonly writesText?: boolean | undefined;
-  /** What is remembered of a stateful peer. */
-  readonly session?: SessionMemory | undefined;
-}
-
-/** One request being served, as middleware and extensions see it: who asked, what for, and ways to talk back. */
+/** One request being served, as middleware and extensions see it. */
 export interface Exchange {
   readonly request: RpcRequest;
   readonly id: RequestId;
@@ -46,29 +32,64 @@ export interface Exchange {
   readonly params: JsonObject;
   readonly peer: Peer;
   readonly principal: Principal;
-  /** Aborts when the client cancels or goes away. */
+  /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal;
   readonly isCancelled: boolean;
-  /** Sends a notification about this request, as far as the peer's revision has it. */
+  /** Sends a notification about this request. Does nothing if the peer's revision does not have it. */
   notify(method: string, params: JsonObject): void;
-  /** Tells how far the work is, if the client wants to know. */
+  /** Sends a progress notification if the client asked for progress. */
   progress(progress: number, total?: number, message?: string): void;
-  /** The same request with other params, to hand on to `next`. */
+  /** Returns the same request with other params, to hand to `next`. */
   withParams(params: JsonObject): Exchange;
 }
 
-/** The exchange behind the interface, with what only the library needs. */
+/** The return value of `inputRequired`. */
+export interface ExplicitQuestions {
+  readonly kind: "questions";
+  readonly requests: InputRequests | undefined;
+  /** JSON text. */
+  readonly state: string | undefined;
+}
+
+/**
+ * Ends a handler with questions to the client. The handler runs again with the answers, which `ctx.answer(key)` returns;
+ * `ctx.state()` returns `state`. Works on every revision.
+ */
+export function inputRequired(round: { requests?: InputRequests; state?: unknown }): ExplicitQuestions {
+  if (typeof round === "object" && round !== null) checkOptions(round, { requests: 1, state: 1 }, "inputRequired");
+  if (round?.requests === undefined && round?.state === undefined) {
+    throw new PortolanError("invalid-argument", "inputRequired: expected requests, a state, or both; got neither");
+  }
+  return { kind: "questions", requests: round.requests, state: JSON.stringify(round.state) };
+}
+
+/** The way back to the client of a request; each transport provides one. */
+export interface ReturnPath {
+  notify(method: string, params: JsonObject): void;
+  /** Sends a question to the client as a request. Present where the peer's revision asks by requests. */
+  ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
+  /** Compares the arguments of a tool with the headers that repeat them. Throws the error for the client. */
+  checkArguments?(inputSchema: JsonObject, args: JsonObject): MaybePromise<void>;
+  /** Closes the connection of a request if its client reconnects by itself. */
+  hangUp?(): void;
+  /** True if the transport takes results as JSON text. */
+  readonly writesText?: boolean | undefined;
+  /** The session of a stateful peer. */
+  readonly session?: SessionSettings | undefined;
+}
+
+/** The implementation of `Exchange`, with what only the library needs. */
 export class ServedExchange implements Exchange {
   readonly request: RpcRequest;
   readonly peer: Peer;
   readonly principal: Principal;
-  /** Questions put to the client in this exchange; made when the first one is asked. */
+  /** The questions of this exchange to its client; made with the first one. */
   conversation: Conversation | undefined;
-  /** Questions that were begun and have not come to an end. */
+  /** Questions that are not answered yet. */
   openQuestions = 0;
-  /** Lets the conversation answer before the handler has ended. */
+  /** Answers the request before its handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
-  #back: ReturnPath;
+  #returnPath: ReturnPath;
   #controller: AbortController | undefined;
   #cancelled: Error | undefined;
   #cancelListeners: ((reason: Error) => void)[] | undefined;
@@ -76,14 +97,14 @@ export class ServedExchange implements Exchange {
   #lastProgress: number | undefined;
   #later: ServedExchange | undefined;
   #whenEnded: (() => void)[] | undefined;
-  #isToEnd = false;
+  #isEnding = false;
   #gracefulEnd: (() => void) | undefined;
 
-  constructor(request: RpcRequest, peer: Peer, principal: Principal, back: ReturnPath) {
+  constructor(request: RpcRequest, peer: Peer, principal: Principal, returnPath: ReturnPath) {
     this.request = request;
     this.peer = peer;
     this.principal = principal;
-    this.#back = back;
+    this.#returnPath = returnPath;
   }
 
   get id(): RequestId {
@@ -98,15 +119,15 @@ export class ServedExchange implements Exchange {
     return this.request.params ?? noParams;
   }
 
-  get session(): SessionMemory | undefined {
-    return this.#back.session;
+  get session(): SessionSettings | undefined {
+    return this.#returnPath.session;
   }
 
-  get back(): ReturnPath {
-    return this.#back;
+  get returnPath(): ReturnPath {
+    return this.#returnPath;
   }
 
-  /** Aborts when the client cancels or goes away. Made on first use: most handlers never look at it. */
+  /** Aborts when the client cancels the request or disconnects. Made on first use, because few handlers need it. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -119,29 +140,33 @@ export class ServedExchange implements Exchange {
     return this.#cancelled !== undefined;
   }
 
-  /** Whether the handler may end only with an answer to what it asked, and did not wait for it. */
+  /** False for a request that the protocol forbids to cancel. */
+  get mayBeCancelled(): boolean {
+    return this.peer.revision.requests.get(this.method)?.isUncancellable !== true;
+  }
+
+  /** True if a question is open although it is only asked by ending the handler: the handler did not await it. */
   get forgotQuestion(): boolean {
     return this.openQuestions > 0 && this.peer.revision.questions === "in-result";
   }
 
-  /** The request that is being answered: this one, or the retry that a parked handler continues on. */
+  /** The request that is answered next: this one, or the retry that a parked handler continues on. */
   get current(): ServedExchange {
     return this.#later ?? this;
   }
 
-  /** False once the answer is on its way or the client has cancelled: nothing more may be said. */
+  /** False once the request is answered or cancelled; nothing more may be sent then. */
   get isOpen(): boolean {
     return this.#cancelled === undefined && !this.current.#ended;
   }
 
-  /** Sends a notification about this request, as far as the peer's revision has it. */
   notify(method: string, params: JsonObject): void {
-    if (!this.isOpen || this.conversation?.isStopped) return;
+    if (!this.isOpen || this.conversation?.isSuspended) return;
     const encoded = this.peer.revision.encodeNotification(method, params);
-    if (encoded) this.#back.notify(method, encoded);
+    if (encoded) this.#returnPath.notify(method, encoded);
   }
 
-  /** Tells how far the work is; values that do not grow are not sent, because the protocol forbids them. */
+  /** Drops values that do not increase, because the protocol forbids them. */
   progress(progress: number, total?: number, message?: string): void {
     const progressToken = this.progressToken;
     if (progressToken === undefined || !Number.isFinite(progress)) return;
@@ -157,7 +182,7 @@ export class ServedExchange implements Exchange {
     return progressTokenOf(this.current.request.params);
   }
 
-  /** Runs when this exchange is cancelled, at once if it has been. */
+  /** Calls the listener when this exchange is cancelled, at once if it is cancelled already. */
   onCancel(listener: (reason: Error) => void): void {
     if (this.#cancelled) listener(this.#cancelled);
     else {
@@ -174,22 +199,22 @@ export class ServedExchange implements Exchange {
     for (const resolve of this.#whenEnded ?? []) resolve();
   }
 
-  /** Aborts the handler's signal without cancelling the exchange: its answer is a question. */
+  /** Aborts the handler's signal without cancelling the exchange, which is answered with questions. */
   abortHandler(reason: Error): void {
     if (!this.#controller) this.#controller = new AbortController();
     this.#controller.abort(reason);
   }
 
-  /** Ends a request that would otherwise stay open, with its result, as soon as it has begun. */
+  /** Ends an open-ended request with its result, as soon as it has begun. */
   endGracefully(): void {
-    this.#isToEnd = true;
+    this.#isEnding = true;
     this.#gracefulEnd?.();
   }
 
-  /** Says how to end a request that stays open. */
+  /** Sets the function that ends an open-ended request. */
   onGracefulEnd(end: () => void): void {
     this.#gracefulEnd = end;
-    if (this.#isToEnd) end();
+    if (this.#isEnding) end();
   }
 
   /** Marks the answer as given. */
@@ -208,16 +233,16 @@ export class ServedExchange implements Exchange {
   }
 
   withParams(params: JsonObject): ServedExchange {
-    const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.#back);
+    const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.#returnPath);
     this.onCancel((reason) => changed.cancel(reason));
     this.ended.then(() => changed.end());
     return changed;
   }
 
-  /** Goes on talking through a later request: a parked handler continues on the retry of its call. */
+  /** Continues on a later request: a parked handler goes on with the retry of its call. */
   continueOn(later: ServedExchange): void {
     this.#later = later;
-    this.#back = later.#back;
+    this.#returnPath = later.#returnPath;
     this.#lastProgress = undefined;
     later.onCancel((reason) => this.cancel(reason));
   }
@@ -225,64 +250,44 @@ export class ServedExchange implements Exchange {
 
 const noParams: JsonObject = {};
 
-/** What a handler's function produced: an outcome, or questions it lists itself. */
+/** The outcome of a handler, or the questions that it returned with `inputRequired`. */
 export type Produced = Outcome | ExplicitQuestions;
 
-/** The value of `inputRequired`: the client is asked, and the handler runs again with `ctx.answer(key)`. */
-export interface ExplicitQuestions {
-  readonly kind: "questions";
-  readonly requests: InputRequests | undefined;
-  /** JSON text. */
-  readonly state: string | undefined;
-}
-
-/** Ends a handler with questions to the client; on every revision it runs again when they are answered. */
-export function inputRequired(round: { requests?: InputRequests; state?: unknown }): ExplicitQuestions {
-  if (round?.requests === undefined && round?.state === undefined) {
-    throw new PortolanError("invalid-argument", "inputRequired: expected requests, a state, or both; got neither");
-  }
-  return { kind: "questions", requests: round.requests, state: JSON.stringify(round.state) };
-}
-
-/** Everything about asking; loaded when the first question or answer comes by. */
-export function loadAsking(): Promise<typeof import("../ask/questions.ts")> {
-  return import("../ask/questions.ts");
-}
-
-/** A handler to run, once or again after each round of answers. */
+/** Runs a handler: once, or again after each round of answers. */
 export type HandlerRun = () => MaybePromise<Produced>;
 
-/** Runs a handler that may ask the client, in the way the client's revision allows. */
+/** Runs a handler that may ask the client. A retry with answers continues where the call before it stopped. */
 export function runHandler(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const isRetry = requestState !== undefined || inputResponses !== undefined;
   if (!isRetry || exchange.peer.revision.questions === "requests") return attempt(runtime, exchange, run);
-  return loadAsking().then(({ retry }) => retry(runtime, exchange, run));
+  return loadQuestions().then(({ retry }) => retry(runtime, exchange, run));
 }
 
-/** Runs a handler for one round; what it returns after a question that stopped it is refused loudly. */
+/** Runs a handler for one round. */
 export function attempt(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const produced = run();
   if (isPromise(produced)) return awaitHandler(runtime, exchange, run, produced);
   return finish(runtime, exchange, run, produced);
 }
 
+/** Throws if the handler returned although a question suspended it: its result would be lost. */
 function finish(
   runtime: Runtime,
   exchange: ServedExchange,
   run: HandlerRun,
   produced: Produced,
 ): MaybePromise<Outcome> {
-  if (exchange.conversation?.isStopped || exchange.forgotQuestion) {
-    return loadAsking().then(({ swallowed }) => {
-      throw swallowed(exchange);
+  if (exchange.conversation?.isSuspended || exchange.forgotQuestion) {
+    return loadQuestions().then(({ ignoredQuestion }) => {
+      throw ignoredQuestion(exchange);
     });
   }
   if (produced.kind !== "questions") return produced;
-  return loadAsking().then(({ answerExplicitly }) => answerExplicitly(runtime, exchange, run, produced));
+  return loadQuestions().then(({ askExplicitly }) => askExplicitly(runtime, exchange, run, produced));
 }
 
-/** Waits for a handler that may be stopped, parked, or go on in a later request. */
+/** Waits for a handler that may be suspended, parked, or continued on a later request. */
 function awaitHandler(
   runtime: Runtime,
   exchange: ServedExchange,
@@ -293,7 +298,7 @@ function awaitHandler(
     exchange.settleEarly = resolve;
     const settle = (outcome: MaybePromise<Outcome>) => {
       if (exchange.conversation?.isAnswered && isPromise(outcome)) {
-        // The questions have been the answer: nobody but the operator can hear of this.
+        // The request was answered with the questions, so that only the operator can get this error.
         outcome.catch((mistake) => runtime.report(mistake, exchange.method));
         return;
       }
@@ -303,9 +308,14 @@ function awaitHandler(
     produced.then(
       (value) => settle(finish(runtime, exchange, run, value)),
       (cause) => {
-        // A stopped handler ends with an error on its way out; the questions are the answer.
-        if (!exchange.conversation?.isStopped) settle(Promise.reject(cause));
+        // A suspended handler rejects with the error that suspended it; the questions are the answer.
+        if (!exchange.conversation?.isSuspended) settle(Promise.reject(cause));
       },
     );
   });
+}
+
+/** Loads the code for questions, which is needed with the first question or answer only. */
+export function loadQuestions(): Promise<typeof import("../ask/questions.ts")> {
+  return import("../ask/questions.ts");
 }

@@ -6,6 +6,7 @@ import type { CompleteParams, Completion } from "../../protocol/types/index.ts";
 import type { Completer, PromptReturn, ServerOptions } from "../define/definition.ts";
 import type { CompiledPrompt } from "../define/resources.ts";
 import { runAround } from "../extension.ts";
+import { maxCompletionValues } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
 import { type Produced, runHandler, type ServedExchange } from "./exchange.ts";
@@ -44,9 +45,7 @@ function describe(description: string | undefined, messages: unknown[]): JsonObj
   return description === undefined ? { messages } : { description, messages };
 }
 
-const maxValues = 100;
-
-interface Source {
+interface CompletionSource {
   readonly completer: Completer<unknown> | undefined;
   readonly makeApp: ServerOptions<unknown>["app"];
 }
@@ -68,7 +67,7 @@ export function completeArgument(runtime: Runtime, exchange: ServedExchange): Ma
   );
 }
 
-function sourceOf(runtime: Runtime, exchange: ServedExchange): Source {
+function sourceOf(runtime: Runtime, exchange: ServedExchange): CompletionSource {
   const { ref, argument } = exchange.params as unknown as CompleteParams;
   if (ref.type === "ref/prompt") {
     const prompt = runtime.snapshot.prompts.find(ref.name, exchange);
@@ -79,7 +78,7 @@ function sourceOf(runtime: Runtime, exchange: ServedExchange): Source {
   }
   const template = runtime.snapshot.templates.find(ref.uri, exchange);
   if (!template) {
-    // A fixed resource is a template without variables: known, with nothing to complete.
+    // A fixed resource is a template without variables: it exists, but there is nothing to complete.
     if (runtime.snapshot.resources.find(ref.uri, exchange)) return { completer: undefined, makeApp: undefined };
     throw invalidParams(`params.ref.uri: unknown resource template "${ref.uri}"`);
   }
@@ -96,9 +95,9 @@ function toCompletion(found: string[] | Completion): Completion {
   const { values, total, hasMore } = Array.isArray(found)
     ? { values: found, total: found.length, hasMore: false }
     : found;
-  const isCut = values.length > maxValues;
+  const isCut = values.length > maxCompletionValues;
   return {
-    values: isCut ? values.slice(0, maxValues) : values,
+    values: isCut ? values.slice(0, maxCompletionValues) : values,
     ...(total !== undefined && { total }),
     ...((isCut || hasMore !== undefined) && { hasMore: isCut || hasMore === true }),
   };

@@ -8,28 +8,26 @@ import type { ReadReturn, TemplateValues } from "../define/definition.ts";
 import type { CompiledResource, CompiledTemplate } from "../define/resources.ts";
 import { keyOf } from "../define/snapshot.ts";
 import { runAround } from "../extension.ts";
+import { maxListedResources, maxUriCharacters } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type Produced, runHandler } from "./exchange.ts";
 
-const maxUriLength = 8 * 1024;
-const maxListed = 100_000;
-
-/** Answers `resources/list` where templates say what exists now. */
+/** Answers `resources/list` of a server whose templates list their resources when they are asked. */
 export async function listWithTemplates(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const { resources, templates } = runtime.snapshot;
   const entries = new Map<string, JsonObject>();
   for (const { definition, entry, makeApp } of templates.visible(exchange)) {
     if (!definition.list) continue;
     const context = new HandlerContext(exchange, runtime, makeApp);
-    // What the template says of all its resources holds for each, unless the resource says it itself.
+    // A resource inherits the members of its template that it does not have itself.
     const { uriTemplate: _, ...shared } = entry;
     for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
-    if (entries.size > maxListed) {
+    if (entries.size > maxListedResources) {
       throw new PortolanError(
         "limit-reached",
-        `resources/list: more than ${maxListed} resources; list fewer and offer a template`,
+        `resources/list: templates listed more than ${maxListedResources} resources; list fewer of them`,
       );
     }
   }
@@ -44,14 +42,14 @@ export async function listWithTemplates(runtime: Runtime, exchange: ServedExchan
   );
 }
 
-/** A resource that a URI names: a fixed one, or else the first template that matches. */
+/** Returns the resource of a URI: the fixed one, or else the first template that matches. */
 export function findResource(
   runtime: Runtime,
   exchange: ServedExchange,
   uri: string,
 ): { readable: CompiledResource | CompiledTemplate; values?: TemplateValues } | undefined {
-  if (uri.length > maxUriLength)
-    throw invalidParams(`uri: expected at most ${maxUriLength} characters, got ${uri.length}`);
+  if (uri.length > maxUriCharacters)
+    throw invalidParams(`uri: expected at most ${maxUriCharacters} characters, got ${uri.length}`);
   const { resources, templates } = runtime.snapshot;
   const fixed = resources.find(uri, exchange);
   if (fixed) return { readable: fixed };
@@ -88,7 +86,7 @@ function readOne(
     const { cache, mimeType } = readable.definition;
     const isRetry = exchange.params["requestState"] !== undefined || exchange.params["inputResponses"] !== undefined;
     const result = toReadResult(uri, mimeType, value as Exclude<ReadReturn, undefined | Produced>);
-    // spec 2026-07-28: what was answered to a retry is not to be kept.
+    // spec 2026-07-28: the result of a retry must not be cached.
     return complete(isRetry ? { ...result, ttlMs: 0, cacheScope: "private" } : { ...cache, ...result });
   });
 }

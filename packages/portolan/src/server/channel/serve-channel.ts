@@ -8,46 +8,52 @@ import {
   RpcError,
   type RpcNotification,
   type RpcRequest,
+  rpcCodes,
 } from "../../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
-import { collector, problemOfBatch } from "../call/batch.ts";
+import { collectResponses, problemOfBatch } from "../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
-import { loadAsking, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
+import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
+import { defaultMaxInFlight, manyUnreadMessages, maxUnreadMessages, subscriptionEndMs } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
 export interface ServeChannelOptions {
-  /** Who is at the other end; the local user unless said otherwise. */
+  /** The identity of the client. Default: the local user. */
   principal?: Principal;
-  /** How many requests may be in flight at once; 10,000 unless said otherwise. */
+  /** Requests that may be in flight at once. Default: 10,000. */
   maxInFlight?: number;
 }
 
+const optionNames = { principal: 1, maxInFlight: 1 } satisfies OptionNames<ServeChannelOptions>;
+
 /** One channel being served. */
 export interface ServedChannel extends AsyncDisposable {
-  /** Resolves when the channel is closed, from whichever side, and everything begun for it has been let go. */
+  /** Resolves when the channel is closed, from either side, and everything that was begun for it is released. */
   readonly closed: Promise<void>;
-  /** Resolves when no request is being served, other than those that wait for changes. */
+  /** Resolves when no request is being served, apart from open listen streams. */
   idle(): Promise<void>;
-  /** Ends subscriptions with their result, cancels what runs, and closes the channel. */
+  /** Ends listen streams with their result, cancels running requests, and closes the channel. */
   close(): Promise<void>;
 }
 
-/** Serves one channel: clients of every revision, also several at once, in the order their messages arrive. */
+/**
+ * Serves one channel. Requests of every revision may come mixed; messages are handled in the order in which they arrive.
+ */
 export function serveChannel(server: Servable, channel: Channel, options: ServeChannelOptions = {}): ServedChannel {
   const runtime = runtimeOf(server);
+  checkOptions(options, optionNames, "serveChannel");
   if (typeof channel?.open !== "function") {
     throw unexpected("serveChannel", "a channel with open, send and close", channel, "invalid-argument");
   }
   return new ChannelServer(runtime, channel, options);
 }
-
-const defaultMaxInFlight = 10_000;
 
 class ChannelServer implements ServedChannel, ReturnPath {
   readonly closed: Promise<void>;
@@ -59,9 +65,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
   readonly #maxInFlight: number;
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
-  /** Our own requests; made when the first question is put. */
+  /** The server's own requests; made with the first question. */
   #questions: Connection | undefined;
-  /** The way back to a stateless peer, which is never asked by a request. */
+  /** For stateless peers, which are never asked by requests. */
   readonly #statelessPath: ReturnPath;
   #session: Session | undefined;
   #stopListening: (() => void) | undefined;
@@ -73,7 +79,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#channel = channel;
     this.#outbox = new Outbox(channel, (reason) => {
       runtime.report(reason);
-      this.#lost(reason);
+      this.#end(reason);
       channel.close();
     });
     this.#principal = options.principal ?? localPrincipal;
@@ -91,9 +97,12 @@ class ChannelServer implements ServedChannel, ReturnPath {
       batch: (messages) => this.#receiveBatch(messages),
       unreadable: ({ code, why, id, answerable }) => {
         if (answerable)
-          this.#refuse(new RpcError(code, `${code === -32700 ? "Parse error" : "Invalid request"}: ${why}`), id);
+          this.#refuse(
+            new RpcError(code, `${code === rpcCodes.parseError ? "Parse error" : "Invalid request"}: ${why}`),
+            id,
+          );
       },
-      closed: (reason) => this.#lost(reason),
+      closed: (reason) => this.#end(reason),
     });
   }
 
@@ -105,9 +114,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#outbox.send({ jsonrpc: "2.0", method, params });
   }
 
-  /** Puts a question to a stateful client; it is taken back when the call it belongs to is cancelled. */
+  /** Sends a question to a stateful client, and cancels it when the call it belongs to is cancelled. */
   async ask(exchange: ServedExchange, { method, params }: InputRequest): Promise<JsonObject> {
-    const { Connection } = await loadAsking();
+    const { Connection } = await loadQuestions();
     this.#questions ??= new Connection((message) => this.#channel.send(message));
     const questions = this.#questions;
     const { id, response } = questions.request(method, params as JsonObject | undefined);
@@ -127,10 +136,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
     const listening = [...this.#inFlight.values()].filter(isOpenEnded);
     for (const exchange of listening) exchange.endGracefully();
     const ended = Promise.all(listening.map((exchange) => exchange.ended));
-    if (listening.length > 0) await withinReason(ended);
+    if (listening.length > 0) await atMost(subscriptionEndMs, ended);
     for (const { id } of listening) {
       const _meta = { [metaKeys.subscriptionId]: id };
-      this.notify("notifications/cancelled", { requestId: id, reason: "The server ends this subscription", _meta });
+      this.notify("notifications/cancelled", { requestId: id, reason: "The server is closing the connection", _meta });
     }
     await this.#channel.close();
     await this.closed;
@@ -143,30 +152,30 @@ class ChannelServer implements ServedChannel, ReturnPath {
   #receive(message: Message): void {
     if (!("method" in message)) this.#questions?.settle(message);
     else if ("id" in message) this.#serve(message, this.#reply);
-    else this.#hear(message);
+    else this.#handleNotification(message);
   }
 
-  /** One exchange per member over one shared reply; the revision says whether there are batches at all. */
+  /** Serves each member as an exchange of its own; their responses are sent together. */
   #receiveBatch(messages: Message[]): void {
     const problem = problemOfBatch(messages, this.#session?.peer.revision);
     if (problem !== undefined) {
       this.#refuse(invalidRequest(problem));
       return;
     }
-    const collect = collector(messages, (responses) => {
+    const collect = collectResponses(messages, (responses) => {
       if (responses.length > 0) this.#outbox.send(responses);
     });
     for (const message of messages) {
       if (!("method" in message)) this.#questions?.settle(message);
       else if ("id" in message) this.#serve(message, collect, () => collect());
-      else this.#hear(message);
+      else this.#handleNotification(message);
     }
   }
 
   #serve(request: RpcRequest, reply: SendReply, cancelled?: () => void): void {
     let exchange: ServedExchange;
     try {
-      exchange = this.#open(request);
+      exchange = this.#toExchange(request);
     } catch (cause) {
       reply({
         jsonrpc: "2.0",
@@ -177,14 +186,14 @@ class ChannelServer implements ServedChannel, ReturnPath {
     }
     if (cancelled) exchange.onCancel(cancelled);
     const running = serveExchange(this.#runtime, exchange, reply);
-    // Only what takes time is in flight: what is answered at once can neither be cancelled nor meet a second one.
+    // A request that was answered synchronously can neither be cancelled nor share its id with a later one.
     if (!running) return;
     this.#inFlight.set(exchange.id, exchange);
-    running.then(() => this.#forget(exchange));
+    running.then(() => this.#remove(exchange));
   }
 
-  /** Finds out who asks: the request says so itself, or the handshake did. */
-  #open(request: RpcRequest): ServedExchange {
+  /** Finds the peer of a request: in its own `_meta`, or in the session that a handshake began. */
+  #toExchange(request: RpcRequest): ServedExchange {
     const { id, method } = request;
     if (this.#inFlight.has(id))
       throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
@@ -198,7 +207,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
         this.#statelessPath,
       );
     }
-    if (method === "initialize") this.#begin(request);
+    if (method === "initialize") this.#beginSession(request);
     const session = this.#session;
     if (session) return new ServedExchange(request, session.peer, this.#principal, this);
     if (method === "ping") return new ServedExchange(request, unknownPeer, this.#principal, this);
@@ -206,8 +215,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
     throw missingMeta(missing, { supported: perRequestVersions });
   }
 
-  /** A handshake, also a second one, says who the stateful peer of this channel is from now on. */
-  #begin(request: RpcRequest): void {
+  /** Replaces the session of this channel: a second handshake begins a new one. */
+  #beginSession(request: RpcRequest): void {
     const { params = {} } = request;
     const peer = peerFromHandshake(params);
     const problem = peer.revision.requests.get("initialize")?.params(params, "params");
@@ -217,13 +226,13 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#stopListening = this.#runtime.hub.listen(this.#session);
   }
 
-  /** Notifications carry no version: they are routed by what they name, whichever era it belongs to. */
-  #hear({ method, params = {} }: RpcNotification): void {
+  /** A notification names no version: a cancellation finds its request by id, everything else goes to the session. */
+  #handleNotification({ method, params = {} }: RpcNotification): void {
     if (method === "notifications/cancelled") {
       const { requestId, reason } = params as { requestId?: RequestId; reason?: unknown };
       const exchange = requestId === undefined ? undefined : this.#inFlight.get(requestId);
-      if (!exchange || exchange.method === "initialize") return;
-      this.#forget(exchange);
+      if (!exchange?.mayBeCancelled) return;
+      this.#remove(exchange);
       exchange.cancel(
         new PortolanError("cancelled", typeof reason === "string" ? reason : "The client cancelled the request"),
       );
@@ -237,7 +246,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#outbox.send({ jsonrpc: "2.0", ...(id === undefined ? withoutId : { id }), error: error.toErrorObject() });
   }
 
-  #forget(exchange: ServedExchange): void {
+  #remove(exchange: ServedExchange): void {
     if (this.#inFlight.get(exchange.id) === exchange) this.#inFlight.delete(exchange.id);
     if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
@@ -253,10 +262,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#session?.end();
   }
 
-  #lost(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
+  #end(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
     this.#questions?.closeAll(reason);
     for (const exchange of [...this.#inFlight.values()]) {
-      this.#forget(exchange);
+      this.#remove(exchange);
       exchange.cancel(reason);
     }
     this.#endSession();
@@ -264,32 +273,25 @@ class ChannelServer implements ServedChannel, ReturnPath {
   }
 }
 
-/** How long a subscription that is still beginning keeps a server from closing. */
-const endingMs = 2_000;
+/** The peer of a ping that comes before the handshake. */
+const unknownPeer: Peer = peerFromHandshake({ capabilities: {} });
 
-async function withinReason(ended: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, endingMs);
-  });
-  await Promise.race([ended, late]);
-  clearTimeout(timer);
-}
-
-/** Whether a request stays open until somebody ends it. */
+/** Returns whether a request stays open until either side ends it. */
 function isOpenEnded({ peer, method }: ServedExchange): boolean {
   return peer.revision.requests.get(method)?.openEnded === true;
 }
 
-/** A client that pings before it has said who it is. */
-const unknownPeer: Peer = peerFromHandshake({ capabilities: {} });
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
+}
 
-/** From here on a slow reader is spared what it can do without. */
-const manyUnread = 1_000;
-const maxUnread = 20_000;
-
-/** What is sent on a channel: a peer that does not read loses progress and logs first, then the connection. */
-export class Outbox {
+/** Sends messages on a channel. A peer that does not read loses progress and log messages first, then the connection. */
+class Outbox {
   readonly #channel: Channel;
   readonly #overflow: (reason: Error) => void;
   #unread = 0;
@@ -300,17 +302,18 @@ export class Outbox {
   }
 
   send(message: Sendable): void {
-    if (this.#unread > manyUnread && isDispensable(message)) return;
+    if (this.#unread > manyUnreadMessages && isDispensable(message)) return;
     const sent = this.#channel.send(message);
     if (!sent) return;
     this.#unread += 1;
-    if (this.#unread > maxUnread) {
-      this.#overflow(new PortolanError("limit-reached", `The client has not read ${maxUnread} messages; it is let go`));
+    if (this.#unread > maxUnreadMessages) {
+      const why = `The client has not read ${maxUnreadMessages} messages; its connection is closed`;
+      this.#overflow(new PortolanError("limit-reached", why));
     }
     const read = () => {
       this.#unread -= 1;
     };
-    // A peer that is gone is told nothing more; that is no error of ours.
+    // A failure means that the peer is gone, which the channel reports by itself.
     sent.then(read, read);
   }
 }

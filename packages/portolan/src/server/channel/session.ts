@@ -5,26 +5,28 @@ import type { Peer } from "../../protocol/revision.ts";
 import { negotiate } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { mayLog } from "../call/context.ts";
-import { covers, type Listener, maxSubscriptions } from "../subscribe/hub.ts";
+import { maxSubscriptions } from "../limits.ts";
+import { covers, type Listener } from "../subscribe/hub.ts";
 
-/** What a stateful peer may have remembered by its requests. */
-export interface SessionMemory {
+/** The settings that requests of a stateful peer change. */
+export interface SessionSettings {
   setLogLevel(level: LogLevel): MaybePromise<void>;
+  /** Adds a subscription. `hold` begins the watch of the resource and resolves to the function that releases it. */
   subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void>;
   unsubscribe(uri: string): MaybePromise<void>;
 }
 
-/** What is remembered of a stateful peer: the shell that lets the kernel see self-describing requests. */
-export class Session implements Listener, SessionMemory {
+/** The state of one stateful peer: who it is, its log level and its subscriptions. */
+export class Session implements Listener, SessionSettings {
   readonly principal: string;
   #peer: Peer;
-  readonly #tell: (method: string, params: JsonObject) => void;
+  readonly #notify: (method: string, params: JsonObject) => void;
   readonly #subscriptions = new Map<string, Promise<() => void> | undefined>();
 
-  constructor(peer: Peer, principal: string, tell: (method: string, params: JsonObject) => void) {
+  constructor(peer: Peer, principal: string, notify: (method: string, params: JsonObject) => void) {
     this.#peer = peer;
     this.principal = principal;
-    this.#tell = tell;
+    this.#notify = notify;
   }
 
   get peer(): Peer {
@@ -35,10 +37,9 @@ export class Session implements Listener, SessionMemory {
     this.#peer = { ...this.#peer, logLevel };
   }
 
-  /** Follows a resource; `hold` begins what that needs and resolves to letting go of it. */
   async subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void> {
     if (this.#subscriptions.has(uri)) return;
-    expectRoom(this.#subscriptions.size);
+    checkSubscriptionLimit(this.#subscriptions.size);
     const held = hold();
     this.#subscriptions.set(uri, held);
     try {
@@ -57,42 +58,44 @@ export class Session implements Listener, SessionMemory {
     this.#subscriptions.delete(uri);
   }
 
-  /** Lets go of every resource but these. */
+  /** Unsubscribes from every resource but these. */
   keepOnly(uris: readonly string[]): void {
     for (const uri of [...this.#subscriptions.keys()]) if (!uris.includes(uri)) this.unsubscribe(uri);
   }
 
   wants(topic: string, payload: JsonObject): boolean {
-    if (topic === "resources/updated") return this.#follows(String(payload["uri"]));
+    if (topic === "resources/updated") return this.#isSubscribedTo(String(payload["uri"]));
     if (topic === "message") return mayLog(this.#peer, payload["level"] as LogLevel);
     return true;
   }
 
-  hear(topic: string, payload: JsonObject): void {
+  deliver(topic: string, payload: JsonObject): void {
     const method = `notifications/${topic}`;
     const params = this.#peer.revision.encodeNotification(method, payload);
-    if (params) this.#tell(method, params);
+    if (params) this.#notify(method, params);
   }
 
-  /** Lets go of everything that was begun for this session. */
+  /** Releases all subscriptions. */
   end(): void {
     for (const uri of [...this.#subscriptions.keys()]) this.unsubscribe(uri);
   }
 
-  #follows(uri: string): boolean {
+  #isSubscribedTo(uri: string): boolean {
     if (this.#subscriptions.has(uri)) return true;
     for (const subscribed of this.#subscriptions.keys()) if (covers(subscribed, uri)) return true;
     return false;
   }
 }
 
-/** Throws if a session that follows so many resources may not follow another. */
-export function expectRoom(followed: number): void {
-  if (followed < maxSubscriptions) return;
-  throw invalidParams(`uri: this session follows ${maxSubscriptions} resources already; unsubscribe from one first`);
+/** Throws if a session with this many subscriptions may not have another. */
+export function checkSubscriptionLimit(count: number): void {
+  if (count < maxSubscriptions) return;
+  throw invalidParams(
+    `uri: this session has ${maxSubscriptions} subscriptions, the most it may have; unsubscribe first`,
+  );
 }
 
-/** The peer that an `initialize` introduces. */
+/** Returns the peer that the params of an `initialize` request describe. */
 export function peerFromHandshake(params: JsonObject): Peer {
   const { protocolVersion, capabilities, clientInfo } = params;
   return {

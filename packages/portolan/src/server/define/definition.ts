@@ -27,7 +27,7 @@ export interface FullResult<O> extends Omit<CallToolResult, "structuredContent">
   structuredContent?: O;
 }
 
-/** What a tool may return: its structured value, a text, a whole result, questions, or nothing. */
+/** The return value of a tool: its structured value, a text, a whole result, questions, or nothing. */
 export type ToolReturn<O> = O | FullResult<O> | ExplicitQuestions | ContentBlock[] | string | undefined;
 
 interface Described {
@@ -36,23 +36,26 @@ interface Described {
   icons?: Icon[];
   /** Sent as `_meta` of the definition. */
   meta?: Meta;
-  /** Whether callers of a view see it at all; absent means everybody does. */
+  /** Hides the feature from callers of a view by returning false. Default: every caller sees it. */
   visibleTo?: (view: string) => boolean;
 }
 
-/** A tool: what it takes, what it gives, and what it does. */
+/** A tool: its schemas, its description, and the function that runs it. */
 export interface ToolDefinition<I, O, App, A = I> extends Described {
   input?: Schema<I, A>;
   output?: Schema<O>;
   annotations?: ToolAnnotations;
-  /** Client capabilities without which the tool is refused before it runs. */
+  /** Client capabilities that the tool needs. A call of a client that lacks one is refused before the tool runs. */
   needs?: ClientCapabilities;
-  /** How its questions wait where a client answers by calling again; `replay` unless said otherwise. */
+  /**
+   * How the handler waits for answers of a stateless client, which answers by calling again: it runs again from the top
+   * (`replay`), or it stays in memory (`park`). Default: "replay".
+   */
   asks?: "replay" | "park";
   run(args: I, context: Context<App>): MaybePromise<ToolReturn<NoInfer<O>>>;
 }
 
-/** What reading a resource may return; undefined means that there is no such resource. */
+/** The return value of `read`. Return `undefined` if the resource does not exist. */
 export type ReadReturn =
   | string
   | Uint8Array
@@ -63,8 +66,8 @@ export type ReadReturn =
   | undefined;
 
 /**
- * Starts watching a resource and returns how to stop; undefined means that there is no such resource. `values` are what
- * a template found in the URI.
+ * Starts watching a resource and returns the function that stops it. Return `undefined` if the resource does not exist.
+ * `values` are the variables that a template matched in the URI.
  */
 export type ResourceWatcher = (
   uri: string,
@@ -76,11 +79,11 @@ interface ReadableDefinition extends Described {
   name?: string;
   mimeType?: string;
   annotations?: Annotations;
-  /** How long and by whom a read may be kept; nobody keeps anything unless said. */
+  /** Lets clients cache what they read. Default: no caching. */
   cache?: CacheHints;
-  /** Clients may subscribe; changes come from `watch` or from `publish`. */
+  /** Lets clients subscribe; report changes with `watch` or `publish`. Default: true if there is a `watch`. */
   subscribe?: boolean;
-  /** Called for the first subscriber of a URI; what it returns is called after the last one left. */
+  /** Called for the first subscriber of a URI. The function it returns is called after the last subscriber has left. */
   watch?: ResourceWatcher;
 }
 
@@ -90,12 +93,12 @@ export interface ResourceDefinition<App> extends ReadableDefinition {
   read(context: Context<App>): MaybePromise<ReadReturn>;
 }
 
-/** The variables of a URI as the template found them. */
+/** The variables that a template matched in a URI. */
 export type TemplateValues = { [name: string]: string | string[] };
 
 /** Resources whose URIs follow an RFC 6570 template. */
 export interface TemplateDefinition<App> extends ReadableDefinition {
-  /** The resources of this template that exist now, for `resources/list`. */
+  /** Returns the resources of this template that exist now, for `resources/list`. */
   list?(context: RequestContext<App>): MaybePromise<Resource[]>;
   complete?: { [variable: string]: Completer<App> };
   read(values: TemplateValues, context: Context<App>, uri: string): MaybePromise<ReadReturn>;
@@ -109,19 +112,20 @@ export interface ArgumentDefinition<App> {
   complete?: Completer<App>;
 }
 
-/** The arguments a prompt's `get` receives: a string where required, maybe none elsewhere. */
+/** The arguments that `get` of a prompt receives: a string if required, otherwise a string or undefined. */
 export type PromptArguments<A> = { [K in keyof A]: A[K] extends { required: true } ? string : string | undefined };
 
-/** A prompt: messages made from arguments. */
+/** A prompt: a function that makes messages from arguments. */
 export interface PromptDefinition<A, App> extends Described {
-  // The second part gives the parameters of completers their types.
+  // The intersection gives the parameters of completers their types.
   arguments?: A & { [name: string]: ArgumentDefinition<App> };
   get(args: PromptArguments<A>, context: Context<App>): MaybePromise<PromptReturn>;
 }
 
+/** The return value of `get`: a text of the user, messages, a whole result, or questions. */
 export type PromptReturn = string | PromptMessage[] | GetPromptResult | ExplicitQuestions;
 
-/** Suggestions for a value: a list to filter by what was typed, or a function. */
+/** Suggestions for a value: a list that is filtered by the typed prefix, or a function. */
 export type Completer<App> =
   | readonly string[]
   | ((
@@ -130,32 +134,36 @@ export type Completer<App> =
       context: RequestContext<App>,
     ) => MaybePromise<string[] | Completion>);
 
-/** What a server is told once, when it is defined. */
+/** Options of `createServer`. */
 export interface ServerOptions<App> {
   instructions?: string;
-  /** How many features a list page holds; 1,000 unless said otherwise, because many clients read one page only. */
+  /** Features on one page of a list. Default: 1,000, because many clients read the first page only. */
   pageSize?: number;
-  /** How long and by whom lists may be kept; not at all unless said. */
+  /** Lets clients cache lists. Default: no caching. */
   cache?: CacheHints;
-  /** Whether handlers may send log messages; true unless said otherwise. */
+  /** Lets handlers send log messages. Default: true if the server has features. */
   logging?: boolean;
-  /** The view of a caller: which features it sees. Keep the number of views small. */
+  /** Returns the name of the caller's view, which `visibleTo` of the features gets. Keep the number of views small. */
   view?: (principal: Principal) => string;
-  /** What handlers find as `ctx.app`; made on first use in each request. */
+  /** Makes the value of `ctx.app`, on first use in each request. */
   app?: (request: { principal: Principal; meta: JsonObject | undefined }) => App;
-  /** Keys for what clients carry for the server; the first one seals, all of them open. Needed by several processes. */
+  /**
+   * Keys that seal the state which clients carry between rounds of questions, at least 32 characters each. The first one
+   * seals, all of them open. Default: a random key, so that several processes need the option.
+   */
   secrets?: readonly string[];
+  /** Keeps states that are too long for clients to carry. Default: in memory. */
   storage?: Storage;
-  /** How long a question may wait for its answer; one hour unless said otherwise, ten minutes in a parked handler. */
+  /** Time in which a question may be answered. Default: one hour, in a parked handler ten minutes. */
   questionTtlMs?: number;
-  /** Hears every error that is masked for the peer; prints to stderr unless said otherwise. */
+  /** Receives every error that is masked for the peer. Default: prints it to stderr. */
   onError?: (error: unknown, about: ErrorReport) => void;
 }
 
-/** Where an error came from. */
+/** The origin of an error. */
 export interface ErrorReport {
   method?: string;
-  /** What the peer was told instead, so that its report can be found in the log. */
+  /** The reference that the peer got instead of the error, so that a report of a user can be found in the log. */
   reference?: string;
 }
 

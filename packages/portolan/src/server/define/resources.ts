@@ -1,8 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { UriTemplate } from "../../protocol/uri-template.ts";
-import type { Middleware } from "../extension.ts";
-import { expectFunctionIn } from "./check.ts";
+import { checkArgument, checkDefinition } from "./check.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -10,30 +9,25 @@ import type {
   ServerOptions,
   TemplateDefinition,
 } from "./definition.ts";
-import type { Feature } from "./snapshot.ts";
-
-interface Offer extends Feature {
-  readonly makeApp: ServerOptions<unknown>["app"];
-  readonly around: readonly Middleware[];
-}
+import type { CompiledFeature } from "./snapshot.ts";
 
 /** A resource with a fixed URI. */
-export interface CompiledResource extends Offer {
+export interface CompiledResource extends CompiledFeature {
   readonly definition: ResourceDefinition<unknown>;
 }
 
 /** Resources whose URIs follow a template. */
-export interface CompiledTemplate extends Offer {
+export interface CompiledTemplate extends CompiledFeature {
   readonly definition: TemplateDefinition<unknown>;
-  /** Its parsed form, once the parser is loaded. */
+  /** Its parsed form; undefined until the parser is loaded. */
   template: UriTemplate | undefined;
 }
 
 /** The arguments of any prompt. */
 export type AnyArguments = { [name: string]: ArgumentDefinition<unknown> };
 
-/** A prompt. */
-export interface CompiledPrompt extends Offer {
+/** A prompt that a server offers. */
+export interface CompiledPrompt extends CompiledFeature {
   readonly definition: PromptDefinition<AnyArguments, unknown>;
 }
 
@@ -42,12 +36,14 @@ export function compilePrompt(
   definition: PromptDefinition<AnyArguments, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledPrompt {
-  expectFunctionIn(`Prompt "${name}"`, definition, "get");
+  const where = `Prompt "${name}"`;
+  checkDefinition("prompt", where, definition);
   const { title, description, icons, meta, visibleTo } = definition;
-  const args = Object.entries(definition.arguments ?? {}).map(([argument, { complete: _, ...rest }]) => ({
-    name: argument,
-    ...rest,
-  }));
+  const args = Object.entries(definition.arguments ?? {}).map(([argument, given]) => {
+    checkArgument(`${where}: argument "${argument}"`, given);
+    const { complete: _, ...rest } = given;
+    return { name: argument, ...rest };
+  });
   const entry: JsonObject = {
     name,
     title,
@@ -64,8 +60,8 @@ export function compileResource(
   definition: ResourceDefinition<unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledResource {
-  if (!URL.canParse(uri)) throw unfit(uri, "expected an absolute URI such as file:///notes.txt");
-  expectFunctionIn(`Resource "${uri}"`, definition, "read");
+  if (!URL.canParse(uri)) throw invalidResource(uri, "expected an absolute URI such as file:///notes.txt");
+  checkDefinition("resource", `Resource "${uri}"`, definition);
   const { size, visibleTo } = definition;
   const entry: JsonObject = { uri, ...describe(uri, definition), size };
   return { key: uri, entry, visibleTo, definition, makeApp, around: [] };
@@ -76,7 +72,7 @@ export function compileTemplate(
   definition: TemplateDefinition<unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledTemplate {
-  expectFunctionIn(`Resource "${uriTemplate}"`, definition, "read");
+  checkDefinition("template", `Resource "${uriTemplate}"`, definition);
   const entry: JsonObject = { uriTemplate, ...describe(uriTemplate, definition) };
   const { visibleTo } = definition;
   const compiled: CompiledTemplate = {
@@ -93,7 +89,7 @@ export function compileTemplate(
       compiled.loading = undefined;
     }),
   };
-  // Whoever serves the template waits for it and hears of a failure.
+  // The snapshot awaits this promise and reports its failure; until then it must not count as unhandled.
   compiled.loading?.catch(() => {});
   return compiled;
 }
@@ -105,9 +101,11 @@ function describe(uri: string, definition: ResourceDefinition<unknown> | Templat
 
 function checkCompleters({ text, variables }: UriTemplate, { complete = {} }: TemplateDefinition<unknown>): void {
   const unknown = Object.keys(complete).find((variable) => !variables.includes(variable));
-  if (unknown !== undefined) throw unfit(text, `complete: the template has no variable "${unknown}"`);
+  if (unknown === undefined) return;
+  const expected = variables.length > 0 ? `expected one of ${variables.join(", ")}` : "it has no variables";
+  throw invalidResource(text, `complete: the template has no variable "${unknown}"; ${expected}`);
 }
 
-function unfit(uri: string, why: string): PortolanError {
+function invalidResource(uri: string, why: string): PortolanError {
   return new PortolanError("invalid-definition", `Resource "${uri}": ${why}`);
 }

@@ -1,9 +1,11 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import { checkOptions } from "../../options.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "../extension.ts";
-import { type Audience, Runtime, type Topics, tellOperator } from "../subscribe/hub.ts";
-import { expectFunction, expectFunctionIn, unexpected } from "./check.ts";
+import { minSecretCharacters } from "../limits.ts";
+import { type Audience, Runtime, reportError, type Topics } from "../subscribe/hub.ts";
+import { checkDefinition, checkServerOptions, expectFunction, unexpected } from "./check.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -14,20 +16,25 @@ import type {
   ToolDefinition,
 } from "./definition.ts";
 import { type AnyArguments, compilePrompt, compileResource, compileTemplate } from "./resources.ts";
-import { type Feature, type NotificationHandler, type Parts, Snapshot } from "./snapshot.ts";
+import { type CompiledFeature, type NotificationHandler, type Parts, Snapshot } from "./snapshot.ts";
 import { compileTool } from "./tools.ts";
 
 const runtimeKey: unique symbol = Symbol("portolan.runtime");
 
+/** A definition, or a live server: the first argument of every `serve…` function. */
+export interface Servable {
+  [runtimeKey](): Runtime;
+}
+
 /**
- * A server's definition: an immutable, compiled value. Each method returns a new one; the same value can be served over
- * any number of transports to any number of clients of every revision, all at once.
+ * The definition of a server: an immutable, compiled value. Each method returns a new definition. One definition can be
+ * served over any number of transports to any number of clients of every revision at once.
  */
 export interface Server<App = undefined, Tools = unknown> extends Servable {
-  /** The types of the tools, for clients; there is nothing here at run time. */
+  /** The types of the tools, for clients. Absent at run time. */
   readonly "~tools"?: Tools;
   readonly info: ServerInfo;
-  /** The same server, which keeps the types of the tools that follow: `connect<typeof server>(…)` then knows them. */
+  /** Keeps the types of the tools that follow, so that `connect<typeof server>(…)` knows them. */
   typed(): Server<App, NoTools>;
   tool<N extends string, I = JsonObject, O = unknown, A = I>(
     name: N,
@@ -39,69 +46,59 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
     name: string,
     definition: PromptDefinition<A, App>,
   ): Server<App, Tools>;
-  /** The same server without one of its features. */
+  /** Removes a feature. Throws if it is not defined. */
   without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App, Tools>;
-  /** Stands around every request, or around those of one method. */
+  /** Adds middleware around every request, or around the requests of one method. */
   use(around: Middleware, options?: { method?: string }): Server<App, Tools>;
-  /** Turns an extension on, for the clients that declare it. */
+  /** Adds an extension for the clients that declare it. */
   extend(extension: ServerExtension): Server<App, Tools>;
-  /** Brings the features of another server in, their names behind a prefix; resources keep their URIs. */
+  /** Adds the features of another server. Tools and prompts get the prefix before their names; resources keep their URIs. */
   mount<P extends string>(
     prefix: P,
     server: Servable,
   ): Server<App, AddTool<Tools, `${P}${string}`, JsonObject, unknown>>;
-  /** Answers a request of your own, on every revision. */
+  /** Adds a method of your own, on every revision. */
   method(name: string, method: ExtraMethod): Server<App, Tools>;
-  /** Hears a notification of stateful clients, such as a change of their roots. */
-  notification(name: string, hear: NotificationHandler): Server<App, Tools>;
-  /** Says something outside a request, to those who asked to hear it. */
+  /** Adds a handler for a notification of stateful clients, such as a change of their roots. */
+  notification(name: string, handle: NotificationHandler): Server<App, Tools>;
+  /** Sends a notification outside a request, to the clients that subscribed to its topic. */
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
 
-/** What can be served: a definition, or a live server that changes. */
-export interface Servable {
-  [runtimeKey](): Runtime;
+/** A server whose features change while it is served. */
+export interface LiveServer<App = undefined> extends Servable {
+  readonly current: Server<App>;
+  /** Replaces the definition. Clients get one notification per changed list, however often it changes in one turn. */
+  update(change: (current: Server<App>) => Server<App>): void;
+  publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
-
-/** The shared state behind a served value. */
-export function runtimeOf(served: Servable): Runtime {
-  if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
-  throw notServed("made by createServer or live", served);
-}
-
-/** Makes what a live server is served by. */
-export function servedBy<T extends object>(value: T, runtime: Runtime): T & Servable {
-  return Object.assign(value, { [runtimeKey]: () => runtime });
-}
-
-const minSecretLength = 32;
 
 /** Begins the definition of a server. */
 export function createServer<App = undefined>(info: ServerInfo, options: ServerOptions<App> = {}): Server<App> {
   if (typeof info?.name !== "string" || typeof info.version !== "string") {
     throw unexpected("createServer", "{ name, version } as strings", info);
   }
-  if (typeof options !== "object" || options === null) throw unexpected("createServer: options", "an object", options);
-  if (options.secrets?.some((secret) => secret.length < minSecretLength)) {
+  checkServerOptions(options as ServerOptions<unknown>);
+  if (options.secrets?.some((secret) => secret.length < minSecretCharacters)) {
     throw new PortolanError(
       "invalid-definition",
-      `createServer: secrets: expected at least ${minSecretLength} characters each`,
+      `createServer: secrets: expected at least ${minSecretCharacters} characters each`,
     );
   }
   return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new DefinedFeatures([]));
 }
 
-/** No tools are told apart here; what a chain of calls has defined is known to its types only. */
+/** One class for definitions with any tools: the types of the tools exist in the interface only. */
 class Definition<App> implements Server<App, never> {
   readonly info: ServerInfo;
   readonly #options: ServerOptions<unknown>;
-  readonly #entries: DefinedFeatures;
+  readonly #features: DefinedFeatures;
   #runtime: Runtime | undefined;
 
-  constructor(info: ServerInfo, options: ServerOptions<unknown>, entries: DefinedFeatures) {
+  constructor(info: ServerInfo, options: ServerOptions<unknown>, features: DefinedFeatures) {
     this.info = info;
     this.#options = options;
-    this.#entries = entries;
+    this.#features = features;
   }
 
   typed(): Server<App, never> {
@@ -109,7 +106,7 @@ class Definition<App> implements Server<App, never> {
   }
 
   tool<I, O, A>(name: string, definition: ToolDefinition<I, O, App, A>): Server<App, never> {
-    warnOfName(this.#options, named("tool", name));
+    warnOfName(this.#options, checkName("tool", name));
     const feature = compileTool(
       name,
       definition as unknown as ToolDefinition<unknown, unknown, unknown>,
@@ -134,7 +131,7 @@ class Definition<App> implements Server<App, never> {
 
   prompt<A>(name: string, definition: PromptDefinition<A, App>): Server<App, never> {
     const feature = compilePrompt(
-      named("prompt", name),
+      checkName("prompt", name),
       definition as unknown as PromptDefinition<AnyArguments, unknown>,
       this.#options.app,
     );
@@ -142,11 +139,12 @@ class Definition<App> implements Server<App, never> {
   }
 
   without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App, never> {
-    return new Definition<App>(this.info, this.#options, this.#entries.without(kind, key));
+    return new Definition<App>(this.info, this.#options, this.#features.without(kind, key));
   }
 
   use(around: Middleware, options: { method?: string } = {}): Server<App, never> {
     expectFunction("use", around);
+    checkOptions(options, { method: 1 }, "use", { code: "invalid-definition" });
     return this.#with({ kind: "middleware", feature: { method: options.method, around } });
   }
 
@@ -158,30 +156,30 @@ class Definition<App> implements Server<App, never> {
         `Extension "${extension.id}": expected an id with a prefix, such as com.example/id`,
       );
     }
-    expectFunctionIn(`Extension "${extension.id}"`, extension, "on");
+    expectFunction(`Extension "${extension.id}": on`, extension.on);
     return this.#with({ kind: "extensions", feature: extension });
   }
 
   mount(prefix: string, server: Servable): Server<App, never> {
     if (typeof prefix !== "string") throw unexpected("mount", "a prefix as a string", prefix);
     const { tools, resources, templates, prompts } = mounted(prefix, runtimeOf(server).snapshot);
-    const entries: DefinedFeature[] = [
+    const features: DefinedFeature[] = [
       ...tools.map((feature) => ({ kind: "tools", feature }) as const),
       ...resources.map((feature) => ({ kind: "resources", feature }) as const),
       ...templates.map((feature) => ({ kind: "templates", feature }) as const),
       ...prompts.map((feature) => ({ kind: "prompts", feature }) as const),
     ];
-    return this.#with(...entries);
+    return this.#with(...features);
   }
 
   method(name: string, method: ExtraMethod): Server<App, never> {
-    expectFunctionIn(`Method "${named("method", name)}"`, method, "handle");
+    checkDefinition("method", `Method "${checkName("method", name)}"`, method);
     return this.#with({ kind: "method", name, feature: method });
   }
 
-  notification(name: string, hear: NotificationHandler): Server<App, never> {
-    expectFunction(`Notification "${named("notification", name)}"`, hear);
-    return this.#with({ kind: "notification", name, feature: hear });
+  notification(name: string, handle: NotificationHandler): Server<App, never> {
+    expectFunction(`Notification "${checkName("notification", name)}"`, handle);
+    return this.#with({ kind: "notification", name, feature: handle });
   }
 
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void {
@@ -194,65 +192,41 @@ class Definition<App> implements Server<App, never> {
   }
 
   toSnapshot(isLive: boolean): Snapshot {
-    return new Snapshot(this.info, this.#options, this.#entries.toParts(), isLive);
+    return new Snapshot(this.info, this.#options, this.#features.toParts(), isLive);
   }
 
-  #with(...entries: DefinedFeature[]): Definition<App> {
-    const all = entries.reduce((all, entry) => all.add(entry), this.#entries);
+  #with(...added: DefinedFeature[]): Definition<App> {
+    const all = added.reduce((all, feature) => all.add(feature), this.#features);
     return new Definition<App>(this.info, this.#options, all);
   }
 }
 
-/** The compiled form of a definition, for serving it live. */
-export function snapshotOf(server: Servable, isLive: boolean): Snapshot {
-  if (server instanceof Definition) return server.toSnapshot(isLive);
-  throw notServed("made by createServer", server);
-}
-
-/** Publishes what the server said that it may publish. */
-export function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
-  const isOffered =
-    topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
-  if (!isOffered && !runtime.snapshot.isLive) {
-    throw new PortolanError(
-      "invalid-argument",
-      `publish("${topic}"): this list cannot change; serve live(server) to change it`,
-    );
-  }
-  runtime.hub.publish(topic, payload, audience);
-  for (const tell of runtime.relays) tell({ topic, payload, audience });
-}
-
-const commonName = /^[A-Za-z0-9_.-]{1,128}$/;
-
-/** Any name is served, but some clients refuse what the protocol advises against. */
-function warnOfName(options: ServerOptions<unknown>, name: string): void {
-  if (commonName.test(name)) return;
-  const advice = "some clients refuse names with other characters than A-Z a-z 0-9 _ . - or longer than 128";
-  tellOperator(options, new PortolanError("invalid-definition", `Tool name ${JSON.stringify(name)}: ${advice}`), {});
-}
-
-function named(kind: string, name: string): string {
+function checkName(kind: string, name: string): string {
   if (typeof name !== "string" || name === "") {
     throw unexpected(`The name of a ${kind}`, "a string that is not empty", name);
   }
   return name;
 }
 
-function notServed(made: string, got: unknown): PortolanError {
-  return new PortolanError("invalid-argument", `Expected a server ${made}, got ${nameOf(got)}`);
+const commonName = /^[A-Za-z0-9_.-]{1,128}$/;
+
+/** Reports a name that the protocol advises against. It is served all the same. */
+function warnOfName(options: ServerOptions<unknown>, name: string): void {
+  if (commonName.test(name)) return;
+  const advice = "some clients refuse names with other characters than A-Z a-z 0-9 _ . - or longer than 128";
+  reportError(options, new PortolanError("invalid-definition", `Tool name ${JSON.stringify(name)}: ${advice}`), {});
 }
 
-/** One thing a server was told. */
-export type DefinedFeature =
+/** One part of a definition. */
+type DefinedFeature =
   | { readonly kind: "tools" | "resources" | "templates" | "prompts"; readonly feature: { readonly key: string } }
   | { readonly kind: "middleware"; readonly feature: Parts["middleware"][number] }
   | { readonly kind: "extensions"; readonly feature: ServerExtension }
   | { readonly kind: "method"; readonly name: string; readonly feature: ExtraMethod }
   | { readonly kind: "notification"; readonly name: string; readonly feature: NotificationHandler };
 
-/** An append-only list that versions share: adding is one step, and no version sees what was added after it. */
-export class DefinedFeatures {
+/** An append-only list that definitions share: adding takes one step, and a definition sees only its first `length`. */
+class DefinedFeatures {
   readonly #entries: DefinedFeature[];
   readonly #keys: Map<string, number>;
   readonly length: number;
@@ -264,7 +238,7 @@ export class DefinedFeatures {
   }
 
   add(entry: DefinedFeature): DefinedFeatures {
-    // Another version went its own way from here: this one needs lists of its own.
+    // Another definition was derived from this one before: this one needs a list of its own.
     if (this.#entries.length !== this.length) return this.#copy().add(entry);
     const key = keyOf(entry);
     if (key !== undefined) {
@@ -276,13 +250,13 @@ export class DefinedFeatures {
     return new DefinedFeatures(this.#entries, this.#keys);
   }
 
-  /** All but one feature; the definition it leaves keeps it. */
+  /** Returns a list without one feature; this list keeps it. */
   without(kind: DefinedFeature["kind"], key: string): DefinedFeatures {
     const kept = this.#entries.slice(0, this.length).filter((entry) => entry.kind !== kind || entryKey(entry) !== key);
     if (kept.length === this.length) {
       throw new PortolanError(
         "invalid-argument",
-        `without: expected one of the ${kind} that are defined, got "${key}"`,
+        `without: expected the key of one of the defined ${kind}, got "${key}"`,
       );
     }
     return kept.reduce((all, entry) => all.add(entry), new DefinedFeatures([]));
@@ -326,27 +300,20 @@ function entryKey(entry: DefinedFeature): string | undefined {
   return "key" in entry.feature ? entry.feature.key : undefined;
 }
 
-interface Mountable extends Feature {
-  readonly around: readonly Middleware[];
-}
-
-/** The features of a server under a prefix, each inside the middleware of the server it comes from. */
-export function mounted(
-  prefix: string,
-  snapshot: Snapshot,
-): Pick<Parts, "tools" | "resources" | "templates" | "prompts"> {
+/** Returns the features of a server under a prefix, each inside the middleware of the server it comes from. */
+function mounted(prefix: string, snapshot: Snapshot): Pick<Parts, "tools" | "resources" | "templates" | "prompts"> {
   const { tools, prompts, resources, templates } = snapshot.parts;
   const chain = (method: string) => snapshot.chain(method);
   return {
-    tools: tools.map((tool) => under(tool, chain("tools/call"), prefix)),
-    prompts: prompts.map((prompt) => under(prompt, chain("prompts/get"), prefix)),
-    resources: resources.map((resource) => under(resource, chain("resources/read"))),
-    templates: templates.map((template) => under(template, chain("resources/read"))),
+    tools: tools.map((tool) => mountFeature(tool, chain("tools/call"), prefix)),
+    prompts: prompts.map((prompt) => mountFeature(prompt, chain("prompts/get"), prefix)),
+    resources: resources.map((resource) => mountFeature(resource, chain("resources/read"))),
+    templates: templates.map((template) => mountFeature(template, chain("resources/read"))),
   };
 }
 
-/** Inherits from the feature, because parts of it may still be loading. */
-function under<F extends Mountable>(feature: F, chain: readonly Middleware[], prefix?: string): F {
+/** Returns an object that inherits from the feature, because parts of the feature may still be loading. */
+function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Middleware[], prefix?: string): F {
   const around = [...chain, ...feature.around];
   if (prefix === undefined) return Object.create(feature, { around: { value: around } });
   const key = prefix + feature.key;
@@ -354,45 +321,42 @@ function under<F extends Mountable>(feature: F, chain: readonly Middleware[], pr
   return Object.create(feature, { around: { value: around }, key: { value: key }, entry: { get: entry } });
 }
 
-/** A server whose features change while it is served. */
-export interface LiveServer<App = undefined> extends Servable {
-  readonly current: Server<App>;
-  /** Replaces the definition; clients are told once of each list that changed, however often it did in one turn. */
-  update(change: (current: Server<App>) => Server<App>): void;
-  publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
-}
-
-/** Makes a server that may change: requests that run keep the definition they began with. */
+/** Makes a server that may change. A running request keeps the definition it began with. */
 export function live<App>(server: Server<App>): LiveServer<App> {
   let current = server;
-  const runtime = new Runtime(snapshotOf(server, true));
+  const runtime = new Runtime(liveSnapshotOf(server));
+  /** The snapshot before the first change of this turn. */
   let announced: Snapshot | undefined;
   const announce = () => {
     const before = announced;
     announced = undefined;
     if (before) for (const topic of changedLists(before, runtime.snapshot)) runtime.hub.publish(topic, {});
   };
-  return servedBy(
-    {
-      get current() {
-        return current;
-      },
-      update(change: (current: Server<App>) => Server<App>) {
-        expectFunction("update", change, "invalid-argument");
-        const next = change(current);
-        const before = runtime.snapshot;
-        runtime.snapshot = snapshotOf(next, true);
-        current = next;
-        if (announced) return;
-        announced = before;
-        queueMicrotask(announce);
-      },
-      publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience) {
-        publishOn(runtime, topic, payload, audience);
-      },
+  return {
+    get current() {
+      return current;
     },
-    runtime,
-  );
+    update(change) {
+      expectFunction("update", change, "invalid-argument");
+      const next = change(current);
+      const before = runtime.snapshot;
+      runtime.snapshot = liveSnapshotOf(next);
+      current = next;
+      if (announced) return;
+      announced = before;
+      queueMicrotask(announce);
+    },
+    publish(topic, payload, audience) {
+      publishOn(runtime, topic, payload, audience);
+    },
+    [runtimeKey]: () => runtime,
+  };
+}
+
+/** Compiles a definition that is served live. */
+function liveSnapshotOf(server: Servable): Snapshot {
+  if (server instanceof Definition) return server.toSnapshot(true);
+  throw notAServer("made by createServer", server);
 }
 
 function changedLists(before: Snapshot, after: Snapshot): string[] {
@@ -404,4 +368,28 @@ function changedLists(before: Snapshot, after: Snapshot): string[] {
   const resources = differ(before.parts.resources, after.parts.resources);
   if (resources || differ(before.parts.templates, after.parts.templates)) topics.push("resources/list_changed");
   return topics;
+}
+
+/** Publishes to this process and to the processes that share a storage. Throws for a list that cannot change. */
+function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
+  const mayChange =
+    topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
+  if (!mayChange && !runtime.snapshot.isLive) {
+    throw new PortolanError(
+      "invalid-argument",
+      `publish("${topic}"): this list cannot change; serve live(server) to change it`,
+    );
+  }
+  runtime.hub.publish(topic, payload, audience);
+  for (const relay of runtime.relays) relay({ topic, payload, audience });
+}
+
+/** Returns the state that all connections of a server share. */
+export function runtimeOf(served: Servable): Runtime {
+  if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
+  throw notAServer("made by createServer or live", served);
+}
+
+function notAServer(made: string, got: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `Expected a server ${made}, got ${nameOf(got)}`);
 }

@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams } from "../../protocol/errors.ts";
-import type { Outcome, Peer, Revision } from "../../protocol/revision.ts";
+import type { OfferedCapability, Outcome, Peer, Revision } from "../../protocol/revision.ts";
 import type { CacheHints, Implementation, ServerCapabilities } from "../../protocol/types/index.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import {
@@ -12,11 +12,12 @@ import {
   type Middleware,
   type ServerExtension,
 } from "../extension.ts";
+import { defaultPageSize, maxCachedChains, maxCachedPageCharacters, maxCachedViews } from "../limits.ts";
 import type { ServerOptions } from "./definition.ts";
 import type { CompiledPrompt, CompiledResource, CompiledTemplate } from "./resources.ts";
 import type { CompiledTool } from "./tools.ts";
 
-/** Everything a server was told, in order. */
+/** The parts of a server's definition, in the order they were added. */
 export interface Parts {
   readonly tools: readonly CompiledTool[];
   readonly resources: readonly CompiledResource[];
@@ -28,27 +29,28 @@ export interface Parts {
   readonly notifications: ReadonlyMap<string, NotificationHandler>;
 }
 
-/** Hears a notification of a client. */
+/** Handles a notification of a client. */
 export type NotificationHandler = (params: JsonObject, peer: Peer) => void;
 
-/** How entries change for a caller that knows some extensions. */
+/** A change of list entries for callers that declared some extensions. */
 export interface Decoration {
+  /** Part of the key under which changed pages are cached. */
   readonly key: string;
   decorate(entry: JsonObject): JsonObject;
 }
 
 type ListenTest = (wanted: unknown, topic: string, payload: JsonObject) => boolean;
 
-const defaultPageSize = 1_000;
-
-/** A server compiled for serving: nothing in it changes, and any number of connections use it at once. */
+/** A server compiled for serving. It does not change, so that any number of connections share it. */
 export class Snapshot {
   readonly info: Implementation;
   readonly options: ServerOptions<unknown>;
   readonly parts: Parts;
   readonly isLive: boolean;
   readonly logging: boolean;
-  /** Features that still load what they need; requests wait for it. Undefined once everything is there. */
+  /** The capabilities that methods depend on. */
+  readonly offered: { readonly [C in OfferedCapability]: boolean };
+  /** Pending while features load what they need; requests wait for it. Undefined afterwards. */
   loading: Promise<void> | undefined;
   readonly tools: FeatureList<CompiledTool>;
   readonly resources: FeatureList<CompiledResource>;
@@ -70,6 +72,7 @@ export class Snapshot {
     this.resources = this.#list("resources/list", "resources", "resource", parts.resources);
     this.templates = this.#list("resources/templates/list", "resourceTemplates", "template", parts.templates);
     this.prompts = this.#list("prompts/list", "prompts", "prompt", parts.prompts);
+    this.offered = this.#offered();
     const loading = [...parts.tools, ...parts.templates].flatMap((feature) => feature.loading ?? []);
     if (loading.length > 0) this.loading = this.#load(loading);
   }
@@ -79,6 +82,33 @@ export class Snapshot {
     this.loading = undefined;
   }
 
+  #offered(): Snapshot["offered"] {
+    const { isLive, logging, tools, resources, templates, prompts } = this;
+    return {
+      tools: isLive || tools.size > 0,
+      resources: isLive || resources.size + templates.size > 0,
+      "resources.subscribe": isLive || this.#hasSubscriptions(),
+      prompts: isLive || prompts.size > 0,
+      completions: this.#hasCompleters(),
+      logging,
+    };
+  }
+
+  #hasSubscriptions(): boolean {
+    const { resources, templates } = this.parts;
+    return [...resources, ...templates].some(({ definition }) => definition.subscribe || definition.watch);
+  }
+
+  #hasCompleters(): boolean {
+    const { templates, prompts } = this.parts;
+    return (
+      templates.some(({ definition }) => Object.keys(definition.complete ?? {}).length > 0) ||
+      prompts.some(({ definition }) =>
+        Object.values(definition.arguments ?? {}).some((argument) => argument.complete !== undefined),
+      )
+    );
+  }
+
   #list<F extends Feature>(method: string, member: string, kind: FeatureKind, features: readonly F[]): FeatureList<F> {
     const { pageSize = defaultPageSize, cache, view } = this.options;
     if (!Number.isInteger(pageSize) || pageSize < 1) {
@@ -86,7 +116,7 @@ export class Snapshot {
     }
     return new FeatureList(member, features, {
       pageSize,
-      // What depends on the caller is never shared between callers.
+      // A list that depends on the caller is never shared between callers.
       cache: cache && view ? { ...cache, cacheScope: "private" } : cache,
       viewOf: (exchange) => this.viewOf(exchange),
       decorationFor: (exchange) => this.decorationFor(kind, exchange),
@@ -99,28 +129,9 @@ export class Snapshot {
     return this.options.view?.(exchange.principal) ?? "";
   }
 
-  /** Whether templates say at listing time what resources exist. */
+  /** True if a template lists its resources when it is asked. */
   get listsTemplates(): boolean {
     return this.parts.templates.some(({ definition }) => definition.list !== undefined);
-  }
-
-  get completes(): boolean {
-    return (
-      this.parts.templates.some(({ definition }) => Object.keys(definition.complete ?? {}).length > 0) ||
-      this.parts.prompts.some(({ definition }) =>
-        Object.values(definition.arguments ?? {}).some((argument) => argument.complete !== undefined),
-      )
-    );
-  }
-
-  get offersResources(): boolean {
-    return this.isLive || this.resources.size + this.templates.size > 0;
-  }
-
-  get offersSubscriptions(): boolean {
-    if (this.isLive) return true;
-    const { resources, templates } = this.parts;
-    return [...resources, ...templates].some(({ definition }) => definition.subscribe || definition.watch);
   }
 
   /** The middleware around one method, outermost first. */
@@ -133,13 +144,12 @@ export class Snapshot {
       );
       const own = middleware.filter((entry) => entry.method === undefined || entry.method === method);
       chain = [...around, ...own.map((entry) => entry.around)];
-      // Names of methods come from peers: only those that exist are worth remembering.
-      if (this.#chains.size < 1_000) this.#chains.set(method, chain);
+      if (this.#chains.size < maxCachedChains) this.#chains.set(method, chain);
     }
     return chain;
   }
 
-  /** What the extensions add for a revision. */
+  /** The extensions that take part in a revision, each with what it adds. */
   extensionsOn(revision: Revision): readonly [ServerExtension, ExtensionParts][] {
     let active = this.#extensions.get(revision);
     if (!active) {
@@ -162,7 +172,7 @@ export class Snapshot {
     };
   }
 
-  /** Members of a listen filter that extensions understand. */
+  /** Members of a listen filter that the peer's extensions understand. */
   listenTests(peer: Peer): [name: string, test: ListenTest][] {
     return this.extensionsOn(peer.revision)
       .filter(([{ id }]) => knows(peer, id))
@@ -179,18 +189,19 @@ export class Snapshot {
   }
 
   #compileCapabilities(revision: Revision): ServerCapabilities {
+    const { offered } = this;
     const listChanged = this.isLive ? { listChanged: true } : {};
     const resources = {
-      ...(this.offersSubscriptions && { subscribe: true }),
+      ...(offered["resources.subscribe"] && { subscribe: true }),
       ...((this.isLive || this.listsTemplates) && { listChanged: true }),
     };
     const extensions = this.extensionsOn(revision).map(([{ id }, parts]) => [id, parts.settings ?? {}]);
     return {
-      ...((this.tools.size > 0 || this.isLive) && { tools: listChanged }),
-      ...(this.offersResources && { resources }),
-      ...((this.prompts.size > 0 || this.isLive) && { prompts: listChanged }),
-      ...(this.completes && { completions: {} }),
-      ...(this.logging && { logging: {} }),
+      ...(offered.tools && { tools: listChanged }),
+      ...(offered.resources && { resources }),
+      ...(offered.prompts && { prompts: listChanged }),
+      ...(offered.completions && { completions: {} }),
+      ...(offered.logging && { logging: {} }),
       ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions) }),
     };
   }
@@ -200,34 +211,36 @@ function ifKnown(id: string, around: Middleware): Middleware {
   return (exchange, next) => (knows(exchange.peer, id) ? around(exchange, next) : next(exchange));
 }
 
-/** Something a server offers by name: a tool, a prompt, a resource, a template. */
+/** A tool, prompt, resource or template of a server, as lists need it. */
 export interface Feature {
-  /** The name or URI that finds it. */
+  /** Its name or URI. */
   readonly key: string;
-  /** How it stands in a list, before a revision encodes it; complete once nothing is loading. */
+  /** Its list entry before a revision encodes it; incomplete while it is loading. */
   entry: JsonObject;
   readonly visibleTo?: ((view: string) => boolean) | undefined;
-  /** What it needs is still being loaded; undefined once it can be used. */
+  /** Pending while it loads what it needs; undefined once it can be used. */
   loading?: Promise<void> | undefined;
 }
 
-/** How the lists of a server are given out. */
+/** A feature with what its handler needs. */
+export interface CompiledFeature extends Feature {
+  readonly makeApp: ServerOptions<unknown>["app"];
+  /** Middleware of the mounted server it comes from. */
+  readonly around: readonly Middleware[];
+}
+
+/** The settings of a feature list. */
 export interface PageOptions {
   readonly pageSize: number;
   readonly cache: CacheHints | undefined;
-  /** The view of a caller; undefined when all callers see the same. */
+  /** Returns the view of a caller; "" if all callers see the same. */
   viewOf(exchange: ServedExchange): string;
-  /** Which extensions change the entries for this caller, as a cache key, and how. */
-  decorationFor(
-    exchange: ServedExchange,
-  ): { readonly key: string; decorate(entry: JsonObject): JsonObject } | undefined;
-  /** Puts a page on the wire of the caller's revision. */
+  decorationFor(exchange: ServedExchange): Decoration | undefined;
+  /** Encodes a page for the caller's revision as JSON text. */
   encode(exchange: ServedExchange, result: JsonObject): string;
 }
 
-const maxCachedCharacters = 32 * 1024 * 1024;
-
-/** Features sorted by key: found in one step, listed in pages that are encoded once. */
+/** Features sorted by key: found by a map, listed in pages that are encoded once and cached. */
 export class FeatureList<F extends Feature> {
   readonly #byKey: Map<string, F>;
   readonly #member: string;
@@ -247,26 +260,26 @@ export class FeatureList<F extends Feature> {
     return this.#byKey.size;
   }
 
-  /** Finds a feature; what the caller's view does not show is unknown to it. */
+  /** Returns a feature, or undefined if it does not exist or the caller's view hides it. */
   find(key: string, exchange: ServedExchange): F | undefined {
     const feature = this.#byKey.get(key);
     if (feature?.visibleTo && !feature.visibleTo(this.#options.viewOf(exchange))) return undefined;
     return feature;
   }
 
-  /** Everything the caller may see, in the order of the list. */
+  /** Returns the features that the caller may see, in the order of the list. */
   visible(exchange: ServedExchange): readonly F[] {
     const view = this.#options.viewOf(exchange);
     let features = this.#visible.get(view);
     if (!features) {
       features = [...this.#byKey.values()].filter((feature) => feature.visibleTo?.(view) ?? true);
-      if (this.#visible.size >= 100) this.#visible.clear();
+      if (this.#visible.size >= maxCachedViews) this.#visible.clear();
       this.#visible.set(view, features);
     }
     return features;
   }
 
-  /** One page, serialized once for all callers of one revision and view. */
+  /** Returns one page. It is serialized once for all callers of one revision and view. */
   page(exchange: ServedExchange): Outcome {
     const { viewOf, decorationFor, encode } = this.#options;
     const features = this.visible(exchange);
@@ -278,12 +291,12 @@ export class FeatureList<F extends Feature> {
     if (resultText === undefined) {
       const entries = features.map((feature) => feature.entry);
       resultText = encode(exchange, this.result(exchange, entries, start, decoration?.decorate));
-      this.#keep(cacheKey, resultText);
+      this.#cache(cacheKey, resultText);
     }
     return { kind: "prepared", resultText };
   }
 
-  /** Where the page that a request asks for begins, among entries sorted by key. */
+  /** Returns the index at which the requested page begins, among entries sorted by key. */
   start(exchange: ServedExchange, entries: readonly { readonly key: string }[]): number {
     const { cursor } = exchange.params;
     if (cursor === undefined) return 0;
@@ -298,7 +311,7 @@ export class FeatureList<F extends Feature> {
     return low;
   }
 
-  /** One page of entries that are known only now, or that a middleware wants to see. */
+  /** Returns one page of entries that are made for this request. */
   result(
     exchange: ServedExchange,
     entries: readonly JsonObject[],
@@ -316,9 +329,9 @@ export class FeatureList<F extends Feature> {
     };
   }
 
-  #keep(key: string, text: string): void {
+  #cache(key: string, text: string): void {
     this.#cachedCharacters += text.length;
-    if (this.#cachedCharacters > maxCachedCharacters) {
+    if (this.#cachedCharacters > maxCachedPageCharacters) {
       this.#pages.clear();
       this.#cachedCharacters = text.length;
     }
@@ -326,12 +339,12 @@ export class FeatureList<F extends Feature> {
   }
 }
 
-/** The name or URI of a list entry. */
+/** Returns the name or URI of a list entry. */
 export function keyOf(entry: JsonObject): string {
   return String(entry["uriTemplate"] ?? entry["uri"] ?? entry["name"]);
 }
 
-/** Readable, but nobody's business: a cursor counts only if it is one that this list would give. */
+/** Makes a cursor. It names its list and view, so that it is valid for no other. */
 function toCursor(list: string, view: string, key: string): string {
   return JSON.stringify([list, view, key]);
 }
@@ -341,7 +354,7 @@ function parseCursor(cursor: string, list: string, view: string): string {
     const key: unknown = JSON.parse(cursor)[2];
     if (typeof key === "string" && toCursor(list, view, key) === cursor) return key;
   } catch {
-    // Refused below: whatever is no cursor of ours gets the same answer.
+    // Refused below, with the same answer as every cursor that is not ours.
   }
-  throw invalidParams("cursor: expected one that this list has given; start again without it");
+  throw invalidParams("cursor: expected a nextCursor of this list; start again without a cursor");
 }

@@ -1,21 +1,17 @@
 import { PortolanError } from "../../errors.ts";
 import { isObjectSchema } from "../../protocol/encode.ts";
 import { type CompiledSchema, compileSchema } from "../../schema/infer.ts";
-import type { Middleware } from "../extension.ts";
-import { expectFunctionIn } from "./check.ts";
+import { checkDefinition } from "./check.ts";
 import type { ServerOptions, ToolDefinition } from "./definition.ts";
-import type { Feature } from "./snapshot.ts";
+import type { CompiledFeature } from "./snapshot.ts";
 
 /** A tool with everything computed that does not depend on the call. */
-export interface CompiledTool extends Feature {
+export interface CompiledTool extends CompiledFeature {
   readonly definition: ToolDefinition<unknown, unknown, unknown>;
   readonly input: CompiledSchema<unknown> | undefined;
   readonly output: CompiledSchema<unknown> | undefined;
-  /** Its output is no object, so that older peers get it in a box. */
-  boxed: boolean;
-  readonly makeApp: ServerOptions<unknown>["app"];
-  /** Middleware of the mounted server it comes from. */
-  readonly around: readonly Middleware[];
+  /** Its output is not an object: older peers get it as `{ result: … }`. */
+  wrapped: boolean;
 }
 
 const anyArguments = { type: "object" };
@@ -25,7 +21,7 @@ export function compileTool(
   definition: ToolDefinition<unknown, unknown, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledTool {
-  expectFunctionIn(`Tool "${name}"`, definition, "run");
+  checkDefinition("tool", `Tool "${name}"`, definition);
   const input = compilePart(name, "input", definition.input);
   const output = compilePart(name, "output", definition.output);
   const { visibleTo } = definition;
@@ -36,14 +32,14 @@ export function compileTool(
     definition,
     input,
     output,
-    boxed: false,
+    wrapped: false,
     makeApp,
     around: [],
   };
   if (input?.loading || output?.loading) {
     checkRoot(tool);
     tool.loading = load(tool);
-    // Whoever serves the tool waits for it and hears of a failure.
+    // The snapshot awaits this promise and reports its failure; until then it must not count as unhandled.
     tool.loading.catch(() => {});
   } else describeTool(tool);
   return tool;
@@ -52,26 +48,26 @@ export function compileTool(
 async function load(tool: CompiledTool): Promise<void> {
   const { key, input, output } = tool;
   await Promise.all([
-    input?.loading?.catch((cause) => Promise.reject(unfitPart(key, "input", cause))),
-    output?.loading?.catch((cause) => Promise.reject(unfitPart(key, "output", cause))),
+    input?.loading?.catch((cause) => Promise.reject(invalidSchema(key, "input", cause))),
+    output?.loading?.catch((cause) => Promise.reject(invalidSchema(key, "output", cause))),
   ]);
   describeTool(tool);
   tool.loading = undefined;
 }
 
-/** Arguments are named; an empty schema is one that is not known yet. */
+/** Throws unless the arguments are an object. An empty schema that is loading is not known yet. */
 function checkRoot({ key, input }: CompiledTool): void {
   if (!input || isObjectSchema(input.jsonSchema)) return;
   if (input.loading && Object.keys(input.jsonSchema).length === 0) return;
-  throw unfit(key, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
+  throw invalidTool(key, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
 }
 
-/** Fills in what follows from the schemas. */
+/** Computes the members that depend on the schemas. */
 function describeTool(tool: CompiledTool): void {
   const { key: name, input, output } = tool;
   checkRoot(tool);
   const { title, description, annotations, icons, meta } = tool.definition;
-  tool.boxed = output !== undefined && !isObjectSchema(output.jsonSchema);
+  tool.wrapped = output !== undefined && !isObjectSchema(output.jsonSchema);
   // Members that are undefined do not reach the wire.
   tool.entry = {
     name,
@@ -94,14 +90,14 @@ function compilePart(
   try {
     return compileSchema(schema, part);
   } catch (cause) {
-    throw unfitPart(name, part, cause);
+    throw invalidSchema(name, part, cause);
   }
 }
 
-function unfitPart(name: string, part: string, cause: unknown): PortolanError {
-  return unfit(name, `${part}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+function invalidSchema(name: string, part: string, cause: unknown): PortolanError {
+  return invalidTool(name, `${part}: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
 }
 
-function unfit(name: string, why: string, cause?: unknown): PortolanError {
+function invalidTool(name: string, why: string, cause?: unknown): PortolanError {
   return new PortolanError("invalid-definition", `Tool "${name}": ${why}`, cause === undefined ? undefined : { cause });
 }

@@ -2,56 +2,56 @@ import type { HttpHeaders } from "../../transport/headers.ts";
 
 export type { HttpHeaders };
 
-/** An HTTP request, whichever runtime it came through. */
+/** An HTTP request, independent of the runtime. */
 export interface HttpRequest {
-  /** In capitals. */
+  /** In upper case. */
   readonly method: string;
   /** Without the query. */
   readonly path: string;
-  /** The value of a header by its name in small letters; several are joined by a comma and a space. */
+  /** Returns the value of a header. The name is in lower case; several values are joined by ", ". */
   header(name: string): string | undefined;
-  /** Every header that begins so, in small letters, with its value. */
+  /** Returns every header whose name begins with the prefix, names in lower case. */
   headersUnder(prefix: string): readonly (readonly [name: string, value: string])[];
   /**
-   * Hands over the body as text, or a problem when it is too large, too slow, cut off or not UTF-8; asked for at most
-   * once. A callback, because a promise would cost more than the rest of a small request.
+   * Hands over the body as text, or a problem if it is too large, too slow, incomplete or not UTF-8. May be called once.
+   * Takes a callback, because a promise would cost more than the rest of a small request.
    */
   body(take: TakeBody): void;
-  /** Where it came from, as far as that is known; for logs and limits only. */
+  /** The address of the client, if it is known. For logs and limits only. */
   readonly remoteAddress: string | undefined;
 }
 
-/** Takes a body; may not throw. */
+/** Takes a body. It must not throw. */
 export type TakeBody = (body: string | BodyProblem) => void;
 
-/** Why a body could not be read, with the status that says so. */
+/** The reason why a body could not be read, with its status. */
 export interface BodyProblem {
   readonly status: 400 | 408 | 413;
   readonly why: string;
 }
 
-/** Takes the one answer to a request: all of it at once, or a stream. */
+/** The one response to a request: a whole body, or an event stream. */
 export interface HttpReply {
   send(status: number, headers: HttpHeaders, body?: string): void;
-  /** Begins an event stream; the headers are on their way when it returns. */
+  /** Begins an event stream. */
   stream(headers: HttpHeaders): EventStream;
-  /** Runs once when the client has gone before it had its whole answer. */
+  /** Calls the listener once if the client disconnects before it has the whole response. */
   onGone(listener: () => void): void;
 }
 
 /** A stream of server-sent events that is being written. */
 export interface EventStream {
-  /** Writes what is there as soon as possible; what is written in one turn goes out together. */
+  /** Writes text. Everything that is written in one turn is sent together. */
   write(text: string): void;
-  /** Characters that the client has not taken yet. */
+  /** Characters that the client has not read yet. */
   readonly backlog: number;
-  /** Resolves when the client takes more, or is gone. */
+  /** Resolves when the client reads again, or has disconnected. */
   drained(): Promise<void>;
-  /** Ends the stream after what is written. */
+  /** Ends the stream after the written text. */
   end(): void;
-  /** Drops the connection and what is still to be written. */
+  /** Closes the connection and drops the text that is not sent yet. */
   destroy(): void;
 }
 
-/** What a door does with a request: never throws, and answers every request once unless its client has gone. */
+/** Serves one request of an adapter. Never throws, and responds once unless the client has disconnected. */
 export type HttpHandler = (request: HttpRequest, reply: HttpReply) => void;

@@ -3,45 +3,46 @@ import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.t
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
+import { documentMaxAgeSeconds } from "./limits.ts";
 import type { AccessControl, AccessRequest, Refusal } from "./options.ts";
-import { idOf, sendError } from "./reply.ts";
+import { idOf, refuse } from "./reply.ts";
 
-/** The authorizer of a protected endpoint. */
+/** Authenticates and authorizes the requests of an endpoint. Loaded with the first request of an endpoint that needs it. */
 export class Authorizer {
-  readonly #protection: AccessControl;
+  readonly #access: AccessControl;
 
-  constructor(protection: AccessControl) {
-    this.#protection = protection;
+  constructor(access: AccessControl) {
+    this.#access = access;
   }
 
-  /** Who makes a request; undefined when it is answered already, with a document or a refusal. */
+  /** Returns the principal of a request; undefined if it is answered already, with a document or a refusal. */
   admit(request: HttpRequest, reply: HttpReply, headers: HttpHeaders): MaybePromise<Principal | undefined> {
-    const document = this.#protection.documents?.get(request.path);
+    const document = this.#access.documents?.get(request.path);
     if (document !== undefined) {
-      reply.send(200, { ...headers, "content-type": "application/json", "cache-control": "max-age=3600" }, document);
+      const caching = `max-age=${documentMaxAgeSeconds}`;
+      reply.send(200, { ...headers, "content-type": "application/json", "cache-control": caching }, document);
       return undefined;
     }
-    return whenDone(this.#protection.verify(request), (verdict) => {
+    return whenDone(this.#access.verify(request), (verdict) => {
       if (!("status" in verdict)) return verdict;
-      refuse(reply, verdict, headers);
+      answerRefusal(reply, verdict, headers);
       return undefined;
     });
   }
 
-  /** Whether the caller may do all this; answers if not. */
+  /** Returns whether the caller may do all of this; answers with a refusal if not. */
   permits(messages: Message | Message[], { reply, principal, headers }: HttpContext): boolean {
-    const refusal = this.#protection.permit?.(principal, askedIn(messages));
-    if (refusal) refuse(reply, refusal, headers, idOf(messages));
+    const refusal = this.#access.permit?.(principal, actionsOf(messages));
+    if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
     return !refusal;
   }
 }
 
-function refuse(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {
-  const error = { code: -32600, message: refusal.why };
-  sendError(reply, refusal.status, error, id, { ...headers, ...refusal.headers });
+function answerRefusal(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {
+  refuse(reply, refusal.status, refusal.why, { ...headers, ...refusal.headers }, id);
 }
 
-function askedIn(messages: Message | Message[]): AccessRequest[] {
+function actionsOf(messages: Message | Message[]): AccessRequest[] {
   return (Array.isArray(messages) ? messages : [messages]).filter(isRequest).map(({ method, params }) => {
     const name = params?.["name"] ?? params?.["uri"];
     return { method, name: typeof name === "string" ? name : undefined };

@@ -1,6 +1,6 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { isRequest, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
@@ -19,30 +19,31 @@ import {
   readBody,
 } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
+import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, retryAfterSeconds } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
-import { anonymous, protectionOf, type ServeHttpOptions } from "./options.ts";
-import { idOf, sendError } from "./reply.ts";
-import type { Stateful } from "./sessions/post.ts";
+import { accessControlOf, anonymous, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
+import { idOf, refuse, sendError } from "./reply.ts";
+import type { StatefulServer } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
 import { Streams } from "./streams.ts";
 
-/** Where the endpoint is unless said otherwise. */
-const defaultPath = "/mcp";
-
-/** A server that is being served over HTTP. */
+/** A server that is served over HTTP. */
 export interface HttpEndpoint extends AsyncDisposable {
-  /** For node:http, and for frameworks that hand on its two objects. */
+  /** For `node:http`, and for frameworks that hand over its request and response. */
   readonly node: NodeListener;
-  /** For runtimes and frameworks of web-standard requests. */
+  /** For runtimes and frameworks with web-standard requests. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Listens by itself, on loopback unless told otherwise; resolves to the address of the endpoint. */
+  /** Listens on a port. Default: a free port of 127.0.0.1. Resolves to the URL of the endpoint. */
   listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>;
-  /** Takes no more requests, lets what runs end, and releases everything. */
+  /** Refuses new requests, waits for running ones at most `graceMs`, and releases everything. Default: 10 s. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** Serves clients of every revision at one address. */
+const defaultPath = "/mcp";
+
+/** Serves clients of every revision at one URL. */
 export function serveHttp(server: Servable, options: ServeHttpOptions = {}): HttpEndpoint {
+  checkHttpOptions(options);
   const endpoint = new Endpoint(server, options);
   const { limits = {}, path = defaultPath } = options;
   const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
@@ -65,22 +66,22 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
   };
 }
 
-/** A server that listens by itself has nothing anywhere else. */
+/** Answers 404 at all other paths. A framework does that itself, where the endpoint is mounted. */
 function ownPathsOnly(endpoint: Endpoint): HttpHandler {
   return (request, reply) => {
     if (endpoint.owns(request.path)) endpoint.handle(request, reply);
-    else sendError(reply, 404, { code: -32600, message: "Nothing is served at this path" });
+    else refuse(reply, 404, "Nothing is served at this path");
   };
 }
 
-/** One address for clients of all revisions; which era a request belongs to is decided here and nowhere else. */
-export class Endpoint {
+/** One URL for clients of all revisions. Only this class decides which era a request belongs to. */
+class Endpoint {
   readonly #state: EndpointState;
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
   readonly #authorizer: Lazy<Authorizer> | undefined;
-  readonly #stateful: Lazy<Stateful> | undefined;
+  readonly #stateful: Lazy<StatefulServer> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
   readonly #relay: Promise<() => Promise<void>> | undefined;
@@ -88,10 +89,10 @@ export class Endpoint {
 
   constructor(server: Servable, options: ServeHttpOptions) {
     this.#options = options;
-    const protection = protectionOf(options);
-    this.#documents = protection?.documents;
-    if (protection) {
-      this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(protection));
+    const access = accessControlOf(options);
+    this.#documents = access?.documents;
+    if (access) {
+      this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(access));
     }
     this.#state = new EndpointState(runtimeOf(server), options);
     this.#guard = createGuard(options);
@@ -101,7 +102,9 @@ export class Endpoint {
       this.#relay = import("./sessions/relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
     }
     if (sessions) {
-      this.#stateful = new Lazy(async () => (await import("./sessions/post.ts")).createStateful(this.#state, options));
+      this.#stateful = new Lazy(async () =>
+        (await import("./sessions/post.ts")).createStatefulServer(this.#state, options),
+      );
     }
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
@@ -110,18 +113,18 @@ export class Endpoint {
     }
   }
 
-  /** Whether something is served at a path. */
+  /** Returns whether something is served at a path. */
   owns(path: string): boolean {
     if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
     return this.#documents?.has(path) === true;
   }
 
   readonly handle = (request: HttpRequest, reply: HttpReply): void => {
-    this.#try(request, reply, () => this.#enter(request, reply));
+    this.#run(request, reply, () => this.#admit(request, reply));
   };
 
-  /** Stops accepting, lets what runs end within the grace, and then gives it up. */
-  async close(graceMs = 10_000): Promise<void> {
+  /** Refuses new requests, waits for running ones at most `graceMs`, then cancels them. */
+  async close(graceMs = defaultCloseGraceMs): Promise<void> {
     this.#isClosing = true;
     const drained = this.#state.drain().then(() => true);
     await Promise.all([this.#stateful?.loaded?.close(), this.#httpSse?.loaded?.close()]);
@@ -136,8 +139,8 @@ export class Endpoint {
     await (await this.#relay)?.();
   }
 
-  /** Takes a step in serving a request, of which its client hears when it fails. Nothing waits where nothing has to. */
-  #try(request: HttpRequest, reply: HttpReply, step: () => MaybePromise<void>): void {
+  /** Runs one step of serving a request, and answers 500 if it fails. Synchronous if the step is. */
+  #run(request: HttpRequest, reply: HttpReply, step: () => MaybePromise<void>): void {
     try {
       const running = step();
       if (isPromise(running)) running.catch((cause) => this.#fail(request, reply, cause));
@@ -148,13 +151,14 @@ export class Endpoint {
 
   #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
     const reference = this.#state.runtime.report(cause, `${request.method} ${request.path}`);
-    sendError(reply, 500, { code: -32603, message: `Internal error (reference ${reference})` });
+    sendError(reply, 500, { code: rpcCodes.internalError, message: `Internal error (reference ${reference})` });
   }
 
-  #enter(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
+  /** Checks headers and access before the body is read. */
+  #admit(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
     const denial = this.#guard.check(request);
     if (denial) {
-      sendError(reply, denial.status, { code: -32600, message: denial.why }, undefined, denial.headers);
+      refuse(reply, denial.status, denial.why, denial.headers);
       return;
     }
     if (this.#guard.isPreflight(request)) {
@@ -163,8 +167,14 @@ export class Endpoint {
     }
     const headers = this.#guard.corsHeaders(request);
     if (this.#isClosing) {
-      const closing = { ...headers, "retry-after": "5", connection: "close" };
-      sendError(reply, 503, { code: -32603, message: "The server is shutting down" }, undefined, closing);
+      const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
+      sendError(
+        reply,
+        503,
+        { code: rpcCodes.internalError, message: "The server is shutting down" },
+        undefined,
+        closing,
+      );
       return;
     }
     const accepts = readAccept(request.header("accept"));
@@ -184,7 +194,7 @@ export class Endpoint {
       return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(context, (read) => this.#permits(read, context)));
     }
     if (request.method === "POST") {
-      request.body((body) => this.#try(request, reply, () => this.#post(context, body)));
+      request.body((body) => this.#run(request, reply, () => this.#post(context, body)));
       return;
     }
     if (this.#stateful && request.method === "GET") {
@@ -194,36 +204,34 @@ export class Endpoint {
       return whenDone(this.#stateful.get(), (stateful) => stateful.delete(context));
     }
     const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
-    const error = { code: -32600, message: `${request.method}: expected ${allow}` };
-    sendError(reply, 405, error, undefined, { ...headers, allow });
+    refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
   }
 
   #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
     const { reply, headers } = context;
     if (typeof body !== "string") {
-      const code = body.status === 400 ? -32700 : -32600;
+      const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
-    return this.#take(readBody(body), context);
+    return this.#route(readBody(body), context);
   }
 
-  #take(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
+  #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
     const { request, reply, headers, accepts } = context;
     if (isUnreadable(read)) {
       const { code, why, id } = read;
-      const name = code === -32700 ? "Parse error" : "Invalid request";
+      const name = code === rpcCodes.parseError ? "Parse error" : "Invalid request";
       sendError(reply, 400, { code, message: `${name}: ${why}` }, id, headers);
     } else if (!accepts.json && !accepts.events) {
-      const message = "Accept: expected application/json or text/event-stream among the types";
-      sendError(reply, 406, { code: -32600, message }, idOf(read), headers);
+      refuse(reply, 406, "Accept: expected application/json or text/event-stream", headers, idOf(read));
     } else if (!this.#permits(read, context)) return;
     else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
     else if (isRequest(read)) serveStateless(this.#state, read, context);
     else reply.send(202, headers);
   }
 
-  /** Whether the caller may do all this; answers if not. */
+  /** Returns whether the caller may do all of this; answers with a refusal if not. */
   #permits(messages: Message | Message[], context: HttpContext): boolean {
     return this.#authorizer?.loaded?.permits(messages, context) ?? true;
   }
@@ -231,8 +239,8 @@ export class Endpoint {
   #postStateful(messages: Message | Message[], context: HttpContext): MaybePromise<void> {
     if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, context);
     if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, context));
-    const message = `This server takes no sessions; it speaks ${perRequestVersions.join(", ")}`;
-    const error = { code: -32602, message, data: { supported: perRequestVersions } };
+    const message = `This server has no sessions; use protocol version ${perRequestVersions.join(" or ")}`;
+    const error = { code: rpcCodes.invalidParams, message, data: { supported: perRequestVersions } };
     sendError(context.reply, 400, error, idOf(messages), context.headers);
   }
 
@@ -241,7 +249,7 @@ export class Endpoint {
     return path === this.#paths.path || path.startsWith(`${this.#paths.messagesPath}/`);
   }
 
-  /** What names its version itself is stateless, and so is what names a version that no handshake leads to. */
+  /** A message is stateless if it names its version, or if its header names a version without a handshake. */
   #isStateless(message: Message, request: HttpRequest): boolean {
     if (!("method" in message)) return false;
     if (metaOf(message.params)?.[metaKeys.protocolVersion] !== undefined) return true;
@@ -251,10 +259,7 @@ export class Endpoint {
   }
 }
 
-const defaultKeepAliveMs = 15_000;
-const defaultQuietMs = 5_000;
-
-/** What all requests of an endpoint share. */
+/** The state that all requests of an endpoint share. */
 export class EndpointState {
   readonly runtime: Runtime;
   readonly streams: Streams;
@@ -270,7 +275,7 @@ export class EndpointState {
     this.streams = new Streams({ limits: options.limits ?? {}, keepAliveMs: this.keepAliveMs });
   }
 
-  /** Keeps an exchange that takes time until it is over. */
+  /** Counts an exchange as running until its promise settles. */
   track(exchange: ServedExchange, running: Promise<void>): void {
     this.#running.add(exchange);
     running.then(() => {
@@ -279,30 +284,31 @@ export class EndpointState {
     });
   }
 
-  /** Tells the operator if something fails that nobody waits for. */
-  watch(work: Promise<void>): void {
+  /** Lets work run in the background, and reports its failure. */
+  background(work: Promise<void>): void {
     work.catch((cause) => this.runtime.report(cause));
   }
 
-  /** Ends what waits for changes with its result, and resolves when nothing runs any more. */
+  /** Ends listen streams with their result, and resolves when no exchange is running. */
   drain(): Promise<void> {
     for (const exchange of this.#running) exchange.endGracefully();
     if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Gives up what still runs. */
+  /** Cancels all running exchanges and closes all streams. */
   cancelAll(reason: Error): void {
     for (const exchange of this.#running) exchange.cancel(reason);
     this.streams.closeAll();
   }
 }
 
-/** One HTTP request that was let in, with what its answer carries in any case. */
+/** One admitted HTTP request. */
 export interface HttpContext {
   readonly request: HttpRequest;
   readonly reply: HttpReply;
   readonly principal: Principal;
+  /** Headers that every response to it carries. */
   readonly headers: HttpHeaders;
   readonly accepts: Accepted;
 }

@@ -10,40 +10,41 @@ import type {
   TakeBody,
 } from "./adapter.ts";
 import {
+  alreadyRead,
   type BodyLimits,
   bodyLimits,
-  cutOff,
   decodeBody,
+  incomplete,
   isTooSlow,
-  takenAlready,
   tooLarge,
   tooSlow,
 } from "./guard.ts";
+import { bodyCheckMs } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";
 
-/** What is answered when nobody is there to read it. */
+/** The status of a response whose client has disconnected; nobody reads it. */
 const goneStatus = 499;
-const lookMs = 1_000;
 
-/** The door for runtimes that speak `Request` and `Response`. */
+/** The adapter for runtimes with `Request` and `Response`. */
 export function fetchHandler(handle: HttpHandler, limits: HttpLimits = {}): (request: Request) => Promise<Response> {
   const bodies = bodyLimits(limits);
   return (request) =>
     new Promise((resolve) => {
-      const context = new FetchVisit(request, bodies, resolve);
-      handle(context, context);
+      const adapted = new AdaptedFetchRequest(request, bodies, resolve);
+      handle(adapted, adapted);
     });
 }
 
-class FetchVisit implements HttpRequest, HttpReply {
+/** One request and its reply. */
+class AdaptedFetchRequest implements HttpRequest, HttpReply {
   readonly #request: Request;
   readonly #url: URL;
   readonly #limits: BodyLimits;
   readonly #answer: (response: Response) => void;
-  readonly #gone: (() => void)[] = [];
+  readonly #goneListeners: (() => void)[] = [];
   #isAnswered = false;
-  /** The answer is out of our hands, or nobody is there to take it. */
+  /** True once the response is handed over completely, or the client has disconnected. */
   #isOver = false;
   #isGone = false;
 
@@ -67,7 +68,7 @@ class FetchVisit implements HttpRequest, HttpReply {
   }
 
   header(name: string): string | undefined {
-    // Some runtimes keep the host in the URL alone.
+    // Some runtimes have the host in the URL only.
     return this.#request.headers.get(name) ?? (name === "host" ? this.#url.host : undefined);
   }
 
@@ -77,7 +78,7 @@ class FetchVisit implements HttpRequest, HttpReply {
 
   body(take: TakeBody): void {
     const { body, bodyUsed, headers } = this.#request;
-    if (bodyUsed) take(takenAlready());
+    if (bodyUsed) take(alreadyRead());
     else if (body === null) take("");
     else if (Number(headers.get("content-length")) > this.#limits.bytes) take(tooLarge(this.#limits));
     else void readBody(body.getReader(), this.#limits).then(take);
@@ -85,7 +86,7 @@ class FetchVisit implements HttpRequest, HttpReply {
 
   send(status: number, headers: HttpHeaders, body?: string): void {
     if (this.#isAnswered) return;
-    // Throws if a header cannot be sent; another answer can.
+    // Throws if a header is invalid; an error response can still be sent then.
     const response = new Response(body ?? null, { status, headers });
     this.#isAnswered = this.#isOver = true;
     this.#answer(response);
@@ -96,7 +97,7 @@ class FetchVisit implements HttpRequest, HttpReply {
       taken: () => {
         this.#isOver = true;
       },
-      dropped: this.#leave,
+      dropped: this.#gone,
     });
     if (this.#isAnswered) {
       stream.destroy();
@@ -111,13 +112,13 @@ class FetchVisit implements HttpRequest, HttpReply {
 
   onGone(listener: () => void): void {
     if (this.#isGone) queueMicrotask(listener);
-    else if (this.#gone.push(listener) === 1) onAbort(this.#request.signal, this.#leave);
+    else if (this.#goneListeners.push(listener) === 1) onAbort(this.#request.signal, this.#gone);
   }
 
-  readonly #leave = (): void => {
+  readonly #gone = (): void => {
     if (this.#isOver) return;
     this.#isOver = this.#isGone = true;
-    for (const listener of this.#gone) listener();
+    for (const listener of this.#goneListeners) listener();
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#answer(new Response(null, { status: goneStatus }));
@@ -130,12 +131,12 @@ function onAbort(signal: AbortSignal, listener: () => void): void {
 }
 
 interface StreamEvents {
-  /** The client has everything. */
+  /** The client has read everything. */
   taken(): void;
   dropped(): void;
 }
 
-/** Events wait here, not in the queue of the stream, so that we know how many there are. */
+/** An event stream that buffers by itself, because the queue of a `ReadableStream` does not tell its length. */
 class FetchStream implements EventStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly #events: StreamEvents;
@@ -192,7 +193,7 @@ class FetchStream implements EventStream {
     this.#isOver = true;
     this.#pending = "";
     this.#release();
-    this.#controller?.error(new PortolanError("connection-closed", "The stream was dropped before its end"));
+    this.#controller?.error(new PortolanError("connection-closed", "The stream was closed before its end"));
     this.#events.dropped();
   }
 
@@ -231,13 +232,13 @@ async function readBody(
   const since = performance.now();
   let problem: BodyProblem | undefined;
   let timer: ReturnType<typeof setTimeout>;
-  const look = () => {
+  const checkRate = () => {
     if (isTooSlow(bytes.length, performance.now() - since, limits)) {
       problem = tooSlow(limits);
       reader.releaseLock();
-    } else timer = setTimeout(look, Math.min(lookMs, limits.ms));
+    } else timer = setTimeout(checkRate, Math.min(bodyCheckMs, limits.ms));
   };
-  timer = setTimeout(look, limits.ms + 1);
+  timer = setTimeout(checkRate, limits.ms + 1);
   try {
     while (problem === undefined) {
       const { done, value } = await reader.read();
@@ -246,10 +247,10 @@ async function readBody(
       if (bytes.length > limits.bytes) problem = tooLarge(limits);
     }
   } catch {
-    problem ??= cutOff();
+    problem ??= incomplete();
   } finally {
     clearTimeout(timer);
-    // Not cancelled: some runtimes would drop the connection, and with it the answer that says what was wrong.
+    // Not cancelled: some runtimes would close the connection, and the client would not get the error.
     reader.releaseLock();
   }
   return problem ?? decodeBody(bytes.take());

@@ -1,17 +1,27 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRequest } from "./adapter.ts";
-import { createGuard, isSafeBinding, preflightHeaders } from "./guard.ts";
+import {
+  bodyLimits,
+  createGuard,
+  decodeBody,
+  isSafeBinding,
+  isTooSlow,
+  isUnreadable,
+  preflightHeaders,
+  readAccept,
+  readBody,
+} from "./guard.ts";
 import { unsafeBinding } from "./node/listen.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
 
-interface Asked {
+interface RequestFields {
   readonly method?: string;
   readonly [header: string]: string | undefined;
 }
 
-/** A good request of a client that is no browser, changed by what is given; `undefined` leaves a header out. */
-function ask({ method = "POST", ...changes }: Asked = {}): HttpRequest {
-  const headers: Asked = { host: "localhost:3000", "content-type": "application/json", ...changes };
+/** Returns an acceptable request of a client that is not a browser, with some headers changed; `undefined` removes one. */
+function requestOf({ method = "POST", ...changes }: RequestFields = {}): HttpRequest {
+  const headers: RequestFields = { host: "localhost:3000", "content-type": "application/json", ...changes };
   return {
     method,
     path: "/mcp",
@@ -25,11 +35,11 @@ function ask({ method = "POST", ...changes }: Asked = {}): HttpRequest {
 const verify = () => anonymous;
 const app = "https://app.example.com";
 
-function statusOf(options: ServeHttpOptions, asked: Asked): number | undefined {
-  return createGuard(options).check(ask(asked))?.status;
+function statusOf(options: ServeHttpOptions, fields: RequestFields): number | undefined {
+  return createGuard(options).check(requestOf(fields))?.status;
 }
 
-describe("the host", () => {
+describe("the Host header", () => {
   test.each(["localhost", "localhost:3000", "LocalHost:3000", "127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:65535"])(
     "%s is a loopback name and passes",
     (host) => {
@@ -108,23 +118,23 @@ describe("the host", () => {
     expect(statusOf({ verify, allowedHosts: ["mcp.example.com"] }, { host: "10.1.2.3:8080" })).toBe(403);
   });
 
-  test("is not taken for granted after another one passed", () => {
+  test("is checked again after another host has passed", () => {
     const guard = createGuard({});
-    expect(guard.check(ask())).toBeUndefined();
-    expect(guard.check(ask({ host: "evil.com" }))?.status).toBe(403);
-    expect(guard.check(ask({ host: undefined }))?.status).toBe(403);
-    expect(guard.check(ask())).toBeUndefined();
+    expect(guard.check(requestOf())).toBeUndefined();
+    expect(guard.check(requestOf({ host: "evil.com" }))?.status).toBe(403);
+    expect(guard.check(requestOf({ host: undefined }))?.status).toBe(403);
+    expect(guard.check(requestOf())).toBeUndefined();
   });
 
-  test("is named in the refusal, and so is the option", () => {
-    expect(createGuard({}).check(ask({ host: "evil.com" }))?.why).toBe(
-      'Host "evil.com" is not one of allowedHosts of this server',
+  test("is named in the refusal together with the option", () => {
+    expect(createGuard({}).check(requestOf({ host: "evil.com" }))?.why).toBe(
+      'Host "evil.com" is not allowed by this server (allowedHosts)',
     );
-    expect(createGuard({}).check(ask({ host: "x".repeat(5000) }))?.why).toContain("a string of 5000 characters");
+    expect(createGuard({}).check(requestOf({ host: "x".repeat(5000) }))?.why).toContain("a string of 5000 characters");
   });
 });
 
-describe("the origin", () => {
+describe("the Origin header", () => {
   const allowedOrigins = [app, "http://localhost:5173", "vscode-webview://panel-1", "https://bücher.example"];
 
   test.each([
@@ -172,7 +182,7 @@ describe("the origin", () => {
     expect(statusOf({ allowedOrigins }, { origin })).toBe(403);
   });
 
-  test("null passes only if it is listed", () => {
+  test("may be null only if null is listed", () => {
     expect(statusOf({ allowedOrigins: ["null"] }, { origin: "null" })).toBeUndefined();
     expect(statusOf({}, { origin: "null" })).toBe(403);
   });
@@ -191,14 +201,14 @@ describe("the origin", () => {
     expect(statusOf({}, { host, origin })).toBe(passes ? undefined : 403);
   });
 
-  test("a name that an attacker made point here is no page of ours, also behind a verifier", () => {
+  test("is refused for a foreign name that resolves to this machine, also with a verifier", () => {
     expect(statusOf({ verify }, { host: "evil.com:3000", origin: "http://evil.com:3000" })).toBe(403);
     expect(statusOf({ allowedHosts: ["a.com"] }, { host: "localhost", origin: "http://localhost" })).toBe(403);
   });
 });
 
-describe("a request across sites", () => {
-  test("is refused without an origin, whatever its method", () => {
+describe("a cross-site request", () => {
+  test("is refused without an Origin header for every method", () => {
     for (const method of ["GET", "POST", "DELETE"]) {
       expect(statusOf({}, { method, "sec-fetch-site": "cross-site" })).toBe(403);
       expect(statusOf({}, { method, "sec-fetch-site": "Cross-Site" })).toBe(403);
@@ -210,12 +220,12 @@ describe("a request across sites", () => {
     expect(statusOf({ allowedOrigins: [app] }, { origin: "https://b.com", "sec-fetch-site": "cross-site" })).toBe(403);
   });
 
-  test.each(["same-origin", "same-site", "none"])("is none if the browser says %s", (site) => {
+  test.each(["same-origin", "same-site", "none"])("is not one if Sec-Fetch-Site is %s", (site) => {
     expect(statusOf({}, { method: "GET", "sec-fetch-site": site })).toBeUndefined();
   });
 });
 
-describe("the content of a POST", () => {
+describe("the content type and encoding of a POST", () => {
   test.each([
     "application/json",
     "application/json; charset=utf-8",
@@ -243,7 +253,7 @@ describe("the content of a POST", () => {
     expect(statusOf({}, { "content-type": type })).toBe(415);
   });
 
-  test("matters for POST only", () => {
+  test("are checked for POST only", () => {
     for (const method of ["GET", "DELETE", "OPTIONS"]) {
       expect(statusOf({}, { method, "content-type": undefined })).toBeUndefined();
     }
@@ -252,18 +262,18 @@ describe("the content of a POST", () => {
   test.each(["gzip", "br", "identity, gzip", "gzip, identity", "deflate", ""])(
     "is not read if packed: %j",
     (packing) => {
-      expect(createGuard({}).check(ask({ "content-encoding": packing }))).toMatchObject({
+      expect(createGuard({}).check(requestOf({ "content-encoding": packing }))).toMatchObject({
         status: 415,
         headers: { "accept-encoding": "identity" },
       });
     },
   );
 
-  test("may say that it is not packed", () => {
+  test("may be the encoding identity", () => {
     expect(statusOf({}, { "content-encoding": "Identity" })).toBeUndefined();
   });
 
-  test("is looked at after the origin: a foreign page learns nothing", () => {
+  test("are checked after the origin, so that a foreign page learns nothing", () => {
     expect(statusOf({}, { origin: "https://evil.com", "content-type": "text/plain" })).toBe(403);
   });
 });
@@ -271,21 +281,24 @@ describe("the content of a POST", () => {
 describe("CORS", () => {
   const guard = createGuard({ allowedOrigins: [app] });
 
-  test("lets an allowed origin read the answer and the headers it needs", () => {
-    expect(guard.corsHeaders(ask({ origin: app }))).toEqual({
+  test("lets an allowed origin read the response and the headers it needs", () => {
+    expect(guard.corsHeaders(requestOf({ origin: app }))).toEqual({
       "access-control-allow-origin": app,
       "access-control-expose-headers": "Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version",
       vary: "Origin",
     });
   });
 
-  test.each([undefined, "null", "https://evil.com", "http://localhost:3000"])("says nothing to %s", (origin) => {
-    expect(guard.corsHeaders(ask({ origin }))).toEqual({});
-    const asked = { method: "OPTIONS", origin, "access-control-request-method": "POST" };
-    expect(guard.isPreflight(ask(asked))).toBe(false);
-  });
+  test.each([undefined, "null", "https://evil.com", "http://localhost:3000"])(
+    "sends no headers to the origin %s",
+    (origin) => {
+      expect(guard.corsHeaders(requestOf({ origin }))).toEqual({});
+      const asked = { method: "OPTIONS", origin, "access-control-request-method": "POST" };
+      expect(guard.isPreflight(requestOf(asked))).toBe(false);
+    },
+  );
 
-  test("a preflight gets back the headers it may send", () => {
+  test("answers a preflight with the headers that may be sent", () => {
     const asked = {
       method: "OPTIONS",
       origin: app,
@@ -293,8 +306,8 @@ describe("CORS", () => {
       "access-control-request-headers":
         "Authorization,content-type, MCP-Protocol-Version, mcp-param-Region, mcp-param-a b, cookie, x-evil, mcp-parameter",
     };
-    expect(guard.isPreflight(ask(asked))).toBe(true);
-    expect(preflightHeaders(ask(asked))).toEqual({
+    expect(guard.isPreflight(requestOf(asked))).toBe(true);
+    expect(preflightHeaders(requestOf(asked))).toEqual({
       "access-control-allow-origin": app,
       "access-control-allow-methods": "POST, GET, DELETE",
       "access-control-allow-headers": "authorization, content-type, mcp-protocol-version, mcp-param-region",
@@ -303,20 +316,20 @@ describe("CORS", () => {
     });
   });
 
-  test("a preflight that may send none of its headers is told of none", () => {
+  test("answers a preflight without allowed headers with none", () => {
     const asked = { method: "OPTIONS", origin: app, "access-control-request-method": "GET" };
-    expect(preflightHeaders(ask(asked))).not.toHaveProperty("access-control-allow-headers");
+    expect(preflightHeaders(requestOf(asked))).not.toHaveProperty("access-control-allow-headers");
     const hostile = { ...asked, "access-control-request-headers": "*" };
-    expect(preflightHeaders(ask(hostile))).not.toHaveProperty("access-control-allow-headers");
+    expect(preflightHeaders(requestOf(hostile))).not.toHaveProperty("access-control-allow-headers");
   });
 
-  test("OPTIONS without a question is no preflight, and neither is another method", () => {
-    expect(guard.isPreflight(ask({ method: "OPTIONS", origin: app }))).toBe(false);
-    expect(guard.isPreflight(ask({ origin: app, "access-control-request-method": "POST" }))).toBe(false);
+  test("takes neither OPTIONS without a requested method nor another method for a preflight", () => {
+    expect(guard.isPreflight(requestOf({ method: "OPTIONS", origin: app }))).toBe(false);
+    expect(guard.isPreflight(requestOf({ origin: app, "access-control-request-method": "POST" }))).toBe(false);
   });
 });
 
-describe("a mistake in the options is told at once", () => {
+describe("an invalid entry throws at once", () => {
   test.each(["*", "", "app.example.com", "https://", "https://a.com/path", "https://user@a.com", "https://*.a.com/"])(
     "allowedOrigins: %j",
     (entry) => {
@@ -350,4 +363,65 @@ describe("the address to listen on", () => {
       expect(unsafeBinding(host).message).toMatch(/`verify`.*`dangerouslyAllowUnauthenticated`/);
     },
   );
+});
+
+describe("readAccept", () => {
+  test.each([
+    [undefined, true, true],
+    ["", true, true],
+    ["application/json, text/event-stream", true, true],
+    ["*/*", true, true],
+    ["application/json", true, false],
+    ["text/event-stream", false, true],
+    ["text/html", false, false],
+    ["APPLICATION/JSON;charset=utf-8", true, false],
+    ["application/json;q=0, */*", false, true],
+  ])("reads %s", (header, json, events) => {
+    expect(readAccept(header)).toEqual({ json, events });
+  });
+});
+
+describe("a body", () => {
+  const limits = bodyLimits({ bodyBytes: 10, bodyMs: 1_000 });
+
+  test("has the limits of the options, and defaults without them", () => {
+    expect(limits).toEqual({ bytes: 10, ms: 1_000 });
+    expect(bodyLimits({})).toEqual({ bytes: 4 * 1024 * 1024, ms: 30_000 });
+  });
+
+  test("is too slow only after its time and below the minimal rate", () => {
+    expect(isTooSlow(0, 1_000, limits)).toBe(false);
+    expect(isTooSlow(0, 1_001, limits)).toBe(true);
+    expect(isTooSlow(64 * 1024 * 2, 2_000, limits)).toBe(false);
+    expect(isTooSlow(64 * 1024 * 2 - 1, 2_000, limits)).toBe(true);
+  });
+
+  test("is decoded without its byte order mark", () => {
+    expect(decodeBody(Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d))).toBe("{}");
+  });
+
+  test("is a problem with status 400 if it is not UTF-8", () => {
+    expect(decodeBody(Uint8Array.of(0xc3, 0x28))).toMatchObject({ status: 400 });
+  });
+
+  test("with one message is read synchronously", () => {
+    expect(readBody('{"jsonrpc":"2.0","id":1,"method":"ping"}')).toEqual({ jsonrpc: "2.0", id: 1, method: "ping" });
+  });
+
+  test.each([
+    ["[]", []],
+    ['[{"jsonrpc":"2.0","method":"a"}]', [{ jsonrpc: "2.0", method: "a" }]],
+  ])("with the batch %s is read as a list", async (body, messages) => {
+    expect(await readBody(body)).toEqual(messages);
+  });
+
+  test.each([
+    ["", -32700],
+    ["{", -32700],
+    ["5", -32700],
+    ['{"jsonrpc":"1.0"}', -32600],
+  ])("of %j is unreadable", async (body, code) => {
+    const read = await readBody(body);
+    expect(isUnreadable(read) && read.code).toBe(code);
+  });
 });

@@ -1,23 +1,22 @@
 import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
-import { serialize } from "../../jsonrpc/message.ts";
+import { rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { isUnreadable, readBody } from "./guard.ts";
-import { eventOf, sendError } from "./reply.ts";
+import { retryAfterSeconds, sessionIdBytes } from "./limits.ts";
+import { eventOf, refuse, sendError, tooManyStreams } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
 
-const idBytes = 24;
-
-/** Where they are. */
+/** The paths of the two endpoints. */
 export interface HttpSsePaths {
   readonly path: string;
   readonly messagesPath: string;
 }
 
-/** The two endpoints of the oldest revision: a stream to listen on, and an address to post to. */
+/** The two endpoints of revision 2024-11-05: an event stream, and a path to post messages to. */
 export class HttpSse {
   readonly #path: string;
   readonly #messagesPath: string;
@@ -33,15 +32,14 @@ export class HttpSse {
     this.#messagesPath = paths.messagesPath;
   }
 
-  /** @param permits answers and says no where the caller may not do what a body asks for */
+  /** @param permits returns whether the caller may send these messages; answers with a refusal if not */
   serve(context: HttpContext, permits: (messages: Message | Message[]) => boolean): void {
     const { request, reply, headers } = context;
     if (request.path === this.#path && request.method === "GET") this.#open(context);
     else if (request.path !== this.#path && request.method === "POST") this.#post(context, permits);
     else {
       const allow = request.path === this.#path ? "GET" : "POST";
-      const error = { code: -32600, message: `${request.method}: expected ${allow}` };
-      sendError(reply, 405, error, undefined, { ...headers, allow });
+      refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
     }
   }
 
@@ -52,17 +50,17 @@ export class HttpSse {
   #open({ reply, principal, headers }: HttpContext): void {
     const stream = this.#state.streams.open(reply, headers, principal.key);
     if (!stream) {
-      const full = { ...headers, "retry-after": "5" };
-      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
+      const full = { ...headers, "retry-after": String(retryAfterSeconds) };
+      sendError(reply, 503, { code: rpcCodes.internalError, message: tooManyStreams }, undefined, full);
       return;
     }
-    const id = toBase64url(crypto.getRandomValues(new Uint8Array(idBytes)));
+    const id = toBase64url(crypto.getRandomValues(new Uint8Array(sessionIdBytes)));
     stream.write(`event: endpoint\ndata: ${this.#messagesPath}/${id}\n\n`);
     const channel = new SseChannel(stream);
     this.#channels.set(id, { principal: principal.key, channel });
     const served = serveChannel(this.#server, channel, { principal });
     this.#served.add(served);
-    reply.onGone(() => channel.lose());
+    reply.onGone(() => channel.disconnect());
     served.closed.then(() => {
       this.#channels.delete(id);
       this.#served.delete(served);
@@ -75,12 +73,12 @@ export class HttpSse {
   ): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
-      sendError(reply, 404, { code: -32600, message: "Session not found: connect again" }, undefined, headers);
+      refuse(reply, 404, "Session not found: connect again", headers);
       return;
     }
     request.body((body) => {
       if (typeof body !== "string") {
-        sendError(reply, body.status, { code: -32600, message: body.why }, undefined, headers);
+        refuse(reply, body.status, body.why, headers);
         return;
       }
       const read = readBody(body);
@@ -91,7 +89,7 @@ export class HttpSse {
   }
 }
 
-/** A channel whose one direction is a stream and whose other direction comes in requests. */
+/** A channel that sends on an event stream and receives POST requests. */
 class SseChannel implements Channel {
   readonly writesText = true;
   readonly #stream: OpenStream;
@@ -108,7 +106,7 @@ class SseChannel implements Channel {
 
   send(message: Sendable): void {
     if (!this.#isClosed) this.#stream.write(eventOf(serialize(message)));
-    if (this.#stream.isOver) this.lose();
+    if (this.#stream.isClosed) this.disconnect();
   }
 
   receive(read: Message | Message[] | Unreadable): void {
@@ -120,11 +118,11 @@ class SseChannel implements Channel {
 
   async close(): Promise<void> {
     this.#stream.end();
-    this.lose();
+    this.disconnect();
   }
 
-  /** The stream is gone. */
-  lose(): void {
+  /** Closes the channel after its stream was closed. */
+  disconnect(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#incoming?.closed();

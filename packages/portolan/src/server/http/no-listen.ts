@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 
-/** Stands for `node/listen.ts` on runtimes without `node:http`. */
+/** Replaces `listenOn` of `node/listen.ts` on runtimes without `node:http`. */
 export async function listenOn(): Promise<never> {
   throw new PortolanError(
     "invalid-argument",
@@ -8,7 +8,7 @@ export async function listenOn(): Promise<never> {
   );
 }
 
-/** Stands for the error of `node/listen.ts`. */
+/** Replaces `unsafeBinding` of `node/listen.ts`. */
 export function unsafeBinding(): PortolanError {
   return new PortolanError("invalid-argument", "listen: this runtime cannot open a port");
 }

@@ -11,15 +11,16 @@ import type {
   TakeBody,
 } from "./adapter.ts";
 import {
+  alreadyRead,
   type BodyLimits,
   bodyLimits,
-  cutOff,
   decodeBody,
+  incomplete,
   isTooSlow,
-  takenAlready,
   tooLarge,
   tooSlow,
 } from "./guard.ts";
+import { bodyCheckMs, lingerBytes, lingerMs, maxUnreadBodyBytes } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";
 
@@ -39,35 +40,32 @@ export interface NodeResponse {
   end(...rest: any[]): unknown;
 }
 
-/** A listener for the requests of a `node:http` server, also as a handler of Express and its like. */
+/** A listener for the requests of a `node:http` server; Express and similar frameworks take it as a handler. */
 export type NodeListener = (req: NodeRequest, res: NodeResponse) => void;
 
-/** What a refused request may still send on a connection that goes on. */
-const smallBody = 64 * 1024;
-
-/** The door for `node:http`. */
+/** The adapter for `node:http`. */
 export function nodeListener(handle: HttpHandler, limits: HttpLimits = {}): NodeListener {
   const bodies = new BodyReader(bodyLimits(limits));
   return (req, res) => {
-    const context = new NodeVisit(req as IncomingMessage, res as ServerResponse, bodies);
-    handle(context, context);
+    const adapted = new AdaptedNodeRequest(req as IncomingMessage, res as ServerResponse, bodies);
+    handle(adapted, adapted);
   };
 }
 
-/** One request and its reply: a single object, because every request pays for it. */
-class NodeVisit implements HttpRequest, HttpReply {
+// Hot path: one object for a request and its reply.
+class AdaptedNodeRequest implements HttpRequest, HttpReply {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   readonly #bodies: BodyReader;
-  // Asked for by every request several times, and made by node each time.
+  // Read once, because the getter of node costs something each time.
   readonly #headers: IncomingMessage["headers"];
   readonly path: string;
   #isReading = false;
   #isAnswered = false;
-  /** The client has all it will get, though the connection still takes what it sends. */
+  /** True once the whole response is written, although the rest of the request is still read. */
   #isWhole = false;
   #isGone = false;
-  #gone: (() => void)[] | undefined;
+  #goneListeners: (() => void)[] | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, bodies: BodyReader) {
     this.#req = req;
@@ -111,7 +109,7 @@ class NodeVisit implements HttpRequest, HttpReply {
     else if (status !== 204 && status !== 304) fields.push("content-length", "0");
     const isSending = this.#isSending();
     if ((isSending || isClosing(res)) && headers["connection"] === undefined) fields.push("connection", "close");
-    // Throws if a header cannot be sent; another answer can.
+    // Throws if a header is invalid; an error response can still be sent then.
     res.writeHead(status, fields);
     this.#isAnswered = true;
     if (!isSending) {
@@ -135,39 +133,39 @@ class NodeVisit implements HttpRequest, HttpReply {
   onGone(listener: () => void): void {
     if (this.#isWhole || this.#res.writableFinished) return;
     if (this.#isGone || isGone(this.#req, this.#res)) queueMicrotask(listener);
-    else if (this.#gone !== undefined) this.#gone.push(listener);
+    else if (this.#goneListeners !== undefined) this.#goneListeners.push(listener);
     else {
-      this.#gone = [listener];
-      this.#watch();
+      this.#goneListeners = [listener];
+      this.#watchClose();
     }
   }
 
-  #watch(): void {
+  #watchClose(): void {
     const res = this.#res;
-    const closed = () => this.#close();
+    const closed = () => this.#closed();
     res.on("close", closed);
     if (res.socket !== null) return;
-    // An answer that waits its turn behind another is not told either.
+    // A pipelined response that waits behind another gets no "close" event: watch its socket too.
     const { socket } = this.#req;
     socket.setMaxListeners(0);
     socket.on("close", closed);
     res.on("close", () => socket.off("close", closed));
   }
 
-  #close(): void {
+  #closed(): void {
     if (this.#isGone || this.#isWhole || this.#res.writableFinished) return;
     this.#isGone = true;
-    for (const listener of this.#gone ?? []) listener();
+    for (const listener of this.#goneListeners ?? []) listener();
   }
 
-  /** Whether the client is sending more than an answered request may. */
+  /** Returns whether the client is still sending more than the connection could simply skip. */
   #isSending(): boolean {
     if (this.#req.complete) return false;
     const { headers } = this.#req;
     return (
       this.#isReading ||
       headers["transfer-encoding"] !== undefined ||
-      Number(headers["content-length"] ?? 0) > smallBody
+      Number(headers["content-length"] ?? 0) > maxUnreadBodyBytes
     );
   }
 }
@@ -229,11 +227,11 @@ class NodeStream implements EventStream {
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    // Behind all that is settled in this turn, also where the turn is a tick itself.
+    // A microtask first, so that the tick comes after everything that settles in this turn, even in a tick.
     queueMicrotask(this.#atTurnEnd);
   }
 
-  // The headers wait for the end of the turn: with the first events, or with all of them, they are one write.
+  // The headers are written at the end of the turn, in one write with the events of the turn.
   #flush(): void {
     this.#isScheduled = false;
     const res = this.#res;
@@ -252,12 +250,12 @@ class NodeStream implements EventStream {
   }
 }
 
-/** The connection is asked too: an answer that waits its turn behind another is not destroyed with it. */
+/** Checks the socket too, because a pipelined response that waits behind another is not destroyed with it. */
 function isGone(req: IncomingMessage, res: ServerResponse): boolean {
   return res.destroyed || req.socket.destroyed;
 }
 
-/** Names and values in turn, the form that node writes fastest. */
+/** Returns names and values alternately, the form that node writes fastest. */
 function toFields(headers: HttpHeaders): string[] {
   const fields: string[] = [];
   for (const name in headers) {
@@ -267,7 +265,7 @@ function toFields(headers: HttpHeaders): string[] {
   return fields;
 }
 
-/** A stream writes its headers when nobody is there to hear that node refuses them. */
+/** Throws if node would refuse a header. A stream writes its headers later, when an error could not be answered. */
 function assertSendable(fields: readonly string[]): void {
   const wrong = fields.find((field) => /[^\t -~\x80-\xff]/.test(field));
   if (wrong === undefined) return;
@@ -275,22 +273,22 @@ function assertSendable(fields: readonly string[]): void {
 }
 
 function pathOf(req: IncomingMessage & { readonly originalUrl?: string }): string {
-  // Express takes the path under which it mounts a handler off `url`.
+  // Express removes the path under which a handler is mounted from `url`.
   const url = req.originalUrl ?? req.url ?? "";
   if (!url.startsWith("/")) return URL.canParse(url) ? new URL(url).pathname : url;
   const query = url.indexOf("?");
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** What a framework that has read a body leaves behind, as `express.json()` does. */
+/** The body that a framework has read, as `express.json()` does. */
 interface Parsed {
   readonly body?: unknown;
 }
 
-/** Reads the bodies of one listener; those that take their time are looked after by one timer together. */
+/** Reads the bodies of one listener. One timer checks the rate of all that are arriving. */
 class BodyReader {
   readonly #limits: BodyLimits;
-  // In no order: every request comes and goes here, and a Set would cost more than the rest of its body.
+  // Unordered array: a Set would cost more than the rest of a small body.
   readonly #arriving: ArrivingBody[] = [];
   #timer: NodeJS.Timeout | undefined;
 
@@ -299,29 +297,29 @@ class BodyReader {
   }
 
   read(req: IncomingMessage & Parsed, take: TakeBody): void {
-    const problem = this.#withoutReading(req);
-    if (problem !== undefined) {
-      take(problem);
+    const known = this.#withoutReading(req);
+    if (known !== undefined) {
+      take(known);
       return;
     }
-    this.#timer ??= setInterval(this.#look, Math.min(1_000, this.#limits.ms / 4)).unref();
+    this.#timer ??= setInterval(this.#check, Math.min(bodyCheckMs, this.#limits.ms / 4)).unref();
     new ArrivingBody(req, this.#limits, this.#arriving, take);
   }
 
-  /** What is known of a body before it arrives. */
+  /** Returns a body or its problem if it is known before anything is read. */
   #withoutReading(req: IncomingMessage & Parsed): string | BodyProblem | undefined {
-    const left = req.body;
-    // Some frameworks leave an empty object on what they have not read.
-    if (left !== undefined && left !== null && (req.readableDidRead || !isEmptyObject(left))) {
-      return readParsed(left, this.#limits);
+    const { body } = req;
+    // Some frameworks set an empty object on requests whose body they have not read.
+    if (body !== undefined && body !== null && (req.readableDidRead || !isEmptyObject(body))) {
+      return readParsed(body, this.#limits);
     }
-    if (req.readableEnded) return takenAlready();
-    if (req.destroyed) return cutOff();
+    if (req.readableEnded) return alreadyRead();
+    if (req.destroyed) return incomplete();
     return Number(req.headers["content-length"]) > this.#limits.bytes ? tooLarge(this.#limits) : undefined;
   }
 
-  readonly #look = (): void => {
-    for (const body of [...this.#arriving]) body.look();
+  readonly #check = (): void => {
+    for (const body of [...this.#arriving]) body.check();
     if (this.#arriving.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -331,9 +329,9 @@ class BodyReader {
 const arriving: unique symbol = Symbol("arriving body");
 type Reading = IncomingMessage & { [arriving]?: ArrivingBody };
 
-const nothing = new Uint8Array();
+const noBytes = new Uint8Array();
 
-// One function for all requests: a closure for each would cost as much as the rest of its body.
+// Hot path: one function for all requests instead of a closure for each.
 function onData(this: Reading, chunk: Buffer): void {
   this[arriving]?.add(chunk);
 }
@@ -342,24 +340,25 @@ function onEnd(this: Reading): void {
   this[arriving]?.end();
 }
 
-/** A body among others that arrive; it takes itself off their list when it is there. */
+/** One body that is arriving. It removes itself from the list of its reader at its end. */
 class ArrivingBody {
   readonly #req: Reading;
   readonly #limits: BodyLimits;
   readonly #others: ArrivingBody[];
   readonly #take: TakeBody;
   readonly #since = performance.now();
-  /** Most bodies come in one piece, and need no list. */
+  /** Most bodies arrive in one chunk and need no list. */
   #first: Buffer | undefined;
   #bytes: ByteList | undefined;
-  #place: number;
+  /** Its index in the list of its reader. */
+  #index: number;
 
   constructor(req: Reading, limits: BodyLimits, others: ArrivingBody[], take: TakeBody) {
     this.#req = req;
     this.#limits = limits;
     this.#others = others;
     this.#take = take;
-    this.#place = others.push(this) - 1;
+    this.#index = others.push(this) - 1;
     req[arriving] = this;
     req.on("data", onData);
     req.on("end", onEnd);
@@ -378,16 +377,16 @@ class ArrivingBody {
   }
 
   end(): void {
-    this.#settle(decodeBody(this.#bytes?.take() ?? this.#first ?? nothing));
+    this.#settle(decodeBody(this.#bytes?.take() ?? this.#first ?? noBytes));
   }
 
   get #length(): number {
     return this.#bytes?.length ?? this.#first?.length ?? 0;
   }
 
-  /** Gives up if the client is gone or too slow. */
-  look(): void {
-    if (this.#req.destroyed) this.#stop(cutOff());
+  /** Stops reading if the client has disconnected or is too slow. */
+  check(): void {
+    if (this.#req.destroyed) this.#stop(incomplete());
     else if (isTooSlow(this.#length, performance.now() - this.#since, this.#limits)) {
       this.#stop(tooSlow(this.#limits));
     }
@@ -403,8 +402,8 @@ class ArrivingBody {
   #settle(result: string | BodyProblem): void {
     const last = this.#others.pop();
     if (last !== undefined && last !== this) {
-      this.#others[this.#place] = last;
-      last.#place = this.#place;
+      this.#others[this.#index] = last;
+      last.#index = this.#index;
     }
     this.#take(result);
   }
@@ -414,48 +413,45 @@ function isEmptyObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-function readParsed(left: unknown, limits: BodyLimits): string | BodyProblem {
-  const text = left instanceof Uint8Array ? decodeBody(left) : typeof left === "string" ? left : serialize(left);
+function readParsed(body: unknown, limits: BodyLimits): string | BodyProblem {
+  const text = body instanceof Uint8Array ? decodeBody(body) : typeof body === "string" ? body : serialize(body);
   return typeof text === "string" && Buffer.byteLength(text) > limits.bytes ? tooLarge(limits) : text;
 }
 
-function serialize(left: unknown): string | BodyProblem {
+function serialize(body: unknown): string | BodyProblem {
   try {
-    return JSON.stringify(left) ?? takenAlready();
+    return JSON.stringify(body) ?? alreadyRead();
   } catch {
-    return takenAlready();
+    return alreadyRead();
   }
 }
 
-const lingerBytes = 1024 * 1024;
-const lingerMs = 1_000;
-
 /**
- * Ends an answered request whose client is still sending. A connection closed at once would be reset, and the client
- * would see that instead of the answer; so a little more is read and thrown away.
+ * Ends an answered request whose client is still sending. Closing the connection at once would reset it, and the client
+ * would see the reset instead of the response. So a little more is read and dropped.
  */
 function linger(req: IncomingMessage, res: ServerResponse): void {
-  let left = lingerBytes;
+  let remaining = lingerBytes;
   const drop = () => req.socket.destroy();
   const timer = setTimeout(drop, lingerMs);
   req.on("data", (chunk: Buffer) => {
-    left -= chunk.length;
-    if (left < 0) drop();
+    remaining -= chunk.length;
+    if (remaining < 0) drop();
   });
   req.on("end", () => res.end());
   req.on("close", () => clearTimeout(timer));
   req.resume();
 }
 
-/** Tells whether the server that listens is closing. */
+/** The state of a server that `listen` started; each of its responses refers to it. */
 export interface ClosingState {
   isClosing: boolean;
 }
 
-/** Marks the responses of a server that `listen` started. */
+/** The member of a response that holds the state of its server. */
 export const closingState: unique symbol = Symbol("closing");
 
-/** Whether a response is the last of its connection, because the server closes. */
+/** Returns whether the server is closing, so that a response must close its connection. */
 function isClosing(res: ServerResponse): boolean {
   return (res as { [closingState]?: ClosingState })[closingState]?.isClosing === true;
 }

@@ -1,90 +1,127 @@
 import { PortolanError } from "../../errors.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 
-/** Refuses a request before its body is read. */
+/** A refusal of a request. */
 export interface Refusal {
   readonly status: 401 | 403 | 429 | 503;
   readonly why: string;
   readonly headers?: HttpHeaders;
 }
 
-/** What a caller asks for: a method, and the name of the tool, prompt or resource where it has one. */
+/** An action that a caller requests: a method, and the name of the tool or prompt or the URI of the resource. */
 export interface AccessRequest {
   readonly method: string;
   readonly name: string | undefined;
 }
 
-/** Lets in who may come in, and says what they may do; `protect` of `portolan/auth/server` makes one. */
+/** Authentication and authorization of an endpoint; `protect` of `portolan/auth/server` makes one. */
 export interface AccessControl {
   readonly verify: Verifier;
-  /** Refuses what a caller may not do, all requests of a body at once; nothing is asked where there is no body. */
-  readonly permit?: (principal: Principal, asked: readonly AccessRequest[]) => Refusal | undefined;
-  /** JSON documents that everybody may read, by their path. */
+  /** Returns a refusal if the caller may not do all of this: the requests of one body, or none for a request without body. */
+  readonly permit?: (principal: Principal, requested: readonly AccessRequest[]) => Refusal | undefined;
+  /** JSON documents that are served without authentication, by path. */
   readonly documents?: ReadonlyMap<string, string>;
 }
 
-/** Says who makes a request, or refuses it. */
+/** Returns the principal of a request, or a refusal. */
 export type Verifier = (request: HttpRequest) => Promise<Principal | Refusal> | Principal | Refusal;
 
 export interface SessionOptions {
-  /** How long a session may be unused; 30 min unless said otherwise. */
+  /** Time for which an unused session is kept. Default: 30 minutes. */
   readonly idleMs?: number;
-  /** How many there may be at once; 10,000 unless said otherwise. */
+  /** Sessions at once. Default: 10,000. */
   readonly max?: number;
-  /** How many may begin within a minute; 600 unless said otherwise. */
+  /** Sessions that may begin within one minute. Default: 600. */
   readonly perMinute?: number;
 }
 
 export interface HttpLimits {
-  /** 4 MiB unless said otherwise. */
+  /** Size of a request body. Default: 4 MiB. */
   readonly bodyBytes?: number;
-  /** How long a body may take to arrive; 30 s unless said otherwise. */
+  /** Time in which a body has to arrive. Default: 30 s. */
   readonly bodyMs?: number;
-  /** How long the headers may take; 10 s unless said otherwise. */
+  /** Time in which the headers have to arrive. Default: 10 s. */
   readonly headersMs?: number;
-  /** Open event streams in all; 5,000 unless said otherwise. More are refused, none is cut for another. */
+  /** Open event streams of the endpoint. A further one is refused; none is closed for another. Default: 5,000. */
   readonly streams?: number;
-  /** Open event streams of one principal; 1,000 unless said otherwise. */
+  /** Open event streams of one principal. Default: 1,000. */
   readonly streamsPerPrincipal?: number;
-  /** Characters a client may leave unread before it is cut; 8 Mi unless said otherwise. */
+  /** Characters that a client may leave unread before its stream is closed. Default: 8 Mi. */
   readonly backlog?: number;
-  /** Open connections; as many as the system allows unless said. */
+  /** Open connections. Default: as many as the system allows. */
   readonly connections?: number;
 }
 
 export interface ServeHttpOptions {
-  /** Where the endpoint is; `/mcp` unless said otherwise. */
+  /** The path of the endpoint. Default: "/mcp". */
   readonly path?: string;
-  /** Host names, with their port where it is not the default one, under which this server may be addressed; loopback names unless said. */
+  /** Values of the Host header that are accepted, with a port unless it is the default one. Default: loopback names. */
   readonly allowedHosts?: readonly string[];
-  /** Origins of web pages that may use this server; none unless said. */
+  /** Origins of web pages that may use this server. Default: none. */
   readonly allowedOrigins?: readonly string[];
-  /** Authenticates every request. Without one, everybody is the same anonymous principal. */
+  /** Authenticates every request. Default: all callers are the same anonymous principal. */
   readonly verify?: Verifier;
-  /** Authenticates every request, and says what its caller may do. */
+  /** Authenticates every request and decides what its caller may do. */
   readonly auth?: AccessControl;
-  /** Listens on other than loopback addresses without `verify`. */
+  /** Allows listening on other than loopback addresses without `auth` or `verify`. */
   readonly dangerouslyAllowUnauthenticated?: boolean;
-  /** Keeps sessions and their events, shared by all processes that serve them; in memory unless said. */
+  /** Keeps sessions and their events; all processes that share it serve the same sessions. Default: in memory. */
   readonly storage?: Storage;
-  /** `false` refuses clients that need a handshake. */
+  /** Limits of sessions. `false` refuses clients that begin with a handshake. */
   readonly sessions?: SessionOptions | false;
-  /** Serves the two endpoints of 2024-11-05 as well. */
+  /** Also serves the two endpoints of 2024-11-05. Default: false; paths "/sse" and "/messages". */
   readonly httpSse?: boolean | { readonly path?: string; readonly messagesPath?: string };
   readonly limits?: HttpLimits;
-  /** Silence after which a stream is kept alive by a comment; 15 s unless said otherwise. */
+  /** Silence after which a comment keeps a stream alive. Default: 15 s. */
   readonly keepAliveMs?: number;
-  /** How long a call may be silent before its answer becomes a stream; 5 s unless said otherwise. */
+  /** Silence after which the answer to a call becomes a stream. Default: 5 s. */
   readonly quietMs?: number;
 }
 
-/** Who says who may come in, if anybody does. */
-export function protectionOf({ auth, verify }: ServeHttpOptions): AccessControl | undefined {
+const optionNames = {
+  path: 1,
+  allowedHosts: 1,
+  allowedOrigins: 1,
+  verify: 1,
+  auth: 1,
+  dangerouslyAllowUnauthenticated: 1,
+  storage: 1,
+  sessions: 1,
+  httpSse: 1,
+  limits: 1,
+  keepAliveMs: 1,
+  quietMs: 1,
+} satisfies OptionNames<ServeHttpOptions>;
+
+const limitNames = {
+  bodyBytes: 1,
+  bodyMs: 1,
+  headersMs: 1,
+  streams: 1,
+  streamsPerPrincipal: 1,
+  backlog: 1,
+  connections: 1,
+} satisfies OptionNames<HttpLimits>;
+
+const sessionNames = { idleMs: 1, max: 1, perMinute: 1 } satisfies OptionNames<SessionOptions>;
+
+/** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
+export function checkHttpOptions(options: ServeHttpOptions): void {
+  checkOptions(options, optionNames, "serveHttp");
+  const { auth, verify, limits, sessions, httpSse } = options;
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both; leave `verify` out");
   }
+  if (limits) checkOptions(limits, limitNames, "serveHttp: limits");
+  if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
+  if (typeof httpSse === "object") checkOptions(httpSse, { path: 1, messagesPath: 1 }, "serveHttp: httpSse");
+}
+
+/** Returns the access control of an endpoint; undefined if all callers are anonymous. */
+export function accessControlOf({ auth, verify }: ServeHttpOptions): AccessControl | undefined {
   return auth ?? (verify && { verify });
 }
 

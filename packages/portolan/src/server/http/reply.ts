@@ -6,158 +6,161 @@ import {
   type RpcError,
   type RpcNotification,
   type RpcRequest,
+  rpcCodes,
   serialize,
 } from "../../jsonrpc/message.ts";
+import { protocolCodes } from "../../protocol/errors.ts";
 import type { HttpHeaders, HttpReply } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
+import { reconnectMs } from "./limits.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 
-/** Where the messages of a stream go. */
-export interface Outlet {
+/** Takes the messages of a stream. */
+export interface MessageSink {
   write(text: string): void;
   /** Ends the stream, after a last message if there is one. */
   end(text?: string): void;
-  /** Ends the connection, not the stream, if the client comes back to it. */
+  /** Closes the connection, but not the stream, if the client reconnects by itself. */
   hangUp?(): void;
 }
 
 /**
- * The answer to one POST: JSON, unless something has to be said before it. What is said in one turn waits for its end: an
- * answer that is whole by then goes out at once, and only one that is not becomes a stream.
+ * The answer to one POST: a JSON body, or an event stream if messages have to be sent before the response. Messages of one
+ * turn are buffered until its end: if the response is there by then, everything is sent in one piece.
  */
 export class PostReply {
   readonly #context: HttpContext;
   readonly #streams: Streams;
-  readonly #record: ((stream: OpenStream) => Outlet) | undefined;
-  /** What waits for the end of the turn. */
-  #held: string[] | undefined;
-  #heldLength = 0;
+  readonly #record: ((stream: OpenStream) => MessageSink) | undefined;
+  /** Messages of this turn. Defined while a place for a stream is reserved. */
+  #buffered: string[] | undefined;
+  #bufferedLength = 0;
   #stream: OpenStream | undefined;
-  #outlet: Outlet | undefined;
+  #sink: MessageSink | undefined;
   #isOver = false;
-  /** Whether the call has not been answered in the turn it came in. */
-  #goesOn = false;
-  /** For answers that are never finished. */
+  /** True if the call was not answered in the turn in which it came. */
+  #isPending = false;
+  /** Ends an answer that stays open when its principal expires. */
   expiry: Expiry | undefined;
-  #quiet: ReturnType<typeof setTimeout> | undefined;
+  #quietTimer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param record gives the outlet of a stream that can be resumed */
-  constructor(context: HttpContext, streams: Streams, record?: (stream: OpenStream) => Outlet) {
+  /** @param record returns the sink of a stream that can be resumed */
+  constructor(context: HttpContext, streams: Streams, record?: (stream: OpenStream) => MessageSink) {
     this.#context = context;
     this.#streams = streams;
     this.#record = record;
   }
 
-  /** Whether something can be said before the answer. */
-  get maySpeak(): boolean {
+  /** True if a message can be sent before the response. */
+  get mayStream(): boolean {
     const { accepts, principal } = this.#context;
-    return accepts.events && (this.#isSpeaking || this.#streams.hasRoom(principal.key));
+    return accepts.events && (this.#isStreaming || this.#streams.hasRoom(principal.key));
   }
 
-  /** The call takes longer: what it says goes out, and if it is silent for so long, a stream begins that can be kept alive. */
-  goesOn(quietMs: number): void {
-    this.#goesOn = true;
-    if (this.#held) this.#streams.afterTurn(() => this.#goOn());
-    if (!this.#context.accepts.events || this.#isOver || this.#isSpeaking) return;
-    this.#quiet = setTimeout(() => {
-      if (this.#begin()) this.#goOn();
+  /** Keeps a pending answer open: sends buffered messages after this turn, and begins a stream after `quietMs` of silence. */
+  keepOpen(quietMs: number): void {
+    this.#isPending = true;
+    if (this.#buffered) this.#streams.afterTurn(() => this.#flush());
+    if (!this.#context.accepts.events || this.#isOver || this.#isStreaming) return;
+    this.#quietTimer = setTimeout(() => {
+      if (this.#reserve()) this.#flush();
     }, quietMs);
-    if (typeof this.#quiet === "object") this.#quiet.unref?.();
+    if (typeof this.#quietTimer === "object") this.#quietTimer.unref?.();
   }
 
-  /** Says something before the answer; not to clients that take no stream. */
-  say(message: RpcNotification | RpcRequest): void {
-    if (this.#isOver || !(this.#isSpeaking || this.#begin())) return;
+  /** Sends a message before the response. Dropped if the client accepts no stream. */
+  send(message: RpcNotification | RpcRequest): void {
+    if (this.#isOver || !(this.#isStreaming || this.#reserve())) return;
     const text = serialize(message);
-    if (this.#held) this.#hold(this.#held, text);
-    else if (this.#stream && this.#mayPass(this.#stream, message.method, text)) this.#outlet?.write(text);
+    if (this.#buffered) this.#buffer(this.#buffered, text);
+    else if (this.#stream && this.#mayPass(this.#stream, message.method, text)) this.#sink?.write(text);
   }
 
-  /** Sends the answer and ends. */
+  /** Sends the response and ends the answer. */
   finish(text: string, status: number): void {
     if (this.#isOver) return;
     this.#end();
     const { reply, headers, accepts } = this.#context;
-    this.#stream?.catchUp();
-    if (this.#outlet) this.#outlet.end(text);
-    else if (!this.#held && accepts.json) reply.send(status, { ...headers, "content-type": "application/json" }, text);
+    this.#stream?.sendDeferred();
+    if (this.#sink) this.#sink.end(text);
+    else if (!this.#buffered && accepts.json)
+      reply.send(status, { ...headers, "content-type": "application/json" }, text);
     else {
       let events = "";
-      for (const said of this.#held ?? []) events += eventOf(said);
+      for (const message of this.#buffered ?? []) events += eventOf(message);
       reply.send(status, { ...headers, ...wholeStreamHeaders }, events + eventOf(text));
     }
   }
 
-  /** Ends the connection, if the client knows that it may come back. */
+  /** Closes the connection if the client reconnects by itself. */
   hangUp(): void {
-    if (this.#isOver || !(this.#isSpeaking || this.#begin())) return;
-    this.#goOn();
-    this.#outlet?.hangUp?.();
+    if (this.#isOver || !(this.#isStreaming || this.#reserve())) return;
+    this.#flush();
+    this.#sink?.hangUp?.();
   }
 
-  /** Nobody wants an answer any more: the connection is ended without one. */
+  /** Ends the answer without a response, because the call was cancelled. */
   drop(): void {
     if (this.#isOver) return;
     this.#end();
-    if (this.#outlet) this.#outlet.end();
+    if (this.#sink) this.#sink.end();
     else this.#context.reply.send(202, this.#context.headers);
   }
 
-  /** The turn is over. */
-  #goOn(): void {
-    if (this.#held && !this.#isOver) this.#open(this.#held);
+  /** Opens the stream at the end of the turn. */
+  #flush(): void {
+    if (this.#buffered && !this.#isOver) this.#open(this.#buffered);
   }
 
-  get #isSpeaking(): boolean {
-    return this.#held !== undefined || this.#outlet !== undefined;
+  get #isStreaming(): boolean {
+    return this.#buffered !== undefined || this.#sink !== undefined;
   }
 
-  /** Whether there can be a stream. */
-  #begin(): boolean {
+  /** Reserves a place for a stream. Returns false if there can be none. */
+  #reserve(): boolean {
     const { accepts, principal } = this.#context;
-    if (!accepts.events || !this.#streams.hold(principal.key)) return false;
-    clearTimeout(this.#quiet);
-    this.#held = [];
-    if (this.#goesOn) this.#streams.afterTurn(() => this.#goOn());
+    if (!accepts.events || !this.#streams.reserve(principal.key)) return false;
+    clearTimeout(this.#quietTimer);
+    this.#buffered = [];
+    if (this.#isPending) this.#streams.afterTurn(() => this.#flush());
     return true;
   }
 
-  #hold(held: string[], text: string): void {
-    held.push(text);
-    this.#heldLength += text.length;
-    if (this.#heldLength > this.#streams.maxHeld) this.#open(held);
+  #buffer(buffered: string[], text: string): void {
+    buffered.push(text);
+    this.#bufferedLength += text.length;
+    if (this.#bufferedLength > this.#streams.maxBuffered) this.#open(buffered);
   }
 
-  #open(held: readonly string[]): void {
+  #open(buffered: readonly string[]): void {
     const { reply, headers, principal } = this.#context;
-    this.#held = undefined;
-    const stream = this.#streams.openHeld(reply, headers, principal.key);
+    this.#buffered = undefined;
+    const stream = this.#streams.openReserved(reply, headers, principal.key);
     stream.expiry = this.expiry;
     this.#stream = stream;
-    this.#outlet = this.#record ? this.#record(stream) : plainOutlet(stream);
-    for (const text of held) this.#outlet.write(text);
+    this.#sink = this.#record ? this.#record(stream) : plainSink(stream);
+    for (const text of buffered) this.#sink.write(text);
   }
 
-  /** Whether a message goes out now; a client that reads slowly is spared what it can do without. */
+  /** Returns whether a message is sent now: a slow client gets only the latest progress, a very slow one no logs. */
   #mayPass(stream: OpenStream, method: string, text: string): boolean {
     if (method === "notifications/progress") {
-      // Of progress only the latest counts.
-      stream.whenCalm = stream.isSlow ? () => this.#outlet?.write(text) : undefined;
-      return !stream.whenCalm;
+      stream.deferred = stream.isSlow ? () => this.#sink?.write(text) : undefined;
+      return !stream.deferred;
     }
     if (method === "notifications/message" && stream.isVerySlow) return false;
-    stream.catchUp();
+    stream.sendDeferred();
     return true;
   }
 
   #end(): void {
     this.#isOver = true;
-    clearTimeout(this.#quiet);
-    if (this.#held) this.#streams.letGo();
+    clearTimeout(this.#quietTimer);
+    if (this.#buffered) this.#streams.release();
   }
 }
 
-function plainOutlet(stream: OpenStream): Outlet {
+function plainSink(stream: OpenStream): MessageSink {
   return {
     write: (text) => stream.write(eventOf(text)),
     end(text) {
@@ -167,40 +170,50 @@ function plainOutlet(stream: OpenStream): Outlet {
   };
 }
 
-const retryMs = 1_000;
-
-/** What events that are sent as one piece say about themselves. */
+/** The headers of events that are sent in one piece. */
 export const wholeStreamHeaders: HttpHeaders = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
 
-/** What every event stream says about itself: nobody on the way may keep, change or hold back its events. */
+/** The headers of an event stream: proxies must not cache, change or buffer it. */
 export const streamHeaders: HttpHeaders = { ...wholeStreamHeaders, "cache-control": "no-cache, no-transform" };
 
-/** One message as an event; JSON text has no raw line ends, so that one line of data is enough. */
+/** Returns a message as an event. One line of data is enough, because JSON text has no line breaks. */
 export function eventOf(text: string, id?: string): string {
   return id === undefined ? `event: message\ndata: ${text}\n\n` : `id: ${id}\nevent: message\ndata: ${text}\n\n`;
 }
 
-/** The event before all others: its id is the start of the stream, and a client that loses it comes back after a while. */
-export function opening(stream: string): string {
-  return `id: ${stream}_\nretry: ${retryMs}\ndata: \n\n`;
+/** Returns the first event of a resumable stream: its id lets a client reconnect before it has received a message. */
+export function openingEvent(stream: string): string {
+  return `id: ${stream}_\nretry: ${reconnectMs}\ndata: \n\n`;
 }
 
-const badRequestCodes = [-32020, -32021, -32022];
+const badRequestCodes: readonly number[] = [
+  protocolCodes.headerMismatch,
+  protocolCodes.missingCapability,
+  protocolCodes.unsupportedVersion,
+];
 
-/** The status that says where an error arose: before there was a request, in finding what it asks for, or while serving it. */
+/** Returns the HTTP status of an error: 400 for a bad request, 404 for an unknown method, 200 for errors of a handler. */
 export function statusOf({ stage, code }: RpcError): number {
   if (stage === "envelope") return 400;
   if (stage === "handler") return 200;
-  if (code === -32601) return 404;
+  if (code === rpcCodes.methodNotFound) return 404;
   return badRequestCodes.includes(code) ? 400 : 200;
 }
 
-/** The id under which messages are answered as a whole: that of a single request. */
+/** The message of a 503 when no further event stream may open. */
+export const tooManyStreams = "Too many event streams are open; retry later";
+
+/** Returns the id of a single request, under which an error for the whole body is sent. */
 export function idOf(messages: Message | Message[]): RequestId | undefined {
   return !Array.isArray(messages) && isRequest(messages) ? messages.id : undefined;
 }
 
-/** Answers with an error, under the id of the request where it could be read. */
+/** Refuses a request with a status and an "invalid request" error. */
+export function refuse(reply: HttpReply, status: number, why: string, headers?: HttpHeaders, id?: RequestId): void {
+  sendError(reply, status, { code: rpcCodes.invalidRequest, message: why }, id, headers);
+}
+
+/** Answers with a JSON-RPC error, under the id of the request if it is known. */
 export function sendError(
   reply: HttpReply,
   status: number,

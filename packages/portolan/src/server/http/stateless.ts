@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { type JsonObject, RpcError, type RpcRequest, serialize } from "../../jsonrpc/message.ts";
-import { invalidParams, missingMeta } from "../../protocol/errors.ts";
+import { type JsonObject, RpcError, type RpcRequest, rpcCodes, serialize } from "../../jsonrpc/message.ts";
+import { headerMismatch, internalError, invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
@@ -10,9 +10,10 @@ import { serveExchange } from "../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
+import { retryAfterSeconds } from "./limits.ts";
 import { PostReply, sendError, statusOf } from "./reply.ts";
 
-/** Serves one request that describes itself: nothing is remembered before it or after it. */
+/** Serves one request that describes itself. Nothing is kept before or after it. */
 export function serveStateless(state: EndpointState, message: RpcRequest, context: HttpContext): void {
   const { request, reply, principal, headers } = context;
   const { runtime, streams } = state;
@@ -23,17 +24,18 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const problem = problemOfHeaders(message, revision.requests.get(message.method), (name) => request.header(name));
     if (problem !== undefined) throw headerMismatch(problem);
     const answer = new PostReply(context, streams);
-    if (revision.requests.get(message.method)?.openEnded && !answer.maySpeak) {
-      const full = { ...headers, "retry-after": "5" };
-      sendError(reply, 503, { code: -32603, message: "There is no event stream for this" }, id, full);
+    if (revision.requests.get(message.method)?.openEnded && !answer.mayStream) {
+      const full = { ...headers, "retry-after": String(retryAfterSeconds) };
+      const message = "No event stream: too many are open, or Accept lacks text/event-stream";
+      sendError(reply, 503, { code: rpcCodes.internalError, message }, id, full);
       return;
     }
-    const back: ReturnPath = {
+    const returnPath: ReturnPath = {
       writesText: true,
-      notify: (method, params) => answer.say({ jsonrpc: "2.0", method, params }),
+      notify: (method, params) => answer.send({ jsonrpc: "2.0", method, params }),
       checkArguments: (schema, args) => checkParams(schema, args, request),
     };
-    const exchange = new ServedExchange(message, peer, principal, back);
+    const exchange = new ServedExchange(message, peer, principal, returnPath);
     const { expiresAt } = principal;
     if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully() };
     const running = serveExchange(runtime, exchange, (response, error) =>
@@ -45,10 +47,10 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
       answer.drop();
     });
-    answer.goesOn(state.quietMs);
+    answer.keepOpen(state.quietMs);
     state.track(exchange, running);
   } catch (cause) {
-    const error = cause instanceof RpcError ? cause : new RpcError(-32603, "Internal error");
+    const error = cause instanceof RpcError ? cause : internalError();
     if (error !== cause) runtime.report(cause, message.method);
     sendError(reply, statusOf(error), error.toErrorObject(), id, headers);
   }
@@ -69,7 +71,7 @@ function checkVersion(message: RpcRequest, request: HttpRequest) {
   return revision;
 }
 
-/** Whether headers repeat arguments of a schema; looked up once, for definitions do not change. */
+/** Schemas and whether headers repeat some of their arguments. Cached, because definitions do not change. */
 const repeats = new WeakMap<object, boolean>();
 
 function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest): MaybePromise<void> {
@@ -85,14 +87,10 @@ function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest)
   });
 }
 
-function headerMismatch(why: string): RpcError {
-  return new RpcError(-32020, `Header mismatch: ${why}`, { stage: "envelope" });
-}
-
-/** Made once for a schema: definitions do not change. */
+/** Parameter plans by schema. Cached, because definitions do not change. */
 const plans = new WeakMap<object, ParamPlan | undefined>();
 
-/** Why the headers that repeat arguments do not say what the body says; undefined when they do. */
+/** Returns the difference between arguments and the headers that repeat them; undefined if there is none. */
 function problemOfParams(
   { planParamHeaders, problemOfParamHeaders }: typeof import("../../transport/param-headers.ts"),
   schema: JsonObject,

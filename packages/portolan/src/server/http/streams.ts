@@ -1,18 +1,17 @@
 import { comment } from "../../transport/sse.ts";
 import type { EventStream, HttpHeaders, HttpReply } from "./adapter.ts";
+import {
+  defaultBacklogCharacters,
+  defaultMaxStreams,
+  defaultMaxStreamsPerPrincipal,
+  slowShare,
+  verySlowShare,
+} from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
 
-const defaultMax = 5_000;
-const defaultMaxPerPrincipal = 1_000;
-const defaultBacklog = 8 * 1024 * 1024;
-/** The share of the backlog above which a client gets no progress that is overtaken; a burst of one turn may well be a megabyte. */
-const slowShare = 0.5;
-/** The share above which it gets no log messages either. */
-const verySlowShare = 0.75;
-const keepAlive = comment("");
-
-/** The end of a permission to listen. */
+/** The time at which a principal may no longer listen. */
 export interface Expiry {
+  /** Milliseconds since the epoch. */
   readonly at: number;
   readonly end: () => void;
 }
@@ -22,84 +21,76 @@ export interface StreamsOptions {
   readonly keepAliveMs: number;
 }
 
-const { process } = globalThis as { process?: { nextTick?(call: () => void): void } };
-
-/** Runs what is due behind everything of this turn; a macrotask of its own would keep the event loop from resting. */
-function behindTurn(call: () => void): void {
-  if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
-  else setTimeout(call, 0);
-}
-
-/** All event streams of an endpoint: how many there may be, and that they stay alive. */
+/** All event streams of an endpoint. Bounds their number, keeps them alive, and closes those whose client does not read. */
 export class Streams {
   readonly #max: number;
   readonly #maxPerPrincipal: number;
   readonly #backlog: number;
   readonly #keepAliveMs: number;
   readonly #open = new Set<OpenStream>();
-  /** Places kept for answers that are not whole yet. */
-  #held = 0;
+  /** Places for streams that may open at the end of this turn. */
+  #reserved = 0;
   readonly #perPrincipal = new Map<string, number>();
-  /** Runs whenever streams are looked after. */
+  /** Called with each keep-alive tick. */
   onTick: (() => void) | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
   #due: (() => void)[] = [];
 
   constructor({ limits, keepAliveMs }: StreamsOptions) {
-    this.#max = limits.streams ?? defaultMax;
-    this.#maxPerPrincipal = limits.streamsPerPrincipal ?? defaultMaxPerPrincipal;
-    this.#backlog = limits.backlog ?? defaultBacklog;
+    this.#max = limits.streams ?? defaultMaxStreams;
+    this.#maxPerPrincipal = limits.streamsPerPrincipal ?? defaultMaxStreamsPerPrincipal;
+    this.#backlog = limits.backlog ?? defaultBacklogCharacters;
     this.#keepAliveMs = keepAliveMs;
   }
 
-  /** Characters of one answer that may wait for the end of their turn. */
-  get maxHeld(): number {
+  /** Characters of one answer that are buffered until the end of the turn. */
+  get maxBuffered(): number {
     return this.#backlog * slowShare;
   }
 
-  /** Whether one more stream may begin. */
+  /** Returns whether the principal may open one more stream. */
   hasRoom(principal: string): boolean {
-    const isFull = this.#open.size + this.#held >= this.#max;
+    const isFull = this.#open.size + this.#reserved >= this.#max;
     return !isFull && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
   }
 
-  /** Keeps a place for a stream that may begin at the end of this turn, if there is one. */
-  hold(principal: string): boolean {
+  /** Reserves a place for a stream that may open at the end of this turn. Returns false if there is none. */
+  reserve(principal: string): boolean {
     if (!this.hasRoom(principal)) return false;
-    this.#held += 1;
+    this.#reserved += 1;
     return true;
   }
 
-  /** Gives it back. */
-  letGo(): void {
-    this.#held -= 1;
+  /** Gives a reserved place back. */
+  release(): void {
+    this.#reserved -= 1;
   }
 
-  /** Begins a stream; undefined when there are too many: none is cut to make room. */
+  /** Opens a stream. Returns undefined if there are too many; none is closed to make room. */
   open(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream | undefined {
-    return this.hold(principal) ? this.openHeld(reply, headers, principal) : undefined;
+    return this.reserve(principal) ? this.openReserved(reply, headers, principal) : undefined;
   }
 
-  /** Begins a stream for which a place is kept. */
-  openHeld(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream {
-    this.letGo();
-    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => this.#forget(stream, principal));
+  /** Opens a stream in a reserved place. */
+  openReserved(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream {
+    this.release();
+    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => this.#remove(stream, principal));
     this.#open.add(stream);
     this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
-    reply.onGone(() => stream.lose());
+    reply.onGone(() => stream.close());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
   }
 
-  /** Calls back when all that is settled in this turn has been said. */
+  /** Calls the function after this turn, when every promise that settled in it has been handled. */
   afterTurn(call: () => void): void {
     if (this.#due.push(call) > 1) return;
-    behindTurn(() => {
+    afterMicrotasks(() => {
       for (const due of this.#due.splice(0)) due();
     });
   }
 
-  /** Ends whatever is still open. */
+  /** Ends all open streams. */
   closeAll(): void {
     for (const stream of [...this.#open]) stream.end();
   }
@@ -115,13 +106,13 @@ export class Streams {
     const now = Date.now();
     for (const stream of [...this.#open]) {
       if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
-      else if (stream.staysSlow()) stream.cut();
+      else if (stream.staysSlow()) stream.destroy();
       else if (stream.writtenAt < before) stream.write(keepAlive);
-      if (!stream.isSlow) stream.catchUp();
+      if (!stream.isSlow) stream.sendDeferred();
     }
   }
 
-  #forget(stream: OpenStream, principal: string): void {
+  #remove(stream: OpenStream, principal: string): void {
     if (!this.#open.delete(stream)) return;
     const count = this.#perPrincipal.get(principal) ?? 1;
     if (count > 1) this.#perPrincipal.set(principal, count - 1);
@@ -129,91 +120,100 @@ export class Streams {
   }
 }
 
-/** One event stream to a client, which is cut when it does not read. */
+const keepAlive = comment("");
+
+const { process } = globalThis as { process?: { nextTick?(call: () => void): void } };
+
+/** Calls the function after the microtasks of this turn. A macrotask would keep the event loop of node busy. */
+function afterMicrotasks(call: () => void): void {
+  if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
+  else setTimeout(call, 0);
+}
+
+/** One event stream to a client. It is closed if the client does not read. */
 export class OpenStream {
   writtenAt: number = Date.now();
-  /** When whoever listens may listen no longer, and what to do then. */
+  /** Ends the stream when its principal expires. */
   expiry: Expiry | undefined;
-  /** What waits for a client that reads slowly. */
-  whenCalm: (() => void) | undefined;
+  /** Sends the latest progress, which waits while the client reads slowly. */
+  deferred: (() => void) | undefined;
   readonly #stream: EventStream;
   readonly #maxBacklog: number;
-  readonly #forget: () => void;
-  #isOver = false;
+  readonly #onClosed: () => void;
+  #isClosed = false;
   #wasSlow = false;
 
-  constructor(stream: EventStream, maxBacklog: number, forget: () => void) {
+  constructor(stream: EventStream, maxBacklog: number, onClosed: () => void) {
     this.#stream = stream;
     this.#maxBacklog = maxBacklog;
-    this.#forget = forget;
+    this.#onClosed = onClosed;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
-  /** Whether the client has read all there was not long ago. */
+  /** True if the client has read everything. */
   get isRead(): boolean {
-    return !this.#isOver && this.#stream.backlog === 0;
+    return !this.#isClosed && this.#stream.backlog === 0;
   }
 
-  /** Whether the client reads so slowly that what it can do without has to wait. */
+  /** True if the client reads so slowly that progress is deferred. */
   get isSlow(): boolean {
-    return !this.#isOver && this.#stream.backlog > this.#maxBacklog * slowShare;
+    return !this.#isClosed && this.#stream.backlog > this.#maxBacklog * slowShare;
   }
 
-  /** Whether it reads so slowly that what it can do without is left out. */
+  /** True if the client reads so slowly that log messages are dropped. */
   get isVerySlow(): boolean {
-    return !this.#isOver && this.#stream.backlog > this.#maxBacklog * verySlowShare;
+    return !this.#isClosed && this.#stream.backlog > this.#maxBacklog * verySlowShare;
   }
 
-  /** Whether it was slow already when this was last asked. */
+  /** Returns whether the client is slow and was slow at the previous call. */
   staysSlow(): boolean {
     const wasSlow = this.#wasSlow;
     this.#wasSlow = this.isSlow;
     return wasSlow && this.#wasSlow;
   }
 
-  /** Does what had to wait. */
-  catchUp(): void {
-    const said = this.whenCalm;
-    this.whenCalm = undefined;
-    said?.();
+  sendDeferred(): void {
+    const send = this.deferred;
+    this.deferred = undefined;
+    send?.();
   }
 
   write(text: string): void {
-    if (this.#isOver) return;
+    if (this.#isClosed) return;
     if (this.#stream.backlog > this.#maxBacklog) {
-      this.cut();
+      this.destroy();
       return;
     }
     this.writtenAt = Date.now();
     this.#stream.write(text);
   }
 
-  /** Writes what has been waiting for its client, who is given the time to read it. */
+  /** Writes a stored event, and waits while the client reads slowly. */
   async replay(text: string): Promise<void> {
     this.write(text);
     while (this.isSlow) await this.#stream.drained();
   }
 
   end(): void {
-    if (this.#isOver) return;
-    this.lose();
+    if (this.#isClosed) return;
+    this.close();
     this.#stream.end();
   }
 
-  /** Gives up a client that does not read. */
-  cut(): void {
-    this.lose();
+  /** Closes the connection of a client that does not read. */
+  destroy(): void {
+    this.close();
     this.#stream.destroy();
   }
 
-  /** The connection is gone; nothing more is written. */
-  lose(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#forget();
+  /** Marks the stream as closed; nothing more is written. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#onClosed();
   }
 }
 

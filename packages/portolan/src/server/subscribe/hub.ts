@@ -5,10 +5,7 @@ import type { RoundState } from "../ask/round-state.ts";
 import type { ErrorReport, ServerOptions } from "../define/definition.ts";
 import type { Snapshot } from "../define/snapshot.ts";
 
-/** How many resources one stream or session may follow. */
-export const maxSubscriptions = 1_000;
-
-/** What can be said outside a request, by the notification that says it. */
+/** The notifications that a server sends outside a request, each with its params. */
 export interface Topics {
   "tools/list_changed": Record<string, never>;
   "prompts/list_changed": Record<string, never>;
@@ -18,120 +15,122 @@ export interface Topics {
   "elicitation/complete": { elicitationId: string };
 }
 
-/** Who is to hear it; everybody who asked for it unless narrowed. */
+/** The receivers of a publication. Default: every subscriber of its topic. */
 export interface Audience {
+  /** The key of a principal: only its clients receive the publication. */
   principal?: string;
 }
 
-/** One who hears changes: a stateful connection, or a stream that a client listens on. */
+/** A receiver of publications: a stateful connection, or a stream that a client listens on. */
 export interface Listener {
   readonly principal: string;
   wants(topic: string, payload: JsonObject): boolean;
-  hear(topic: string, payload: JsonObject): void;
+  deliver(topic: string, payload: JsonObject): void;
 }
 
-interface Watched {
+interface SharedWatch {
   holders: number;
   readonly stop: Promise<() => void>;
 }
 
-/** Says who hears which change. One listener that fails does not keep the others from hearing. */
+/** Delivers publications to listeners, and shares the watches of resources between them. */
 export class Hub {
   readonly #listeners = new Set<Listener>();
-  readonly #watched = new Map<string, Watched>();
+  readonly #watches = new Map<string, SharedWatch>();
   readonly #report: (error: unknown, about?: ErrorReport) => void;
 
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
 
+  /** Delivers to every listener that wants the topic. One that throws does not keep the others from receiving it. */
   publish(topic: string, payload: JsonObject, audience: Audience = {}): void {
     for (const listener of this.#listeners) {
       if (audience.principal !== undefined && audience.principal !== listener.principal) continue;
       try {
-        if (listener.wants(topic, payload)) listener.hear(topic, payload);
+        if (listener.wants(topic, payload)) listener.deliver(topic, payload);
       } catch (error) {
         this.#report(error);
       }
     }
   }
 
-  /** Adds a listener; the function it returns removes it. */
+  /** Adds a listener. Returns the function that removes it. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Holds a watch on a URI: begun for the first holder, ended after the last one let go. Resolves to letting go, once
-   * the watch has begun.
+   * Holds the watch of a URI, which begins with the first holder and stops after the last one. Resolves to the function
+   * that releases it, once the watch has begun.
    */
   async hold(uri: string, begin: (changed: (uri?: string) => void) => MaybePromise<() => void>): Promise<() => void> {
-    let watched = this.#watched.get(uri);
-    if (!watched) {
+    let found = this.#watches.get(uri);
+    if (!found) {
       const changed = (inner = uri) => this.publish("resources/updated", { uri: inner });
-      watched = { holders: 0, stop: Promise.resolve().then(() => begin(changed)) };
-      this.#watched.set(uri, watched);
+      found = { holders: 0, stop: Promise.resolve().then(() => begin(changed)) };
+      this.#watches.set(uri, found);
     }
-    const held = watched;
-    held.holders += 1;
+    const watch = found;
+    watch.holders += 1;
     try {
-      await held.stop;
+      await watch.stop;
     } catch (cause) {
-      this.#watched.delete(uri);
-      // Such as that there is no such resource: the peer may know.
+      this.#watches.delete(uri);
+      // An error for the peer, such as "resource not found".
       if (cause instanceof RpcError) throw cause;
       throw new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause });
     }
-    return () => this.#release(uri, held);
+    return () => this.#release(uri, watch);
   }
 
-  #release(uri: string, watched: Watched): void {
-    watched.holders -= 1;
-    if (watched.holders > 0) return;
-    this.#watched.delete(uri);
-    watched.stop.then((stop) => stop()).catch((error) => this.#report(error));
+  #release(uri: string, watch: SharedWatch): void {
+    watch.holders -= 1;
+    if (watch.holders > 0) return;
+    this.#watches.delete(uri);
+    watch.stop.then((stop) => stop()).catch((error) => this.#report(error));
   }
 }
 
-/** Whether a subscription to one URI covers another: itself, or what lies below it segment by segment. */
+/** Returns whether a subscription to one URI covers another: itself, or a URI below it by whole path segments. */
 export function covers(subscribed: string, uri: string): boolean {
   if (uri === subscribed) return true;
   return uri.startsWith(subscribed.endsWith("/") ? subscribed : `${subscribed}/`);
 }
 
-/** What was said outside a request, and to whom. */
+/** A notification outside a request, as processes hand it to each other. */
 export interface Publication {
   readonly topic: string;
   readonly payload: JsonObject;
   readonly audience: Audience | undefined;
 }
 
-/** What all connections of one server share: its compiled features, and whatever outlives a request. */
+/** The state that all connections of one server share: its compiled features, and everything that outlives a request. */
 export class Runtime {
-  /** Replaced as a whole when a live server changes; requests that run keep the one they began with. */
+  /** Replaced as a whole when a live server changes; a running request keeps the one it began with. */
   snapshot: Snapshot;
   readonly hub: Hub = new Hub((error) => this.report(error));
-  /** Hand on to other processes what this one publishes. */
+  /** Functions that hand publications to other processes. */
   readonly relays: Set<(publication: Publication) => void> = new Set();
-  /** What questions need between their rounds; made when the first one is asked. */
-  rounds: RoundState | undefined;
+  /** The state of questions between their rounds; made when the first question is asked. */
+  roundState: RoundState | undefined;
 
   constructor(snapshot: Snapshot) {
     this.snapshot = snapshot;
   }
 
-  /** Tells the operator of an error that the peer does not see; returns the reference that the peer gets instead. */
+  /** Reports an error that the peer does not see. Returns the reference that the peer gets instead. */
   report(error: unknown, method?: string): string {
     const reference = crypto.randomUUID().slice(0, 8);
     const about: ErrorReport = method === undefined ? { reference } : { method, reference };
-    tellOperator(this.snapshot.options, error, about);
+    reportError(this.snapshot.options, error, about);
     return reference;
   }
 }
 
-/** Hands an error to whoever runs the server; a hook that fails itself does not hide it. */
-export function tellOperator(
+/** Hands an error to `onError`. If `onError` throws, both errors are printed. */
+export function reportError(
   { onError = printError }: ServerOptions<unknown>,
   error: unknown,
   about: ErrorReport,

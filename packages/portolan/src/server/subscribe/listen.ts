@@ -6,33 +6,32 @@ import { complete, metaKeys, type Outcome } from "../../protocol/revision.ts";
 import type { SubscriptionFilter } from "../../protocol/types/index.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { findResource } from "../call/resources.ts";
+import { maxSubscriptions } from "../limits.ts";
 import type { Runtime } from "./hub.ts";
-import { covers, maxSubscriptions } from "./hub.ts";
+import { covers } from "./hub.ts";
 
-type BeginWatch = Parameters<Runtime["hub"]["hold"]>[1];
-
-const members: { [topic: string]: keyof SubscriptionFilter } = {
+const filterMembers: { [topic: string]: keyof SubscriptionFilter } = {
   "tools/list_changed": "toolsListChanged",
   "prompts/list_changed": "promptsListChanged",
   "resources/list_changed": "resourcesListChanged",
 };
 
-/** Answers `subscriptions/listen`: first what will be heard, then the changes, and the result when the server ends it. */
+/** Answers `subscriptions/listen`: acknowledges the filter, sends the changes, and the result when the server ends it. */
 export async function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const _meta = { [metaKeys.subscriptionId]: exchange.id };
-  const notifications = honoured(
+  const notifications = acceptedFilter(
     runtime,
     exchange,
     exchange.params["notifications"] as SubscriptionFilter & JsonObject,
   );
-  const releases = await holdAll(runtime, exchange, notifications);
+  const releases = await watchAll(runtime, exchange, notifications);
   const extra = runtime.snapshot.listenTests(exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 
   const stop = runtime.hub.listen({
     principal: exchange.principal.key,
     wants(topic, payload) {
-      const member = members[topic];
+      const member = filterMembers[topic];
       if (member !== undefined) return notifications[member] === true;
       if (topic === "resources/updated") {
         return notifications.resourceSubscriptions?.some((uri) => covers(uri, String(payload["uri"]))) ?? false;
@@ -41,16 +40,16 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
         ([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload),
       );
     },
-    hear(topic, payload) {
+    deliver(topic, payload) {
       const params = { ...payload, _meta };
-      if (topic in members || topic === "resources/updated") exchange.notify(`notifications/${topic}`, params);
-      // The protocol's revisions do not know the notifications of extensions.
-      else if (exchange.isOpen) exchange.back.notify(`notifications/${topic}`, params);
+      if (topic in filterMembers || topic === "resources/updated") exchange.notify(`notifications/${topic}`, params);
+      // Sent unencoded, because revisions do not know the notifications of extensions.
+      else if (exchange.isOpen) exchange.returnPath.notify(`notifications/${topic}`, params);
     },
   });
   const release = () => {
     stop();
-    for (const letGo of releases) letGo();
+    for (const releaseWatch of releases) releaseWatch();
   };
   return new Promise((resolve, reject) => {
     exchange.onCancel((reason) => {
@@ -64,7 +63,7 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
   });
 }
 
-/** Answers `resources/subscribe`, once changes will be heard. */
+/** Answers `resources/subscribe` once the watch of the resource has begun. */
 export async function subscribe(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const uri = exchange.params["uri"] as string;
   const begin = watchOf(runtime, exchange, uri);
@@ -72,28 +71,30 @@ export async function subscribe(runtime: Runtime, exchange: ServedExchange): Pro
   return complete({});
 }
 
-/** Begins what following these resources needs; those that cannot be watched are taken out of the filter. */
-async function holdAll(
+/** Begins the watches of the resources in a filter. Removes the resources that cannot be watched from it. */
+async function watchAll(
   runtime: Runtime,
   exchange: ServedExchange,
   filter: SubscriptionFilter,
 ): Promise<(() => void)[]> {
-  const followed: string[] = [];
+  const watched: string[] = [];
   const releases: (() => void)[] = [];
   for (const uri of filter.resourceSubscriptions ?? []) {
     try {
       const begin = watchOf(runtime, exchange, uri);
       if (begin) releases.push(await runtime.hub.hold(uri, begin));
-      followed.push(uri);
+      watched.push(uri);
     } catch (cause) {
       if (!(cause instanceof RpcError)) runtime.report(cause, exchange.method);
     }
   }
-  if (filter.resourceSubscriptions) filter.resourceSubscriptions = followed;
+  if (filter.resourceSubscriptions) filter.resourceSubscriptions = watched;
   return releases;
 }
 
-/** How a resource is watched, if it has a way. */
+type BeginWatch = Parameters<Runtime["hub"]["hold"]>[1];
+
+/** Returns the function that begins the watch of a resource; undefined if the resource has none. */
 export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
@@ -108,8 +109,8 @@ export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string)
   );
 }
 
-/** The part of a filter that this server can keep to. */
-function honoured(
+/** Returns the part of a filter that this server supports and this caller may see. */
+function acceptedFilter(
   runtime: Runtime,
   exchange: ServedExchange,
   wanted: SubscriptionFilter & JsonObject,
@@ -126,7 +127,7 @@ function honoured(
         `params.notifications.resourceSubscriptions: expected at most ${maxSubscriptions}, got ${uris.length}`,
       );
     }
-    // What a caller cannot read it cannot follow either.
+    // A caller cannot subscribe to a resource that it cannot read.
     filter.resourceSubscriptions = uris.filter((uri) => findResource(runtime, exchange, uri));
   }
   for (const [name] of runtime.snapshot.listenTests(exchange.peer))

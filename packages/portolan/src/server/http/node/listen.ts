@@ -1,12 +1,20 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
-import { bodyLimits, patientBytesPerSecond } from "../guard.ts";
+import { bodyLimits } from "../guard.ts";
+import {
+  acceptQueueLength,
+  connectionCheckMs,
+  defaultCloseGraceMs,
+  defaultHeadersMs,
+  idleConnectionMs,
+  minBodyBytesPerSecond,
+} from "../limits.ts";
 import { type ClosingState, closingState } from "../node.ts";
 import type { HttpLimits } from "../options.ts";
 
 export interface ListenOptions {
-  /** 0 takes one that is free. */
+  /** 0 takes a free port. */
   readonly port: number;
   readonly host: string;
   readonly limits?: HttpLimits;
@@ -17,18 +25,14 @@ export interface Listening {
   readonly port: number;
   /** Its address without a path. */
   readonly url: string;
-  /** Takes no more requests and ends connections: idle ones at once, the others with their answer or after the grace, 10 s unless said otherwise. */
+  /**
+   * Refuses new connections and closes the open ones: idle ones at once, the others after their response or after
+   * `graceMs`. Default: 10 s.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
-const defaultGraceMs = 10_000;
-const defaultHeadersMs = 10_000;
-const lookMs = 5_000;
-/** More than the 60 s after which common load balancers drop an idle connection: who ends it first is never in doubt. */
-const keepAliveMs = 65_000;
-const backlog = 4_096;
-
-/** Serves a listener over HTTP. */
+/** Creates a server for a listener, and resolves when it listens. */
 export async function listenOn(
   listener: (req: IncomingMessage, res: ServerResponse) => void,
   { port, host, limits = {} }: ListenOptions,
@@ -52,7 +56,7 @@ export async function listenOn(
   return {
     port: taken,
     url: `http://${toUrlHost(host)}:${taken}`,
-    close: (graceMs = defaultGraceMs) => {
+    close: (graceMs = defaultCloseGraceMs) => {
       listening.isClosing = true;
       closed ??= stop(server, sockets, graceMs);
       return closed;
@@ -65,23 +69,24 @@ function serverOptions(limits: HttpLimits): ServerOptions {
   const body = bodyLimits(limits);
   return {
     headersTimeout,
-    // For bodies that nobody reads; those that are read have their own, finer limit.
-    requestTimeout: headersTimeout + Math.max(body.ms, (body.bytes / patientBytesPerSecond) * 1_000) + lookMs,
-    connectionsCheckingInterval: Math.min(lookMs, headersTimeout),
-    keepAliveTimeout: keepAliveMs,
-    // A header that came twice must not look as if it had come once.
+    // For bodies that are not read; those that are read have a limit of their own, which depends on their rate.
+    requestTimeout:
+      headersTimeout + Math.max(body.ms, (body.bytes / minBodyBytesPerSecond) * 1_000) + connectionCheckMs,
+    connectionsCheckingInterval: Math.min(connectionCheckMs, headersTimeout),
+    keepAliveTimeout: idleConnectionMs,
+    // A header that was sent twice must not look like one that was sent once.
     joinDuplicateHeaders: true,
     keepAlive: true,
-    keepAliveInitialDelay: keepAliveMs,
+    keepAliveInitialDelay: idleConnectionMs,
   };
 }
 
 function start(server: Server, port: number, host: string): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen({ port, host, backlog }, () => {
+    server.listen({ port, host, backlog: acceptQueueLength }, () => {
       server.off("error", reject);
-      // Connections that cannot be accepted, for want of file descriptors say, must not end the others.
+      // A connection that cannot be accepted (no file descriptors) must not end the process.
       server.on("error", () => {});
       resolve();
     });
@@ -92,10 +97,10 @@ function start(server: Server, port: number, host: string): Promise<void> {
 
 async function stop(server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-  // Answers that were begun before have promised to keep their connection.
+  // Responses that began before said that they keep their connection.
   server.keepAliveTimeout = 1;
   server.closeIdleConnections();
-  // To node, a connection that has never been used is not idle.
+  // Node does not count a connection that was never used as idle.
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   const timer = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
@@ -109,7 +114,7 @@ function toUrlHost(host: string): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
-/** Says why nothing can listen there, and what to do. */
+/** Returns the error for a failed `listen`, with what to do. */
 function cannotListen(error: NodeJS.ErrnoException, port: number, host: string): PortolanError {
   return new PortolanError("invalid-argument", `listen: ${whyNot(error, port, host)}`, { cause: error });
 }
@@ -117,13 +122,13 @@ function cannotListen(error: NodeJS.ErrnoException, port: number, host: string):
 function whyNot(error: NodeJS.ErrnoException, port: number, host: string): string {
   switch (error.code) {
     case "EADDRINUSE":
-      return `port ${port} of ${host} is in use; choose another, or 0 for one that is free`;
+      return `port ${port} of ${host} is in use; choose another port, or 0 for a free one`;
     case "EACCES":
-      return `port ${port} of ${host} needs more rights; choose one above 1023`;
+      return `no permission to listen on port ${port} of ${host}; choose a port above 1023`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `${JSON.stringify(host)} is no address of this machine; expected one such as "127.0.0.1"`;
+      return `${JSON.stringify(host)} is not an address of this machine; expected one such as "127.0.0.1"`;
     case "ERR_SOCKET_BAD_PORT":
       return `expected a port from 0 to 65535, got ${port}`;
     default:
@@ -131,7 +136,7 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
   }
 }
 
-/** Says why a server does not listen there, and what to do. */
+/** Returns the error for listening on a public address without authentication. */
 export function unsafeBinding(host: string): PortolanError {
   return new PortolanError(
     "invalid-argument",

@@ -1,45 +1,40 @@
 import { PortolanError } from "../../../errors.ts";
 import type { Storage } from "../../../storage/storage.ts";
-import { eventOf, type Outlet, opening } from "../reply.ts";
+import { eventTtlMs, finishedEventTtlMs, maxEventIdCharacters, maxKeptEvents, streamLeaseMs } from "../limits.ts";
+import { eventOf, type MessageSink, openingEvent } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 
-/** How many events of a stream are kept. */
-export const keptEvents = 1_000;
-const ttlMs = 5 * 60_000;
-/** How long the rest of an answer waits for its client. */
-const overMs = 60_000;
-/** A stream that nobody renews for so long has lost its process. */
-const leaseMs = 60_000;
-const lookMs = leaseMs / 3;
-const last = "e";
-const before = "m";
-
-/** Where a client stopped reading. */
+/** The position of an event in a stream: where a client stopped reading. */
 export interface EventPosition {
   readonly stream: string;
   readonly id: string;
-  /** What only who has read the standalone stream knows. */
+  /** The secret in the event ids of a standalone stream: only a client that has read the stream knows it. */
   readonly proof?: string;
 }
 
-/** One message as it was sent; a stream that was cut short ends with an empty one. */
+/** One stored message. An empty text ends a stream that has no response. */
 export interface SentEvent {
   readonly id: string;
   readonly text: string;
   readonly isLast: boolean;
 }
 
-/** The name of a session's standalone stream in its log. */
+/** The name of the standalone stream of a session. */
 export const standaloneName = "get";
 const standalonePrefix = "get-";
 
+const leaseCheckMs = streamLeaseMs / 3;
+/** The first character of a stored entry says whether the message is the last one of its stream. */
+const lastMark = "e";
+const otherMark = "m";
+
 /**
- * What was sent on the streams of sessions, so that a client that lost its connection can read on, in any process. An
- * answer has one writer, which counts its events; the standalone stream of a session may be written by several.
+ * The messages that were sent on the streams of sessions, so that a client that lost its connection can continue in any
+ * process. An answer has one writer, which numbers its events; the standalone stream of a session may have several.
  */
 export class EventLog {
   readonly #storage: Storage;
-  /** The streams that this process is writing. */
+  /** The streams that this process is writing. Their leases tell other processes that more may come. */
   readonly #leases = new Set<string>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -47,33 +42,34 @@ export class EventLog {
     this.#storage = storage;
   }
 
-  /** Begins the stream of an answer, which may be waited for until its last message. */
+  /** Begins the stream of an answer. */
   async open(session: string, stream: string): Promise<void> {
     const key = keyOf(session, stream);
     this.#leases.add(key);
-    this.#timer ??= every(lookMs, () => this.#renew());
-    await this.#storage.kv.set(leaseOf(key), "", { ttlMs: leaseMs });
+    this.#timer ??= every(leaseCheckMs, () => this.#renew());
+    await this.#storage.kv.set(leaseOf(key), "", { ttlMs: streamLeaseMs });
   }
 
-  /** Keeps a message of an answer under its number. */
-  async keep(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
+  /** Stores a message of an answer under its number. */
+  async append(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
     const key = keyOf(session, stream);
     try {
-      await this.#storage.log.append(key, `${isLast ? last : before}${number} ${text}`, {
-        keep: keptEvents,
-        ttlMs: isLast ? overMs : ttlMs,
+      await this.#storage.log.append(key, `${isLast ? lastMark : otherMark}${number} ${text}`, {
+        keep: maxKeptEvents,
+        ttlMs: isLast ? finishedEventTtlMs : eventTtlMs,
       });
     } finally {
       if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
     }
   }
 
-  /** Keeps a message of the standalone stream and gives its id. */
-  append(session: string, text: string): Promise<string> {
-    return this.#storage.log.append(keyOf(session, standaloneName), text, { keep: keptEvents, ttlMs });
+  /** Stores a message of the standalone stream. Resolves to its id. */
+  appendStandalone(session: string, text: string): Promise<string> {
+    const kept = { keep: maxKeptEvents, ttlMs: eventTtlMs };
+    return this.#storage.log.append(keyOf(session, standaloneName), text, kept);
   }
 
-  /** What is kept of the standalone stream behind a place; undefined when there is no such place. */
+  /** Returns the stored messages of the standalone stream after a position; undefined if there is no such position. */
   async read(session: string, { stream, id }: EventPosition): Promise<SentEvent[] | undefined> {
     const events: SentEvent[] = [];
     try {
@@ -87,19 +83,19 @@ export class EventLog {
     return events;
   }
 
-  /** Whether all that an answer said behind a place is still to be had. */
+  /** Returns whether every message of an answer after a position is still stored. */
   async isKept(session: string, { stream, id }: EventPosition): Promise<boolean> {
     const key = keyOf(session, stream);
     for await (const entry of this.#storage.log.after(key, "")) return numberOf(entry.value) <= Number(id) + 1;
     return (await this.#storage.kv.get(leaseOf(key))) !== undefined;
   }
 
-  /** What an answer says from a place on, until its last message or the end of the process that writes it. */
+  /** Yields the messages of an answer after a position, until the last one or the end of the process that writes it. */
   async *follow(session: string, { stream, id }: EventPosition): AsyncGenerator<SentEvent> {
     const key = keyOf(session, stream);
     let read = "";
     for (;;) {
-      // Asked first: what was written before the end is read in any case.
+      // Read first, so that messages written before the lease ended are read in any case.
       const isWritten = (await this.#storage.kv.get(leaseOf(key))) !== undefined;
       for await (const entry of this.#storage.log.after(key, read)) {
         read = entry.id;
@@ -117,26 +113,26 @@ export class EventLog {
     this.#timer = undefined;
   }
 
-  /** Waits for another entry, or until the lease is to be looked at again. */
+  /** Waits for another entry, or until the lease has to be checked again. */
   async #more(key: string, read: string): Promise<void> {
     const entries = this.#storage.log.after(key, read, { follow: true })[Symbol.asyncIterator]();
-    const look = after(lookMs);
-    await Promise.race([entries.next(), look.promise]);
-    look.stop();
+    const timeout = after(leaseCheckMs);
+    await Promise.race([entries.next(), timeout.promise]);
+    timeout.stop();
     await entries.return?.();
   }
 
   #renew(): void {
     if (this.#leases.size === 0) this.close();
-    // A storage that fails is told of by the messages it does not keep.
-    for (const key of this.#leases) this.#storage.kv.set(leaseOf(key), "", { ttlMs: leaseMs }).catch(() => {});
+    // A lease that cannot be renewed ends resumption only; the stream itself goes on.
+    for (const key of this.#leases) this.#storage.kv.set(leaseOf(key), "", { ttlMs: streamLeaseMs }).catch(() => {});
   }
 }
 
-/** Reads the id of an event; undefined when it is none of ours. */
-export function placeOf(eventId: string): EventPosition | undefined {
+/** Parses the id of an event; undefined if it is not one of ours. */
+export function parseEventId(eventId: string): EventPosition | undefined {
   const at = eventId.indexOf("_");
-  if (at <= 0 || eventId.length > 200) return undefined;
+  if (at <= 0 || eventId.length > maxEventIdCharacters) return undefined;
   const [stream, id] = [eventId.slice(0, at), eventId.slice(at + 1)];
   if (stream.startsWith(standalonePrefix)) {
     return { stream: standaloneName, id, proof: stream.slice(standalonePrefix.length) };
@@ -144,14 +140,14 @@ export function placeOf(eventId: string): EventPosition | undefined {
   return /^\d{0,9}$/.test(id) ? { stream, id } : undefined;
 }
 
-/** The name of a standalone stream in the ids of its events. */
-export function standaloneWith(proof: string): string {
+/** Returns the name of a standalone stream in the ids of its events. */
+export function standaloneNameWith(proof: string): string {
   return standalonePrefix + proof;
 }
 
 function toEvent(stream: string, value: string): SentEvent {
   const text = value.slice(value.indexOf(" ") + 1);
-  return { id: `${stream}_${numberOf(value)}`, text, isLast: value.startsWith(last) };
+  return { id: `${stream}_${numberOf(value)}`, text, isLast: value.startsWith(lastMark) };
 }
 
 function numberOf(value: string): number {
@@ -182,12 +178,12 @@ function every(ms: number, call: () => void): ReturnType<typeof setInterval> {
   return timer;
 }
 
-/** Makes streams that can be resumed. */
-export class Recorder {
+/** Makes answer streams resumable: their messages are sent with ids and stored. */
+export class StreamRecorder {
   readonly #log: EventLog;
   readonly #afterTurn: (call: () => void) => void;
-  /** Tells the streams of this process from those of others. */
-  readonly #name: string = crypto.randomUUID().slice(0, 8);
+  /** Distinguishes the streams of this process from those of others. */
+  readonly #prefix: string = crypto.randomUUID().slice(0, 8);
   #count = 0;
 
   constructor(log: EventLog, afterTurn: (call: () => void) => void) {
@@ -195,30 +191,31 @@ export class Recorder {
     this.#afterTurn = afterTurn;
   }
 
-  record(stream: OpenStream, session: string, primes: boolean): Outlet {
+  /** @param primes sends an opening event, so that the client can reconnect before it has received a message */
+  record(stream: OpenStream, session: string, primes: boolean): MessageSink {
     this.#count += 1;
-    const name = `${this.#name}${this.#count.toString(36)}`;
-    if (primes) stream.write(opening(name));
+    const name = `${this.#prefix}${this.#count.toString(36)}`;
+    if (primes) stream.write(openingEvent(name));
     return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn);
   }
 }
 
-interface Said {
+interface NumberedMessage {
   readonly number: number;
   readonly text: string;
   readonly isLast: boolean;
 }
 
-/** A stream whose events are kept under their ids, turn by turn. */
-class RecordedStream implements Outlet {
+/** A stream whose messages are sent at once and stored at the end of their turn. */
+class RecordedStream implements MessageSink {
   readonly #stream: OpenStream;
   readonly #log: EventLog;
   readonly #session: string;
   readonly #name: string;
   readonly #isPrimed: boolean;
   readonly #afterTurn: (call: () => void) => void;
-  /** What was said in this turn. */
-  #said: Said[] = [];
+  /** Messages of this turn, which are not stored yet. */
+  #unstored: NumberedMessage[] = [];
   #count = 0;
   #stored: Promise<void>;
 
@@ -255,18 +252,18 @@ class RecordedStream implements Outlet {
   #send(text: string, isLast: boolean): void {
     this.#count += 1;
     if (text !== "") this.#stream.write(eventOf(text, `${this.#name}_${this.#count}`));
-    if (this.#said.push({ number: this.#count, text, isLast }) === 1) this.#afterTurn(this.#keep);
-    // The log would forget the others.
-    else if (this.#said.length >= 2 * keptEvents) this.#said.splice(0, keptEvents);
+    if (this.#unstored.push({ number: this.#count, text, isLast }) === 1) this.#afterTurn(this.#store);
+    // The log would drop the oldest ones anyway.
+    else if (this.#unstored.length >= 2 * maxKeptEvents) this.#unstored.splice(0, maxKeptEvents);
   }
 
-  readonly #keep = (): void => {
-    const said = this.#said.slice(-keptEvents);
-    this.#said = [];
+  readonly #store = (): void => {
+    const messages = this.#unstored.slice(-maxKeptEvents);
+    this.#unstored = [];
     this.#stored = this.#stored.then(async () => {
-      for (const { number, text, isLast } of said) {
-        // What cannot be kept is sent all the same: only the way back is lost.
-        await this.#log.keep(this.#session, this.#name, number, text, isLast).catch(() => {});
+      for (const { number, text, isLast } of messages) {
+        // A message that cannot be stored was sent all the same: only resumption is lost.
+        await this.#log.append(this.#session, this.#name, number, text, isLast).catch(() => {});
       }
     });
   };

@@ -1,4 +1,4 @@
-import { serialize } from "../../../jsonrpc/message.ts";
+import { rpcCodes, serialize } from "../../../jsonrpc/message.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
 import { Session } from "../../channel/session.ts";
@@ -6,14 +6,15 @@ import type { Runtime } from "../../subscribe/hub.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import type { HttpReply } from "../adapter.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
+import { retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
 import { anonymous } from "../options.ts";
-import { eventOf, opening, sendError } from "../reply.ts";
+import { eventOf, openingEvent, refuse, sendError, tooManyStreams } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
-import { type EventLog, type EventPosition, placeOf, standaloneName, standaloneWith } from "./event-log.ts";
+import { type EventLog, type EventPosition, parseEventId, standaloneName, standaloneNameWith } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, type Sessions, type StreamClaims } from "./sessions.ts";
 
-/** Streams that a client opens by GET: what belongs to no request, and the rest of what was cut. */
+/** The streams that clients open with GET: the standalone stream of a session, and the rest of an interrupted answer. */
 export class GetStreams {
   readonly #state: EndpointState;
   readonly #sessions: Sessions;
@@ -35,13 +36,13 @@ export class GetStreams {
     this.#liveSessions = liveSessions;
   }
 
-  /** Says that the streams of these sessions are in use, as far as their clients read them. */
+  /** Renews the expiry of sessions with a standalone stream, and the claims on streams whose clients read. */
   renew(): void {
     for (const { id, standalone } of this.#liveSessions.values()) {
       if (!standalone) continue;
-      this.#state.watch(this.#sessions.touch(id));
+      this.#state.background(this.#sessions.touch(id));
       if (standalone.isRead && isAnonymous(standalone.session.principal)) {
-        this.#state.watch(this.#claims.hold(id, standalone.proof));
+        this.#state.background(this.#claims.hold(id, standalone.proof));
       }
     }
   }
@@ -54,71 +55,70 @@ export class GetStreams {
     }
   }
 
-  /** @param taken tells other processes that the session's stream is here now */
-  async open(context: HttpContext, taken: (id: string) => Promise<void>): Promise<void> {
+  /** @param announce tells other processes that this one has the standalone stream of the session now */
+  async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
     const { request, reply, principal, headers, accepts } = context;
     if (!accepts.events) {
-      sendError(reply, 406, { code: -32600, message: "Accept: expected text/event-stream" }, undefined, headers);
+      refuse(reply, 406, "Accept: expected text/event-stream", headers);
       return;
     }
     const known = await findSession(this.#sessions, context);
     if (!known) return;
     const lastEventId = request.header(headerKeys.lastEventId);
-    const place = lastEventId === undefined ? undefined : placeOf(lastEventId);
-    if (lastEventId !== undefined && !(place && (await this.#isKept(known.id, place)))) {
-      sendError(reply, 400, { code: -32600, message: "Last-Event-ID: no event of this session" }, undefined, headers);
+    const position = lastEventId === undefined ? undefined : parseEventId(lastEventId);
+    if (lastEventId !== undefined && !(position && (await this.#isKept(known.id, position)))) {
+      refuse(reply, 400, "Last-Event-ID: expected an event of this session that is still stored", headers);
       return;
     }
-    const isStandalone = place === undefined || place.stream === standaloneName;
-    if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldFrom(known.id, place?.proof))) {
-      const error = { code: -32600, message: "This session has an event stream, and its client reads it" };
-      sendError(reply, 409, error, undefined, { ...headers, "retry-after": "5" });
+    const retryAfter = { ...headers, "retry-after": String(retryAfterSeconds) };
+    const isStandalone = position === undefined || position.stream === standaloneName;
+    if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldByOther(known.id, position?.proof))) {
+      refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
       return;
     }
     const stream = this.#state.streams.open(reply, headers, principal.key);
     if (!stream) {
-      const full = { ...headers, "retry-after": "5" };
-      sendError(reply, 503, { code: -32603, message: "Too many event streams" }, undefined, full);
+      sendError(reply, 503, { code: rpcCodes.internalError, message: tooManyStreams }, undefined, retryAfter);
     } else if (isStandalone) {
-      const { proof } = this.#attach(known, context, stream, place);
+      const { proof } = this.#attach(known, context, stream, position);
       if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);
-      await taken(known.id);
-    } else await this.#resume(known.id, place, stream, reply);
+      await announce(known.id);
+    } else await this.#resume(known.id, position, stream, reply);
   }
 
-  /** Whether nothing behind a place is missing. */
-  async #isKept(session: string, place: EventPosition): Promise<boolean> {
-    if (place.stream !== standaloneName) return this.#log.isKept(session, place);
-    return (await this.#log.read(session, place)) !== undefined;
+  /** Returns whether every message after a position is still stored. */
+  async #isKept(session: string, position: EventPosition): Promise<boolean> {
+    if (position.stream !== standaloneName) return this.#log.isKept(session, position);
+    return (await this.#log.read(session, position)) !== undefined;
   }
 
-  /** The rest of an answer whose connection was lost. */
-  async #resume(session: string, place: EventPosition, stream: OpenStream, reply: HttpReply): Promise<void> {
-    const events = this.#log.follow(session, place);
+  /** Sends the rest of an answer whose connection was lost. */
+  async #resume(session: string, position: EventPosition, stream: OpenStream, reply: HttpReply): Promise<void> {
+    const events = this.#log.follow(session, position);
     reply.onGone(() => events.return(undefined));
     for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
     stream.end();
   }
 
-  /** The newest stream of a session counts: the older one is most often a connection that died unnoticed. */
+  /** Attaches a connection to the standalone stream. The newest one wins: an older one is mostly a dead connection. */
   #attach(
     known: KnownSession,
     { reply, principal }: HttpContext,
     stream: OpenStream,
-    place: EventPosition | undefined,
+    position: EventPosition | undefined,
   ): StandaloneStream {
     const live = this.#liveSessions.open(known.id);
     const ended = () => {
       live.standalone = undefined;
       this.#liveSessions.forgetIdle(live);
     };
-    live.standalone ??= new StandaloneStream(this.#state.runtime, known, principal, this.#log, place?.proof, ended);
+    live.standalone ??= new StandaloneStream(this.#state.runtime, known, principal, this.#log, position?.proof, ended);
     const { standalone } = live;
-    standalone.attach(stream, place);
+    standalone.attach(stream, position);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     reply.onGone(() => {
       standalone.detach(stream);
-      if (isAnonymous(principal.key)) this.#state.watch(this.#claims.release(known.id));
+      if (isAnonymous(principal.key)) this.#state.background(this.#claims.release(known.id));
     });
     return standalone;
   }
@@ -128,13 +128,10 @@ function isAnonymous(key: string): boolean {
   return key === anonymous.key;
 }
 
-/** How long a client that lost its connection may stay away without missing anything. */
-const patienceMs = 60_000;
-
-/** What a session hears that belongs to no request: changes, and logs outside requests. It outlives a lost connection. */
+/** The notifications of a session outside requests: changes and log messages. It outlives a lost connection. */
 export class StandaloneStream {
   readonly session: Session;
-  /** What its events say to the one who reads them, and to nobody else. */
+  /** A secret in the ids of its events: a client that knows it has read the stream. */
   readonly proof: string;
   readonly #runtime: Runtime;
   readonly #principal: Principal;
@@ -143,8 +140,9 @@ export class StandaloneStream {
   readonly #ended: () => void;
   readonly #stopListening: () => void;
   #stream: OpenStream | undefined;
-  #recorded: Promise<void> = Promise.resolve();
-  #patience: ReturnType<typeof setTimeout> | undefined;
+  /** Resolves when all queued steps are done. */
+  #queue: Promise<void> = Promise.resolve();
+  #graceTimer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     runtime: Runtime,
@@ -161,51 +159,53 @@ export class StandaloneStream {
     this.#log = log;
     this.#ended = ended;
     this.session = new Session(known.peer, principal.key, (method, params) => {
-      this.#say(serialize({ jsonrpc: "2.0", method, params }));
+      this.#send(serialize({ jsonrpc: "2.0", method, params }));
     });
     this.#stopListening = runtime.hub.listen(this.session);
-    this.follow(known);
+    this.applySettings(known);
   }
 
-  /** Whether there is a client, and it reads. */
+  /** True if a client is connected and reads. */
   get isRead(): boolean {
     return this.#stream?.isRead === true;
   }
 
-  /** Goes on over this connection, from a place if there is one; the connection before it is ended. */
-  attach(stream: OpenStream, place: EventPosition | undefined): void {
-    clearTimeout(this.#patience);
+  /** Continues on this connection, after a position if there is one. Ends the previous connection. */
+  attach(stream: OpenStream, position: EventPosition | undefined): void {
+    clearTimeout(this.#graceTimer);
     this.#stream?.end();
     this.#stream = undefined;
-    this.#inOrder(async () => {
-      // Who comes back has a place already, and would begin anew with that of an opening.
-      if (!place && this.session.peer.revision.http.primes) stream.write(opening(standaloneWith(this.proof)));
-      const missed = place && (await this.#log.read(this.#id, place));
+    this.#enqueue(async () => {
+      // A client that resumes has a position already; the id of an opening event would reset it.
+      if (!position && this.session.peer.revision.http.primes) {
+        stream.write(openingEvent(standaloneNameWith(this.proof)));
+      }
+      const missed = position && (await this.#log.read(this.#id, position));
       for (const { id, text } of missed ?? []) await stream.replay(this.#toEvent(id, text));
       this.#stream = stream;
     });
   }
 
-  /** The connection is lost; what is said now is kept for a while. */
+  /** Keeps the stream for a while after its connection was lost; messages are stored meanwhile. */
   detach(stream: OpenStream): void {
-    this.#inOrder(async () => {
+    this.#enqueue(async () => {
       if (this.#stream !== stream) return;
       this.#stream = undefined;
-      this.#patience = setTimeout(() => this.end(), patienceMs);
-      if (typeof this.#patience === "object") this.#patience.unref?.();
+      this.#graceTimer = setTimeout(() => this.end(), standaloneGraceMs);
+      if (typeof this.#graceTimer === "object") this.#graceTimer.unref?.();
     });
   }
 
-  /** Follows what the record of its session says, and nothing else. */
-  follow({ peer, uris }: KnownSession): void {
+  /** Takes log level and subscriptions from the record of the session. */
+  applySettings({ peer, uris }: KnownSession): void {
     if (peer.logLevel !== undefined) this.session.setLogLevel(peer.logLevel);
     this.session.keepOnly(uris);
     for (const uri of uris) void this.#subscribe(uri);
   }
 
-  /** Ends the stream and lets go of what was begun for it. */
+  /** Ends the stream and releases its subscriptions. */
   end(): void {
-    clearTimeout(this.#patience);
+    clearTimeout(this.#graceTimer);
     this.#stopListening();
     this.session.end();
     this.#stream?.end();
@@ -213,19 +213,20 @@ export class StandaloneStream {
     this.#ended();
   }
 
-  #say(text: string): void {
-    this.#inOrder(async () => {
-      const id = await this.#log.append(this.#id, text);
+  #send(text: string): void {
+    this.#enqueue(async () => {
+      const id = await this.#log.appendStandalone(this.#id, text);
       this.#stream?.write(this.#toEvent(id, text));
     });
   }
 
   #toEvent(id: string, text: string): string {
-    return eventOf(text, `${standaloneWith(this.proof)}_${id}`);
+    return eventOf(text, `${standaloneNameWith(this.proof)}_${id}`);
   }
 
-  #inOrder(step: () => Promise<void>): void {
-    this.#recorded = this.#recorded.then(step).catch((cause) => {
+  /** Runs a step after all earlier ones. */
+  #enqueue(step: () => Promise<void>): void {
+    this.#queue = this.#queue.then(step).catch((cause) => {
       this.#runtime.report(cause);
     });
   }

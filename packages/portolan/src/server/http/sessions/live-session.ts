@@ -3,25 +3,18 @@ import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../
 import type { InputRequest } from "../../../protocol/types/index.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { ServedExchange } from "../../call/exchange.ts";
+import { sessionAnswerTtlMs, sessionQuestionTtlMs } from "../limits.ts";
 import type { PostReply } from "../reply.ts";
 import type { StandaloneStream } from "./get-stream.ts";
 
-const longestQuestionMs = 60 * 60_000;
-const answerMs = 60_000;
-
-interface Question {
-  resolve(answer: JsonObject): void;
-  reject(reason: Error): void;
-}
-
-/** What is under way for a session in this process; nothing is kept of a session that is idle. */
+/** The running requests, questions and stream of a session in this process. An idle session has none. */
 export class LiveSession {
   readonly id: string;
-  /** The stream for what belongs to no request. */
+  /** The stream for notifications outside requests. */
   standalone: StandaloneStream | undefined;
   readonly #storage: Storage;
   readonly #exchanges = new Set<ServedExchange>();
-  readonly #questions = new Map<string, Question>();
+  readonly #questions = new Map<string, PendingQuestion>();
 
   constructor(id: string, storage: Storage) {
     this.id = id;
@@ -40,35 +33,36 @@ export class LiveSession {
     this.#exchanges.delete(exchange);
   }
 
-  /** Cancels the requests of this id; clients may use one several times. */
+  /** Cancels all requests with this id; clients may use an id several times. */
   cancel(id: RequestId, reason: Error): void {
     for (const exchange of this.#exchanges) {
-      if (exchange.id === id && exchange.method !== "initialize") exchange.cancel(reason);
+      if (exchange.id === id && exchange.mayBeCancelled) exchange.cancel(reason);
     }
   }
 
-  /** Puts a question on the stream of the request it belongs to; the answer may come to any process. */
+  /** Sends a question on the stream of its request. The answer may reach any process. */
   async ask(exchange: ServedExchange, reply: PostReply, { method, params }: InputRequest): Promise<JsonObject> {
-    if (!reply.maySpeak) {
-      throw new PortolanError("capability-missing", `${method}: there is no event stream to ask the client on`);
+    if (!reply.mayStream) {
+      const why = `${method}: no event stream to the client: too many are open, or it does not accept one`;
+      throw new PortolanError("capability-missing", why);
     }
     const id = crypto.randomUUID();
     const answer = new Promise<JsonObject>((resolve, reject) => this.#questions.set(id, { resolve, reject }));
-    const elsewhere = this.#follow(id);
-    // Others accept an answer only to a question that was asked.
-    await this.#storage.kv.set(questionKey(this.id, id), method, { ttlMs: longestQuestionMs });
+    const stopFollowing = this.#follow(id);
+    // Other processes accept an answer only if the question is stored.
+    await this.#storage.kv.set(questionKey(this.id, id), method, { ttlMs: sessionQuestionTtlMs });
     exchange.onCancel((reason) => {
       if (!this.#questions.has(id)) return;
       const cancelled = { requestId: id, reason: reason.message };
-      reply.say({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancelled });
+      reply.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancelled });
       this.#questions.get(id)?.reject(reason);
     });
-    reply.say({ jsonrpc: "2.0", id, method, ...(params && { params: params as JsonObject }) });
+    reply.send({ jsonrpc: "2.0", id, method, ...(params && { params: params as JsonObject }) });
     try {
       return await answer;
     } finally {
       this.#questions.delete(id);
-      elsewhere();
+      stopFollowing();
       await Promise.all([
         this.#storage.kv.delete(questionKey(this.id, id)),
         this.#storage.log.delete(answersKey(this.id, id)),
@@ -76,17 +70,18 @@ export class LiveSession {
     }
   }
 
-  /** Hands an answer to whoever waits for it, here or in another process. */
+  /** Hands an answer to the question that waits for it, in this or another process. */
   async settle(response: RpcResponse): Promise<void> {
     const { id } = response;
     if (typeof id !== "string") return;
     if (this.#questions.has(id)) this.#settle(id, response);
     else if ((await this.#storage.kv.get(questionKey(this.id, id))) !== undefined) {
-      await this.#storage.log.append(answersKey(this.id, id), JSON.stringify(response), { keep: 1, ttlMs: answerMs });
+      const kept = { keep: 1, ttlMs: sessionAnswerTtlMs };
+      await this.#storage.log.append(answersKey(this.id, id), JSON.stringify(response), kept);
     }
   }
 
-  /** The session is over. */
+  /** Cancels all requests and ends the stream, because the session has ended. */
   end(reason: Error): void {
     for (const exchange of [...this.#exchanges]) exchange.cancel(reason);
     this.standalone?.end();
@@ -99,7 +94,7 @@ export class LiveSession {
     else question.reject(new RpcError(response.error.code, response.error.message, { data: response.error.data }));
   }
 
-  /** Waits for an answer that another process was given. */
+  /** Waits for an answer that reaches another process. Returns the function that stops waiting. */
   #follow(id: string): () => void {
     const entries = this.#storage.log.after(answersKey(this.id, id), "", { follow: true })[Symbol.asyncIterator]();
     entries.next().then(
@@ -114,6 +109,11 @@ export class LiveSession {
   }
 }
 
+interface PendingQuestion {
+  resolve(answer: JsonObject): void;
+  reject(reason: Error): void;
+}
+
 function questionKey(session: string, id: string): string {
   return `mcp/question/${session}/${id}`;
 }
@@ -122,7 +122,7 @@ function answersKey(session: string, id: string): string {
   return `mcp/answers/${session}/${id}`;
 }
 
-/** The sessions that something is under way for in this process. */
+/** The sessions with running requests, questions or a stream in this process. */
 export class LiveSessions {
   readonly #storage: Storage;
   readonly #all = new Map<string, LiveSession>();

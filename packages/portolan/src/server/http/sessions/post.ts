@@ -8,6 +8,7 @@ import {
   type RpcError,
   type RpcNotification,
   type RpcRequest,
+  rpcCodes,
   serialize,
 } from "../../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest } from "../../../protocol/errors.ts";
@@ -15,14 +16,15 @@ import type { InputRequest } from "../../../protocol/types/index.ts";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
-import { collector, problemOfBatch } from "../../call/batch.ts";
+import { collectResponses, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../../call/exchange.ts";
-import { expectRoom, peerFromHandshake, type SessionMemory } from "../../channel/session.ts";
+import { checkSubscriptionLimit, peerFromHandshake, type SessionSettings } from "../../channel/session.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
+import { sessionRetryAfterSeconds } from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { idOf, PostReply, sendError, statusOf } from "../reply.ts";
-import { EventLog, Recorder } from "./event-log.ts";
+import { EventLog, StreamRecorder } from "./event-log.ts";
 import { GetStreams } from "./get-stream.ts";
 import { LiveSession, LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims } from "./sessions.ts";
@@ -32,22 +34,22 @@ const endTopic = "mcp/session-end";
 const changeTopic = "mcp/session-change";
 const takeTopic = "mcp/session-stream";
 
-/** Made when the first client needs it. */
-export function createStateful(state: EndpointState, options: ServeHttpOptions): Stateful {
+/** Makes the part that serves sessions. Called with the first request of a stateful client. */
+export function createStatefulServer(state: EndpointState, options: ServeHttpOptions): StatefulServer {
   const { sessions = {}, storage = createMemoryStorage() } = options;
-  return new Stateful(state, storage, sessions || {});
+  return new StatefulServer(state, storage, sessions || {});
 }
 
-/** Serves clients that begin with a handshake: what their later requests leave out is remembered in their session. */
-export class Stateful {
+/** Serves clients that begin with a handshake. Their session keeps what their later requests do not repeat. */
+export class StatefulServer {
   readonly #state: EndpointState;
   readonly #storage: Storage;
   readonly #sessions: Sessions;
-  /** Tells this process from the others. */
-  readonly #name: string = crypto.randomUUID();
+  /** Distinguishes this process from the others. */
+  readonly #processId: string = crypto.randomUUID();
   readonly #log: EventLog;
   readonly #live: LiveSessions;
-  readonly #recorder: Recorder;
+  readonly #recorder: StreamRecorder;
   readonly #claims: StreamClaims;
   readonly #gets: GetStreams;
   readonly #parts: SessionParts;
@@ -59,20 +61,21 @@ export class Stateful {
     this.#sessions = new Sessions(storage, options);
     this.#log = new EventLog(storage);
     this.#live = new LiveSessions(storage);
-    this.#recorder = new Recorder(this.#log, (call) => state.streams.afterTurn(call));
+    this.#recorder = new StreamRecorder(this.#log, (call) => state.streams.afterTurn(call));
     this.#parts = {
       live: this.#live,
-      remember: (id) => remembering(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
+      settingsOf: (id) => storedSettings(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
     };
     this.#claims = new StreamClaims(storage, state.keepAliveMs);
     this.#gets = new GetStreams(state, this.#sessions, this.#log, this.#live, this.#claims);
     state.streams.onTick = () => this.#gets.renew();
-    const heard = (listener: (value: string) => void) => [listener, () => {}] as const;
+    const subscribe = (topic: string, receive: (value: string) => void) =>
+      storage.bus.subscribe(topic, receive, () => {});
     this.#stops = [
-      storage.bus.subscribe(cancelTopic, ...heard((value) => this.#cancelHere(value))),
-      storage.bus.subscribe(endTopic, ...heard((id) => this.#endHere(id))),
-      storage.bus.subscribe(takeTopic, ...heard((value) => this.#takenElsewhere(value))),
-      storage.bus.subscribe(changeTopic, ...heard((id) => this.#changedElsewhere(id))),
+      subscribe(cancelTopic, (value) => this.#cancelHere(value)),
+      subscribe(endTopic, (id) => this.#endHere(id)),
+      subscribe(takeTopic, (value) => this.#takenElsewhere(value)),
+      subscribe(changeTopic, (id) => this.#changedElsewhere(id)),
     ];
   }
 
@@ -81,7 +84,7 @@ export class Stateful {
       return this.#initialize(messages, context);
     }
     const found = findSession(this.#sessions, context, idOf(messages));
-    // Not by whenDone: nearly every request comes here, and most find their session at once.
+    // Hot path: no whenDone, because most requests find their session in the cache.
     return isPromise(found)
       ? found.then((known) => this.#postTo(known, messages, context))
       : this.#postTo(found, messages, context);
@@ -91,11 +94,11 @@ export class Stateful {
     if (!known) return;
     if (Array.isArray(messages)) return this.#batch(messages, known, context);
     if (isRequest(messages)) return this.#answer(messages, known, context);
-    return this.#hear(messages, known).then(() => context.reply.send(202, context.headers));
+    return this.#receive(messages, known).then(() => context.reply.send(202, context.headers));
   }
 
   async get(context: HttpContext): Promise<void> {
-    await this.#gets.open(context, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#name])));
+    await this.#gets.open(context, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId])));
   }
 
   async delete(context: HttpContext): Promise<void> {
@@ -117,7 +120,7 @@ export class Stateful {
     const { request, reply, principal, headers } = context;
     const { id, params = {} } = message;
     if (request.header(headerKeys.session) !== undefined) {
-      const error = invalidRequest("initialize: this session has begun already");
+      const error = invalidRequest("initialize: expected no Mcp-Session-Id; this session has begun already");
       sendError(reply, 400, error.toErrorObject(), id, headers);
       return;
     }
@@ -129,8 +132,8 @@ export class Stateful {
     }
     const begun = await this.#sessions.begin(peer, principal.key);
     if ("status" in begun) {
-      const error = { code: -32603, message: `No session can begin: ${begun.why}` };
-      sendError(reply, begun.status, error, id, { ...headers, "retry-after": "60" });
+      const error = { code: rpcCodes.internalError, message: `No session can begin: ${begun.why}` };
+      sendError(reply, begun.status, error, id, { ...headers, "retry-after": String(sessionRetryAfterSeconds) });
       return;
     }
     this.#answer(message, begun, { ...context, headers: { ...headers, [headerKeys.session]: begun.id } });
@@ -151,12 +154,12 @@ export class Stateful {
       return;
     }
     const answer = this.#replyFor(known, context);
-    const collect = collector(messages, (responses) =>
+    const collect = collectResponses(messages, (responses) =>
       responses.length === 0 ? answer.drop() : answer.finish(serialize(responses), 200),
     );
     for (const message of messages) {
       if (isRequest(message)) this.#serve(message, known, context, answer, collect, () => collect());
-      else void this.#hear(message, known);
+      else void this.#receive(message, known);
     }
     if (!messages.some(isRequest)) reply.send(202, headers);
   }
@@ -173,15 +176,15 @@ export class Stateful {
       message,
       known.peer,
       context.principal,
-      new SessionCall(known.id, answer, this.#parts),
+      new SessionReturnPath(known.id, answer, this.#parts),
     );
     const running = serveExchange(this.#state.runtime, exchange, reply);
     if (!running) return;
-    // What the handler still says to that goes before.
+    // In a microtask, so that messages which the handler sends on cancellation go first.
     exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const live = this.#live.open(known.id);
     live.add(exchange);
-    answer.goesOn(this.#state.quietMs);
+    answer.keepOpen(this.#state.quietMs);
     this.#state.track(exchange, running);
     running.then(() => {
       live.remove(exchange);
@@ -195,7 +198,8 @@ export class Stateful {
     );
   }
 
-  async #hear(message: Message, known: KnownSession): Promise<void> {
+  /** Handles a notification, or the answer to a question. */
+  async #receive(message: Message, known: KnownSession): Promise<void> {
     if (!("method" in message)) {
       const live = this.#live.get(known.id) ?? new LiveSession(known.id, this.#storage);
       await live.settle(message);
@@ -217,18 +221,18 @@ export class Stateful {
     this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
   }
 
-  /** The stream of a session may be here while its requests go elsewhere. */
+  /** Applies the changed settings of a session to its standalone stream, if this process has the stream. */
   async #changedElsewhere(id: string): Promise<void> {
     const standalone = this.#live.get(id)?.standalone;
     this.#sessions.forget(id);
     const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
-    if (known) standalone.follow(known);
+    if (known) standalone.applySettings(known);
   }
 
-  /** The newest stream of a session counts, in whichever process it is. */
+  /** Ends the standalone stream here if another process has a newer connection. */
   #takenElsewhere(value: string): void {
     const [id, by] = JSON.parse(value) as [string, string];
-    if (by !== this.#name) this.#live.get(id)?.standalone?.end();
+    if (by !== this.#processId) this.#live.get(id)?.standalone?.end();
   }
 
   #endHere(id: string): void {
@@ -241,14 +245,14 @@ function requestStatus(error: RpcError): number {
   return error.stage === "envelope" ? statusOf(error) : 200;
 }
 
-/** What the requests of all sessions need. */
-export interface SessionParts {
+/** The parts that the requests of all sessions share. */
+interface SessionParts {
   readonly live: LiveSessions;
-  remember(id: string): SessionMemory;
+  settingsOf(id: string): SessionSettings;
 }
 
-/** The way back to the client of a session: an object with methods, because every request pays for it. */
-export class SessionCall implements ReturnPath {
+// Hot path: a class, because an object with closures would cost more on every request.
+class SessionReturnPath implements ReturnPath {
   readonly writesText = true;
   readonly #id: string;
   readonly #answer: PostReply;
@@ -260,12 +264,12 @@ export class SessionCall implements ReturnPath {
     this.#parts = parts;
   }
 
-  get session(): SessionMemory {
-    return this.#parts.remember(this.#id);
+  get session(): SessionSettings {
+    return this.#parts.settingsOf(this.#id);
   }
 
   notify(method: string, params: JsonObject): void {
-    this.#answer.say({ jsonrpc: "2.0", method, params });
+    this.#answer.send({ jsonrpc: "2.0", method, params });
   }
 
   hangUp(): void {
@@ -282,13 +286,13 @@ export class SessionCall implements ReturnPath {
   }
 }
 
-/** What requests have remembered goes into the record of their session, and to the stream that tells of changes. */
-export function remembering(
+/** Settings that are written to the record of a session, applied to its standalone stream, and announced to other processes. */
+function storedSettings(
   sessions: Sessions,
   id: string,
   live: LiveSessions,
   announce: () => Promise<void>,
-): SessionMemory {
+): SessionSettings {
   return {
     async setLogLevel(logLevel) {
       live.get(id)?.standalone?.session.setLogLevel(logLevel);
@@ -299,7 +303,7 @@ export function remembering(
       await live.get(id)?.standalone?.session.subscribe(uri, hold);
       await sessions.change(id, ({ uris }) => {
         if (uris.includes(uri)) return {};
-        expectRoom(uris.length);
+        checkSubscriptionLimit(uris.length);
         return { uris: [...uris, uri] };
       });
       await announce();

@@ -3,39 +3,41 @@ import type { Publication, Runtime } from "../../subscribe/hub.ts";
 
 const topicName = "mcp/publish";
 
-/** Everything one server says to others through one storage, however many endpoints serve it. */
-interface Shared {
+/** The relay between one server and one storage, which all endpoints of the server share. */
+interface SharedRelay {
   endpoints: number;
   readonly stop: Promise<() => Promise<void>>;
 }
 
-const shared = new WeakMap<Runtime, Map<Storage, Shared>>();
+const relays = new WeakMap<Runtime, Map<Storage, SharedRelay>>();
 
-/** Relays until what it resolves to is called; what cannot be relayed is told to the operator. */
+/**
+ * Hands the publications of a server to all processes that share a storage, and theirs to the server. Resolves to the
+ * function that stops it. Reports a failure instead of rejecting.
+ */
 export async function startRelay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
   try {
-    return await relay(runtime, storage);
+    return await shareRelay(runtime, storage);
   } catch (cause) {
     runtime.report(cause, "publish");
     return async () => {};
   }
 }
 
-/** Hands what a server publishes to all processes that share a storage, and theirs to it, until what it returns is called. */
-async function relay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
-  const storages = shared.get(runtime) ?? new Map<Storage, Shared>();
-  shared.set(runtime, storages);
+async function shareRelay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
+  const storages = relays.get(runtime) ?? new Map<Storage, SharedRelay>();
+  relays.set(runtime, storages);
   let found = storages.get(storage);
   if (!found) {
     found = { endpoints: 0, stop: begin(runtime, storage) };
     storages.set(storage, found);
   }
-  const held = found;
-  held.endpoints += 1;
-  const stop = await held.stop;
+  const shared = found;
+  shared.endpoints += 1;
+  const stop = await shared.stop;
   return async () => {
-    held.endpoints -= 1;
-    if (held.endpoints > 0) return;
+    shared.endpoints -= 1;
+    if (shared.endpoints > 0) return;
     storages.delete(storage);
     await stop();
   };
@@ -43,20 +45,20 @@ async function relay(runtime: Runtime, storage: Storage): Promise<() => Promise<
 
 async function begin(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
   const self = crypto.randomUUID();
-  const hear = (value: string) => {
+  const receive = (value: string) => {
     const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];
     if (from !== self) runtime.hub.publish(topic, payload, audience);
   };
-  // What was missed is not known here: clients hear of it when they next look.
-  const unsubscribe = await storage.bus.subscribe(topicName, hear, () => {});
-  const tell = (publication: Publication) => {
+  // Publications that were lost with the connection are unknown here; clients see the change with their next request.
+  const unsubscribe = await storage.bus.subscribe(topicName, receive, () => {});
+  const relay = (publication: Publication) => {
     storage.bus
       .publish(topicName, JSON.stringify([self, publication]))
       .catch((cause) => runtime.report(cause, "publish"));
   };
-  runtime.relays.add(tell);
+  runtime.relays.add(relay);
   return async () => {
-    runtime.relays.delete(tell);
+    runtime.relays.delete(relay);
     await unsubscribe();
   };
 }

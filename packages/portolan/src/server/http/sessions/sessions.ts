@@ -7,30 +7,30 @@ import { toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import type { HttpContext } from "../endpoint.ts";
+import {
+  defaultMaxSessions,
+  defaultSessionIdleMs,
+  defaultSessionsPerMinute,
+  maxSessionCacheAgeMs,
+  sessionIdBytes,
+  sessionReorderMs,
+  streamClaimIntervals,
+} from "../limits.ts";
 import type { SessionOptions } from "../options.ts";
-import { sendError } from "../reply.ts";
+import { refuse } from "../reply.ts";
 
-const defaultIdleMs = 30 * 60_000;
-const defaultMax = 10_000;
-const defaultPerMinute = 600;
-/** How old what is known of a session may be before the storage is asked again and told that it is in use. */
-const longestTrustMs = 60_000;
-/** How long a session keeps its place though it is used: every request pays for a new one. */
-const orderMs = 1_000;
-const idBytes = 24;
-
-/** Everything that is remembered of a session, as it is stored. */
+/** A session as it is stored. */
 interface SessionRecord {
   readonly principal: string;
   readonly version: string;
   readonly capabilities: ClientCapabilities;
   readonly info?: Implementation | undefined;
   readonly logLevel?: LogLevel | undefined;
-  /** The resources it follows. */
+  /** The resources it is subscribed to. */
   readonly uris: readonly string[];
 }
 
-/** A session as a request finds it. */
+/** A session as requests use it. */
 export interface KnownSession {
   readonly id: string;
   readonly principal: string;
@@ -38,45 +38,46 @@ export interface KnownSession {
   readonly uris: readonly string[];
 }
 
-interface Cached {
+interface CacheEntry {
   readonly session: KnownSession;
+  /** The stored record. */
   readonly text: string;
-  /** When the storage was last asked, or told that the session is in use. */
+  /** The time at which the session was last read from the storage or renewed there. */
   touchedAt: number;
-  /** When it last took its place behind the others. */
+  /** The time at which the session last moved to the end of the cache. */
   usedAt: number;
 }
 
-/** Why a session cannot begin. */
-export interface TooMany {
+/** The reason why a session cannot begin. */
+export interface SessionRefusal {
   readonly status: 429 | 503;
   readonly why: string;
 }
 
-/** Sessions are records in a storage, read through a bounded cache: any process that shares it serves any of them. */
+/** Sessions, stored as records and read through a bounded cache. Every process that shares the storage serves all of them. */
 export class Sessions {
   readonly #storage: Storage;
   readonly #idleMs: number;
-  readonly #trustMs: number;
+  readonly #maxCacheAgeMs: number;
   readonly #max: number;
   readonly #perMinute: number;
-  /** The least recently used first. */
-  readonly #cache = new Map<string, Cached>();
+  /** Least recently used first. */
+  readonly #cache = new Map<string, CacheEntry>();
   #begun = 0;
   #minute = 0;
 
   constructor(storage: Storage, options: SessionOptions) {
     this.#storage = storage;
-    this.#idleMs = options.idleMs ?? defaultIdleMs;
-    this.#trustMs = Math.min(longestTrustMs, this.#idleMs / 10);
-    this.#max = options.max ?? defaultMax;
-    this.#perMinute = options.perMinute ?? defaultPerMinute;
+    this.#idleMs = options.idleMs ?? defaultSessionIdleMs;
+    this.#maxCacheAgeMs = Math.min(maxSessionCacheAgeMs, this.#idleMs / 10);
+    this.#max = options.max ?? defaultMaxSessions;
+    this.#perMinute = options.perMinute ?? defaultSessionsPerMinute;
   }
 
-  async begin(peer: Peer, principal: string): Promise<KnownSession | TooMany> {
-    const refused = this.#refusal();
-    if (refused) return refused;
-    const bytes = crypto.getRandomValues(new Uint8Array(idBytes));
+  async begin(peer: Peer, principal: string): Promise<KnownSession | SessionRefusal> {
+    const refusal = this.#refusal();
+    if (refusal) return refusal;
+    const bytes = crypto.getRandomValues(new Uint8Array(sessionIdBytes));
     const id = toBase64url(bytes);
     const record: SessionRecord = {
       principal,
@@ -87,21 +88,21 @@ export class Sessions {
     };
     const text = JSON.stringify(record);
     await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs });
-    return this.#keep(id, text, record).session;
+    return this.#add(id, text, record).session;
   }
 
-  /** The session of this id and principal; one of another principal does not exist for this one. */
+  /** Returns the session with this id; undefined if it does not exist or belongs to another principal. */
   find(id: string, principal: string): MaybePromise<KnownSession | undefined> {
     const cached = this.#cache.get(id);
     const now = Date.now();
-    if (!cached || now - cached.touchedAt >= this.#trustMs) {
+    if (!cached || now - cached.touchedAt >= this.#maxCacheAgeMs) {
       return this.#load(id).then((loaded) => ofPrincipal(loaded?.session, principal));
     }
-    if (now - cached.usedAt > orderMs) this.#use(id, cached, now);
+    if (now - cached.usedAt > sessionReorderMs) this.#moveToEnd(id, cached, now);
     return ofPrincipal(cached.session, principal);
   }
 
-  /** Writes what changed, whoever else writes at the same time. */
+  /** Changes the record of a session. Retries if another process has changed it at the same time. */
   async change(id: string, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<void> {
     for (;;) {
       const text = await this.#storage.kv.get(keyOf(id));
@@ -110,16 +111,16 @@ export class Sessions {
       const changed = { ...record, ...change(record) };
       const next = JSON.stringify(changed);
       if (await this.#storage.kv.set(keyOf(id), next, { ttlMs: this.#idleMs, expect: text })) {
-        this.#keep(id, next, changed);
+        this.#add(id, next, changed);
         return;
       }
     }
   }
 
-  /** The session is in use, though nothing is asked of it. */
+  /** Renews the expiry of a session that is in use without requests. */
   async touch(id: string): Promise<void> {
     const cached = this.#cache.get(id);
-    if (!cached || Date.now() - cached.touchedAt < this.#trustMs) return;
+    if (!cached || Date.now() - cached.touchedAt < this.#maxCacheAgeMs) return;
     cached.touchedAt = Date.now();
     await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs });
   }
@@ -129,51 +130,53 @@ export class Sessions {
     await this.#storage.kv.delete(keyOf(id));
   }
 
-  /** It changed or ended elsewhere. */
+  /** Removes a session from the cache, because another process has changed or ended it. */
   forget(id: string): void {
     this.#cache.delete(id);
   }
 
-  async #load(id: string): Promise<Cached | undefined> {
+  async #load(id: string): Promise<CacheEntry | undefined> {
     const text = await this.#storage.kv.get(keyOf(id));
     if (text === undefined) {
       this.forget(id);
       return undefined;
     }
     await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs, expect: text });
-    return this.#keep(id, text, JSON.parse(text) as SessionRecord);
+    return this.#add(id, text, JSON.parse(text) as SessionRecord);
   }
 
-  #keep(id: string, text: string, record: SessionRecord): Cached {
+  #add(id: string, text: string, record: SessionRecord): CacheEntry {
     const { principal, version, capabilities, info, logLevel, uris } = record;
     const revision = revisions.find((known) => known.version === version);
-    if (!revision) throw new Error(`session ${id.slice(0, 4)}… is of the unknown version ${version}`);
+    if (!revision) throw new Error(`Session ${id.slice(0, 4)}… has the unknown protocol version ${version}`);
     const session: KnownSession = { id, principal, uris, peer: { revision, capabilities, info, logLevel } };
     const now = Date.now();
-    const cached: Cached = { session, text, touchedAt: now, usedAt: now };
-    this.#use(id, cached, now);
-    // What other processes began counts too; the storage still has what is forgotten here.
+    const entry: CacheEntry = { session, text, touchedAt: now, usedAt: now };
+    this.#moveToEnd(id, entry, now);
+    // Sessions that other processes began count too. The storage keeps those that are removed here.
     for (const oldest of this.#cache.keys()) {
       if (this.#cache.size <= this.#max) break;
       this.#cache.delete(oldest);
     }
-    return cached;
+    return entry;
   }
 
-  #use(id: string, cached: Cached, now: number): void {
-    cached.usedAt = now;
+  #moveToEnd(id: string, entry: CacheEntry, now: number): void {
+    entry.usedAt = now;
     this.#cache.delete(id);
-    this.#cache.set(id, cached);
+    this.#cache.set(id, entry);
   }
 
-  #refusal(): TooMany | undefined {
+  #refusal(): SessionRefusal | undefined {
     const minute = Math.floor(Date.now() / 60_000);
     if (minute !== this.#minute) {
       this.#minute = minute;
       this.#begun = 0;
     }
     this.#begun += 1;
-    if (this.#begun > this.#perMinute) return { status: 429, why: `more than ${this.#perMinute} sessions in a minute` };
+    if (this.#begun > this.#perMinute) {
+      return { status: 429, why: `more than ${this.#perMinute} sessions began within one minute` };
+    }
     const now = Date.now();
     for (const [id, { touchedAt }] of this.#cache) {
       if (this.#cache.size < this.#max && now - touchedAt < this.#idleMs) break;
@@ -192,7 +195,7 @@ function keyOf(id: string): string {
   return `mcp/session/${id}`;
 }
 
-/** The session of a request; answers the request itself when there is none. */
+/** Returns the session of a request; answers with an error and returns undefined if there is none. */
 export function findSession(
   sessions: Sessions,
   { request, reply, principal, headers }: HttpContext,
@@ -202,27 +205,24 @@ export function findSession(
   const version = request.header(headerKeys.version);
   if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
     const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
-    sendError(reply, 400, { code: -32600, message }, requestId, headers);
+    refuse(reply, 400, message, headers, requestId);
     return undefined;
   }
   if (id === undefined) {
-    const message = "Mcp-Session-Id: expected the header of a session, which begins with an initialize request";
-    sendError(reply, 400, { code: -32600, message }, requestId, headers);
+    const message = "Mcp-Session-Id: expected the id of a session; begin one with an initialize request";
+    refuse(reply, 400, message, headers, requestId);
     return undefined;
   }
   return whenDone(sessions.find(id, principal.key), (known) => {
     if (known) return known;
-    sendError(reply, 404, { code: -32600, message: "Session not found: initialize again" }, requestId, headers);
+    refuse(reply, 404, "Session not found: initialize again", headers, requestId);
     return undefined;
   });
 }
 
-/** A claim outlives a missed keep-alive by half. */
-const patience = 1.5;
-
 /**
- * Who holds the stream of an anonymous session, in whichever process: as long as its keep-alives pass, nobody who knows
- * the session can take it away.
+ * Claims on the standalone streams of anonymous sessions, across processes. While a client reads its stream, another one
+ * that knows the session id cannot take the stream over.
  */
 export class StreamClaims {
   readonly #storage: Storage;
@@ -230,11 +230,11 @@ export class StreamClaims {
 
   constructor(storage: Storage, keepAliveMs: number) {
     this.#storage = storage;
-    this.#ttlMs = keepAliveMs * patience;
+    this.#ttlMs = keepAliveMs * streamClaimIntervals;
   }
 
-  /** Whether another one holds it, who can prove it. */
-  async isHeldFrom(session: string, proof: string | undefined): Promise<boolean> {
+  /** Returns whether the stream is claimed with another proof than this one. */
+  async isHeldByOther(session: string, proof: string | undefined): Promise<boolean> {
     const held = await this.#storage.kv.get(claimKey(session));
     return held !== undefined && held !== proof;
   }

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import type { JsonObject, RpcResponse } from "../../jsonrpc/message.ts";
+import { revisions } from "../../protocol/revisions/index.ts";
+import { createServer, runtimeOf, type Servable } from "../define/server.ts";
+import { serveExchange } from "./dispatch.ts";
+import { ServedExchange } from "./exchange.ts";
+
+const rows = revisions.flatMap((revision) =>
+  [...revision.requests].map(([method, row]) => ({ version: revision.version, method, row, revision })),
+);
+
+async function send(server: Servable, revision: (typeof revisions)[number], method: string, params: JsonObject) {
+  const request = { jsonrpc: "2.0", id: 1, method, params } as const;
+  const exchange = new ServedExchange(request, { revision, capabilities: {} }, { key: "a" }, { notify() {} });
+  let response: RpcResponse | undefined;
+  await serveExchange(runtimeOf(server), exchange, (sent) => {
+    response = sent as RpcResponse;
+  });
+  return response as { result?: JsonObject; error?: { code: number; message: string } };
+}
+
+describe("a server without features", () => {
+  const empty = createServer({ name: "empty", version: "1" });
+
+  test.each(rows.filter(({ row }) => row.capability))(
+    "answers $method of $version with method not found",
+    async ({ revision, method }) => {
+      expect((await send(empty, revision, method, {})).error).toMatchObject({ code: -32601 });
+    },
+  );
+});
+
+test("a method depends on the same capability in every revision", () => {
+  const capabilities = new Map<string, Set<string | undefined>>();
+  for (const { method, row } of rows) {
+    capabilities.set(method, (capabilities.get(method) ?? new Set()).add(row.capability));
+  }
+  expect([...capabilities].filter(([, different]) => different.size > 1)).toEqual([]);
+});
+
+test("an immediate method is answered while features are loading, and others wait", async () => {
+  const revision = revisions[0]!;
+  const server = createServer({ name: "loading", version: "1" }).template("x:{a}", { read: () => "text" });
+  const loading = runtimeOf(server).snapshot.loading;
+  expect(loading).toBeDefined();
+  expect(await send(server, revision, "server/discover", {})).toHaveProperty("result");
+  expect(runtimeOf(server).snapshot.loading).toBe(loading);
+  expect(await send(server, revision, "resources/read", { uri: "x:1" })).toHaveProperty("result");
+  expect(runtimeOf(server).snapshot.loading).toBeUndefined();
+});
+
+test("params that do not fit the row are refused before the handler runs", async () => {
+  const server = createServer({ name: "a", version: "1" }).tool("x", {
+    run: () => {
+      throw new Error("not reached");
+    },
+  });
+  for (const revision of revisions) {
+    expect((await send(server, revision, "tools/call", { name: 5 })).error).toMatchObject({ code: -32602 });
+  }
+});

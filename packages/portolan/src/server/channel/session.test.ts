@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { maxSubscriptions } from "../limits.ts";
+import { peerFromHandshake, Session } from "./session.ts";
+
+const sessionOf = () => {
+  const sent: [string, unknown][] = [];
+  const session = new Session(peerFromHandshake({ capabilities: {} }), "a", (...message) => sent.push(message));
+  return { session, sent };
+};
+
+describe("a session", () => {
+  test("wants updates of subscribed resources and of their children only", async () => {
+    const { session } = sessionOf();
+    await session.subscribe("x:a", () => undefined);
+    const wants = (uri: string) => session.wants("resources/updated", { uri });
+    expect([wants("x:a"), wants("x:a/b"), wants("x:b")]).toEqual([true, true, false]);
+    session.unsubscribe("x:a");
+    expect(wants("x:a")).toBe(false);
+  });
+
+  test("wants log messages from its level on", () => {
+    const { session } = sessionOf();
+    session.setLogLevel("warning");
+    expect(session.wants("message", { level: "info" })).toBe(false);
+    expect(session.wants("message", { level: "error" })).toBe(true);
+  });
+
+  test("releases its watches when it ends", async () => {
+    const { session } = sessionOf();
+    let released = 0;
+    const hold = async () => () => {
+      released += 1;
+    };
+    await session.subscribe("x:a", hold);
+    await session.subscribe("x:b", hold);
+    session.end();
+    await Promise.resolve();
+    expect(released).toBe(2);
+  });
+
+  test("has no subscription whose watch failed to begin", async () => {
+    const { session } = sessionOf();
+    await expect(session.subscribe("x:a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+    expect(session.wants("resources/updated", { uri: "x:a" })).toBe(false);
+  });
+
+  test("refuses more subscriptions than the limit", async () => {
+    const { session } = sessionOf();
+    for (let count = 0; count < maxSubscriptions; count += 1) await session.subscribe(`x:${count}`, () => undefined);
+    await expect(session.subscribe("x:more", () => undefined)).rejects.toThrow(/unsubscribe first/);
+    await expect(session.subscribe("x:1", () => undefined)).resolves.toBeUndefined();
+  });
+
+  test("does not send what its revision does not know", () => {
+    const { session, sent } = sessionOf();
+    session.deliver("tools/list_changed", {});
+    session.deliver("unknown", {});
+    expect(sent).toEqual([["notifications/tools/list_changed", {}]]);
+  });
+});

@@ -1,0 +1,124 @@
+/**
+ * Defaults and bounds of `portolan/server/http`. A name that begins with `default` is the default of an option; the others
+ * cannot be changed.
+ */
+
+/** Size of a request body. */
+export const defaultBodyBytes: number = 4 * 1024 * 1024;
+
+/** Time in which a request body has to arrive, unless it arrives faster than `minBodyBytesPerSecond`. */
+export const defaultBodyMs = 30_000;
+
+/** A body that arrives at this rate is not too slow, however long it takes. */
+export const minBodyBytesPerSecond: number = 64 * 1024;
+
+/** Interval at which bodies that are still arriving are checked for their rate. */
+export const bodyCheckMs = 1_000;
+
+/** Unread body that a refused request may have without losing its connection. */
+export const maxUnreadBodyBytes: number = 64 * 1024;
+
+/** Bytes that are read and dropped after an early answer, so that the client sees the answer and no reset. */
+export const lingerBytes: number = 1024 * 1024;
+
+/** Time for which bytes are read and dropped after an early answer. */
+export const lingerMs = 1_000;
+
+/** Time in which the headers of a request have to arrive. */
+export const defaultHeadersMs = 10_000;
+
+/** Interval at which node checks its connections for timeouts. */
+export const connectionCheckMs = 5_000;
+
+/** Time for which an idle connection stays open. Above the 60 s of common load balancers, so that they close it first. */
+export const idleConnectionMs = 65_000;
+
+/** Connections that the system may queue before they are accepted. */
+export const acceptQueueLength = 4_096;
+
+/** Media types that are read from one Accept header. */
+export const maxAcceptedTypes = 100;
+
+/** Time for which a browser may cache the answer to a preflight request. Browsers cap it at two hours. */
+export const preflightMaxAgeSeconds = 7_200;
+
+/** Time for which metadata documents may be cached. */
+export const documentMaxAgeSeconds = 3_600;
+
+/** Open event streams of one endpoint. */
+export const defaultMaxStreams = 5_000;
+
+/** Open event streams of one principal, so that one caller cannot take all of them. */
+export const defaultMaxStreamsPerPrincipal = 1_000;
+
+/** Characters that a client may leave unread before its stream is closed. */
+export const defaultBacklogCharacters: number = 8 * 1024 * 1024;
+
+/** Share of the backlog above which only the latest progress is sent. High, because one turn may write a megabyte. */
+export const slowShare = 0.5;
+
+/** Share of the backlog above which log messages are dropped. */
+export const verySlowShare = 0.75;
+
+/** Silence after which a comment keeps a stream alive. Below the 30 s after which some proxies close it. */
+export const defaultKeepAliveMs = 15_000;
+
+/** Silence after which the answer to a call becomes a stream, so that it can be kept alive. */
+export const defaultQuietMs = 5_000;
+
+/** Time after which a client reconnects to a resumable stream. */
+export const reconnectMs = 1_000;
+
+/** Time after which a client may retry when there is no room for a stream, or while the server closes. */
+export const retryAfterSeconds = 5;
+
+/** Time after which a client may retry when no session can begin. */
+export const sessionRetryAfterSeconds = 60;
+
+/** Time for which closing waits for running calls. */
+export const defaultCloseGraceMs = 10_000;
+
+/** Time for which an unused session is kept. */
+export const defaultSessionIdleMs: number = 30 * 60_000;
+
+/** Sessions that this process keeps in its cache and lets begin. */
+export const defaultMaxSessions = 10_000;
+
+/** Sessions that may begin within one minute. */
+export const defaultSessionsPerMinute = 600;
+
+/** Age at which a cached session is read from the storage again and its expiry there is renewed. */
+export const maxSessionCacheAgeMs = 60_000;
+
+/** Time between two moves of a used session to the end of the cache. A move on every request would cost too much. */
+export const sessionReorderMs = 1_000;
+
+/** Random bytes of a session id: more than can be guessed. */
+export const sessionIdBytes = 24;
+
+/** Lifetime of the claim on a standalone stream, in keep-alive intervals: it survives one that is late. */
+export const streamClaimIntervals = 1.5;
+
+/** Time for which a standalone stream outlives its connection, so that the client misses nothing. */
+export const standaloneGraceMs = 60_000;
+
+/** Time for which a question to the client of a session may be answered. */
+export const sessionQuestionTtlMs: number = 60 * 60_000;
+
+/** Time for which an answer that reached another process waits for the process that asked. */
+export const sessionAnswerTtlMs = 60_000;
+
+/** Events of one stream that are kept for resumption. */
+export const maxKeptEvents = 1_000;
+
+/** Time for which the events of a running answer are kept. */
+export const eventTtlMs: number = 5 * 60_000;
+
+/** Time for which the events of a finished answer are kept. */
+export const finishedEventTtlMs = 60_000;
+
+/** A stream whose lease is not renewed for this long has lost its process. */
+export const streamLeaseMs = 60_000;
+
+/** Longer event ids are not ours. */
+export const maxEventIdCharacters = 200;

@@ -1,0 +1,79 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { createMemoryStorage } from "../../../storage/memory.ts";
+import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
+
+describe("parseEventId", () => {
+  test.each([
+    ["abc1_", { stream: "abc1", id: "" }],
+    ["abc1_12", { stream: "abc1", id: "12" }],
+    [`${standaloneNameWith("p-1")}_9-0`, { stream: "get", id: "9-0", proof: "p-1" }],
+  ])("reads %s", (text, position) => {
+    expect(parseEventId(text)).toEqual(position);
+  });
+
+  test.each(["", "_1", "abc", "abc_x", "abc_-1", "abc_1234567890", `${"a".repeat(200)}_1`])("refuses %j", (text) => {
+    expect(parseEventId(text)).toBeUndefined();
+  });
+});
+
+describe("the log of an answer", () => {
+  const logs: EventLog[] = [];
+  const open = async (storage = createMemoryStorage()) => {
+    const log = new EventLog(storage);
+    logs.push(log);
+    await log.open("session", "s");
+    return { log, storage };
+  };
+  afterEach(() => {
+    for (const log of logs.splice(0)) log.close();
+  });
+  const after = async (log: EventLog, id: string) => {
+    const texts: string[] = [];
+    for await (const { id: eventId, text } of log.follow("session", { stream: "s", id }))
+      texts.push(`${eventId} ${text}`);
+    return texts;
+  };
+
+  test("yields the messages after a position up to the last one", async () => {
+    const { log } = await open();
+    await log.append("session", "s", 1, "one", false);
+    await log.append("session", "s", 2, "two", false);
+    await log.append("session", "s", 3, "three", true);
+    expect(await after(log, "")).toEqual(["s_1 one", "s_2 two", "s_3 three"]);
+    expect(await after(log, "2")).toEqual(["s_3 three"]);
+  });
+
+  test("is followed by another process while it is written", async () => {
+    const { log, storage } = await open();
+    await log.append("session", "s", 1, "one", false);
+    const other = new EventLog(storage);
+    const read = after(other, "");
+    await log.append("session", "s", 2, "two", true);
+    expect(await read).toEqual(["s_1 one", "s_2 two"]);
+  });
+
+  test("ends for a reader when the lease of its writer is gone", async () => {
+    const { log, storage } = await open();
+    await log.append("session", "s", 1, "one", false);
+    await storage.kv.delete("mcp/events/session/s/lease");
+    expect(await after(log, "")).toEqual(["s_1 one"]);
+  });
+
+  test("is complete after a position unless the next message was dropped", async () => {
+    const { log, storage } = await open();
+    expect(await log.isKept("session", { stream: "s", id: "" })).toBe(true);
+    await storage.log.append("mcp/events/session/s", "m3 three");
+    expect(await log.isKept("session", { stream: "s", id: "2" })).toBe(true);
+    expect(await log.isKept("session", { stream: "s", id: "1" })).toBe(false);
+    expect(await log.isKept("session", { stream: "unknown", id: "" })).toBe(false);
+  });
+});
+
+test("the log of a standalone stream yields the messages after a position, and nothing for an unknown one", async () => {
+  const log = new EventLog(createMemoryStorage());
+  const first = await log.appendStandalone("session", "one");
+  await log.appendStandalone("session", "two");
+  const position = { stream: "get", id: first };
+  expect((await log.read("session", position))?.map(({ text }) => text)).toEqual(["two"]);
+  expect(await log.read("session", { stream: "get", id: "unknown" })).toBeUndefined();
+});

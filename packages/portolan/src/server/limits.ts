@@ -1,0 +1,73 @@
+/**
+ * Defaults and bounds of `portolan/server` and `portolan/server/stdio`. Those of HTTP stand in `http/limits.ts`.
+ * A name that begins with `default` is the default of an option; the others cannot be changed.
+ */
+
+/** Features on one page of a list. High, because many clients read the first page only. */
+export const defaultPageSize = 1_000;
+
+/** Views whose visible features are cached for one list; more are computed again. */
+export const maxCachedViews = 100;
+
+/** Characters of encoded list pages that are cached for one list. */
+export const maxCachedPageCharacters: number = 32 * 1024 * 1024;
+
+/** Methods whose middleware is cached. Bounded, because method names come from peers. */
+export const maxCachedChains = 1_000;
+
+/** A shorter secret can be guessed. */
+export const minSecretCharacters = 32;
+
+/** Problems that a refused tool call lists, so that the model reads a short text. */
+export const maxReportedIssues = 10;
+
+/** Longer URIs are refused before templates are matched against them. */
+export const maxUriCharacters: number = 8 * 1024;
+
+/** Resources that the `list` functions of templates may return together; all of them are held in memory. */
+export const maxListedResources = 100_000;
+
+/** The protocol allows no more values in one completion. */
+export const maxCompletionValues = 100;
+
+/** Resources that one listen stream or session may subscribe to. */
+export const maxSubscriptions = 1_000;
+
+/** Time in which a question may be answered: long enough for a person who is away from the desk. */
+export const defaultQuestionTtlMs: number = 60 * 60_000;
+
+/** Time in which a parked handler waits for an answer. Shorter, because the handler stays in memory. */
+export const defaultParkedTtlMs: number = 10 * 60_000;
+
+/** Handlers that may be parked at once. */
+export const maxParkedHandlers = 1_000;
+
+/** A longer `requestState` stays in the storage, and the client carries a handle to it. */
+export const maxStateCharacters: number = 32 * 1024;
+
+/** Rounds of questions in one call; a handler that asks more often is taken for an endless loop. */
+export const maxQuestionRounds = 16;
+
+/** Rounds of questions after which the operator gets a warning: many clients stop at 10. */
+export const manyQuestionRounds = 8;
+
+/** Requests of one channel that may be served at once. */
+export const defaultMaxInFlight = 10_000;
+
+/** Unread messages on one channel above which progress and log messages are dropped. */
+export const manyUnreadMessages = 1_000;
+
+/** Unread messages on one channel above which the channel is closed. */
+export const maxUnreadMessages = 20_000;
+
+/** Time for which closing a channel waits for subscriptions that are still beginning. */
+export const subscriptionEndMs = 2_000;
+
+/** Longest line that `serveStdio` reads. */
+export { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
+
+/** Time that running calls have after standard input ended. Clients kill the process after two seconds. */
+export const defaultStdioGraceMs = 1_500;
+
+/** Time that cancelled calls have to clean up before the process exits. */
+export const stdioCleanupMs = 300;

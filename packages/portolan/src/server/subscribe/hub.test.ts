@@ -1,0 +1,115 @@
+import { describe, expect, test } from "vitest";
+import { resourceNotFound } from "../../protocol/errors.ts";
+import { covers, Hub } from "./hub.ts";
+
+function listener(principal: string, wanted = true) {
+  const received: string[] = [];
+  return {
+    principal,
+    received,
+    wants: () => wanted,
+    deliver: (topic: string) => {
+      received.push(topic);
+    },
+  };
+}
+
+describe("publish", () => {
+  test("delivers to the listeners that want the topic", () => {
+    const hub = new Hub(() => {});
+    const [a, b] = [listener("a"), listener("b", false)];
+    hub.listen(a);
+    hub.listen(b);
+    hub.publish("tools/list_changed", {});
+    expect([a.received, b.received]).toEqual([["tools/list_changed"], []]);
+  });
+
+  test("delivers only to the principal of the audience", () => {
+    const hub = new Hub(() => {});
+    const [a, b] = [listener("a"), listener("b")];
+    hub.listen(a);
+    hub.listen(b);
+    hub.publish("message", {}, { principal: "b" });
+    expect([a.received, b.received]).toEqual([[], ["message"]]);
+  });
+
+  test("reports a listener that throws and delivers to the others", () => {
+    const reported: unknown[] = [];
+    const hub = new Hub((error) => reported.push(error));
+    const failure = new Error("no");
+    hub.listen({
+      ...listener("a"),
+      deliver: () => {
+        throw failure;
+      },
+    });
+    const second = listener("b");
+    hub.listen(second);
+    hub.publish("message", {});
+    expect(reported).toEqual([failure]);
+    expect(second.received).toEqual(["message"]);
+  });
+
+  test("does not deliver to a listener that was removed", () => {
+    const hub = new Hub(() => {});
+    const removed = listener("a");
+    hub.listen(removed)();
+    hub.publish("message", {});
+    expect(removed.received).toEqual([]);
+  });
+});
+
+describe("hold", () => {
+  test("begins one watch for all holders and stops it after the last", async () => {
+    const hub = new Hub(() => {});
+    const steps: string[] = [];
+    const begin = () => {
+      steps.push("begin");
+      return () => {
+        steps.push("stop");
+      };
+    };
+    const [first, second] = await Promise.all([hub.hold("x:a", begin), hub.hold("x:a", begin)]);
+    first();
+    await Promise.resolve();
+    expect(steps).toEqual(["begin"]);
+    second();
+    await Promise.resolve();
+    expect(steps).toEqual(["begin", "stop"]);
+  });
+
+  test("publishes the changes of the watch, of its URI by default", async () => {
+    const hub = new Hub(() => {});
+    const uris: unknown[] = [];
+    hub.listen({ ...listener("a"), deliver: (_, { uri }) => void uris.push(uri) });
+    await hub.hold("x:a", (changed) => {
+      changed();
+      changed("x:a/b");
+      return () => {};
+    });
+    expect(uris).toEqual(["x:a", "x:a/b"]);
+  });
+
+  test("rejects with the error for the client, and begins again for the next holder", async () => {
+    const hub = new Hub(() => {});
+    const missing = resourceNotFound("x:a");
+    await expect(hub.hold("x:a", () => Promise.reject(missing))).rejects.toBe(missing);
+    await expect(hub.hold("x:a", () => () => {})).resolves.toBeTypeOf("function");
+  });
+
+  test("hides other errors behind one that names the URI", async () => {
+    const hub = new Hub(() => {});
+    const failed = hub.hold("x:a", () => Promise.reject(new Error("inside")));
+    await expect(failed).rejects.toMatchObject({ code: "invalid-definition", message: "Watching x:a failed" });
+  });
+});
+
+test.each([
+  ["x:a", "x:a", true],
+  ["x:a", "x:a/b", true],
+  ["x:a/", "x:a/b", true],
+  ["x:a", "x:ab", false],
+  ["x:a/b", "x:a", false],
+])("a subscription to %s covers %s: %s", (subscribed, uri, expected) => {
+  expect(covers(subscribed, uri)).toBe(expected);
+});
