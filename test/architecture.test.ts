@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 import { drawLayers, layers } from "./layers.ts";
@@ -86,4 +86,143 @@ test("only packages of this repository that are released with the library import
   );
   expect(users.length).toBeGreaterThan(0);
   expect(users.filter((file) => !allowed.test(file))).toEqual([]);
+});
+
+/** A module and what it imports and exports, by plain text: the formatter keeps the forms few. */
+interface Module {
+  readonly file: string;
+  readonly text: string;
+}
+
+const packages = [
+  "portolan",
+  "host",
+  "cli",
+  "authority",
+  "check",
+  ...readdirSync(join(root, "packages/servers"))
+    .filter((name) => !name.includes("."))
+    .map((name) => `servers/${name}`),
+];
+
+const modulesOf = (name: string): Module[] => {
+  const folder = join(root, "packages", name, "src");
+  return sourcesIn(folder).map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }));
+};
+
+describe.each(packages)("the package %s", (name) => {
+  const modules = modulesOf(name);
+
+  test("exports each type under a name of its own", () => {
+    const declared = new Map<string, string[]>();
+    for (const { file, text } of modules) {
+      for (const [, type = ""] of text.matchAll(
+        /^export (?:declare )?(?:abstract )?(?:interface|type|class) ([A-Z]\w*)/gm,
+      )) {
+        declared.set(type, [...(declared.get(type) ?? []), file]);
+      }
+    }
+    expect([...declared].filter(([, where]) => where.length > 1)).toEqual([]);
+  });
+
+  test("has no cycle of value imports", () => {
+    expect(findCycle(modules)).toBeUndefined();
+  });
+
+  test("has a README in each folder with more than eight files, of at most 30 lines below the package's own", () => {
+    const folder = join(root, "packages", name, "src");
+    const counts = new Map<string, number>();
+    for (const { file } of modules) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+    const missing = [...counts].filter(([inner, count]) => {
+      if (count <= 8) return false;
+      const readme = join(folder, inner, "README.md");
+      if (!existsSync(readme)) return inner !== "." || !existsSync(join(folder, "../README.md"));
+      return readFileSync(readme, "utf8").trimEnd().split("\n").length > 30;
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+/** The first cycle among modules that import each other's values when they are loaded. */
+function findCycle(modules: readonly Module[]): string[] | undefined {
+  const targets = new Map(
+    modules.map(({ file, text }) => [
+      file,
+      [...text.matchAll(/^(?:import|export)\s+(?!type\b)([^;]*?)from\s+"(\.[^"]+)"/gm)]
+        .filter(([, names = ""]) => !/^\{(?:\s*type\s[^,}]+,?)+\s*\}\s*$/.test(names.trim()))
+        .map(([, , target = ""]) => join(dirname(file), target).split(sep).join("/")),
+    ]),
+  );
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): string[] | undefined => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const target of targets.get(file) ?? []) {
+      const found = visit(target, [...path, file]);
+      if (found) return found;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const { file } of modules) {
+    const found = visit(file, []);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+describe.each(["portolan", "host"])("the public entries of %s", (name) => {
+  test("export no name with two meanings", async () => {
+    const folder = join(root, "packages", name);
+    const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const origins = new Map<string, Set<string>>();
+    for (const [entry, { default: file }] of Object.entries<{ default?: string }>(exports)) {
+      if (file === undefined || entry === "./internal") continue;
+      const source = file.replace("./dist/", "").replace(/\.js$/, ".ts");
+      for (const [exported, origin] of exportsOf(join(folder, "src"), source)) {
+        origins.set(exported, (origins.get(exported) ?? new Set()).add(origin));
+      }
+    }
+    expect(origins.size).toBeGreaterThan(50);
+    expect([...origins].filter(([, from]) => from.size > 1).map(([exported, from]) => [exported, ...from])).toEqual([]);
+  });
+});
+
+/** The names that a module exports, and the file and name where each is declared. */
+function exportsOf(folder: string, file: string): Map<string, string> {
+  const text = readFileSync(join(folder, file), "utf8");
+  const found = new Map<string, string>();
+  const declaration =
+    /^export (?:declare )?(?:abstract |async )?(?:interface|type|class|function\*?|const|let) (\w+)/gm;
+  for (const [, exported = ""] of text.matchAll(declaration)) found.set(exported, `${file}#${exported}`);
+  for (const [, names = "", target] of text.matchAll(/^export (?:type )?\{([^}]*)\}(?: from "([^"]+)")?/gm)) {
+    for (const part of names.split(",")) {
+      const [local = "", exported = local] = part
+        .trim()
+        .replace(/^type /, "")
+        .split(" as ");
+      if (local === "") continue;
+      found.set(exported, originOf(folder, file, text, local, target));
+    }
+  }
+  for (const [, target = ""] of text.matchAll(/^export (?:type )?\* from "(\.[^"]+)"/gm)) {
+    for (const [exported, origin] of exportsOf(folder, join(dirname(file), target))) found.set(exported, origin);
+  }
+  return found;
+}
+
+function originOf(folder: string, file: string, text: string, local: string, target: string | undefined): string {
+  const imported = new RegExp(`^import (?:type )?\\{[^}]*\\b${local}\\b[^}]*\\} from "([^"]+)"`, "m").exec(text)?.[1];
+  const from = target ?? imported;
+  if (from === undefined) return `${file}#${local}`;
+  if (!from.startsWith(".")) return `${from}#${local}`;
+  return exportsOf(folder, join(dirname(file), from)).get(local) ?? `${from}#${local}`;
+}
+
+test("numeric JSON-RPC error codes stand in protocol/ and jsonrpc/ only", () => {
+  const found = ["portolan", "host", "cli", "authority"]
+    .flatMap((name) => modulesOf(name).map(({ file, text }) => ({ file: `${name}/${file}`, text })))
+    .filter(({ file }) => !/^portolan\/(protocol|jsonrpc)\//.test(file))
+    .filter(({ text }) => /(?<![\w.])-32\d{3}\b/.test(withoutComments(text)));
+  expect(found.map(({ file }) => file)).toEqual([]);
 });

@@ -20,6 +20,9 @@ describe("checkOptions", () => {
     ["polcy", "policy"],
     ["Path", "path"],
     ["maxbyte", "maxBytes"],
+    ["polciy", "policy"],
+    ["olicy", "policy"],
+    ["pathname", "path"],
   ])("suggests the nearest name for %s", (wrong, right) => {
     expect(check({ [wrong]: 1 })).toThrow(`example: unknown option \`${wrong}\`; did you mean \`${right}\`?`);
   });

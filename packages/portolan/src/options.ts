@@ -31,33 +31,26 @@ export function checkOptions<T extends object>(
   }
 }
 
-/** Returns the name that takes the fewest changes of one character; undefined if none is near. */
+/** Returns the known name that shares most characters at its beginning and end; undefined if less than half of them. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   let found: string | undefined;
-  // A name with more than a third of its characters wrong is another word.
-  let least = Math.max(2, Math.floor(name.length / 3) + 1);
+  let most = 0;
   for (const candidate of names) {
-    const distance = distanceBetween(name.toLowerCase(), candidate.toLowerCase());
-    if (distance < least) {
-      least = distance;
+    const shared = sharedEnds(name.toLowerCase(), candidate.toLowerCase());
+    if (shared > most && shared * 2 >= Math.max(name.length, candidate.length)) {
+      most = shared;
       found = candidate;
     }
   }
   return found;
 }
 
-/** Levenshtein distance. One row of the table is kept, and `diagonal` is the cell above and to the left. */
-function distanceBetween(a: string, b: string): number {
-  const row: number[] = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let at = 1; at <= a.length; at++) {
-    let diagonal = at - 1;
-    row[0] = at;
-    for (let column = 1; column <= b.length; column++) {
-      const above = row[column] as number;
-      const changed = diagonal + (a[at - 1] === b[column - 1] ? 0 : 1);
-      row[column] = Math.min(changed, above + 1, (row[column - 1] as number) + 1);
-      diagonal = above;
-    }
-  }
-  return row[b.length] as number;
+/** Counts the equal characters at the beginning of two words, and those at their end. */
+function sharedEnds(a: string, b: string): number {
+  const shorter = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < shorter && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < shorter - start && a.at(-1 - end) === b.at(-1 - end)) end++;
+  return start + end;
 }

@@ -27,7 +27,7 @@ export const first: FirstRevision = {
   allowedCode: (code) => (isReservedCode(code) ? rpcCodes.internalError : code),
   envelope: (result) => result,
   readPeer: () => {
-    throw new Error("a stateful revision reads the peer from the handshake, not from a request");
+    throw new Error("expected a handshake");
   },
   requests: {
     initialize: {

@@ -31,7 +31,6 @@ test.each([
     "required",
   ],
   ['Method "m"', () => server.method("m", any({ handler })), "handle"],
-  ["use", () => server.use(any(handler), any({ methods: "ping" })), "method"],
 ])("%s refuses an unknown name and suggests the nearest one", (where, make, known) => {
   expect(make).toThrow(new RegExp(`^${where.replace(/[{}]/g, "\\$&")}: unknown option .*did you mean \`${known}\``));
 });

@@ -64,15 +64,9 @@ export function checkDefinition<K extends keyof Definitions>(kind: K, where: str
   expectFunction(`${where}: ${handler}`, given[handler]);
 }
 
-const argumentMembers: OptionNames<ArgumentDefinition<unknown>> = {
-  title: 1,
-  description: 1,
-  required: 1,
-  complete: 1,
-};
-
+/** Throws if an argument of a prompt has an unknown member. */
 export function checkArgument(where: string, definition: ArgumentDefinition<unknown>): void {
-  checkOptions(definition, argumentMembers, where, { code });
+  checkOptions(definition, { title: 1, description: 1, required: 1, complete: 1 }, where, { code });
 }
 
 const serverOptions: OptionNames<ServerOptions<unknown>> = {

@@ -1,6 +1,5 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { checkOptions } from "../../options.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { ExtraMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
@@ -144,7 +143,6 @@ class Definition<App> implements Server<App, never> {
 
   use(around: Middleware, options: { method?: string } = {}): Server<App, never> {
     expectFunction("use", around);
-    checkOptions(options, { method: 1 }, "use", { code: "invalid-definition" });
     return this.#with({ kind: "middleware", feature: { method: options.method, around } });
   }
 
@@ -213,7 +211,7 @@ const commonName = /^[A-Za-z0-9_.-]{1,128}$/;
 /** Reports a name that the protocol advises against. It is served all the same. */
 function warnOfName(options: ServerOptions<unknown>, name: string): void {
   if (commonName.test(name)) return;
-  const advice = "some clients refuse names with other characters than A-Z a-z 0-9 _ . - or longer than 128";
+  const advice = "some clients accept A-Z a-z 0-9 _ . - only, at most 128";
   reportError(options, new PortolanError("invalid-definition", `Tool name ${JSON.stringify(name)}: ${advice}`), {});
 }
 

@@ -99,7 +99,8 @@ class Endpoint {
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
       const { runtime } = this.#state;
-      this.#relay = import("./sessions/relay.ts").then(({ startRelay }) => startRelay(runtime, storage));
+      // The relay comes with the sessions: on its own it is too small to be loaded late.
+      this.#relay = import("./sessions/post.ts").then(({ startRelay }) => startRelay(runtime, storage));
     }
     if (sessions) {
       this.#stateful = new Lazy(async () =>

@@ -254,7 +254,7 @@ export function incomplete(): BodyProblem {
 }
 
 export function alreadyRead(): BodyProblem {
-  return { status: 400, why: "Something else has read the body before; expected it in `body` of the request" };
+  return { status: 400, why: "The body was read before; expected it as `body` of the request" };
 }
 
 export function isTooSlow(bytes: number, elapsedMs: number, limits: BodyLimits): boolean {

@@ -111,13 +111,12 @@ const sessionNames = { idleMs: 1, max: 1, perMinute: 1 } satisfies OptionNames<S
 /** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
 export function checkHttpOptions(options: ServeHttpOptions): void {
   checkOptions(options, optionNames, "serveHttp");
-  const { auth, verify, limits, sessions, httpSse } = options;
+  const { auth, verify, limits, sessions } = options;
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both; leave `verify` out");
   }
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits");
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
-  if (typeof httpSse === "object") checkOptions(httpSse, { path: 1, messagesPath: 1 }, "serveHttp: httpSse");
 }
 
 /** Returns the access control of an endpoint; undefined if all callers are anonymous. */

@@ -140,6 +140,6 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
 export function unsafeBinding(host: string): PortolanError {
   return new PortolanError(
     "invalid-argument",
-    `host: expected a loopback address without \`verify\` or \`auth\`, got ${nameOf(host)}; authenticate with \`auth\` or \`verify\`, listen on "127.0.0.1", or set \`dangerouslyAllowUnauthenticated\``,
+    `host: expected a loopback address, got ${nameOf(host)}; authenticate callers with \`auth\` or \`verify\`, or set \`dangerouslyAllowUnauthenticated\``,
   );
 }

@@ -29,6 +29,8 @@ import { GetStreams } from "./get-stream.ts";
 import { LiveSession, LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims } from "./sessions.ts";
 
+export { startRelay } from "./relay.ts";
+
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
 const changeTopic = "mcp/session-change";
