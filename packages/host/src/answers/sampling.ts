@@ -246,7 +246,8 @@ export async function sample(
   if (!model) throw refuseSampling("no model supports its content", sampling, { server });
   const maxUse = inputTokens + params.maxTokens;
   const excess = budget.take(maxUse);
-  if (excess !== undefined) throw refuseSampling(`this server may use no more than ${excess}`, sampling, { limit: excess });
+  if (excess !== undefined)
+    throw refuseSampling(`this server may use no more than ${excess}`, sampling, { limit: excess });
   const account = { held: maxUse, used: inputTokens };
   try {
     return await review(sampling, { params, model, inputTokens, account }, signal, origin);

@@ -34,7 +34,7 @@ describe("JSON", () => {
 // tail
 `;
 
-  test("a new server comes last, in the file's own indentation, and nothing else moves", async () => {
+  test("adds a server at the end with the indentation of the file, and changes nothing else", async () => {
     expect(await edit(text, file, "new", entry({ command: "x", args: ["1"] }))).toBe(
       text.replace(
         `{"command":"b"} // after b`,
@@ -50,7 +50,7 @@ describe("JSON", () => {
     );
   });
 
-  test("a replaced server keeps its place and what others have to say in it", async () => {
+  test("replaces a server in its place and keeps unknown members", async () => {
     const own = text.replace(`{ "command": "a" }`, `{ "command": "a", "alwaysLoad": true, "args": ["old"] }`);
     const edited = await edit(own, file, "a", entry({ command: "x" }));
     expect(edited).toBe(
@@ -65,7 +65,7 @@ describe("JSON", () => {
     );
   });
 
-  test("a removed server takes its lines and the remark after it along, and leaves the others' remarks", async () => {
+  test("removes the lines of a server and the comment after it, and keeps other comments", async () => {
     expect(await edit(text, file, "a", undefined)).toBe(
       text.replace(`        "a": { "command": "a" }, // after a\n`, ""),
     );
@@ -100,11 +100,11 @@ describe("JSON", () => {
       `\uFEFF{\n  "mcpServers": {\n    "a": {},\n  },\n}`,
       `\uFEFF{\n  "mcpServers": {\n    "a": {},\n    "new": {\n      "type": "stdio",\n      "command": "x"\n    },\n  },\n}`,
     ],
-  ])("a server can be added to %j", async (before, after) => {
+  ])("adds a server to %j", async (before, after) => {
     expect(await edit(before, file, "new", entry({ command: "x" }))).toBe(after);
   });
 
-  test("a name that is there twice is removed or replaced as a whole", async () => {
+  test("removes or replaces all servers with a duplicate name", async () => {
     const twice = `{\n  "mcpServers": {\n    "a": {"command":"1"},\n    "b": {"command":"b"},\n    "a": {"command":"2"}\n  }\n}`;
     expect(await edit(twice, file, "a", undefined)).toBe(`{\n  "mcpServers": {\n    "b": {"command":"b"}\n  }\n}`);
     expect(await namesIn(await edit(twice, file, "a", added), file)).toEqual(["b", "a"]);
@@ -113,7 +113,7 @@ describe("JSON", () => {
   });
 
   test.each(["__proto__", "constructor", "a.b", "", 'ü "quoted" \\', "\u2028"])(
-    "a server may be named %j",
+    "adds and removes a server named %j",
     async (name) => {
       const edited = await edit(`{\n  "mcpServers": {\n    "a": {}\n  }\n}`, file, name, added);
       expect(await namesIn(edited, file)).toEqual(["a", name]);
@@ -121,7 +121,7 @@ describe("JSON", () => {
     },
   );
 
-  test("without the server there is nothing to remove", async () => {
+  test("changes nothing if the server to remove does not exist", async () => {
     expect(await edit(text, file, "nobody", undefined)).toBe(text);
   });
 
@@ -154,7 +154,7 @@ describe("JSON", () => {
       return { text: fix(lines), names: members.map(({ name }) => name), own: own.map(fix) };
     });
 
-  test("adding and removing again gives the same bytes", async () => {
+  test("restores the same bytes when an added server is removed", async () => {
     await fc.assert(
       fc.asyncProperty(documents, async ({ text: before }) => {
         const longer = await edit(before, file, "new one", added);
@@ -165,7 +165,7 @@ describe("JSON", () => {
     );
   });
 
-  test("whatever is done to one server, every other stays to the byte, in its order", async () => {
+  test("keeps the bytes and order of all other servers for any edit", async () => {
     const action = fc.constantFrom(added, undefined);
     await fc.assert(
       fc.asyncProperty(documents, fc.nat(4), action, async ({ text: before, names, own }, index, value) => {
@@ -210,7 +210,7 @@ last: [ 1,2 ]
 `;
   const goose = entry({ command: "npx", args: ["x: y", "# no", "true"], env: { KEY: "v" } });
 
-  test("a new server comes last, in the file's own indentation, and nothing else moves", async () => {
+  test("adds a server at the end with the indentation of the file, and changes nothing else", async () => {
     expect(await edit(text, file, "new", goose)).toBe(
       text.replace(
         "enabled: true}   # after b\n",
@@ -230,13 +230,13 @@ last: [ 1,2 ]
     );
   });
 
-  test("a removed server takes its lines along", async () => {
+  test("removes the lines of a server", async () => {
     const [start, end] = [text.indexOf("    a:\n"), text.indexOf("    # about b")];
     expect(await edit(text, file, "a", undefined)).toBe(text.slice(0, start) + text.slice(end));
     expect(await edit(text, file, "b", undefined)).toBe(text.replace(/ {4}b: .*\n/, ""));
   });
 
-  test("a replaced server keeps its place", async () => {
+  test("replaces a server in its place", async () => {
     const edited = await edit(text, file, "a", goose);
     expect(await namesIn(edited, file)).toEqual(["a", "b"]);
     expect(edited).toContain(
@@ -255,17 +255,17 @@ last: [ 1,2 ]
       "a: 1\r\nextensions:\r\n  a: {}\r\n",
       "a: 1\r\nextensions:\r\n  a: {}\r\n  new:\r\n    type: stdio\r\n    cmd: x\r\n    enabled: true\r\n",
     ],
-  ])("a server can be added to %j", async (before, after) => {
+  ])("adds a server to %j", async (before, after) => {
     expect(await edit(before, file, "new", entry({ command: "x" }))).toBe(after);
   });
 
-  test("what others refer to is not taken away", async () => {
+  test("does not remove an anchor that other servers refer to", async () => {
     const anchored = "extensions:\n  a: &a\n    cmd: x\n  b: *a\n";
     await expect(edit(anchored, file, "a", undefined)).rejects.toThrow("edit it by hand");
     expect(await edit(anchored, file, "b", undefined)).toBe("extensions:\n  a: &a\n    cmd: x\n");
   });
 
-  test("a list of servers is edited by their names", async () => {
+  test("edits a list of servers by their names", async () => {
     const list = "name: Local\nmcpServers:\n  - name: a\n    command: a\n  - name: b   # b\n    command: b\n# tail\n";
     const of = "/home/ada/.continue/config.yaml";
     expect(await edit(list, of, "a", undefined)).toBe(
@@ -276,7 +276,7 @@ last: [ 1,2 ]
     );
   });
 
-  test("adding and removing again gives the same bytes", async () => {
+  test("restores the same bytes when an added server is removed", async () => {
     const scalar = fc.constantFrom(
       "x",
       '"quoted: # not a remark"',
@@ -342,7 +342,7 @@ model   =   "x"
   const start = text.indexOf("[mcp_servers.a]");
   const end = text.indexOf("# about b");
 
-  test("a new table comes after the last server, and nothing else moves", async () => {
+  test("adds a table after the last server, and changes nothing else", async () => {
     expect(await edit(text, file, "new", entry({ command: "npx", args: ["-y"], env: { K: "v" } }))).toBe(
       text.replace(
         `[mcp_servers."b.c"]\ncommand = "b"\n`,
@@ -360,12 +360,12 @@ K = "v"
     );
   });
 
-  test("a removed server takes all its tables along", async () => {
+  test("removes all tables of a server", async () => {
     expect(await edit(text, file, "a", undefined)).toBe(text.slice(0, start) + text.slice(end));
     expect(await edit(text, file, "b.c", undefined)).toBe(text.replace(`[mcp_servers."b.c"]\ncommand = "b"\n\n`, ""));
   });
 
-  test("a replaced server keeps its place and what others have to say in it", async () => {
+  test("replaces a server in its place and keeps unknown members", async () => {
     expect(
       await edit(
         text,
@@ -385,7 +385,7 @@ K = "v"
     expect(await namesIn(replaced, file)).toEqual(["a", "b.c"]);
   });
 
-  test("tables that stand apart are found", async () => {
+  test("finds tables of one server in different places", async () => {
     const apart = `[mcp_servers.a]\ncommand = "a"\n\n[other]\nx = 1\n\n[mcp_servers.a.env]\nK = "v"\n\n[last]\ny = 2\n`;
     expect(await edit(apart, file, "a", undefined)).toBe("[other]\nx = 1\n\n[last]\ny = 2\n");
   });
@@ -394,12 +394,12 @@ K = "v"
     `mcp_servers = { a = { command = "a" } }\n`,
     `[mcp_servers]\na = { command = "a" }\n`,
     `mcp_servers.a.command = "a"\n`,
-  ])("a server that has no table of its own is left to its user: %j", async (inline) => {
+  ])("refuses to edit a server without its own table: %j", async (inline) => {
     await expect(edit(inline, file, "a", added)).rejects.toThrow("edit it by hand");
     await expect(edit(inline, file, "a", undefined)).rejects.toThrow("edit it by hand");
   });
 
-  test("adding and removing again gives the same bytes", async () => {
+  test("restores the same bytes when an added server is removed", async () => {
     const value = fc.constantFrom(
       `"x"`,
       `'[mcp_servers."new one"]'`,
@@ -437,7 +437,7 @@ K = "v"
   });
 });
 
-describe("what is written", () => {
+describe("editConfig", () => {
   const moved = async (from: object, product: string, to: string) => {
     const at = { vscode: "servers", opencode: "mcp" }[product] ?? "mcpServers";
     const { servers } = await parseConfig(JSON.stringify({ [at]: { s: from }, inputs: [{ id: "i" }] }), {
@@ -456,7 +456,7 @@ describe("what is written", () => {
   };
   const { parse } = JSON;
 
-  test("is what stood in the file before, never a value that was put in", async () => {
+  test("writes placeholders, never their values", async () => {
     const text = await moved(
       { url: "https://x/${TOKEN}", headers: { A: "Bearer ${TOKEN}" } },
       "claude-code",
@@ -467,7 +467,7 @@ describe("what is written", () => {
     });
   });
 
-  test("is in the words of the product it is for", async () => {
+  test("writes the member names and placeholders of the product", async () => {
     const command = { command: "x", args: ["a"], env: { K: "${env:TOKEN}" }, disabled: true };
     expect(parse(await moved(command, "vscode", "/b/.mcp.json")).mcpServers.s).toEqual({
       type: "stdio",
@@ -504,55 +504,55 @@ describe("what is written", () => {
 
   test.each([
     [
-      "a variable to a product that puts in none",
+      "a variable for a product without placeholders",
       { command: "${TOKEN}" },
       "claude-code",
       "/b/claude_desktop_config.json",
       "claude-desktop has no notation for ${TOKEN}",
     ],
     [
-      "a default to a product without",
+      "a default for a product without defaults",
       { command: "${TOKEN:-hunter2}" },
       "claude-code",
       "/b/.cursor/mcp.json",
       "cursor has no notation for ${TOKEN}",
     ],
     [
-      "a question to a product without",
+      "an input for a product without inputs",
       { command: "${input:i}" },
       "vscode",
       "/b/.gemini/settings.json",
       "gemini has no notation for ${input:i}",
     ],
     [
-      "a text that another takes for a variable",
+      "text that the product would read as a variable",
       { command: "$TOKEN" },
       "claude-code",
       "/b/.gemini/settings.json",
       "would read part of its text as a placeholder",
     ],
     [
-      "a choice of tools to a product without",
+      "a selection of tools for a product without one",
       { command: "x", excludeTools: ["a"] },
       "gemini",
       "/h/.config/goose/config.yaml",
       "no member for the hidden tools",
     ],
-  ])("is not guessed: %s", async (_, from, product, to, message) => {
+  ])("refuses to write %s", async (_, from, product, to, message) => {
     await expect(moved(from, product, to)).rejects.toThrow(message);
   });
 
-  test("of a server that a program opens is nothing", async () => {
+  test("refuses a server whose transport is opened by code", async () => {
     const open = entry({ open: () => Promise.reject(new Error("never")) });
     await expect(edit("", "/b/.mcp.json", "s", open)).rejects.toThrow("its transport is opened by code");
   });
 
-  test("a description of one server is not edited", async () => {
+  test("refuses to edit the description of a package", async () => {
     const manifest = '{"manifest_version":"0.3","name":"x","server":{"mcp_config":{"command":"x"}}}';
     await expect(edit(manifest, "/b/manifest.json", "s", added)).rejects.toThrow("describes a package");
   });
 
-  test("a malformed file is not touched", async () => {
+  test("refuses to edit a file with invalid syntax", async () => {
     await expect(edit("{", "/b/.mcp.json", "s", added)).rejects.toThrow("/b/.mcp.json:1:2");
   });
 });

@@ -59,7 +59,7 @@ describe("placeholders", () => {
     ["$TOKEN $5 $ {a} {{b}} $$", "$TOKEN $5 $ {a} {{b}} $$"],
     ["%APPDATA%", "%APPDATA%"],
     ["", ""],
-  ])("of .mcp.json: %s is %s", async (written, value) => {
+  ])("expands %s in .mcp.json to %s", async (written, value) => {
     expect(await expandArg(written)).toBe(value);
   });
 
@@ -71,7 +71,7 @@ describe("placeholders", () => {
     ["kiro", "${TOKEN}${env:TOKEN}", "hunter2hunter2"],
     ["windsurf", "${env:TOKEN}", "hunter2"],
     ["claude-desktop", "$TOKEN {env:TOKEN}", "$TOKEN {env:TOKEN}"],
-  ])("of %s: %s is %s", async (product, written, value) => {
+  ])("for %s: expands %s to %s", async (product, written, value) => {
     expect(await expandArg(written, product)).toBe(value);
   });
 
@@ -105,7 +105,7 @@ describe("placeholders", () => {
     ["claude-desktop", "${HOME}", "claude-desktop supports no placeholders; write the value instead"],
     ["gemini", "$MISSING", "missing $MISSING"],
     ["zed", "${HOME}", "unknown ${HOME}"],
-  ])("of %s: %s never reaches a server", async (product, written, problem) => {
+  ])("for %s: reports %s as a problem", async (product, written, problem) => {
     const at = { vscode: "servers", zed: "context_servers" }[product] ?? "mcpServers";
     const text = JSON.stringify({ [at]: { db: { command: "x", args: [written] } } });
     const { servers } = await parseConfig(text, { file: "/repo/.mcp.json", product });
@@ -114,7 +114,7 @@ describe("placeholders", () => {
     expect(entry.target).toEqual({ command: "" });
   });
 
-  test("count in the command, arguments, variables, folder, address and headers", async () => {
+  test("are expanded in the command, arguments, variables, folder, URL and headers", async () => {
     const command = { command: "${TOKEN}", args: ["${TOKEN}"], env: { K: "${TOKEN}" }, cwd: "/${TOKEN}" };
     expect((await expand(command)).target).toEqual({
       command: "hunter2",
@@ -129,13 +129,13 @@ describe("placeholders", () => {
     });
   });
 
-  test("in a value that was put in are text", async () => {
+  test("inside a value stay text", async () => {
     expect(await expandArg("${NESTED}")).toBe("${TOKEN}");
     expect(await expandArg("${A}")).toBe("${B}");
     expect(await expandArg("${input:id}", "claude-code", { inputs: { id: "${TOKEN}" } })).toBe("${TOKEN}");
   });
 
-  test("all that are missing are named, with their places", async () => {
+  test("that are missing are all reported, with their paths", async () => {
     const { problem } = await expand({ command: "x", args: ["${ONE}"], env: { PGURL: "${TWO}" } });
     expect(problem).toContain(
       "missing ${ONE} (mcpServers.db.args[0] in /repo/.mcp.json): set the environment variable ONE",
@@ -145,14 +145,14 @@ describe("placeholders", () => {
     );
   });
 
-  test("cannot make an endless value", async () => {
+  test("cannot exceed the limit of characters", async () => {
     const env = { BIG: "x".repeat(100_000) };
     expect(await expandArg("${BIG}${BIG}", "claude-code", { env })).toContain("expected at most 131072 characters");
     const many = await expand({ command: "x", args: Array(20).fill("${BIG}") }, { env });
     expect(many.problem).toContain("after placeholders are replaced, got more");
   });
 
-  test("what was written stays as it was", async () => {
+  test("stay in the configured entry", async () => {
     const entry = await expand({ command: "x", env: { K: "${TOKEN}" } });
     expect(entry.configured).toEqual({ command: "x", env: { K: "${TOKEN}" } });
   });
@@ -166,14 +166,14 @@ describe("secrets", () => {
     [{ command: "x", args: ["${MISSING}", "${TOKEN}"] }],
     [{ command: "x", args: ["${bad token:-hunter2}"] }],
     [{ command: "x", env: { "A=B": "${TOKEN}" } }],
-  ])("are in no problem: %j", async (entry) => {
+  ])("do not appear in the problem of %j", async (entry) => {
     const { problem, target: way } = await expand(entry);
     expect(problem).toEqual(expect.any(String));
     expect(JSON.stringify({ problem, way })).not.toContain("hunter2");
   });
 });
 
-describe("what no system takes is a problem before anything starts", () => {
+describe("reports a target that no system accepts", () => {
   test.each([
     [{ command: "${EMPTY}" }, "expected a command, got an empty string"],
     [{ command: "x", env: { "A=B": "c" } }, "expected names of environment variables without ="],
@@ -190,7 +190,7 @@ describe("what no system takes is a problem before anything starts", () => {
 describe("inputs", () => {
   const withInput = { command: "x", args: ["${input:pw}"], env: { AGAIN: "${input:pw}" } };
 
-  test("are asked for once in an entry, with what the file says of them", async () => {
+  test("are requested once per entry, with the description of the file", async () => {
     const asked: unknown[] = [];
     const input = async (request: unknown) => {
       asked.push(request);
@@ -201,7 +201,7 @@ describe("inputs", () => {
     expect(asked).toEqual([{ id: "pw", password: true }]);
   });
 
-  test("are a problem when nobody answers, and the entry can be completed later", async () => {
+  test("without an answer are a problem, and the entry can be expanded again later", async () => {
     const entry = await expand(withInput, { input: async () => undefined }, "vscode");
     expect(entry).toMatchObject({ target: { command: "" }, problem: expect.stringContaining("missing ${input:pw}") });
     const later = await expandEntry(entry.raw, { ...known, inputs: { pw: "given" } });
@@ -209,14 +209,14 @@ describe("inputs", () => {
     expect(later).not.toHaveProperty("problem");
   });
 
-  test("of an entry that is off or malformed are not asked for", async () => {
+  test("of a disabled or invalid entry are not requested", async () => {
     const input = () => Promise.reject(new Error("asked"));
     await expand({ ...withInput, disabled: true }, { input }, "vscode");
     await expand({ ...withInput, timeout: "x" }, { input }, "vscode");
     await expect(expand(withInput, { input }, "vscode")).rejects.toThrow("asked");
   });
 
-  test("must be one of their options", async () => {
+  test("must have a value that is one of their options", async () => {
     const text = '{"servers":{"a":{"command":"x","args":["${input:m}"]}},"inputs":[{"id":"m","options":["r","w"]}]}';
     const { servers } = await parseConfig(text, { file: "/repo/.vscode/mcp.json" });
     const entry = await expandEntry(servers[0]!, { env: {}, inputs: {}, input: async () => "evil" });
@@ -229,7 +229,7 @@ describe("an environment file", () => {
     "\uFEFF# ours\r\nexport ONE=1\nTWO = 'two # two'\nTHREE=\"a\\nb\" # three\nFOUR=four # 4\n\nnonsense\nK=file\nFIVE=$(id)${TOKEN}\n";
   const readFile = async (path: string) => (path === "/repo/sub/.env" ? text : undefined);
 
-  test("gives its variables as they are, below those of the entry", async () => {
+  test("adds its variables unchanged; variables of the entry win", async () => {
     const entry = await expand({ command: "x", envFile: "sub/.env", env: { K: "entry" } }, { readFile });
     expect(entry.target).toMatchObject({
       env: { ONE: "1", TWO: "two # two", THREE: "a\nb", FOUR: "four", K: "entry", FIVE: "$(id)${TOKEN}" },
@@ -238,7 +238,7 @@ describe("an environment file", () => {
     expect(entry.envFile).toMatchObject({ path: "sub/.env", names: ["ONE", "TWO", "THREE", "FOUR", "K", "FIVE"] });
   });
 
-  test("that is missing, too large or unreadable here is a problem", async () => {
+  test("that is missing, too large or unreadable is a problem", async () => {
     const problemOf = async (more: Partial<ExpandOptions>) =>
       (await expand({ command: "x", envFile: "sub/.env" }, more)).problem;
     expect(await problemOf({ readFile: async () => undefined })).toContain("the environment file does not exist");
@@ -250,7 +250,7 @@ describe("an environment file", () => {
 describe("on Windows", () => {
   const windows = { userHome: "C:\\Users\\Ada", workspaceFolder: "C:\\work\\atlas" };
 
-  test("separators and folders are those of Windows", async () => {
+  test("uses the separators and folders of Windows", async () => {
     const text = JSON.stringify({
       mcpServers: { a: { command: "${userHome}${/}a.exe", args: ["${workspaceFolderBasename}"], cwd: "tools" } },
     });
@@ -259,13 +259,13 @@ describe("on Windows", () => {
     expect(way).toEqual({ command: "C:\\Users\\Ada\\a.exe", args: ["atlas"], cwd: "C:\\work\\atlas\\tools" });
   });
 
-  test("a folder with its drive is whole", async () => {
+  test("treats a path with a drive as absolute", async () => {
     const { target: way } = await expand({ command: "x", cwd: "D:\\tools" }, windows);
     expect(way).toMatchObject({ cwd: "D:\\tools" });
   });
 });
 
-test("a server of a project runs in its folder, and one of a user where the host does", async () => {
+test("runs a project's server in the project folder, and a user's server in the folder of the host", async () => {
   const text = '{"mcpServers":{"a":{"command":"./serve"}}}';
   const cwdOf = async (scope: "project" | "user") => {
     const { servers } = await parseConfig(text, { file: "/repo/.mcp.json", scope });

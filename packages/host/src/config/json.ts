@@ -19,7 +19,10 @@ export async function editJson(
     const members = await membersOf(edited, at, name, file);
     if (members.length <= (value ? 1 : 0)) break;
     if (count > maxDuplicates)
-      throw limitReached(file, `expected ${JSON.stringify(name)} at most ${maxDuplicates} times`);
+      throw limitReached(
+        file,
+        `expected ${JSON.stringify(name)} at most ${maxDuplicates} times, got more; remove the duplicates`,
+      );
     edited = await removeMember(edited, members[0], at, file);
   }
   if (!value) return edited;
@@ -152,7 +155,7 @@ function print(value: unknown, indent: string, { unit, eol, isFlat }: Layout): s
 }
 
 /** Loads the parser when the first JSON file is read. */
-export const loadJsonc = (): Promise<typeof import("jsonc-parser")> => import("jsonc-parser");
+const loadJsonc = (): Promise<typeof import("jsonc-parser")> => import("jsonc-parser");
 
 /** Reads JSON with comments and trailing commas. */
 export async function readJson(text: string, file: string): Promise<Content> {
@@ -162,7 +165,7 @@ export async function readJson(text: string, file: string): Promise<Content> {
 }
 
 /** Parses JSON into nodes with their offsets. */
-export async function readJsonTree(text: string, file: string): Promise<Node> {
+async function readJsonTree(text: string, file: string): Promise<Node> {
   const { createScanner, parseTree, printParseErrorCode } = await loadJsonc();
   if (isTooDeep(createScanner(text, true)))
     throw limitReached(file, `expected at most ${maxDepth} nested levels, got more`);

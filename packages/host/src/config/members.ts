@@ -3,7 +3,7 @@ import type { Names } from "./shapes.ts";
 import { isTable, kindOf, type Path, printPath, type Table } from "./value.ts";
 
 /** A member of an entry and its path. */
-export interface Member {
+interface Member {
   readonly value: unknown;
   readonly path: Path;
 }

@@ -9,7 +9,7 @@ async function read(file: string, scope: "project" | "user", content: unknown) {
 }
 const server = (command: string) => ({ command });
 
-test("local wins over project, project over user, and the first named of equals", async () => {
+test("prefers local to project and project to user, and the first of equal levels", async () => {
   const user = await read("/h/.claude.json", "user", {
     mcpServers: { a: server("user"), b: server("user"), c: server("user"), d: server("user") },
     projects: { "/p": { mcpServers: { a: server("local") } } },
@@ -32,7 +32,7 @@ test("local wins over project, project over user, and the first named of equals"
   ]);
 });
 
-test("an entry with a problem still stands for its name", async () => {
+test("keeps an entry with a problem", async () => {
   const project = await read("/p/.mcp.json", "project", { mcpServers: { a: {} } });
   const user = await read("/h/.copilot/mcp-config.json", "user", { mcpServers: { a: server("user") } });
   const { entries, shadowed } = mergeEntries([user, project]);
@@ -40,7 +40,7 @@ test("an entry with a problem still stands for its name", async () => {
   expect(shadowed).toHaveLength(1);
 });
 
-test("an application's own entry wins over every file", async () => {
+test("prefers an entry of the application to every file", async () => {
   const own = {
     name: "a",
     target: server("own"),

@@ -6,12 +6,12 @@ const read = (text: string) => parseConfig(text, { file });
 const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
 
 describe("a text", () => {
-  test("may have comments, trailing commas, a mark of byte order and any line ends", async () => {
+  test("can have comments, trailing commas, a byte order mark and any line breaks", async () => {
     const text = '\uFEFF{\r\n  // ours\r\n  "mcpServers": { /* one */ "a": { "command": "x", }, },\r\n}\r\n';
     expect((await read(text)).servers).toMatchObject([{ name: "a", configured: { command: "x" } }]);
   });
 
-  test.each(["", "  \n", "{}", "\uFEFF"])("without anything has no servers (%j)", async (text) => {
+  test.each(["", "  \n", "{}", "\uFEFF"])("without content has no servers (%j)", async (text) => {
     expect((await read(text)).servers).toEqual([]);
   });
 
@@ -27,19 +27,19 @@ describe("a text", () => {
     ["b.toml", "[mcp_servers.a]\n[mcp_servers.a]\n", "b.toml:2:"],
     ["c.json", "[]", "c.json:1:1: expected an object, got a list"],
     [".mcp.json", '{"mcpServers": 7}', ".mcp.json: mcpServers: expected an object of servers, got a number"],
-  ])("that is malformed is one error with its place and without its content (%s)", async (name, text, message) => {
+  ])("with invalid syntax is one error with its position and without its content (%s)", async (name, text, message) => {
     const error = await parseConfig(text, { file: name }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "invalid-argument", message: expect.stringContaining(message) });
     expect(String(error)).not.toContain("hunter2");
   });
 
-  test("of nobody's convention says what was expected", async () => {
+  test("of no known convention is an error that names the expected member", async () => {
     await expect(parseConfig('{"a": 1}', { file: "x.json" })).rejects.toThrow(
       'expected servers, for example below "mcpServers"',
     );
   });
 
-  test("is known by its content where its name says nothing", async () => {
+  test("is recognized by its content if its name is unknown", async () => {
     const byContent = async (text: string, name: string) => (await parseConfig(text, { file: name })).product;
     expect(await byContent('{"servers":{}}', "mcp.json")).toBe("vscode");
     expect(await byContent('{"mcpServers":{}}', "mcp.json")).toBe("claude-code");
@@ -50,13 +50,13 @@ describe("a text", () => {
     expect(await byContent('{"mcpServers":{}}', "C:\\Users\\ada\\.cursor\\mcp.json")).toBe("cursor");
   });
 
-  test("with its servers where another product has them says so", async () => {
+  test("with servers below the member of another product has a note", async () => {
     const { servers, notes } = await parseConfig('{"mcpServers":{"a":{}}}', { file: "/repo/.vscode/mcp.json" });
     expect(servers).toEqual([]);
     expect(notes).toEqual([expect.stringContaining('has "mcpServers", but vscode reads its servers from "servers"')]);
   });
 
-  test("belongs to a project unless it is said to be a user's", async () => {
+  test("has project scope by default", async () => {
     const text = '{"mcpServers":{"a":{"command":"x"}}}';
     const scopeOf = async (scope?: "user") =>
       (await parseConfig(text, { file: "/home/ada/.copilot/mcp-config.json", ...(scope ? { scope } : {}) })).servers[0];
@@ -64,11 +64,11 @@ describe("a text", () => {
     expect(await scopeOf("user")).toMatchObject({ level: "user", source: { scope: "user" } });
   });
 
-  test("for a product that nobody knows is refused", async () => {
+  test("for an unknown product is refused", async () => {
     await expect(parseConfig("{}", { file, product: "netscape" })).rejects.toThrow("product: expected one of");
   });
 
-  test("finds a project on Windows by any spelling of its path", async () => {
+  test("has the servers of a Windows project for any spelling of its path", async () => {
     const text = JSON.stringify({ projects: { "c:/Users/Ada/atlas": { mcpServers: { a: { command: "x" } } } } });
     const projectPath = "C:\\Users\\Ada\\atlas\\";
     const { servers } = await parseConfig(text, { file: "C:\\Users\\Ada\\.claude.json", projectPath });
@@ -121,7 +121,7 @@ describe("an entry", () => {
       '{"url":"https://a","oauth":{"redirectUri":7}}',
       "mcpServers.bad.oauth.redirectUri in /repo/.mcp.json: expected a string, got a number",
     ],
-  ])("that is malformed has a problem and hides no other (%s)", async (bad, problem) => {
+  ])("that is invalid has a problem and does not affect others (%s)", async (bad, problem) => {
     const { servers } = await read(
       `{"mcpServers":{"before":{"command":"x"},"bad":${bad},"after":{"url":"https://y"}}}`,
     );
@@ -131,7 +131,7 @@ describe("an entry", () => {
     expect(servers[0]?.problem ?? servers[2]?.problem).toBeUndefined();
   });
 
-  test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("may be named %s", async (name) => {
+  test.each(["__proto__", "constructor", "toString", "hasOwnProperty"])("can be named %s", async (name) => {
     const text = `{"mcpServers":{${JSON.stringify(name)}:{"command":"x","env":{${JSON.stringify(name)}:"v"}}}}`;
     const { servers } = await read(text);
     expect(servers.map((server) => server.name)).toEqual([name]);
@@ -148,7 +148,7 @@ describe("an entry", () => {
     expect(({} as { command?: string }).command).toBeUndefined();
   });
 
-  test("that is written twice, or has a member twice, has a problem: products differ in which counts", async () => {
+  test("that occurs twice, or has a duplicate member, has a problem", async () => {
     const twice = await read('{"mcpServers":{"a":{"command":"good"},"b":{"command":"x"},"a":{"command":"evil"}}}');
     expect(twice.servers).toMatchObject([
       { name: "a", problem: expect.stringContaining("mcpServers.a") },
@@ -161,7 +161,7 @@ describe("an entry", () => {
     expect(outside.servers).toMatchObject([{ name: "b", problem: expect.stringContaining("mcpServers in") }]);
   });
 
-  test("with a name that is empty or endless has a problem", async () => {
+  test("with an empty or too long name has a problem", async () => {
     const { servers } = await read(`{"mcpServers":{"":{"command":"x"},"${"a".repeat(300)}":{"command":"x"}}}`);
     expect(servers.map(({ problem }) => problem)).toEqual([
       expect.stringContaining("expected a name for the server"),
@@ -170,7 +170,7 @@ describe("an entry", () => {
   });
 });
 
-describe("bounds", () => {
+describe("limits", () => {
   test.each([
     ["bytes", "a.json", " ".repeat(4 * 1024 * 1024 + 1)],
     ["levels of JSON", "a.json", nested(100_000)],
@@ -181,17 +181,17 @@ describe("bounds", () => {
     ["an alias inside itself", "a.yaml", "mcpServers: &a { b: *a, c: *a }"],
     ["servers", "a.json", `{"mcpServers":{${Array.from({ length: 1_001 }, (_, n) => `"s${n}":{}`).join()}}}`],
     ["packages", "a.json", `{"name":"x","packages":[${Array(1_001).fill("{}").join()}]}`],
-  ])("hold for %s", async (_, name, text) => {
+  ])("apply to %s", async (_, name, text) => {
     await expect(parseConfig(text, { file: name })).rejects.toMatchObject({ code: "limit-reached" });
   });
 
-  test("hold for nesting that only the parser sees", async () => {
+  test("apply to nesting that only the parser sees", async () => {
     const steps = Array.from({ length: 3_000 }, (_, level) => `${" ".repeat(level)}a:`).join("\n");
     await expect(parseConfig(steps, { file: "a.yaml" })).rejects.toHaveProperty("code");
     await expect(parseConfig(`a = ${nested(100_000)}`, { file: "a.toml" })).rejects.toHaveProperty("code");
   });
 
-  test("hold for arguments and strings of one entry", async () => {
+  test("apply to arguments and strings of one entry", async () => {
     const many = JSON.stringify(Array(1_001).fill("x"));
     const long = JSON.stringify("x".repeat(200_000));
     const { servers } = await read(
@@ -204,7 +204,7 @@ describe("bounds", () => {
     ]);
   });
 
-  test("a file of a thousand servers is read", async () => {
+  test("allow a file with a thousand servers", async () => {
     const text = `{"mcpServers":{${Array.from({ length: 1_000 }, (_, n) => `"s${n}":{"command":"x"}`).join()}}}`;
     expect((await read(text)).servers).toHaveLength(1_000);
   });

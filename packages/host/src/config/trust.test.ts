@@ -34,7 +34,7 @@ async function entryOf(
 }
 const digestOf = async (...given: Parameters<typeof entryOf>) => trustDigest(await entryOf(...given));
 
-describe("the digest of what is trusted", () => {
+describe("the trust digest", () => {
   test.each([
     ["the command", { ...base, command: "npX" }],
     ["an argument", { ...base, args: ["-y", "server", "--flah"] }],
@@ -45,7 +45,7 @@ describe("the digest of what is trusted", () => {
     ["the folder", { ...base, cwd: "/srv2" }],
     ["no folder", { command: base.command, args: base.args, env: base.env }],
     ["the name of a variable", { ...base, env: { KEY: "${env:KEY}", Mode: "fast" } }],
-    ["the value of a variable as it is written", { ...base, env: { ...base.env, MODE: "slow" } }],
+    ["the configured value of a variable", { ...base, env: { ...base.env, MODE: "slow" } }],
     ["a variable more", { ...base, env: { ...base.env, NODE_OPTIONS: "--require ./evil.js" } }],
     ["an environment file", { ...base, envFile: ".env" }],
   ])("changes with %s", async (_, changed) => {
@@ -53,37 +53,37 @@ describe("the digest of what is trusted", () => {
   });
 
   test.each([
-    ["the address", { ...http, url: "https://example.com/mcq" }],
+    ["the URL", { ...http, url: "https://example.com/mcq" }],
     ["the name of a header", { ...http, headers: { authorization: "Bearer ${env:KEY}", "X-Team": "a" } }],
-    ["the value of a header as it is written", { ...http, headers: { ...http.headers, "X-Team": "b" } }],
+    ["the configured value of a header", { ...http, headers: { ...http.headers, "X-Team": "b" } }],
     ["its kind", { ...http, type: "sse" }],
-  ])("of an address changes with %s", async (_, changed) => {
+  ])("of an HTTP server changes with %s", async (_, changed) => {
     expect(await digestOf(changed)).not.toBe(await digestOf(http));
   });
 
   test.each([
     ["file", { ...place, file: "/other/.vscode/mcp.json" }],
     ["scope", { ...place, scope: "user" as const }],
-  ])("changes with the %s it stands in", async (_, options) => {
+  ])("changes with its %s", async (_, options) => {
     expect(await digestOf(base, { options })).not.toBe(await digestOf(base));
   });
 
-  test("changes with the name, which is a part of its place", async () => {
+  test("changes with the name", async () => {
     expect(await digestOf(base, { name: "t" })).not.toBe(await digestOf(base));
   });
 
-  test("changes with what the environment file holds", async () => {
+  test("changes with the content of the environment file", async () => {
     const server = { ...base, envFile: ".env" };
     expect(await digestOf(server, { envText: "A=2" })).not.toBe(await digestOf(server, { envText: "A=1" }));
   });
 
-  test("changes with what a question offers, for that becomes part of the command", async () => {
+  test("changes with the options of an input, because one becomes part of the command", async () => {
     const server = { ...base, args: ["${input:p}"] };
     const ask = (standard: string) => ({ inputs: [{ id: "p", default: standard }] });
     expect(await digestOf(server, ask("evil"))).not.toBe(await digestOf(server, ask("good")));
   });
 
-  test("stays with the values of the user's own variables, and with the order of names", async () => {
+  test("does not depend on the values of environment variables or the order of members", async () => {
     expect((await entryOf(base, { env: { KEY: "rotated" } })).target).toMatchObject({ env: { KEY: "rotated" } });
     expect(await digestOf(base, { env: { KEY: "rotated" } })).toBe(await digestOf(base));
     const reordered = {
@@ -95,7 +95,7 @@ describe("the digest of what is trusted", () => {
     expect(await digestOf(reordered)).toBe(await digestOf(base));
   });
 
-  test("changes with every single character of any string", async () => {
+  test("changes with every character of any string", async () => {
     const before = await digestOf(base);
     const strings = [["command"], ["args", 0], ["args", 1], ["args", 2], ["cwd"], ["env", "MODE"]] as const;
     await fc.assert(
@@ -117,8 +117,8 @@ describe("the digest of what is trusted", () => {
   });
 });
 
-describe("what is shown for a decision", () => {
-  test("is all of it, as it is written, however long and odd", async () => {
+describe("describeForTrust", () => {
+  test("shows the complete configured entry, however long or unusual", async () => {
     const long = "x".repeat(5_000);
     const odd = "\u202Egpj.exe\n\u001B[2K";
     const entry = await entryOf({ ...base, command: "sh", args: ["-c", odd, long], envFile: ".env" });
@@ -140,7 +140,7 @@ describe("what is shown for a decision", () => {
     ]);
   });
 
-  test("has the values of variables that decide what runs, and of no others", async () => {
+  test("shows the values only of variables that decide which program runs", async () => {
     const env = { PATH: "./bin", NODE_OPTIONS: "--require ./evil.js", NODE_AUTH_TOKEN: "hunter2", MODE: "x" };
     const entry = await entryOf(
       { command: "node", env, envFile: ".env" },
@@ -157,12 +157,12 @@ describe("what is shown for a decision", () => {
     ]);
   });
 
-  test("names the folder that a project's server runs in where none is written", async () => {
+  test("shows the project folder if no folder is configured", async () => {
     const { lines } = describeForTrust(await entryOf({ command: "x" }));
     expect(lines).toContainEqual({ label: "Folder", value: "/repo" });
   });
 
-  test("of an address is the address and the names of its headers, without a value", async () => {
+  test("shows the URL and the names of headers, without their values", async () => {
     const entry = await entryOf(http, { env: { KEY: "hunter2" } });
     const { lines } = describeForTrust(entry);
     expect(lines.slice(0, 3)).toEqual([
@@ -173,7 +173,7 @@ describe("what is shown for a decision", () => {
     expect(JSON.stringify(describeForTrust(entry))).not.toContain("hunter2");
   });
 
-  test("names every variable of the user that goes to the server, wherever it is put", async () => {
+  test("shows every environment variable of the user that the server receives", async () => {
     const takes = async (server: unknown) => {
       const { lines } = describeForTrust(await entryOf(server));
       return lines.filter(({ label }) => label === "Takes your variable").map(({ value }) => value);
@@ -190,12 +190,12 @@ describe("what is shown for a decision", () => {
     expect(await takes(command)).toEqual(["ONE", "TWO", "THREE", "FOUR"]);
   });
 
-  test("says what will be asked for", async () => {
+  test("shows the inputs", async () => {
     const entry = await entryOf({ command: "x", args: ["${input:p}"] }, { inputs: [{ id: "p" }] });
     expect(describeForTrust(entry).lines).toContainEqual({ label: "Asks for", value: "p" });
   });
 
-  test("an application's own server has a digest and lines too", async () => {
+  test("supports servers of the application", async () => {
     const entry = {
       name: "own",
       target: { command: "x" },

@@ -40,7 +40,7 @@ export function anthropic(options: AnthropicOptions): Model {
   };
 }
 
-export interface MessagesRequestOptions {
+interface MessagesRequestOptions {
   readonly model: string;
   readonly capabilities: ModelCapabilities;
   readonly extra?: JsonObject | undefined;
@@ -49,7 +49,7 @@ export interface MessagesRequestOptions {
 const toolChoices = { auto: "auto", required: "any", none: "none" } as const;
 
 /** Converts a request to the Messages API. */
-export function toMessagesRequest(request: ModelRequest, options: MessagesRequestOptions): JsonObject {
+function toMessagesRequest(request: ModelRequest, options: MessagesRequestOptions): JsonObject {
   const { system, messages, tools = [], toolChoice, maxTokens, temperature, stopSequences = [] } = request;
   const { model, capabilities, extra } = options;
   return {
@@ -132,7 +132,7 @@ const stopReasons: { readonly [reason: string]: string } = {
 };
 
 /** Reads a response of the Messages API: a stream of events, or one JSON body. */
-export class AnthropicReader implements TurnReader {
+class AnthropicReader implements TurnReader {
   readonly turn: TurnBuilder;
   readonly #calls = new Map<unknown, OpenCall>();
   #isDone = false;

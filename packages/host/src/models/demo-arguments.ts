@@ -1,4 +1,5 @@
 import type { JsonObject } from "portolan";
+import { isObject } from "portolan/internal";
 import { maxDemoListItems, maxDemoPromptChars } from "./limits.ts";
 import type { ModelTool } from "./model.ts";
 
@@ -122,10 +123,6 @@ function typeOf({ type }: JsonObject): unknown {
 
 function isWithin(value: number, { minimum, maximum }: JsonObject): boolean {
   return !(typeof minimum === "number" && value < minimum) && !(typeof maximum === "number" && value > maximum);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Finds values for arguments in a prompt. Each part of the prompt is used once. */

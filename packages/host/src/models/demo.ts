@@ -105,7 +105,7 @@ const lengthWeight = 0.75;
 const nameWeight = 3;
 
 /** Returns the tools that share words with a prompt, best first, ranked by BM25 over names and descriptions. */
-export function rankTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
+function rankTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
   const wanted = new Set(wordsOf(prompt));
   const documents = tools.map(countWords);
   const average = documents.reduce((sum, { length }) => sum + length, 0) / Math.max(documents.length, 1);

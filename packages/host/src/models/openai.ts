@@ -48,7 +48,7 @@ export function openaiCompatible(options: OpenAiOptions): Model {
   };
 }
 
-export interface ChatRequestOptions {
+interface ChatRequestOptions {
   readonly model: string;
   readonly quirks: Required<OpenAiQuirks>;
   readonly capabilities: ModelCapabilities;
@@ -56,7 +56,7 @@ export interface ChatRequestOptions {
 }
 
 /** Converts a request to the Chat Completions API. */
-export function toChatRequest(request: ModelRequest, options: ChatRequestOptions): JsonObject {
+function toChatRequest(request: ModelRequest, options: ChatRequestOptions): JsonObject {
   const { system, messages, tools = [], toolChoice, maxTokens, temperature, stopSequences = [] } = request;
   const { model, quirks, capabilities, extra } = options;
   const mode = toolChoice?.mode ?? "auto";
@@ -106,7 +106,7 @@ function toChatMessages(run: readonly SamplingMessage[], capabilities: ModelCapa
     shown += 1;
     return `[${type} ${shown}: see the next message]`;
   };
-  const said = run.map((message) => blocksOf(message).filter((block) => !isResult(block)));
+  const others = run.map((message) => blocksOf(message).filter((block) => !isResult(block)));
   return [
     // The API allows nothing between a tool call and its results, and only text in results.
     ...results.map((result) => ({
@@ -117,7 +117,7 @@ function toChatMessages(run: readonly SamplingMessage[], capabilities: ModelCapa
     ...(media.length === 0
       ? []
       : [{ role: "user", content: [{ type: "text", text: introduce(media) }, ...media.map(toPart)] }]),
-    ...said.filter((blocks) => blocks.length > 0).map((blocks) => ({ role: "user", content: toContent(blocks) })),
+    ...others.filter((blocks) => blocks.length > 0).map((blocks) => ({ role: "user", content: toContent(blocks) })),
   ];
 }
 
@@ -201,7 +201,7 @@ interface PartialCall {
 }
 
 /** Reads a response of the Chat Completions API: a stream of chunks, or one JSON body. */
-export class OpenAiReader implements TurnReader {
+class OpenAiReader implements TurnReader {
   readonly turn: TurnBuilder;
   readonly #partial: PartialCall[] = [];
   #hasRefused = false;
@@ -346,7 +346,7 @@ const byHost: readonly (readonly [RegExp, OpenAiQuirks])[] = [
 ];
 
 /** Returns the quirks of a host, overridden by those of the application. */
-export function quirksOf(host: string, own: OpenAiQuirks = {}): Required<OpenAiQuirks> {
+function quirksOf(host: string, own: OpenAiQuirks = {}): Required<OpenAiQuirks> {
   const known = byHost.find(([pattern]) => pattern.test(host))?.[1];
   return { ...usual, ...known, ...own };
 }

@@ -122,7 +122,7 @@ function noRecording(request: unknown, all: readonly Recording[]): PortolanError
 }
 
 /** The comparison of two JSON values. */
-export interface Differences {
+interface Differences {
   /** The number of equal simple values. Strings with the same beginning count in part. */
   readonly equal: number;
   /** For example `messages[0].content.text: recorded "a", got "b"`. */
@@ -130,7 +130,7 @@ export interface Differences {
 }
 
 /** Compares two JSON values member by member. */
-export function differencesOf(recorded: unknown, got: unknown): Differences {
+function differencesOf(recorded: unknown, got: unknown): Differences {
   const differences: string[] = [];
   let equal = 0;
   const compare = (a: unknown, b: unknown, path: string): void => {

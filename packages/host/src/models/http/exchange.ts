@@ -246,7 +246,7 @@ export class StallTimer {
 }
 
 /** Resolves after a pause. Rejects if the signal aborts. */
-export function pauseFor(clock: RetryClock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+function pauseFor(clock: RetryClock, ms: number, signal: AbortSignal | undefined): Promise<void> {
   let stop = () => {};
   const pause = new Promise<void>((resolve) => {
     stop = clock.after(ms, resolve);

@@ -108,20 +108,20 @@ class Writer implements DialectWriter {
     return [event("message_start", { message }), event("ping", {})];
   }
 
-  write(said: ModelEvent): OutgoingEvent[] {
-    switch (said.type) {
+  write(modelEvent: ModelEvent): OutgoingEvent[] {
+    switch (modelEvent.type) {
       case "text":
-        return [...this.#open("text", { text: "" }), this.#delta({ type: "text_delta", text: said.delta })];
+        return [...this.#open("text", { text: "" }), this.#delta({ type: "text_delta", text: modelEvent.delta })];
       case "thinking":
         return [
           ...this.#open("thinking", { thinking: "" }),
-          this.#delta({ type: "thinking_delta", thinking: said.delta }),
+          this.#delta({ type: "thinking_delta", thinking: modelEvent.delta }),
         ];
       case "tool": {
-        const text = said.unreadable ?? JSON.stringify(said.input);
+        const text = modelEvent.unreadable ?? JSON.stringify(modelEvent.input);
         return [
           ...this.#close(),
-          ...this.#open("tool_use", { id: said.id, name: said.name, input: {} }),
+          ...this.#open("tool_use", { id: modelEvent.id, name: modelEvent.name, input: {} }),
           ...piecesOf(text, this.#faults).map((part) => this.#delta({ type: "input_json_delta", partial_json: part })),
         ];
       }
@@ -129,8 +129,8 @@ class Writer implements DialectWriter {
         return [
           ...this.#close(),
           event("message_delta", {
-            delta: { stop_reason: stopReasons[said.stopReason] ?? said.stopReason },
-            ...(this.#faults.noUsage !== true && { usage: usageOf(said) }),
+            delta: { stop_reason: stopReasons[modelEvent.stopReason] ?? modelEvent.stopReason },
+            ...(this.#faults.noUsage !== true && { usage: usageOf(modelEvent) }),
           }),
           ...(this.#faults.noDone === true ? [] : [event("message_stop", {})]),
         ];
@@ -139,13 +139,13 @@ class Writer implements DialectWriter {
 
   whole(events: readonly ModelEvent[]): JsonObject {
     const content: JsonObject[] = [];
-    const text = events.map((said) => (said.type === "text" ? said.delta : "")).join("");
+    const text = events.map((modelEvent) => (modelEvent.type === "text" ? modelEvent.delta : "")).join("");
     if (text !== "") content.push({ type: "text", text });
-    for (const said of events) {
-      if (said.type === "tool")
-        content.push({ type: "tool_use", id: said.id, name: said.name, input: said.input ?? {} });
+    for (const modelEvent of events) {
+      if (modelEvent.type === "tool")
+        content.push({ type: "tool_use", id: modelEvent.id, name: modelEvent.name, input: modelEvent.input ?? {} });
     }
-    const end = events.find((said): said is EndEvent => said.type === "end");
+    const end = events.find((modelEvent): modelEvent is EndEvent => modelEvent.type === "end");
     return {
       type: "message",
       role: "assistant",

@@ -183,24 +183,24 @@ interface FakeRequest {
 }
 
 /** Responds to a request, with its fault. */
-async function answer(asked: FakeRequest, response: ServerResponse): Promise<void> {
-  const { dialect, fault, body } = asked;
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
+async function answer(request: FakeRequest, response: ServerResponse): Promise<void> {
+  const { dialect, fault, body } = request;
+  const disconnected = new AbortController();
+  response.once("close", () => disconnected.abort());
   // Each write is one packet.
   response.socket?.setNoDelay(true);
-  await Promise.race([fault.waitFor, closed(gone.signal, fault.waitFor === undefined)]);
-  if (gone.signal.aborted) return;
+  await Promise.race([fault.waitFor, untilDisconnected(disconnected.signal, fault.waitFor === undefined)]);
+  if (disconnected.signal.aborted) return;
   if (fault.reset === "before-headers") {
     response.socket?.resetAndDestroy();
     return;
   }
-  const refusal = refusalOf(asked);
+  const refusal = refusalOf(request);
   if (refusal !== undefined) {
     sendError(response, dialect, refusal);
     return;
   }
-  const events = eventsOf(asked, gone.signal);
+  const events = eventsOf(request, disconnected.signal);
   let next: IteratorResult<ModelEvent>;
   try {
     // Before the headers, so that a script that does not match gives status 400.
@@ -218,7 +218,7 @@ async function answer(asked: FakeRequest, response: ServerResponse): Promise<voi
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
-  const stream = new FaultyStream(response, fault, dialect, gone.signal);
+  const stream = new FaultyStream(response, fault, dialect, disconnected.signal);
   await stream.send(writer.begin());
   for (; next.done !== true && stream.isOpen; next = await events.next()) await stream.send(writer.write(next.value));
   if (stream.isOpen) response.end();
@@ -278,20 +278,20 @@ class FaultyStream {
   readonly #response: ServerResponse;
   readonly #fault: FakeModelFaults;
   readonly #dialect: Dialect;
-  readonly #gone: AbortSignal;
+  readonly #disconnected: AbortSignal;
   #sent = 0;
   isOpen = true;
 
-  constructor(response: ServerResponse, fault: FakeModelFaults, dialect: Dialect, gone: AbortSignal) {
+  constructor(response: ServerResponse, fault: FakeModelFaults, dialect: Dialect, disconnected: AbortSignal) {
     this.#response = response;
     this.#fault = fault;
     this.#dialect = dialect;
-    this.#gone = gone;
+    this.#disconnected = disconnected;
   }
 
   async send(events: ReturnType<DialectWriter["write"]>): Promise<void> {
     for (const event of events) {
-      if (this.#gone.aborted) this.isOpen = false;
+      if (this.#disconnected.aborted) this.isOpen = false;
       if (this.isOpen) await this.#fail();
       if (!this.isOpen) return;
       await this.#write(event);
@@ -315,14 +315,14 @@ class FaultyStream {
       this.#response.end();
     } else if (isDue(silent)) {
       this.isOpen = false;
-      await closed(this.#gone);
+      await untilDisconnected(this.#disconnected);
     }
   }
 
   async #write(event: OutgoingEvent): Promise<void> {
     const bytes = Buffer.from(encodeEvent(event));
     const size = this.#fault.pieceBytes ?? bytes.length;
-    for (let start = 0; start < bytes.length && !this.#gone.aborted; start += size) {
+    for (let start = 0; start < bytes.length && !this.#disconnected.aborted; start += size) {
       // Waits until the bytes are sent, so that pieces are not joined.
       await new Promise<void>((resolve) => {
         this.#response.write(bytes.subarray(start, start + size), () => resolve());
@@ -331,7 +331,7 @@ class FaultyStream {
   }
 }
 
-function closed(gone: AbortSignal, isAlready = false): Promise<void> {
-  if (isAlready || gone.aborted) return Promise.resolve();
-  return new Promise((resolve) => gone.addEventListener("abort", () => resolve(), { once: true }));
+function untilDisconnected(disconnected: AbortSignal, isAlready = false): Promise<void> {
+  if (isAlready || disconnected.aborted) return Promise.resolve();
+  return new Promise((resolve) => disconnected.addEventListener("abort", () => resolve(), { once: true }));
 }

@@ -106,7 +106,7 @@ export interface KnownFile {
 }
 
 /** The path functions of one platform, as in `node:path`. */
-export interface PathFunctions {
+interface PathFunctions {
   join(...parts: string[]): string;
   dirname(path: string): string;
   basename(path: string): string;
@@ -116,7 +116,7 @@ export interface PathFunctions {
 }
 
 /** Returns the path functions of a platform. */
-export function pathsOf(platform: string): PathFunctions {
+function pathsOf(platform: string): PathFunctions {
   return platform === "win32" ? win32 : posix;
 }
 
@@ -135,7 +135,7 @@ export function managedFiles(machine: Machine): readonly KnownFile[] {
 }
 
 /** Returns the paths of project files of all products. */
-export function projectFiles(folder: string, platform: string): readonly KnownFile[] {
+function projectFiles(folder: string, platform: string): readonly KnownFile[] {
   return knownFiles(platform, (place) => (place.folder === "project" ? folder : undefined));
 }
 
