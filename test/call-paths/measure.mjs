@@ -1,7 +1,7 @@
 // Prints, as JSON, which source files have a function that runs during one warm call, path by path.
 //   node --import tsx test/call-paths/measure.mjs      with TSX_TSCONFIG_PATH=tsconfig.sources.json
 // V8 counts the calls of every function; files of packages/*/src with a count above zero are on the path.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
@@ -65,8 +65,8 @@ const server = createServer({ name: "paths", version: "1.0.0" })
 if (process.argv[2] === "serve") {
   const report = process.argv[3];
   const counted = server
-    .tool("start", { run: async () => (await startCounting(), "started") })
-    .tool("stop", { run: async () => (writeFileSync(report, JSON.stringify(await stopCounting())), "stopped") });
+    .tool("start", { run: startCounting })
+    .tool("stop", { run: async () => writeFileSync(report, JSON.stringify(await stopCounting())) });
   serveStdio(counted);
 } else {
   const folder = mkdtempSync(join(tmpdir(), "portolan-paths-"));
@@ -136,12 +136,15 @@ async function inHost(folder) {
     policy: [{ then: "ask" }],
     answers: { trust: () => ({ allow: true, for: "always" }), approve: () => true },
   });
-  let calls = 0;
+  // The log is written in the background: the call is over when the file has grown and stays as it is.
+  const sizeOf = () => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   const call = async () => {
+    const before = sizeOf();
     await host.callTool("paths", "add", { a: 1 });
-    calls += 1;
-    // The log is written in the background: the call is over when its entry is in the file.
-    while (readFileSync(file, "utf8").split('"add"').length <= calls) await new Promise(setImmediate);
+    for (let last = -1; last !== sizeOf() || last === before; ) {
+      last = sizeOf();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
   };
   for (let round = 0; round < 3; round++) await call();
   const hostCall = await filesOf(call);
