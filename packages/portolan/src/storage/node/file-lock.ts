@@ -34,8 +34,8 @@ export interface LockLimits {
 }
 
 /** Waits until it holds the lock file. Returns the function that releases it, whose second call does nothing. */
-export async function holdFileLock(path: string, given: Partial<LockLimits> = {}): Promise<() => void> {
-  checkOptions(given, { heartbeatMs: 1, staleMs: 1, patienceMs: 1 }, "holdFileLock");
+export async function holdFileLock(path: string, given?: Partial<LockLimits>): Promise<() => void> {
+  if (given) checkOptions(given, { heartbeatMs: 1, staleMs: 1, patienceMs: 1 }, "holdFileLock");
   const limits = {
     heartbeatMs: defaultHeartbeatMs,
     staleMs: defaultStaleMs,
