@@ -111,5 +111,5 @@ const cache = createResponseCache({ maxEntries: 10_000 });
 
 /** @param {import("portolan/client").CommandTarget} target @param {string} user */
 export const connectFor = (target, user) =>
-  connect(target, { verdicts: storage.kv, verdictKey: "notes", cache, principal: user });
+  connect(target, { eraCache: storage.kv, eraCacheKey: "notes", cache, principal: user });
 // endregion

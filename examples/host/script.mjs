@@ -3,7 +3,7 @@
 // Run: node script.mjs <.mcp.json> <task>
 import { createInterface } from "node:readline";
 import { createHost, display, displayValue, openActivityFile } from "portolan-host";
-import { demo } from "portolan-host/models";
+import { demoModel } from "portolan-host/models";
 
 const [, , config = ".mcp.json", task = "What can you do?"] = process.argv;
 const terminal = createInterface({ input: process.stdin });
@@ -21,7 +21,7 @@ const host = await createHost({
   servers: config,
   activity,
   // Needs no account. Real models: openaiCompatible({ … }) and anthropic({ … }) of portolan-host/models.
-  model: demo(),
+  model: demoModel(),
   policy: [
     { readOnly: true, then: "allow" },
     { match: "*.delete*", then: "deny", reason: "this program never deletes" },

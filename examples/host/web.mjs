@@ -5,12 +5,12 @@
 // Run: node web.mjs <.mcp.json> <port>
 import { createServer } from "node:http";
 import { createHost } from "portolan-host";
-import { demo } from "portolan-host/models";
+import { demoModel } from "portolan-host/models";
 
 /** @param {import("portolan-host").HostOptions} options */
 export async function serveAssistant(options, port = 0) {
   const host = await createHost({
-    model: demo(),
+    model: demoModel(),
     // The page answers these with POST /answers, at any later time.
     answers: { approve: "later", elicit: "later", sample: "later" },
     ...options,

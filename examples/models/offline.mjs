@@ -1,7 +1,7 @@
 // @ts-check
 // Models that need no network: scripted ones, and ones that replay a recording.
 import { appendFile, readFile } from "node:fs/promises";
-import { parseRecordings, recordModel, replay, scriptedModel } from "portolan-host/models";
+import { parseRecordings, recordModel, replayModel, scriptedModel } from "portolan-host/models";
 
 // region scripted
 /** Creates a model that calls `forecast`, then gives advice; any other request fails with the reason. */
@@ -17,5 +17,5 @@ export const weatherScript = () =>
 export const recorded = (model, file) => recordModel(model, (turn) => appendFile(file, `${JSON.stringify(turn)}\n`));
 
 /** @param {string} file */
-export const replayed = async (file) => replay(parseRecordings(await readFile(file, "utf8")));
+export const replayed = async (file) => replayModel(parseRecordings(await readFile(file, "utf8")));
 // endregion

@@ -72,14 +72,14 @@ test("rejects a call after 60 seconds without a response", async () => {
 // endregion
 
 // region faults
-import { faulty } from "portolan/testing";
+import { faultyChannel } from "portolan/testing";
 
 for (let seed = 1; seed <= 20; seed += 1) {
   test(`greets or fails with a reason on a faulty channel, seed ${seed}`, async () => {
     const clock = createClock();
     const faults = { seed, clock, drop: 0.1, duplicate: 0.1, reorder: 0.1, delay: 0.5 };
     const greet = async () => {
-      const client = await connectInMemory(greeter, { clock, through: (channel) => faulty(channel, faults) });
+      const client = await connectInMemory(greeter, { clock, through: (channel) => faultyChannel(channel, faults) });
       const { content } = await client.callTool("greet", { name: "Ada" });
       return JSON.stringify(content);
     };

@@ -3,7 +3,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createHost, display, openActivityFile } from "portolan-host";
-import { demo } from "portolan-host/models";
+import { demoModel } from "portolan-host/models";
 import { line, row, wrappedRow } from "./screen.mjs";
 
 const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "window", bags: 1 };
@@ -17,7 +17,7 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
     servers: entries,
     storage: { kv },
     activity,
-    model: demo(),
+    model: demoModel(),
     answers: {
       approve({ server, action }) {
         const what = action.kind === "tool" ? `${action.tool} ${JSON.stringify(action.args)}` : action.uri;

@@ -74,7 +74,11 @@ test.each([
   ["number.mjs", "export default 5;\n", /number\.mjs: expected a server of createServer .* got number/],
   ["lost.mjs", 'import "./gone.mjs";\n', /Cannot find module .*gone\.mjs/],
   ["host.mjs", 'import "portolan-host";\n', /host\.mjs: it imports portolan-host, which is not installed\. Run: npm/],
-  ["host.ts", 'import "portolan-host/models";\n', /host\.ts: it imports portolan-host, which is not installed\. Run: npm/],
+  [
+    "host.ts",
+    'import "portolan-host/models";\n',
+    /host\.ts: it imports portolan-host, which is not installed\. Run: npm/,
+  ],
   [
     "unfit.mjs",
     `import { createServer } from "portolan/server";\nexport default createServer({ name: "x" });\n`,

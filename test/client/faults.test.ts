@@ -5,10 +5,10 @@ import {
   type ChannelFaults,
   createBytesPair,
   createClock,
-  faulty,
+  faultyChannel,
   type ManualClock,
   recordChannel,
-  seeded,
+  seededRandom,
 } from "portolan/testing";
 import { beforeAll, describe, expect, test } from "vitest";
 
@@ -55,7 +55,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /** The faults of a run. Every random choice is drawn here, in this order, so a seed reproduces its run. */
 function planOf(seed: number) {
-  const random = seeded(seed);
+  const random = seededRandom(seed);
   const chance = (most: number) => (random() < 0.4 ? random() * most : 0);
   const count = (odds: number, most: number) => (random() < odds ? Math.floor(random() * most) : undefined);
   const faults = (): ChannelFaults => {
@@ -175,7 +175,7 @@ async function run(seed: number, era: string): Promise<string[]> {
   clock = createClock();
   const plan = planOf(seed);
   const [nearEnd, farEnd] = plan.isBytes ? createBytesPair({ seed }) : createMemoryPair({ serialize: true });
-  const wrap = (channel: Channel, faults: ChannelFaults) => faulty(channel, { ...faults, clock });
+  const wrap = (channel: Channel, faults: ChannelFaults) => faultyChannel(channel, { ...faults, clock });
   const near = wrap(nearEnd, plan.near);
   const far = wrap(farEnd, plan.far);
   const [recorded, transcript] = recordChannel(near);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { type Incoming, PortolanError } from "portolan";
+import { type ChannelEvents, PortolanError } from "portolan";
 import { type CommandTarget, ProcessChannel } from "portolan/client/stdio";
 import { afterAll, afterEach, describe, expect, test, vi } from "vitest";
 import { isAlive, livingIn, open, type Started, server, start as startServer, startTarget } from "./processes.ts";
@@ -204,7 +204,7 @@ describe("a server that cannot be started", () => {
       await channel.close();
       await channel.close();
       expect(closed.mock.calls).toEqual([[undefined]]);
-      expect(() => channel.open({} as Incoming)).toThrow("a channel can be opened only once");
+      expect(() => channel.open({} as ChannelEvents)).toThrow("a channel can be opened only once");
     }
   });
 });

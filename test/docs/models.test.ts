@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createMemoryPair } from "portolan";
 import { createServer, serveChannel } from "portolan/server";
 import { createHost } from "portolan-host";
-import { complete, demo, echo, ModelFailure, type ModelRequest, scriptedModel } from "portolan-host/models";
+import { complete, demoModel, echoModel, ModelFailure, type ModelRequest, scriptedModel } from "portolan-host/models";
 import { expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
 
@@ -63,7 +63,7 @@ test("answers a server's sampling request with the model it prefers", async () =
   });
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(server, far);
-  const client = await sampling.connectWithModels(near, [demo(), echo()]);
+  const client = await sampling.connectWithModels(near, [demoModel(), echoModel()]);
   onTestFinished(() => client.close());
   const { content } = await client.callTool("rhyme");
   expect(content).toEqual([{ type: "text", text: JSON.stringify([{ type: "text", text: "moon" }, "echo"]) }]);

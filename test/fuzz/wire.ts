@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { type Channel, type Incoming, type JsonObject, LineReader, serialize } from "portolan";
+import { type Channel, type ChannelEvents, type JsonObject, LineReader, serialize } from "portolan";
 import { serveChannel } from "portolan/server";
 import createFullServer from "../kit/full-server.mjs";
 import { ChildChannel } from "../kit/raw-peer.ts";
@@ -37,7 +37,7 @@ export function openMemory(): Wire {
   const inbox = createInbox();
   let reader: LineReader | undefined;
   const channel: Channel = {
-    open(incoming: Incoming) {
+    open(incoming: ChannelEvents) {
       reader = new LineReader(incoming, { maxBytes: 200_000 });
     },
     send: (message) => inbox.take(serialize(message)),

@@ -12,7 +12,7 @@ import type {
   SamplingVerdict,
   UrlQuestion,
 } from "portolan-host";
-import { echo, type Model } from "portolan-host/models";
+import { echoModel, type Model } from "portolan-host/models";
 import { describe, expect, test, vi } from "vitest";
 import { between, revisions } from "../kit/revisions.ts";
 import { inMemory, makeFolder, makeHost, textOf } from "./kit.ts";
@@ -146,7 +146,7 @@ describe.each(revisions)("sampling on %s", (revision) => {
       }
       return { allow: true, result: { ...question.result, content: { type: "text", text: "edited" } } };
     };
-    const made = await host({ sample }, { model: echo() }, revision);
+    const made = await host({ sample }, { model: echoModel() }, revision);
     expect(textOf(await toolsOf(made).callTool("think"))).toBe("echo: edited");
     expect(seen.map(({ stage }) => stage)).toEqual(["request", "response"]);
     expect(seen[0]).toMatchObject({
@@ -163,14 +163,14 @@ describe.each(revisions)("sampling on %s", (revision) => {
 
   test("is refused when the user denies the request or the response", async () => {
     for (const stage of ["request", "response"] as const) {
-      const made = await host({ sample: (question) => question.stage !== stage }, { model: echo() }, revision);
+      const made = await host({ sample: (question) => question.stage !== stage }, { model: echoModel() }, revision);
       await expect(toolsOf(made).callTool("think")).rejects.toThrow("Sampling was refused");
     }
   });
 });
 
 test("sampling fails without a model or without a reviewer", async () => {
-  for (const options of [{}, { model: echo() }]) {
+  for (const options of [{}, { model: echoModel() }]) {
     const made = await host(options.model ? {} : { sample: () => true }, options);
     const result = await toolsOf(made)
       .callTool("think")
@@ -181,8 +181,8 @@ test("sampling fails without a model or without a reviewer", async () => {
 
 test("the server's hints choose the model, and the user may choose another", async () => {
   const models: Model[] = [
-    { ...echo(), id: "small" },
-    { ...echo(), id: "large" },
+    { ...echoModel(), id: "small" },
+    { ...echoModel(), id: "large" },
   ];
   const chosen: string[] = [];
   const sample = (question: SamplingQuestion): SamplingVerdict => {
@@ -201,7 +201,7 @@ test("a server cannot exceed its sampling limits for requests and tokens", async
     return { allow: true };
   };
   const sampling = { requestsPerMinute: 100, servers: { asker: { requests: 2, maxTokens: 50 } } };
-  const made = await host({ sample }, { model: echo(), sampling });
+  const made = await host({ sample }, { model: echoModel(), sampling });
   const { callTool } = toolsOf(made);
   await callTool("think", { tokens: 10_000 });
   await callTool("think");
@@ -219,7 +219,7 @@ test("sampling can be allowed for the session, and the grant can be revoked", as
     count += 1;
     return { allow: true, for: "session" };
   };
-  const made = await host({ sample }, { model: echo() });
+  const made = await host({ sample }, { model: echoModel() });
   const { callTool } = toolsOf(made);
   await callTool("think");
   await callTool("think");

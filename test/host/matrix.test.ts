@@ -3,7 +3,7 @@ import { createMemoryPair } from "portolan";
 import { serveChannel } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import type { Host, HostAnswers, ServerDefinition } from "portolan-host";
-import { echo } from "portolan-host/models";
+import { echoModel } from "portolan-host/models";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import createFullServer from "../kit/full-server.mjs";
 import { between, type RevisionDate, revisions } from "../kit/revisions.ts";
@@ -91,7 +91,7 @@ describe.each(columns)("a host over %s, %s", (transport, revision: RevisionDate)
     const host = await makeHost({
       servers: { full: { ...server.definition, era: revision } },
       policy: [{ then: "allow" }],
-      model: echo(),
+      model: echoModel(),
       roots: [{ uri, for: ["full"] }],
       answers,
     });

@@ -1,6 +1,6 @@
 import { RpcError } from "portolan";
 import { createServer } from "portolan/server";
-import type { ApprovalQuestion, Conversation, RunOptions, RunState } from "portolan-host";
+import type { ApprovalQuestion, ContentOrigins, RunOptions, RunState } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { expect, test, vi } from "vitest";
 import { createModel, inMemory, makeHost } from "./kit.ts";
@@ -259,7 +259,7 @@ test("the error text of a failed call counts as untrusted content, a denial does
     },
     policy: [{ server: "denied", then: "deny" }, { then: "allow" }],
   });
-  const conversation: Conversation = { contentFrom: new Set(), resourcesFrom: new Set() };
+  const conversation: ContentOrigins = { contentFrom: new Set(), resourcesFrom: new Set() };
   await expect(host.callTool("denied", "fail", {}, { conversation })).rejects.toMatchObject({ code: "denied" });
   expect([...conversation.contentFrom]).toEqual([]);
   const result = await host.callTool("failing", "fail", {}, { conversation }).catch(({ message }) => message);

@@ -1,7 +1,7 @@
 import type { JsonObject } from "portolan";
 import { createServer } from "portolan/server";
 import type { HostAnswers, HostOptions, SamplingQuestion, SamplingVerdict } from "portolan-host";
-import { echo, type Model, type ModelRequest } from "portolan-host/models";
+import { echoModel, type Model, type ModelRequest } from "portolan-host/models";
 import { expect, test } from "vitest";
 import { allow, initializeResult, inMemory, makeHost, rawServer, textOf } from "./kit.ts";
 
@@ -50,7 +50,7 @@ test("a sampling request has no includeContext, even if the server sets it", asy
   const seen: SamplingQuestion[] = [];
   const sample = (question: SamplingQuestion) => seen.push(question) > 0;
   // Later revisions have a capability for includeContext, which the host does not declare.
-  const { think } = await thinkerHost({ sample }, { model: echo() }, "2025-06-18");
+  const { think } = await thinkerHost({ sample }, { model: echoModel() }, "2025-06-18");
   await think({ context: "allServers" });
   expect(seen).toHaveLength(2);
   for (const { params } of seen) expect(params).not.toHaveProperty("includeContext");
@@ -75,7 +75,7 @@ test.each([
 ] as const)("the review setting %j shows the user the stages %j", async (review, stages) => {
   const seen: string[] = [];
   const sample = (question: SamplingQuestion) => seen.push(question.stage) > 0;
-  const { think } = await thinkerHost({ sample }, { model: echo(), sampling: { servers: { t: { review } } } });
+  const { think } = await thinkerHost({ sample }, { model: echoModel(), sampling: { servers: { t: { review } } } });
   await think();
   expect(seen).toEqual(stages);
 });
@@ -86,7 +86,7 @@ test("a denial can be permanent", async () => {
     asked += 1;
     return { allow: false, for: "always" };
   };
-  const { think } = await thinkerHost({ sample }, { model: echo() });
+  const { think } = await thinkerHost({ sample }, { model: echoModel() });
   await expect(think()).rejects.toThrow("the user said no");
   await expect(think()).rejects.toThrow("the user does not want it from this server");
   expect(asked).toBe(1);
@@ -145,9 +145,9 @@ test("tokens that an answer did not use stay in the budget", async () => {
 
 test.each([
   ["no model", { sample: () => true }, {}, false],
-  ["no reviewer", {}, { model: echo() }, false],
-  ["no reviewer and no review required", {}, { model: echo(), sampling: { review: "none" as const } }, true],
-  ["a model and a reviewer", { sample: () => true }, { model: echo() }, true],
+  ["no reviewer", {}, { model: echoModel() }, false],
+  ["no reviewer and no review required", {}, { model: echoModel(), sampling: { review: "none" as const } }, true],
+  ["a model and a reviewer", { sample: () => true }, { model: echoModel() }, true],
 ])(
   "declares the sampling capability only if requests can be answered: with %s",
   async (_, answers, options, isOffered) => {

@@ -1,7 +1,7 @@
 import { type JsonObject, RpcError } from "portolan";
 import { createServer } from "portolan/server";
 import type { ApprovalQuestion, SamplingQuestion } from "portolan-host";
-import { echo } from "portolan-host/models";
+import { echoModel } from "portolan-host/models";
 import { expect, test } from "vitest";
 import {
   activityEntries,
@@ -141,7 +141,7 @@ test.each<[string, object]>([
     return { tools: [] };
   });
   const sample = (question: SamplingQuestion) => asked.push(question) > 0;
-  const host = await makeHost({ servers: { s: server }, model: echo(), answers: { sample } });
+  const host = await makeHost({ servers: { s: server }, model: echoModel(), answers: { sample } });
   await host.ready();
   expect(await answer).toMatchObject({ error: { code: -32_602 } });
   expect(asked).toEqual([]);
@@ -167,7 +167,7 @@ test("extra fields of a content block do not lower its token count", async () =>
     resolveAsked();
     return false;
   };
-  const host = await makeHost({ servers: { s: server }, model: echo(), answers: { sample } });
+  const host = await makeHost({ servers: { s: server }, model: echoModel(), answers: { sample } });
   await host.ready();
   await isAsked;
   expect(inputTokens[0]).toBeGreaterThan(1_000);
@@ -299,7 +299,7 @@ test("a server that samples too often is refused, and the refusal is logged once
   const host = await makeHost({
     servers: { noisy: inMemory(noisy, { era: "2025-11-25" }) },
     policy: allow,
-    model: echo(),
+    model: echoModel(),
     sampling: { review: "none", requestsPerMinute: 2 },
   });
   expect(textOf(await host.callTool("noisy", "ask"))).toBe("tired");

@@ -1,4 +1,4 @@
-import { demo, type Model, type Recording, recordModel, replay, scriptedModel } from "portolan-host/models";
+import { demoModel, type Model, type Recording, recordModel, replayModel, scriptedModel } from "portolan-host/models";
 import { modelContract } from "./contract.ts";
 import { assistant, collect, modelRequest, result, use, user, weather } from "./conversation.ts";
 import { startProvider } from "./providers.ts";
@@ -18,11 +18,11 @@ async function recorded(): Promise<Model> {
     user(result("a", "Snow ❄ and 北風, 🥶")),
   ];
   await collect(model.stream(modelRequest(messages)));
-  return replay(recordings);
+  return replayModel(recordings);
 }
 
 modelContract("scripted", () => scriptedModel(turns));
-modelContract("demo", () => demo());
+modelContract("demo", () => demoModel());
 modelContract("record", () => recordModel(scriptedModel(turns), () => {}));
 modelContract("replay", recorded);
 modelContract("openaiCompatible", async () => (await startProvider({ dialect: "openai", turns })).model);

@@ -1,4 +1,11 @@
-import { answerSampling, anthropic, echo, openaiCompatible, replay, scriptedModel } from "portolan-host/models";
+import {
+  answerSampling,
+  anthropic,
+  echoModel,
+  openaiCompatible,
+  replayModel,
+  scriptedModel,
+} from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, test } from "vitest";
 
@@ -16,8 +23,8 @@ test.each([
   ["anthropic", async () => anthropic({ model: "m", ...misspelt({ apikey: "k" }) }), "apiKey"],
   ["limits", async () => anthropic({ model: "m", limits: { ...misspelt({ toolCall: 1 }) } }), "toolCalls"],
   ["scriptedModel", async () => scriptedModel([], { ...misspelt({ capability: {} }) }), "capabilities"],
-  ["replay", async () => replay([], { ...misspelt({ capabilites: {} }) }), "capabilities"],
-  ["answerSampling", () => answerSampling(echo(), params, { ...misspelt({ onusage: 1 }) }), "onUsage"],
+  ["replay", async () => replayModel([], { ...misspelt({ capabilites: {} }) }), "capabilities"],
+  ["answerSampling", () => answerSampling(echoModel(), params, { ...misspelt({ onusage: 1 }) }), "onUsage"],
   ["startFakeProvider", () => startFakeProvider({ dialect: "openai", ...misspelt({ fault: [] }) }), "faults"],
   ["faults", () => startFakeProvider({ dialect: "openai", faults: [{ ...misspelt({ noUsge: true }) }] }), "noUsage"],
 ])("%s refuses an unknown option and suggests the nearest one", async (name, call, meant) => {

@@ -1,4 +1,4 @@
-import { anthropic, demo, type Model, openaiCompatible } from "portolan-host/models";
+import { anthropic, demoModel, type Model, openaiCompatible } from "portolan-host/models";
 import type { CommandContext } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { fetchOption } from "./http-proxy/choose.ts";
@@ -12,9 +12,9 @@ type Variables = { readonly [name: string]: string | undefined };
 export function chooseModel(env: Variables, named: string | undefined = env["PORTOLAN_MODEL"]): Model {
   if (!named) {
     if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env);
-    return hasOpenAi(env) ? ofOpenAi(env) : demo();
+    return hasOpenAi(env) ? ofOpenAi(env) : demoModel();
   }
-  if (named === "demo") return demo();
+  if (named === "demo") return demoModel();
   const [, provider, model = named] = /^(anthropic|openai):(.+)$/.exec(named) ?? [];
   if (provider === "anthropic" || (!provider && env["ANTHROPIC_API_KEY"] && /^claude/i.test(model))) {
     return ofAnthropic(env, model);
@@ -32,7 +32,7 @@ export function chooseModels(env: Variables, named?: string): [Model, ...Model[]
   const others = [
     ...(env["ANTHROPIC_API_KEY"] ? [ofAnthropic(env)] : []),
     ...(hasOpenAi(env) ? [ofOpenAi(env)] : []),
-    demo(),
+    demoModel(),
   ];
   return [chosen, ...others.filter(({ id }) => id !== chosen.id)];
 }

@@ -18,7 +18,7 @@ import type { CatalogView } from "./catalog/catalog.ts";
 import type { FeatureKind, FeatureLimits } from "./catalog/load-lists.ts";
 import { Feed } from "./feed.ts";
 import type { Model } from "./models/model.ts";
-import type { ServerEntry, ServerSettings, ServerTarget, Source } from "./options.ts";
+import type { EntrySource, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
 import type { HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
 
@@ -68,7 +68,7 @@ export interface HostOptions {
 }
 
 /** The origins of what is in a conversation, which consent depends on. */
-export interface Conversation {
+export interface ContentOrigins {
   /** Servers whose untrusted content is in the conversation. */
   readonly contentFrom: Set<string>;
   /** Servers whose resources are in the conversation. */
@@ -85,7 +85,7 @@ export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgres
    * Shared by all calls of one conversation; collects the servers whose content entered it. Without it, content causes
    * no questions.
    */
-  readonly conversation?: Conversation;
+  readonly conversation?: ContentOrigins;
   /** Answers that come before those of the host. */
   readonly answers?: HostAnswers;
   /** The run that makes the call, and the model's id of the call. */
@@ -266,7 +266,7 @@ export type ServerState =
 export interface ServerStatus {
   readonly name: string;
   readonly state: ServerState;
-  readonly source: Source;
+  readonly source: EntrySource;
   /** The reason of the state, and the next step where there is one. */
   readonly reason?: string;
   /** The name, version and capabilities of the connected server. */

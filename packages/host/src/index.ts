@@ -26,6 +26,7 @@ export {
   verifyActivityFile,
 } from "./activity/index.ts";
 export type {
+  ProposedCall,
   Run,
   RunApproval,
   RunDone,
@@ -34,13 +35,12 @@ export type {
   RunInput,
   RunOptions,
   RunState,
-  WantedCall,
 } from "./agent/run.ts";
 export type { RootDefinition } from "./answers/forms.ts";
 export type { SamplingLimits } from "./answers/sampling.ts";
 export type {
   CompleteOptions,
-  Conversation,
+  ContentOrigins,
   EventFilter,
   Host,
   HostCallOptions,
@@ -100,11 +100,11 @@ export { createHost } from "./host.ts";
 export type {
   CommandTarget,
   CustomTarget,
+  EntrySource,
   HttpTarget,
   ServerEntry,
   ServerSettings,
   ServerTarget,
-  Source,
 } from "./options.ts";
 export {
   type ArgumentTest,
@@ -125,7 +125,6 @@ export {
   type GrantQuery,
   type Grants,
   type GrantsOptions,
-  type Hints,
   hintsOf,
   type NewGrant,
   type PinnedServer,
@@ -136,6 +135,7 @@ export {
   type PolicyCall,
   type Rule,
   renderChanges,
+  type ToolHints,
 } from "./policy/index.ts";
 export type {
   Action,

@@ -16,7 +16,7 @@ export interface ServerEntry {
   readonly name: string;
   readonly target: ServerTarget;
   readonly settings: ServerSettings;
-  readonly source: Source;
+  readonly source: EntrySource;
   /** The target before variables were expanded. A trust decision is bound to it. */
   readonly configured: ServerTarget;
   /** The reason why the entry is invalid. Such an entry is shown and never started. */
@@ -73,7 +73,7 @@ export interface ServerSettings {
 }
 
 /** The place where an entry is configured. */
-export type Source =
+export type EntrySource =
   /** In the application's code. */
   | { readonly kind: "code" }
   | {

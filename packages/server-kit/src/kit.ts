@@ -1,3 +1,4 @@
+import { rpcCodes } from "portolan";
 import { type FullResult, type JsonSchema, RpcError, ToolError } from "portolan/server";
 
 // Plain JSON Schema: a server that starts often should not load a schema library first.
@@ -56,7 +57,7 @@ export async function toolErrorsAsInvalidParams<T>(work: Promise<T>): Promise<T>
   try {
     return await work;
   } catch (reason) {
-    if (reason instanceof ToolError) throw new RpcError(-32602, reason.message, { cause: reason });
+    if (reason instanceof ToolError) throw new RpcError(rpcCodes.invalidParams, reason.message, { cause: reason });
     throw reason;
   }
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { seeded } from "portolan/testing";
+import { seededRandom } from "portolan/testing";
 import { verifyActivityFile } from "portolan-host";
 import { expect, test } from "vitest";
 import { entriesOf, freshFile, namesIn, writeBlocks } from "./kit.ts";
@@ -52,7 +52,7 @@ test("four processes write at once, lose no entry, and their blocks form one cha
 
 test("a log keeps every reported entry and verifies after its writers are killed at random moments", async () => {
   const file = freshFile();
-  const random = seeded(11);
+  const random = seededRandom(11);
   const written: string[] = [];
   for (let round = 0; round < 12; round++) {
     const { child, written: names, until } = startWriter(file, `r${round}`, 3_000, 8_000);

@@ -230,23 +230,23 @@ describe("servers with faults", () => {
 
 describe("the verdict store", () => {
   test("keeps the era of a server, so that it is not probed again", async () => {
-    const { kv: verdicts } = createMemoryStorage();
+    const { kv: eraCache } = createMemoryStorage();
     const target = faulty("nonsense-to-probe", "method not found");
-    expect(await sentTo(await open(target, { verdicts }))).toBe(handshake);
-    expect(await sentTo(await open(target, { verdicts }))).toBe("initialize notifications/initialized");
+    expect(await sentTo(await open(target, { eraCache }))).toBe(handshake);
+    expect(await sentTo(await open(target, { eraCache }))).toBe("initialize notifications/initialized");
   });
 
   test("keeps nothing for a server that did not answer the probe", async () => {
-    const { kv: verdicts } = createMemoryStorage();
+    const { kv: eraCache } = createMemoryStorage();
     for (let times = 0; times < 2; times += 1) {
-      const client = await open(faulty("silent-to-probe"), { ...shortProbe, verdicts });
+      const client = await open(faulty("silent-to-probe"), { ...shortProbe, eraCache });
       expect(await sentTo(client)).toBe(handshake);
     }
   });
 
   test("replaces an era that turns out to be wrong", async () => {
-    const { kv: verdicts } = createMemoryStorage();
-    const options = { verdicts, verdictKey: "the server" };
+    const { kv: eraCache } = createMemoryStorage();
+    const options = { eraCache, eraCacheKey: "the server" };
     await open(faulty("nonsense-to-probe", "method not found"), options);
     for (const sent of ["initialize server/discover", ""]) {
       const client = await open(faulty("stateless-only"), options);

@@ -132,7 +132,7 @@ test("allows no subscription outside", async () => {
   const stateful = await serve({ folders: [folder] }, { revision: "2025-11-25" });
   await expect(stateful.watch({ uris: [uri] })).rejects.toThrow(/not found/i);
   const stateless = await serve({ folders: [folder] }, { revision: "2026-07-28" });
-  expect((await stateless.watch({ uris: [uri, uriOf(folder, "bytes.bin")] })).honoured).toMatchObject({
+  expect((await stateless.watch({ uris: [uri, uriOf(folder, "bytes.bin")] })).acceptedFilter).toMatchObject({
     uris: [uriOf(folder, "bytes.bin")],
   });
 });

@@ -117,7 +117,7 @@ test("notifies clients about a new commit", async () => {
   const { work } = makeHistory();
   const client = await connectTo(work.root);
   const watch = await client.watch({ resources: true });
-  expect(watch.honoured.resources).toBe(true);
+  expect(watch.acceptedFilter.resources).toBe(true);
   work.write("new.txt", "new");
   await call(client, "stage", { paths: ["new.txt"] });
   await call(client, "commit", { message: "new" });

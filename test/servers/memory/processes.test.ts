@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { seeded } from "portolan/testing";
+import { seededRandom } from "portolan/testing";
 import { expect, test } from "vitest";
 import { add, freshFile, namesIn, openTestStore } from "./kit.ts";
 
@@ -57,7 +57,7 @@ test("ten concurrent writers lose nothing, also during compaction", async () => 
 
 test("keeps everything that was acknowledged when writers are killed at random", async () => {
   const file = freshFile();
-  const random = seeded(7);
+  const random = seededRandom(7);
   const acknowledged: string[] = [];
   for (let round = 0; round < 15; round += 1) {
     const writers = [0, 1].map((index) => startWriter(file, `r${round}-${index}`, 1_000, 3_000));

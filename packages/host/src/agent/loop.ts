@@ -2,7 +2,7 @@ import type { CallToolResult, SamplingContent, SamplingMessage, ToolResultConten
 import { PortolanError } from "portolan";
 import { CallFailure } from "portolan/client";
 import { toError } from "portolan/internal";
-import type { Conversation, Host, HostCallOptions } from "../api.ts";
+import type { ContentOrigins, Host, HostCallOptions } from "../api.ts";
 import { waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import {
@@ -34,7 +34,7 @@ import {
   toMessages,
   toToolResult,
 } from "./prompt.ts";
-import type { RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState, WantedCall } from "./run.ts";
+import type { ProposedCall, RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState } from "./run.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /** Options of `Loop`. */
@@ -57,14 +57,14 @@ export interface LoopOptions {
 /** The agent loop: a model that calls tools until it has finished or something stops it. */
 export class Loop {
   readonly #options: LoopOptions;
-  readonly #conversation: Conversation;
+  readonly #conversation: ContentOrigins;
   readonly #toolbox: Toolbox;
   readonly #longResults: LongResults;
   readonly #presentation: Presentation;
   readonly #contextTokens: number;
   readonly #usage: { inputTokens: number; outputTokens: number } = { inputTokens: 0, outputTokens: 0 };
   #messages: SamplingMessage[];
-  #pending: readonly WantedCall[];
+  #pending: readonly ProposedCall[];
   #results: readonly ToolResultContent[];
   /** Answers for the calls that are pending at the start; not valid for later calls. */
   #decisions: RunOptions["decisions"];
@@ -230,8 +230,8 @@ export class Loop {
     return true;
   }
 
-  #groups(): WantedCall[][] {
-    const groups: WantedCall[][] = [];
+  #groups(): ProposedCall[][] {
+    const groups: ProposedCall[][] = [];
     let isOpen = false;
     for (const call of this.#pending) {
       const tool = this.#toolbox.find(call.name);
@@ -280,7 +280,7 @@ export interface ModelTurn {
   readonly text: string;
   /** The whole content, for the conversation. */
   readonly content: readonly SamplingContent[];
-  readonly calls: readonly WantedCall[];
+  readonly calls: readonly ProposedCall[];
   /** Calls with invalid arguments. */
   readonly unreadable: readonly UnreadableToolEvent[];
   readonly stopReason: string;
@@ -294,7 +294,7 @@ export async function readTurn(
   request: ModelRequest & { readonly signal: AbortSignal },
   emit: (event: RunEvent) => Promise<void>,
 ): Promise<ModelTurn> {
-  const calls: WantedCall[] = [];
+  const calls: ProposedCall[] = [];
   const unreadable: UnreadableToolEvent[] = [];
   const content: SamplingContent[] = [];
   const nextId = createCallIds(request.messages);
@@ -345,7 +345,7 @@ export interface CallContext {
   readonly trustsContent: (server: string) => boolean;
   readonly run: string;
   readonly toolbox: Toolbox;
-  readonly conversation: Conversation;
+  readonly conversation: ContentOrigins;
   readonly presentation: Presentation;
   readonly options: RunOptions;
   /** Decisions about calls that waited for approval. */
@@ -358,7 +358,7 @@ export interface CallContext {
 export class Paused extends Error {}
 
 /** Makes one call of a model. Every outcome is a result for the model. */
-export async function runCall(call: WantedCall, context: CallContext): Promise<ToolResultContent> {
+export async function runCall(call: ProposedCall, context: CallContext): Promise<ToolResultContent> {
   const { toolbox, presentation, emit } = context;
   const { id, name, input } = call;
   const builtIn = Object.hasOwn(builtInTools, name) ? builtInTools[name] : undefined;
@@ -385,7 +385,7 @@ type BuiltInResult = Omit<ToolResultContent, "type" | "toolUseId">;
 
 /** Tools of the run itself, by name. */
 const builtInTools: {
-  readonly [name: string]: (call: WantedCall, context: CallContext) => BuiltInResult | Promise<BuiltInResult>;
+  readonly [name: string]: (call: ProposedCall, context: CallContext) => BuiltInResult | Promise<BuiltInResult>;
 } = {
   find_tools({ input }, { toolbox }) {
     const found = toolbox.findTools(String(input["query"] ?? ""), maxFoundTools);
@@ -419,11 +419,11 @@ const builtInTools: {
 };
 
 /** Returns the digest that a decision is bound to; empty for built-in tools. */
-export function digestOf({ name }: WantedCall, toolbox: Toolbox): string {
+export function digestOf({ name }: ProposedCall, toolbox: Toolbox): string {
   return toolbox.find(name)?.digest ?? "";
 }
 
-function callOptions(call: WantedCall, context: CallContext): HostCallOptions {
+function callOptions(call: ProposedCall, context: CallContext): HostCallOptions {
   const { run, conversation, signal, options, decisions, toolbox } = context;
   const { id, digest } = call;
   const isSame = digest === undefined || digest === digestOf(call, toolbox);

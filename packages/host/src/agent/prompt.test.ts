@@ -1,10 +1,10 @@
 import type { ContentBlock, SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
-import { echo } from "../models/offline.ts";
+import { echoModel } from "../models/offline.ts";
 import { fit, LongResults, toAttachment, toMessages, toToolResult } from "./prompt.ts";
 
-const blind = { ...echo(), capabilities: { tools: true, images: false } };
-const seeing = { ...echo(), capabilities: { tools: true, images: true } };
+const blind = { ...echoModel(), capabilities: { tools: true, images: false } };
+const seeing = { ...echoModel(), capabilities: { tools: true, images: true } };
 const image = { type: "image", data: "A".repeat(4_096), mimeType: "image/png" } as const;
 
 test("a model gets the content it supports, and placeholders for the rest", () => {

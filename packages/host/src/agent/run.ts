@@ -128,7 +128,7 @@ export interface RunState {
    * Calls that were not made: they wait for a decision, or the run ended first. They are made when the run continues. A
    * call that was interrupted is not repeated; its result says so.
    */
-  readonly pending: readonly WantedCall[];
+  readonly pending: readonly ProposedCall[];
   /** Results of the current turn that wait for the others. */
   readonly results: readonly SamplingMessage[];
   /** Servers whose untrusted content is in the conversation. */
@@ -144,7 +144,7 @@ export interface RunState {
 }
 
 /** A call that a model asks for. */
-export interface WantedCall {
+export interface ProposedCall {
   readonly id: string;
   /** The model's name of the tool. */
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { ServerEntry, ServerSettings, Source } from "../options.ts";
+import type { EntrySource, ServerEntry, ServerSettings } from "../options.ts";
 
 /** The syntax of a configuration file. */
 export type ConfigFormat = "json" | "toml" | "yaml";
@@ -53,7 +53,7 @@ export interface RawEntry {
   readonly name: string;
   readonly configured: ConfiguredTarget;
   readonly settings: ServerSettings;
-  readonly source: Extract<Source, { kind: "file" }>;
+  readonly source: Extract<EntrySource, { kind: "file" }>;
   readonly level: ConfigLevel;
   /** The path of a file with more environment variables, with its placeholders. */
   readonly envFile?: string;
@@ -80,14 +80,14 @@ export interface LoadedEnvFile {
 /** A server from a file, ready for a host. */
 export interface ConfiguredServer extends ServerEntry {
   readonly configured: ConfiguredTarget;
-  readonly source: Extract<Source, { kind: "file" }>;
+  readonly source: Extract<EntrySource, { kind: "file" }>;
   /** The entry before its placeholders were replaced. Pass it to `expandEntry` again when more inputs are known. */
   readonly raw: RawEntry;
   readonly envFile?: LoadedEnvFile;
   /** The OAuth client with its placeholders replaced. */
   readonly oauth?: ConfiguredOAuth;
   /** Entries of the same name in other files that this one overrides. */
-  readonly hides?: readonly Source[];
+  readonly hides?: readonly EntrySource[];
   /** The name of another server that looks the same. */
   readonly resembles?: string;
 }

@@ -1,7 +1,7 @@
 import type { SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
 import { complete } from "./complete.ts";
-import { demo } from "./demo.ts";
+import { demoModel } from "./demo.ts";
 import type { ModelTool } from "./model.ts";
 
 const tool = (name: string, description: string, properties: object, required: string[] = []): ModelTool => ({
@@ -43,7 +43,7 @@ const tools = [
 ];
 const user = (text: string): SamplingMessage => ({ role: "user", content: { type: "text", text } });
 const ask = (messages: SamplingMessage[], more: object = {}) =>
-  complete(demo(), { messages, tools, maxTokens: 500, ...more });
+  complete(demoModel(), { messages, tools, maxTokens: 500, ...more });
 
 test.each([
   ["What is the weather in Oslo for 3 days, in celsius?", "forecast", { city: "Oslo", days: 3, unit: "celsius" }],
@@ -121,7 +121,7 @@ test("gives the same short answer every time without tools, and names itself", a
   const first = await ask(request, { tools: undefined });
   expect(first.content).toEqual([{ type: "text", text: "This is the demo model's answer to “Summarise the plot”." }]);
   expect(await ask(request, { tools: undefined })).toEqual(first);
-  expect(demo().notice).toMatch(/not a language model/);
+  expect(demoModel().notice).toMatch(/not a language model/);
 });
 
 test("does not throw or hang on hostile schemas and prompts", async () => {

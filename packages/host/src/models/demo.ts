@@ -11,7 +11,7 @@ const id = "demo";
  * Creates a model for experiments without a language model. It calls the tool whose name and description share the most
  * words with the prompt, fills its arguments from the prompt, and repeats the result. "then" separates steps.
  */
-export function demo(): Model {
+export function demoModel(): Model {
   return {
     id,
     // The demo model has no context window.

@@ -1,7 +1,7 @@
 export { type AnthropicOptions, anthropic } from "./anthropic.ts";
 export { chooseModel, type ModelRequirements, requirementsOf } from "./choose.ts";
 export { complete } from "./complete.ts";
-export { demo } from "./demo.ts";
+export { demoModel } from "./demo.ts";
 export { ModelFailure, type ModelFailureOptions } from "./http/failures.ts";
 export type { ModelLimits, ProviderOptions, Retry, RetryClock } from "./http/provider.ts";
 export type {
@@ -19,10 +19,10 @@ export type {
   ToolEvent,
   UnreadableToolEvent,
 } from "./model.ts";
-export { echo } from "./offline.ts";
+export { echoModel } from "./offline.ts";
 export type { OpenAiQuirks } from "./openai.ts";
 export { type OpenAiOptions, openaiCompatible } from "./openai.ts";
-export { parseRecordings, type Recording, type ReplayOptions, recordModel, replay } from "./recording.ts";
+export { parseRecordings, type Recording, type ReplayOptions, recordModel, replayModel } from "./recording.ts";
 export { type AnswerSamplingOptions, answerSampling, toModelRequest } from "./sampling.ts";
 export {
   type ScriptedCall,

@@ -3,7 +3,7 @@ import type { Model, ModelEvent, ModelRequest, TokenUsage } from "./model.ts";
 import { cutToTokens, estimateTokens } from "./tokens.ts";
 
 /** Creates a model that repeats the tool results of the last message, or else the last text of the user. */
-export function echo(): Model {
+export function echoModel(): Model {
   return {
     id: "echo",
     capabilities: { tools: true, images: true, audio: true },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { complete } from "./complete.ts";
-import { parseRecordings, type Recording, recordModel, replay } from "./recording.ts";
+import { parseRecordings, type Recording, recordModel, replayModel } from "./recording.ts";
 import { scriptedModel } from "./scripted.ts";
 
 const asking = (text: string, more: object = {}) => ({
@@ -23,7 +23,7 @@ test("replays a recording that was written as JSON lines, for any order of membe
   const kept = await recorded("a", "b");
   const lines = kept.map((one) => `${JSON.stringify(one)}\n`).join("\n");
   expect(lines).not.toContain("signal");
-  const model = replay(parseRecordings(lines));
+  const model = replayModel(parseRecordings(lines));
   const { messages, maxTokens } = asking("b");
   const reply = await complete(model, { maxTokens, system: undefined, messages });
   expect(reply).toMatchObject({ content: [{ text: "b 1" }], stopReason: "endTurn", model: "scripted" });
@@ -31,21 +31,21 @@ test("replays a recording that was written as JSON lines, for any order of membe
 });
 
 test("replays the turns of equal requests in order, then repeats the last one", async () => {
-  const model = replay(await recorded("a", "a"));
+  const model = replayModel(await recorded("a", "a"));
   const said = [];
   for (let turn = 0; turn < 3; turn += 1) said.push((await complete(model, asking("a"))).content[0]);
   expect(said).toMatchObject([{ text: "a 0" }, { text: "a 1" }, { text: "a 1" }]);
 });
 
 test("rejects an unrecorded request with the differences to the closest one", async () => {
-  const model = replay(await recorded("b", "Tell me a story", "c"));
+  const model = replayModel(await recorded("b", "Tell me a story", "c"));
   await expect(complete(model, asking("Tell me a joke", { temperature: 1 }))).rejects.toMatchObject({
     code: "model-failed",
     message: expect.stringMatching(
       /None of 3 recordings has this request: the closest one differs in messages\[0\]\.content\.text: recorded "Tell me a story", got "Tell me a joke"; temperature: recorded nothing, got 1\./,
     ),
   });
-  await expect(complete(replay([]), asking("a"))).rejects.toThrow(
+  await expect(complete(replayModel([]), asking("a"))).rejects.toThrow(
     "None of 0 recordings has this request: there are no recordings",
   );
 });

@@ -46,7 +46,7 @@ const replayOptionNames: OptionNames<ReplayOptions> = { id: 1, capabilities: 1 }
  * Creates a model that replays recordings. A request without a recording fails with the differences to the closest one.
  * Equal requests get their turns in the order of the recordings, then the last one again.
  */
-export function replay(recordings: Iterable<Recording>, options: ReplayOptions = {}): Model {
+export function replayModel(recordings: Iterable<Recording>, options: ReplayOptions = {}): Model {
   checkOptions(options, replayOptionNames, "replay");
   const all = [...recordings];
   const played = new Map<string, number>();

@@ -1,7 +1,7 @@
 import type { CreateMessageParams } from "portolan";
 import { expect, test } from "vitest";
-import { demo } from "./demo.ts";
-import { echo } from "./offline.ts";
+import { demoModel } from "./demo.ts";
+import { echoModel } from "./offline.ts";
 import { answerSampling } from "./sampling.ts";
 import { scriptedModel } from "./scripted.ts";
 
@@ -18,7 +18,7 @@ const tool = {
 };
 
 test("answers with one block, which every revision supports", async () => {
-  expect(await answerSampling(echo(), params())).toEqual({
+  expect(await answerSampling(echoModel(), params())).toEqual({
     role: "assistant",
     content: { type: "text", text: "Hello there" },
     model: "echo",
@@ -71,9 +71,9 @@ test("passes all params of the server to the model, and nothing else", async () 
 });
 
 test("applies maxTokens and stop sequences to offline models", async () => {
-  const cut = await answerSampling(echo(), params({ maxTokens: 2 }));
+  const cut = await answerSampling(echoModel(), params({ maxTokens: 2 }));
   expect(cut).toMatchObject({ content: { text: "Hello t" }, stopReason: "maxTokens" });
-  const stopped = await answerSampling(demo(), params({ stopSequences: ["", "demo"] }));
+  const stopped = await answerSampling(demoModel(), params({ stopSequences: ["", "demo"] }));
   expect(stopped).toMatchObject({ content: { text: "This is the " }, stopReason: "stopSequence" });
 });
 
@@ -96,5 +96,5 @@ test("rejects a call with unreadable arguments", async () => {
 
 test("rejects with the reason of the signal", async () => {
   const reason = new Error("taken back");
-  await expect(answerSampling(demo(), params(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  await expect(answerSampling(demoModel(), params(), { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
 });

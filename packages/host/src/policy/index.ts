@@ -22,4 +22,4 @@ export {
   renderChanges,
 } from "./pins.ts";
 export type { ArgumentTest, Caution, Decision, Effect, Policy, PolicyCall, Rule } from "./policy.ts";
-export { compilePolicy, type Hints, hintsOf } from "./policy.ts";
+export { compilePolicy, hintsOf, type ToolHints } from "./policy.ts";

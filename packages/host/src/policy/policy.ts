@@ -475,7 +475,7 @@ export function compileGlob(pattern: string): (text: string) => boolean {
 }
 
 /** The assumed behaviour of a tool. */
-export interface Hints {
+export interface ToolHints {
   readonly readOnly: boolean;
   readonly destructive: boolean;
   readonly idempotent: boolean;
@@ -483,10 +483,10 @@ export interface Hints {
 }
 
 /** The worst case, which the spec assumes without hints. */
-const unknownHints: Hints = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
+const unknownHints: ToolHints = { readOnly: false, destructive: true, idempotent: false, openWorld: true };
 
 /** Returns the annotations of a trusted server's tool; the worst case for others, and for each missing hint. */
-export function hintsOf(tool: Tool, trusted: boolean): Hints {
+export function hintsOf(tool: Tool, trusted: boolean): ToolHints {
   const { annotations } = tool;
   if (!trusted || typeof annotations !== "object" || annotations === null) return unknownHints;
   const readOnly = annotations.readOnlyHint === true;

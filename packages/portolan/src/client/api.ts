@@ -70,7 +70,7 @@ export type Change =
 /** Changes in the order of their arrival. A list or URI that changes again before it is read is reported once. */
 export interface ChangeStream extends AsyncIterable<Change>, AsyncDisposable {
   /** The part of the filter that the server reports. */
-  readonly honoured: ChangeFilter;
+  readonly acceptedFilter: ChangeFilter;
   /** Ends the watch and the iteration. */
   close(): Promise<void>;
 }

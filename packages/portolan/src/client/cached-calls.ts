@@ -15,7 +15,7 @@ const invalidated: { readonly [notification: string]: readonly string[] } = {
   "notifications/resources/updated": ["resources/read"],
 };
 
-/** Distinguishes clients without a `verdictKey` in a shared cache. */
+/** Distinguishes clients without a `eraCacheKey` in a shared cache. */
 let clients = 0;
 
 /** The cacheable calls of one client. */
@@ -27,12 +27,12 @@ export class CachedCalls {
   #invalidations = 0;
 
   constructor(connection: ClientConnection) {
-    const { cache, principal = "", verdictKey } = connection.options;
+    const { cache, principal = "", eraCacheKey } = connection.options;
     this.#connection = connection;
     this.#cache = cache || createResponseCache();
     clients += 1;
     // Clients share results only if both name the same server.
-    this.#owner = { server: verdictKey ?? `client ${clients}`, principal };
+    this.#owner = { server: eraCacheKey ?? `client ${clients}`, principal };
     connection.listen((notification) => this.#onNotification(notification));
     connection.onRenewed(() => this.invalidate());
   }

@@ -44,8 +44,8 @@ const connectOptions = {
   auth: 1,
   capabilities: 1,
   era: 1,
-  verdicts: 1,
-  verdictKey: 1,
+  eraCache: 1,
+  eraCacheKey: 1,
   probeMs: 1,
   connectMs: 1,
   idleMs: 1,
@@ -83,11 +83,11 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
 }
 
 async function openEraCache(connection: ClientConnection, target: ConnectTarget): Promise<EraCache | undefined> {
-  const { verdicts, verdictKey } = connection.options;
-  const key = verdictKey ?? keyOf(target);
-  if (!verdicts || key === undefined) return undefined;
+  const { eraCache, eraCacheKey } = connection.options;
+  const key = eraCacheKey ?? keyOf(target);
+  if (!eraCache || key === undefined) return undefined;
   const { EraCache } = await import("./era-cache.ts");
-  return new EraCache(verdicts, key, (error) => connection.report(error));
+  return new EraCache(eraCache, key, (error) => connection.report(error));
 }
 
 /** Returns undefined for links and channels, which have no name of their own. */

@@ -51,12 +51,12 @@ export interface ConnectOptions extends Timeouts {
   /** Default: `"auto"`. */
   readonly era?: EraPolicy;
   /** Stores the era of each server for a week, so that the server is not probed at every connection. */
-  readonly verdicts?: KeyValue;
+  readonly eraCache?: KeyValue;
   /**
-   * The server's key in `verdicts`. Default: the http address, or the command with its arguments; none for links and
+   * The server's key in `eraCache`. Default: the http address, or the command with its arguments; none for links and
    * channels. Clients share results in one `cache` only if they set the same key.
    */
-  readonly verdictKey?: string;
+  readonly eraCacheKey?: string;
   /** The handshake is tried when the probe is unanswered for this long. Default: 4 seconds. */
   readonly probeMs?: number;
   /** Longest time until the connection is ready; a login does not count. Default: 60 seconds. */

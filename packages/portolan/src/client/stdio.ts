@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
@@ -98,7 +98,7 @@ export class ProcessChannel implements Channel {
   readonly writesText = true;
   readonly #target: CommandTarget;
   readonly #stderrTail: StderrTail;
-  #incoming: Incoming | undefined;
+  #incoming: ChannelEvents | undefined;
   #child: ChildProcess | undefined;
   #group: ProcessGroup | undefined;
   /** Resolves when the process has exited and its pipes are read to their ends or destroyed. */
@@ -133,7 +133,7 @@ export class ProcessChannel implements Channel {
     return this.#released;
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     if (this.#incoming || this.#isClosed) {
       throw new PortolanError("invalid-argument", "open: a channel can be opened only once");
     }
@@ -166,7 +166,7 @@ export class ProcessChannel implements Channel {
     await this.#released;
   }
 
-  #listen(child: ChildProcess, incoming: Incoming): void {
+  #listen(child: ChildProcess, incoming: ChannelEvents): void {
     const { maxMessageBytes = defaultMaxMessageBytes } = this.#target;
     const { stdin, stdout, stderr } = child;
     const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes });
@@ -195,7 +195,7 @@ export class ProcessChannel implements Channel {
   }
 
   /** Drops input after the end, also the rest of a chunk whose first message closed the channel. */
-  #whileOpen(incoming: Incoming): LineReceiver {
+  #whileOpen(incoming: ChannelEvents): LineReceiver {
     return {
       message: (message) => {
         if (!this.#isClosed) incoming.message(message);

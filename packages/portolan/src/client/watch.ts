@@ -48,7 +48,7 @@ export class StatefulWatches {
       stopRenewing();
       await Promise.all(uris.map((uri) => this.#unsubscribe(uri)));
     });
-    changes.honoured = filter;
+    changes.acceptedFilter = filter;
     const stopWaiting = this.#connection.onLost((reason) =>
       changes.end(this.#connection.isClosing ? undefined : reason),
     );
@@ -194,15 +194,15 @@ class ListenSubscription {
     if (method === "notifications/subscriptions/acknowledged") this.#acknowledge(params?.["notifications"]);
     const change = changeIn(notification);
     if (!change) return;
-    if (isWatched(change, this.changes.honoured)) this.changes.push(change);
+    if (isWatched(change, this.changes.acceptedFilter)) this.changes.push(change);
     else this.#connection.odd(`${method}, which was not requested`);
   }
 
   #acknowledge(notifications: unknown): void {
     if (!this.#acknowledged) return;
     this.#stopTimer?.();
-    this.changes.honoured = grantedFilter(this.#filter, (notifications ?? {}) as SubscriptionFilter);
-    if (Object.keys(this.changes.honoured).length === 0) {
+    this.changes.acceptedFilter = grantedFilter(this.#filter, (notifications ?? {}) as SubscriptionFilter);
+    if (Object.keys(this.changes.acceptedFilter).length === 0) {
       this.#refused?.(new PortolanError("capability-missing", "watch: the server reports none of these changes"));
       return;
     }
@@ -295,7 +295,7 @@ function grantedFilter(asked: ChangeFilter, granted: SubscriptionFilter): Change
 
 /** Changes that wait for their reader; each list and each URI is in the queue once. */
 class ChangeQueue implements ChangeStream {
-  honoured: ChangeFilter = {};
+  acceptedFilter: ChangeFilter = {};
   readonly #stop: () => Promise<void>;
   readonly #pending = new Map<string, Change>();
   #wake: () => void = () => {};
@@ -320,8 +320,8 @@ class ChangeQueue implements ChangeStream {
 
   /** Reports everything watched as changed. */
   pushAll(): void {
-    for (const kind of listKinds) if (this.honoured[kind]) this.push({ kind });
-    for (const uri of this.honoured.uris ?? []) this.push({ kind: "resource", uri });
+    for (const kind of listKinds) if (this.acceptedFilter[kind]) this.push({ kind });
+    for (const uri of this.acceptedFilter.uris ?? []) this.push({ kind: "resource", uri });
   }
 
   /** Ends the iteration after the pending changes, with an error if there is one. */

@@ -1,7 +1,7 @@
 import type { Message, RequestId, RpcResponse } from "./message.ts";
 
 /** A response with a serialized result. The channel adds the envelope. */
-export interface Prepared {
+export interface PreparedResponse {
   readonly id: RequestId;
   /** The JSON text of the result. */
   readonly resultText: string;
@@ -13,10 +13,10 @@ export interface PreparedMessage {
 }
 
 /** One message, or the responses to one batch. */
-export type Sendable = Message | Prepared | PreparedMessage | (RpcResponse | Prepared)[];
+export type Sendable = Message | PreparedResponse | PreparedMessage | (RpcResponse | PreparedResponse)[];
 
 /** The events of a channel, in arrival order and never before `open` has returned. */
-export interface Incoming {
+export interface ChannelEvents {
   message(message: Message): void;
   /** A JSON array of valid messages; it may be empty. */
   batch(messages: Message[]): void;
@@ -30,7 +30,7 @@ export interface Incoming {
 export interface Channel {
   /** True if the channel writes JSON text: `send` may then receive serialized results. */
   readonly writesText?: boolean;
-  open(incoming: Incoming): void;
+  open(incoming: ChannelEvents): void;
   /**
    * Throws a PortolanError "unserializable" before anything is written if the message has no JSON form. Returns a promise
    * only while the other side reads too slowly. Ignores messages after `close`.

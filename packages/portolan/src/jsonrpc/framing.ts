@@ -1,4 +1,4 @@
-import type { Incoming } from "./channel.ts";
+import type { ChannelEvents } from "./channel.ts";
 import { EnvelopeScanner } from "./envelope.ts";
 import { defaultMaxMessageBytes, maxBatchMessages } from "./limits.ts";
 import { checkMessage, isRequestId, type Message, rpcCodes, type Unreadable } from "./message.ts";
@@ -9,7 +9,7 @@ export interface LineReaderOptions {
 }
 
 /** The receiver of parsed input. */
-export type LineReceiver = Pick<Incoming, "message" | "batch" | "unreadable">;
+export type LineReceiver = Pick<ChannelEvents, "message" | "batch" | "unreadable">;
 
 const newline = 0x0a;
 const openArray = 0x5b;

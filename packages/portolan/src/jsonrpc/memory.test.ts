@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Channel, Incoming } from "./channel.ts";
+import type { Channel, ChannelEvents } from "./channel.ts";
 import { createMemoryPair } from "./memory.ts";
 import type { Message } from "./message.ts";
 
@@ -8,7 +8,7 @@ const note = (step: number): Message => ({ jsonrpc: "2.0", method: "note", param
 
 function listen(channel: Channel, onMessage: (message: Message) => void = () => {}): unknown[] {
   const heard: unknown[] = [];
-  const incoming: Incoming = {
+  const incoming: ChannelEvents = {
     message: (message) => {
       heard.push(message);
       onMessage(message);

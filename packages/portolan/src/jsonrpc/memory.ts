@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming, Prepared, Sendable } from "./channel.ts";
+import type { Channel, ChannelEvents, PreparedResponse, Sendable } from "./channel.ts";
 import { readText } from "./framing.ts";
 import type { JsonObject, Message, RpcResponse } from "./message.ts";
 import { serialize } from "./message.ts";
@@ -30,7 +30,7 @@ function byReference(message: Sendable): Parcel {
   return Array.isArray(message) ? message.map(unprepared) : unprepared(message);
 }
 
-function unprepared<M extends Message>(message: M | Prepared): M | RpcResponse {
+function unprepared<M extends Message>(message: M | PreparedResponse): M | RpcResponse {
   if (!("resultText" in message)) return message;
   return { jsonrpc: "2.0", id: message.id, result: JSON.parse(message.resultText) as JsonObject };
 }
@@ -52,7 +52,7 @@ const settled = Promise.resolve();
 /** One direction: queues messages until its owner opens it, and delivers a burst in one microtask. */
 class Inbox {
   isEnded = false;
-  #incoming: Incoming | undefined = undefined;
+  #incoming: ChannelEvents | undefined = undefined;
   #parcels: Parcel[] = [];
   #next = 0;
   #isScheduled = false;
@@ -67,7 +67,7 @@ class Inbox {
     });
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     if (this.#incoming !== undefined) throw new PortolanError("invalid-argument", "open: the channel is already open");
     this.#incoming = incoming;
     this.#schedule();
@@ -109,7 +109,7 @@ class Inbox {
     }
   }
 
-  #close(incoming: Incoming): void {
+  #close(incoming: ChannelEvents): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#resolveClosed();
@@ -117,7 +117,7 @@ class Inbox {
   }
 }
 
-function deliver(parcel: Parcel, incoming: Incoming): void {
+function deliver(parcel: Parcel, incoming: ChannelEvents): void {
   if (typeof parcel === "string") readText(parcel, incoming);
   else if (Array.isArray(parcel)) incoming.batch(parcel);
   else incoming.message(parcel);

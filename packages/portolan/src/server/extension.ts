@@ -15,7 +15,7 @@ export type Middleware = (
 export type FeatureKind = "tool" | "resource" | "template" | "prompt";
 
 /** A method beyond those of the protocol. */
-export interface ExtraMethod {
+export interface CustomMethod {
   /** Returns what is wrong with the params, or undefined. Default: params are not checked. */
   params?: ShapeCheck;
   /** Returns the result of the request. */
@@ -26,7 +26,7 @@ export interface ExtraMethod {
 export interface ExtensionParts {
   /** The settings of the extension among the server's capabilities. */
   readonly settings?: JsonObject;
-  readonly requests?: { readonly [method: string]: ExtraMethod };
+  readonly requests?: { readonly [method: string]: CustomMethod };
   readonly notifications?: { readonly [method: string]: (params: JsonObject, peer: Peer) => void };
   /** Members of a listen filter, each with the function that decides whether a client wants a publication. */
   readonly listen?: { readonly [member: string]: (wanted: unknown, topic: string, payload: JsonObject) => boolean };

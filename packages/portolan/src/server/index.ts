@@ -37,5 +37,5 @@ export type {
   ToolReturn,
 } from "./define/definition.ts";
 export { createServer, type LiveServer, live, type Servable, type Server } from "./define/server.ts";
-export type { ExtensionParts, ExtraMethod, FeatureKind, Middleware, ServerExtension } from "./extension.ts";
+export type { CustomMethod, ExtensionParts, FeatureKind, Middleware, ServerExtension } from "./extension.ts";
 export type { Audience, Topics } from "./subscribe/hub.ts";

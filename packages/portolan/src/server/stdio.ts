@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
@@ -52,7 +52,7 @@ class StdioChannel implements Channel {
   readonly writesText = true;
   readonly #write: Write;
   readonly #maxBytes: number;
-  #incoming: Incoming | undefined;
+  #incoming: ChannelEvents | undefined;
   readonly #flushLater = (): void => this.#flush();
   #pending = "";
   #isScheduled = false;
@@ -67,7 +67,7 @@ class StdioChannel implements Channel {
     this.#maxBytes = maxBytes;
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     this.#incoming = incoming;
     const { stdin } = process;
     const reader = new LineReader(incoming, { maxBytes: this.#maxBytes });

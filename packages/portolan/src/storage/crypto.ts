@@ -7,7 +7,7 @@ export interface Sealer {
   /** Returns text that only `open` with the same purpose and binding can decrypt, until it expires. */
   seal(value: string, options: SealOptions): Promise<string>;
   /** Returns the value, or the reason why there is none. Never rejects because of the text. */
-  open(sealed: string, options: OpenOptions): Promise<Opened>;
+  open(sealed: string, options: OpenOptions): Promise<OpenedText>;
 }
 
 /** The context of a sealed string. `seal` and `open` need the same. */
@@ -24,7 +24,7 @@ export interface SealOptions extends OpenOptions {
 }
 
 /** The value, or the reason why there is none. The reason is for logs; do not send it to the peer. */
-export type Opened =
+export type OpenedText =
   | { ok: true; value: string }
   | { ok: false; reason: "malformed" | "unknown-key" | "tampered" | "expired" };
 

@@ -1,7 +1,7 @@
 export {
   canonicalJson,
   createSealer,
-  type Opened,
+  type OpenedText,
   type OpenOptions,
   randomSecret,
   type Sealer,

@@ -1,9 +1,9 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents } from "../jsonrpc/channel.ts";
 import { LineReader, type LineReaderOptions } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions } from "../options.ts";
-import { pieceLength, type Random, seeded } from "./random.ts";
+import { pieceLength, type Random, seededRandom } from "./random.ts";
 
 /** Options of `createBytesPair`. */
 export interface BytesPairOptions extends LineReaderOptions {
@@ -17,7 +17,7 @@ export interface BytesPairOptions extends LineReaderOptions {
  */
 export function createBytesPair(options: BytesPairOptions = {}): [Channel, Channel] {
   checkOptions(options, { seed: 1, maxBytes: 1 }, "createBytesPair");
-  const random = seeded(options.seed ?? 1);
+  const random = seededRandom(options.seed ?? 1);
   const left = new Pipe(random, options);
   const right = new Pipe(random, options);
   return [createSide(left, right), createSide(right, left)];
@@ -44,7 +44,7 @@ class Pipe {
   #written: string[] = [];
   #bytes: Uint8Array = new Uint8Array();
   #reader: LineReader | undefined;
-  #incoming: Incoming | undefined;
+  #incoming: ChannelEvents | undefined;
   #isEnded = false;
   #isClosed = false;
   #isScheduled = false;
@@ -59,7 +59,7 @@ class Pipe {
     });
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     if (this.#incoming) throw new PortolanError("invalid-argument", "the channel is already open");
     this.#incoming = incoming;
     this.#reader = new LineReader(incoming, this.#options);

@@ -3,7 +3,7 @@ import type { Channel } from "../jsonrpc/channel.ts";
 import { revisions } from "../protocol/revisions/index.ts";
 import { createServer } from "../server/define/server.ts";
 import { connectInMemory } from "./connect-in-memory.ts";
-import { faulty } from "./faulty-channel.ts";
+import { faultyChannel } from "./faulty-channel.ts";
 import { scriptedAnswers } from "./scripted.ts";
 
 const nameForm = { type: "object", properties: { name: { type: "string" } }, required: ["name"] } as const;
@@ -88,7 +88,7 @@ test("serves the given principal", async () => {
 });
 
 test("accepts a faulty channel", async () => {
-  const through = (channel: Channel) => faulty(channel, { seed: 1, cutAfter: 3 });
+  const through = (channel: Channel) => faultyChannel(channel, { seed: 1, cutAfter: 3 });
   const client = await connectInMemory(greeter, { revision: "2026-07-28", through });
   await expect(client.callTool("whoami")).rejects.toThrow("The connection was cut after 3 messages");
   await client.close();

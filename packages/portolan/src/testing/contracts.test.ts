@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Link, ResponseSink } from "../client/channel-link.ts";
 import { channelLink } from "../client/channel-link.ts";
-import type { Channel, Incoming } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import { createBytesPair } from "./bytes-pair.ts";
 import { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";
-import { faulty } from "./faulty-channel.ts";
+import { faultyChannel } from "./faulty-channel.ts";
 import { farEndOf, type LinkUnderTest, linkContract } from "./link-contract.ts";
 import { recordChannel } from "./transcript.ts";
 
@@ -20,11 +20,11 @@ const channels: { [name: string]: () => ChannelsUnderTest } = {
   },
   "a faulty channel without faults": () => {
     const [near, far] = createMemoryPair({ serialize: true });
-    return { near: faulty(near, { seed: 1 }), far };
+    return { near: faultyChannel(near, { seed: 1 }), far };
   },
   "a faulty channel that only delays": () => {
     const [near, far] = createMemoryPair({ serialize: true });
-    return { near: faulty(near, { seed: 1, delay: 0.3, maxDelayMs: 3 }), far };
+    return { near: faultyChannel(near, { seed: 1, delay: 0.3, maxDelayMs: 3 }), far };
   },
 };
 for (let seed = 1; seed <= 20; seed += 1) {
@@ -70,9 +70,9 @@ async function brokenBy(change: (channel: Channel) => Channel): Promise<string[]
 }
 
 /** Returns a channel with some handlers of incoming messages replaced. */
-const withIncoming = (change: (incoming: Incoming) => Partial<Incoming>) => (channel: Channel) => ({
+const withIncoming = (change: (incoming: ChannelEvents) => Partial<ChannelEvents>) => (channel: Channel) => ({
   ...channel,
-  open: (incoming: Incoming) => channel.open({ ...incoming, ...change(incoming) }),
+  open: (incoming: ChannelEvents) => channel.open({ ...incoming, ...change(incoming) }),
 });
 
 describe("the contract of channels finds", () => {
@@ -197,7 +197,7 @@ describe("the contract of links finds", () => {
 
 /** Creates two channels that deliver synchronously. */
 function createDirectPair(): [Channel, Channel] {
-  const receivers: Incoming[] = [];
+  const receivers: ChannelEvents[] = [];
   const side = (mine: number, other: number): Channel => ({
     open: (incoming) => {
       receivers[mine] = incoming;

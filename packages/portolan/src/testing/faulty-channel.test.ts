@@ -3,7 +3,7 @@ import type { Channel } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import type { Message } from "../jsonrpc/message.ts";
 import { createClock, macrotask } from "./clock.ts";
-import { type ChannelFaults, faulty } from "./faulty-channel.ts";
+import { type ChannelFaults, faultyChannel } from "./faulty-channel.ts";
 
 const note = (step: number): Message => ({ jsonrpc: "2.0", method: "note", params: { step } });
 
@@ -22,7 +22,7 @@ function listen(channel: Channel): unknown[] {
 function createFaultyPair(faults: Omit<ChannelFaults, "seed"> & { seed?: number }) {
   const [channel, far] = createMemoryPair({ serialize: true });
   const clock = createClock();
-  const near = faulty(channel, { seed: 1, clock, ...faults });
+  const near = faultyChannel(channel, { seed: 1, clock, ...faults });
   return { near, far, clock, atNear: listen(near), atFar: listen(far) };
 }
 

@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from "../client/deadlines.ts";
 import { PortolanError } from "../errors.ts";
-import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { readText } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
-import { type Random, seeded } from "./random.ts";
+import { type Random, seededRandom } from "./random.ts";
 
 /** The faults to inject. Probabilities are numbers from 0 (never) to 1 (always). */
 export interface ChannelFaults {
@@ -45,7 +45,7 @@ export interface FaultyChannel extends Channel {
 }
 
 /** Wraps a channel so that sent and received messages suffer faults. */
-export function faulty(channel: Channel, faults: ChannelFaults): FaultyChannel {
+export function faultyChannel(channel: Channel, faults: ChannelFaults): FaultyChannel {
   checkOptions(faults, faultNames, "faulty");
   return new FaultInjector(channel, faults);
 }
@@ -84,14 +84,14 @@ class FaultInjector implements FaultyChannel {
     this.#faults = faults;
     this.writesText = channel.writesText === true;
     // One random source each: faults in one direction do not depend on the traffic in the other.
-    const seeds = seeded(seed);
-    const nextSource = () => seeded(seeds() * 2 ** 32);
+    const seeds = seededRandom(seed);
+    const nextSource = () => seededRandom(seeds() * 2 ** 32);
     this.#random = nextSource();
     this.#sending = new FaultyDirection(faults, stopSendingAfter, nextSource(), clock, this.#noter("→"));
     this.#receiving = new FaultyDirection(faults, stopReceivingAfter, nextSource(), clock, this.#noter("←"));
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     this.#channel.open({
       message: (message) => this.#receive(textOf(message), incoming, () => incoming.message(message)),
       batch: (messages) => this.#receive(JSON.stringify(messages), incoming, () => incoming.batch(messages)),
@@ -136,7 +136,7 @@ class FaultInjector implements FaultyChannel {
     else this.#receiving.stop();
   }
 
-  #receive(text: string, incoming: Incoming, arrive: () => void): void {
+  #receive(text: string, incoming: ChannelEvents, arrive: () => void): void {
     const { garbage = 0, truncate = 0 } = this.#faults;
     const hasGarbage = this.#random() < garbage;
     const isTruncated = this.#random() < truncate;

@@ -2,7 +2,7 @@
 export type Random = () => number;
 
 /** Creates a random source that returns the same numbers for the same seed on every machine. */
-export function seeded(seed: number): Random {
+export function seededRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
     // Mulberry32: one word of state, good enough for choosing faults.

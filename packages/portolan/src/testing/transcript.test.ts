@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { Channel, Incoming } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents } from "../jsonrpc/channel.ts";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import type { Message } from "../jsonrpc/message.ts";
 import { recordChannel, type Transcript } from "./transcript.ts";
 
-const deaf: Incoming = { message() {}, batch() {}, unreadable() {}, closed() {} };
+const deaf: ChannelEvents = { message() {}, batch() {}, unreadable() {}, closed() {} };
 
 function createRecordedPair(): { near: Channel; far: Channel; transcript: Transcript } {
   const [channel, far] = createMemoryPair({ serialize: true });

@@ -1,4 +1,4 @@
-import type { Channel, Incoming, Sendable } from "../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import type { JsonObject, Message, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { metaKeys } from "../protocol/revision.ts";
@@ -44,7 +44,7 @@ export function recordChannel(channel: Channel): [Channel, Transcript] {
   return [recorded, recorder];
 }
 
-function recordIncoming(incoming: Incoming, recorder: Recorder, ended: () => void): Incoming {
+function recordIncoming(incoming: ChannelEvents, recorder: Recorder, ended: () => void): ChannelEvents {
   return {
     message(message) {
       recorder.add("←", textOf(message));

@@ -46,7 +46,7 @@ export const resourceFeatures: ServerFeature[] = [
       const { client } = peer;
       await client.callTool("tick");
       const watch = await client.watch({ uris: [ticks] });
-      expect(watch.honoured).toEqual({ uris: [ticks] });
+      expect(watch.acceptedFilter).toEqual({ uris: [ticks] });
       const changes = watch[Symbol.asyncIterator]();
       const first = changes.next();
       const ticked = textOf(await client.callTool("tick"));
@@ -133,7 +133,7 @@ export const resourceFeatures: ServerFeature[] = [
       // Fill the cache, which must be cleared when the lists change.
       await Promise.all([client.listTools(), client.listPrompts(), client.listResources()]);
       const watch = await client.watch({ tools: true, prompts: true, resources: true });
-      expect(watch.honoured).toEqual(Object.fromEntries(kinds.map((kind) => [kind, true])));
+      expect(watch.acceptedFilter).toEqual(Object.fromEntries(kinds.map((kind) => [kind, true])));
       const [told] = await Promise.all([take(watch, kinds.length), client.callTool("grow")]);
       expect(told.map(({ kind }) => kind).sort()).toEqual([...kinds].sort());
       expect((await client.listTools()).map(({ name }) => name)).toContain("grown");

@@ -131,11 +131,11 @@ export const caching: Requirement[] = [
     says: "clients of the same principal and server share a cache; others do not",
     async test({ open }) {
       const cache = createResponseCache();
-      const reader = (principal: string, verdictKey: string) =>
+      const reader = (principal: string, eraCacheKey: string) =>
         open({
           cache,
           principal,
-          verdictKey,
+          eraCacheKey,
           on: {
             "resources/read": ({ params }) => ({
               contents: [{ uri: params.uri, text: principal }],
@@ -143,8 +143,8 @@ export const caching: Requirement[] = [
             }),
           },
         });
-      const read = async (principal: string, verdictKey: string) => {
-        const { client, server } = await reader(principal, verdictKey);
+      const read = async (principal: string, eraCacheKey: string) => {
+        const { client, server } = await reader(principal, eraCacheKey);
         const { contents } = await client.readResource("note://a");
         return [(contents[0] as { text: string }).text, server.of("resources/read").length];
       };

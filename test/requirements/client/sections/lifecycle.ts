@@ -211,7 +211,7 @@ export const lifecycle: Requirement[] = [
       const { client } = await open({ offers: { tools: {}, resources: { listChanged: true } } });
       await expect(client.watch({ tools: true })).rejects.toMatchObject({ code: "capability-missing" });
       const watch = await client.watch({ tools: true, resources: true, uris: ["note://a"] });
-      expect(watch.honoured).toEqual({ resources: true });
+      expect(watch.acceptedFilter).toEqual({ resources: true });
     },
   },
   {

@@ -200,8 +200,8 @@ export const negotiation: Requirement[] = [
     says: "a cached era saves the probe, and an era found by silence is not cached",
     over: channels,
     async test({ open, stage, revision }) {
-      const verdicts = createMemoryStorage().kv;
-      const caching = { era: "auto", verdicts, verdictKey: "it" };
+      const eraCache = createMemoryStorage().kv;
+      const caching = { era: "auto", eraCache, eraCacheKey: "it" };
       await open(caching);
       const { client, server } = await open(caching);
       await client.callTool("a");
@@ -211,11 +211,11 @@ export const negotiation: Requirement[] = [
       if (isStateless(revision)) return;
       const clock = createClock();
       const quiet = await stage({ on: { "server/discover": silent }, clock });
-      const connecting = quiet.connect({ ...caching, verdictKey: "quiet" });
+      const connecting = quiet.connect({ ...caching, eraCacheKey: "quiet" });
       await quiet.server.arrival("server/discover");
       await clock.advance(4_000);
       await connecting;
-      const again = await open({ ...caching, verdictKey: "quiet" });
+      const again = await open({ ...caching, eraCacheKey: "quiet" });
       expect(again.server.of("server/discover")).toHaveLength(1);
     },
   },
@@ -225,14 +225,14 @@ export const negotiation: Requirement[] = [
     async test({ open, revision }) {
       for (const garbage of ["{", "null", '{"era":"stateless","version":"1999-12-31","capabilities":{}}']) {
         const kv = createMemoryStorage().kv;
-        const verdicts = {
+        const eraCache = {
           ...kv,
           get: async () => garbage,
           set: kv.set.bind(kv),
           delete: kv.delete.bind(kv),
           list: kv.list.bind(kv),
         };
-        const { client, server } = await open({ era: "auto", verdicts, verdictKey: "it" });
+        const { client, server } = await open({ era: "auto", eraCache, eraCacheKey: "it" });
         expect(client.server.version).toBe(revision);
         expect(server.of("server/discover")).toHaveLength(1);
       }
@@ -242,8 +242,8 @@ export const negotiation: Requirement[] = [
     row: "C-XB1",
     says: "a changed era is detected at the latest at the next connect",
     async test({ open, revision }) {
-      const verdicts = createMemoryStorage().kv;
-      const caching = { era: "auto", verdicts, verdictKey: "it" };
+      const eraCache = createMemoryStorage().kv;
+      const caching = { era: "auto", eraCache, eraCacheKey: "it" };
       const before = isStateless(revision)
         ? { "server/discover": refuses(-32601), initialize: () => handshake("2025-11-25") }
         : { "server/discover": () => ({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} } }) };

@@ -92,7 +92,7 @@ export const watching: Requirement[] = [
         resourcesListChanged: true,
         resourceSubscriptions: ["note://b", "note://c"],
       });
-      expect((await watching).honoured).toEqual({ tools: true, uris: ["note://b"] });
+      expect((await watching).acceptedFilter).toEqual({ tools: true, uris: ["note://b"] });
       const refused = client.watch({ tools: true });
       acknowledge(server, await server.arrival("subscriptions/listen", 2), {});
       await expect(refused).rejects.toMatchObject({ code: "capability-missing" });

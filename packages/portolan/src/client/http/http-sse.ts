@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
 import {
   checkMessage,
   type Message,
@@ -222,7 +222,7 @@ class SseChannel implements Channel, ReplyEvents {
   #endpoint: URL | undefined;
   #connected: (() => void) | undefined;
   #refused: ((reason: Error) => void) | undefined;
-  #incoming: Incoming | undefined;
+  #incoming: ChannelEvents | undefined;
   /** Data that arrived with the endpoint, before the channel was opened. */
   #earlyEvents: string[] = [];
   /** Pending until the last notification is delivered: later messages must not overtake it. */
@@ -252,7 +252,7 @@ class SseChannel implements Channel, ReplyEvents {
     });
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     this.#incoming = incoming;
     for (const data of this.#earlyEvents.splice(0)) queueMicrotask(() => this.#receive(data));
   }

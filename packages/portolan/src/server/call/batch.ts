@@ -1,4 +1,4 @@
-import type { Prepared } from "../../jsonrpc/channel.ts";
+import type { PreparedResponse } from "../../jsonrpc/channel.ts";
 import { isRequest, type Message, type RpcResponse, serialize } from "../../jsonrpc/message.ts";
 import type { Revision } from "../../protocol/revision.ts";
 
@@ -19,9 +19,9 @@ export function problemOfBatch(messages: readonly Message[], revision: Revision 
 /** Returns a function that takes the responses to a batch one by one, none for a cancelled request, and sends them together. */
 export function collectResponses(
   messages: readonly Message[],
-  send: (responses: (RpcResponse | Prepared)[]) => void,
-): (response?: RpcResponse | Prepared) => void {
-  const responses: (RpcResponse | Prepared)[] = [];
+  send: (responses: (RpcResponse | PreparedResponse)[]) => void,
+): (response?: RpcResponse | PreparedResponse) => void {
+  const responses: (RpcResponse | PreparedResponse)[] = [];
   let open = messages.filter(isRequest).length;
   return (response) => {
     if (response) responses.push(checkSerializable(response));
@@ -31,7 +31,7 @@ export function collectResponses(
 }
 
 /** Throws if a response has no JSON form, so that it fails alone and not with the whole batch. */
-function checkSerializable(response: RpcResponse | Prepared): Prepared | RpcResponse {
+function checkSerializable(response: RpcResponse | PreparedResponse): PreparedResponse | RpcResponse {
   if (!("resultText" in response)) serialize(response);
   return response;
 }

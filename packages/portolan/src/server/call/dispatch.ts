@@ -1,6 +1,6 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import type { Prepared } from "../../jsonrpc/channel.ts";
+import type { PreparedResponse } from "../../jsonrpc/channel.ts";
 import { type JsonObject, RpcError, type RpcResponse } from "../../jsonrpc/message.ts";
 import {
   internalError,
@@ -12,7 +12,7 @@ import {
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
-import { type ExtraMethod, knows, runAround } from "../extension.ts";
+import { type CustomMethod, knows, runAround } from "../extension.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { callTool } from "./call-tool.ts";
 import type { ServedExchange } from "./exchange.ts";
@@ -21,7 +21,7 @@ import type { ServedExchange } from "./exchange.ts";
  * Sends the one response to a request. `error` is the error that the response reports; HTTP takes its status from it.
  * Throws when the response has no JSON form.
  */
-export type SendReply = (response: RpcResponse | Prepared, error?: RpcError) => void;
+export type SendReply = (response: RpcResponse | PreparedResponse, error?: RpcError) => void;
 
 /**
  * Serves one request to its end: one response, or none when it is cancelled. Returns a promise only if the request was
@@ -183,7 +183,7 @@ function setLevel(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
 function dispatchExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   const { method, peer } = exchange;
-  let extra: ExtraMethod | undefined = snapshot.parts.methods.get(method);
+  let extra: CustomMethod | undefined = snapshot.parts.methods.get(method);
   if (!extra && snapshot.parts.extensions.length > 0) {
     const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
     if (found) {

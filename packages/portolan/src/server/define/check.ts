@@ -1,7 +1,7 @@
 import { nameOf, PortolanError, type PortolanErrorCode } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import { isObject } from "../../schema/shape.ts";
-import type { ExtraMethod } from "../extension.ts";
+import type { CustomMethod } from "../extension.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -17,7 +17,7 @@ interface Definitions {
   resource: ResourceDefinition<unknown>;
   template: TemplateDefinition<unknown>;
   prompt: PromptDefinition<{ [name: string]: ArgumentDefinition<unknown> }, unknown>;
-  method: ExtraMethod;
+  method: CustomMethod;
 }
 
 const described = { title: 1, description: 1, icons: 1, meta: 1, visibleTo: 1 } as const;

@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
-import type { ExtraMethod, Middleware, ServerExtension } from "../extension.ts";
+import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
 import { type Audience, Runtime, reportError, type Topics } from "../subscribe/hub.ts";
 import { checkDefinition, checkServerOptions, expectFunction, unexpected } from "./check.ts";
@@ -57,7 +57,7 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
     server: Servable,
   ): Server<App, AddTool<Tools, `${P}${string}`, JsonObject, unknown>>;
   /** Adds a method of your own, on every revision. */
-  method(name: string, method: ExtraMethod): Server<App, Tools>;
+  method(name: string, method: CustomMethod): Server<App, Tools>;
   /** Adds a handler for a notification of stateful clients, such as a change of their roots. */
   notification(name: string, handle: NotificationHandler): Server<App, Tools>;
   /** Sends a notification outside a request, to the clients that subscribed to its topic. */
@@ -170,7 +170,7 @@ class Definition<App> implements Server<App, never> {
     return this.#with(...features);
   }
 
-  method(name: string, method: ExtraMethod): Server<App, never> {
+  method(name: string, method: CustomMethod): Server<App, never> {
     checkDefinition("method", `Method "${checkName("method", name)}"`, method);
     return this.#with({ kind: "method", name, feature: method });
   }
@@ -220,7 +220,7 @@ type DefinedFeature =
   | { readonly kind: "tools" | "resources" | "templates" | "prompts"; readonly feature: { readonly key: string } }
   | { readonly kind: "middleware"; readonly feature: Parts["middleware"][number] }
   | { readonly kind: "extensions"; readonly feature: ServerExtension }
-  | { readonly kind: "method"; readonly name: string; readonly feature: ExtraMethod }
+  | { readonly kind: "method"; readonly name: string; readonly feature: CustomMethod }
   | { readonly kind: "notification"; readonly name: string; readonly feature: NotificationHandler };
 
 /** An append-only list that definitions share: adding takes one step, and a definition sees only its first `length`. */

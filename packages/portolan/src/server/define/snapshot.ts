@@ -5,8 +5,8 @@ import type { OfferedCapability, Outcome, Peer, Revision } from "../../protocol/
 import type { CacheHints, Implementation, ServerCapabilities } from "../../protocol/types/index.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import {
+  type CustomMethod,
   type ExtensionParts,
-  type ExtraMethod,
   type FeatureKind,
   knows,
   type Middleware,
@@ -25,7 +25,7 @@ export interface Parts {
   readonly prompts: readonly CompiledPrompt[];
   readonly middleware: readonly { readonly method: string | undefined; readonly around: Middleware }[];
   readonly extensions: readonly ServerExtension[];
-  readonly methods: ReadonlyMap<string, ExtraMethod>;
+  readonly methods: ReadonlyMap<string, CustomMethod>;
   readonly notifications: ReadonlyMap<string, NotificationHandler>;
 }
 

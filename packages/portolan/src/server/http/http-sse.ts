@@ -1,4 +1,4 @@
-import type { Channel, Incoming, Sendable } from "../../jsonrpc/channel.ts";
+import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
 import type { Message, Unreadable } from "../../jsonrpc/message.ts";
 import { rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
@@ -93,14 +93,14 @@ export class HttpSse {
 class SseChannel implements Channel {
   readonly writesText = true;
   readonly #stream: OpenStream;
-  #incoming: Incoming | undefined;
+  #incoming: ChannelEvents | undefined;
   #isClosed = false;
 
   constructor(stream: OpenStream) {
     this.#stream = stream;
   }
 
-  open(incoming: Incoming): void {
+  open(incoming: ChannelEvents): void {
     this.#incoming = incoming;
   }
 

@@ -1,4 +1,12 @@
 export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 export { type HttpEndpoint, serveHttp } from "./endpoint.ts";
-export type { NodeListener } from "./node.ts";
-export type { HttpLimits, Refusal, ServeHttpOptions, SessionOptions, Verifier } from "./options.ts";
+export type { NodeListener, NodeRequest, NodeResponse } from "./node.ts";
+export type {
+  AccessControl,
+  AccessRequest,
+  HttpLimits,
+  Refusal,
+  ServeHttpOptions,
+  SessionOptions,
+  Verifier,
+} from "./options.ts";
