@@ -2,7 +2,7 @@ import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadRes
 import { PortolanError } from "portolan";
 import type { Answers, CallOptions, Client, Clock } from "portolan/client";
 import { CallFailure } from "portolan/client";
-import type { WrittenCallOptions } from "portolan/internal";
+import type { SerializedCallOptions } from "portolan/internal";
 import { toError } from "portolan/internal";
 import type { Activity, ActivityLog } from "./activity/index.ts";
 import { CallEntry } from "./activity/writer.ts";
@@ -186,7 +186,7 @@ export class Calls {
     return request(await server.use(options.signal), call);
   }
 
-  #callOptions({ id, server, name, argsText: argumentsText, options }: LoggedCall): WrittenCallOptions {
+  #callOptions({ id, server, name, argsText: argumentsText, options }: LoggedCall): SerializedCallOptions {
     const { feed, answersFor } = this.#options;
     if (options === noOptions && !feed.hasReaders) return { argumentsText };
     const { signal, idleMs, totalMs, meta, onProgress, answers, run } = options;

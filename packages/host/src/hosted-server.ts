@@ -34,7 +34,7 @@ export interface ServerDependencies {
   readonly emit: (event: HostEvent) => void;
   /** Returns the handlers of the server's own requests. */
   readonly answersFor: (server: HostedServer) => Answers;
-  /** Replaces a server's features in the catalogue. */
+  /** Replaces a server's features in the catalog. */
   readonly updateCatalog: (server: HostedServer, features: ListedFeatures) => Promise<void>;
   readonly onStateChange: (server: HostedServer) => void;
 }
@@ -313,7 +313,7 @@ export class ResourceSubscriptions {
 }
 
 /** A connected server and its process. */
-export interface Connection {
+export interface ServerConnection {
   readonly client: Client;
   readonly pid?: number | undefined;
   readonly stderr?: string | undefined;
@@ -332,7 +332,10 @@ export interface OpenOptions extends Omit<ConnectOptions, "auth"> {
 }
 
 /** Connects to the target of an entry. */
-export async function openConnection({ target, settings }: ServerEntry, options: OpenOptions): Promise<Connection> {
+export async function openConnection(
+  { target, settings }: ServerEntry,
+  options: OpenOptions,
+): Promise<ServerConnection> {
   const { onStderr, auth: _auth, via: _via, ...connectOptions } = options;
   const { era, connectMs, idleMs } = settings;
   const process =

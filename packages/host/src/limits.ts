@@ -58,7 +58,7 @@ export const maxSamplingRequests = 1_000;
 /** More than a person can review. */
 export const maxSamplingRequestsPerMinute = 10;
 
-// The catalogue
+// The catalog
 
 /** Items of one list. Option: `limits.maxItems`. */
 export const maxListItems = 2_000;

@@ -190,7 +190,7 @@ export class Servers {
     return server.enqueue(() => this.#comparePins(server));
   }
 
-  /** Compares a server's features with the pinned definitions, and puts them into the catalogue. */
+  /** Compares a server's features with the pinned definitions, and puts them into the catalog. */
   async #comparePins(server: HostedServer): Promise<void> {
     const { pins, catalog, activity, emit } = this.#options;
     const { name, digest: serverDigest, features } = server;
@@ -227,7 +227,7 @@ export class Servers {
     return (tool) => shown?.get(tool) ?? isNamed(tool);
   }
 
-  /** Blocks or unblocks a server as the user's decisions now say. A blocked server is not in the catalogue. */
+  /** Blocks or unblocks a server as the user's decisions now say. A blocked server is not in the catalog. */
   async #applyDecision(server: HostedServer): Promise<void> {
     const { grants, catalog } = this.#options;
     const { name, supervisor, entry, features } = server;

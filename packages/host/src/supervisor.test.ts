@@ -2,7 +2,7 @@ import { PortolanError } from "portolan";
 import type { Client } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
-import type { Connection } from "./hosted-server.ts";
+import type { ServerConnection } from "./hosted-server.ts";
 import type { ServerEntry } from "./options.ts";
 import { Semaphore, Supervisor } from "./supervisor.ts";
 
@@ -15,7 +15,7 @@ const entry: ServerEntry = {
 };
 
 /** A connection that ends on demand. */
-class Line implements Connection {
+class Line implements ServerConnection {
   readonly client: Client;
   lose: (reason?: Error) => void = () => {};
   isClosed = false;
@@ -33,7 +33,7 @@ class Line implements Connection {
   }
 }
 
-function createSupervisor(open: (attempt: number) => Promise<Connection>, startSlots = new Semaphore(8)) {
+function createSupervisor(open: (attempt: number) => Promise<ServerConnection>, startSlots = new Semaphore(8)) {
   const clock = createClock();
   const states: string[] = [];
   let attempts = 0;

@@ -3,7 +3,7 @@ import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
 import { reasonOf, type ServerState, type ServerStatus } from "./api.ts";
 import { waitFor } from "./consent.ts";
-import type { Connection } from "./hosted-server.ts";
+import type { ServerConnection } from "./hosted-server.ts";
 import {
   firstRestartPauseMs,
   longestRestartPauseMs,
@@ -15,7 +15,7 @@ import { checkBounds, type ServerEntry } from "./options.ts";
 
 /** Options of `Supervisor`. */
 export interface SupervisorOptions {
-  readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<Connection>;
+  readonly open: (entry: ServerEntry, signal: AbortSignal) => Promise<ServerConnection>;
   /** Shared by all servers of a host, which limits how many start at once. */
   readonly startSlots: Semaphore;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   #state: ServerState = "idle";
   #reason: string | undefined;
-  #connection: Connection | undefined;
+  #connection: ServerConnection | undefined;
   #starting: Promise<Client> | undefined;
   #stopStarting: AbortController | undefined;
   #stopTimer: (() => void) | undefined;
@@ -166,7 +166,7 @@ export class Supervisor {
     }
   }
 
-  #onLost(connection: Connection, reason: Error | undefined): void {
+  #onLost(connection: ServerConnection, reason: Error | undefined): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     this.#lastStderr = connection.stderr;

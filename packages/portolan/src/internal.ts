@@ -4,7 +4,7 @@ export type { MaybePromise } from "./async.ts";
 export { samplingParams, samplingResult } from "./client/answer.ts";
 export { pauseFor } from "./client/deadlines.ts";
 export { timedOut, toError } from "./client/failures.ts";
-export type { WrittenCallOptions } from "./client/options.ts";
+export type { SerializedCallOptions } from "./client/options.ts";
 export { nameOf } from "./errors.ts";
 export { isAddress, isLoopbackAddress } from "./net/address.ts";
 export { isLoopbackHost } from "./net/check-address.ts";

@@ -4,7 +4,7 @@ import { type FSWatcher, watch } from "chokidar";
 import { tokenVariable } from "portolan/server/main";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { type Catalogue, changesBetween, countsOf, tokensOf } from "../output/catalogue.ts";
+import { type Catalog, changesBetween, countsOf, tokensOf } from "../output/catalog.ts";
 import { type HttpListener, listen, parsePort, waitForInterrupt } from "../serve/listen.ts";
 import { openReloadingServer, type ReloadingServer } from "../serve/reloading-server.ts";
 import { explainError } from "../serve/server-file.ts";
@@ -52,7 +52,7 @@ class DevSession {
   readonly #file: string;
   readonly #context: CommandContext;
   readonly #server: ReloadingServer;
-  #catalogue: Catalogue | undefined;
+  #catalog: Catalog | undefined;
   #files: ReadonlySet<string> | undefined;
   #hasFailed = false;
   #watcher: FSWatcher | undefined;
@@ -77,17 +77,17 @@ class DevSession {
 
   introduce({ url }: HttpListener, given: string): void {
     const { screen, print, isJson, system } = this.#context;
-    const catalogue = this.#catalogue;
-    if (!catalogue) return;
-    const tokens = tokensOf(catalogue);
-    const { name, version } = catalogue;
+    const catalog = this.#catalog;
+    if (!catalog) return;
+    const tokens = tokensOf(catalog);
+    const { name, version } = catalog;
     const stdio = `portolan serve-file ${given}`;
     const isProtected = Boolean(system.env[tokenVariable]);
     if (isJson) {
       print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected }));
       return;
     }
-    const counts = countsOf(catalogue, screen.mark("dot"));
+    const counts = countsOf(catalog, screen.mark("dot"));
     const size = screen.style("dim", `about ${tokens} tokens`);
     print(`  ${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
@@ -104,11 +104,11 @@ class DevSession {
   }
 
   async #load(): Promise<string[]> {
-    const { catalogue, files } = await this.#server.load();
-    const before = this.#catalogue;
-    this.#catalogue = catalogue;
+    const { catalog, files } = await this.#server.load();
+    const before = this.#catalog;
+    this.#catalog = catalog;
     this.#files = files;
-    return before ? changesBetween(before, catalogue) : [];
+    return before ? changesBetween(before, catalog) : [];
   }
 
   /** Watches the files. Resolves when no change can be missed any more. */
@@ -145,7 +145,7 @@ class DevSession {
       const changes = await this.#load();
       this.#hasFailed = false;
       this.#watcher?.add(this.#outside());
-      this.#tell({ event: "changed", file, changes, tokens: this.#catalogue ? tokensOf(this.#catalogue) : 0 });
+      this.#tell({ event: "changed", file, changes, tokens: this.#catalog ? tokensOf(this.#catalog) : 0 });
     } catch (thrown) {
       this.#hasFailed = true;
       this.#tell({ event: "error", file, message: explainError(thrown, this.#file, this.#context.system) });

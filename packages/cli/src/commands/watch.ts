@@ -3,7 +3,7 @@ import type { Host, HostEvent } from "portolan-host";
 import { countFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, withoutOptionNames } from "../failure.ts";
-import { type Catalogue, changesBetween } from "../output/catalogue.ts";
+import { type Catalog, changesBetween } from "../output/catalog.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
@@ -27,7 +27,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     async (host) => {
       const events = host.events({ server: entry.name });
       await host.start(entry.name);
-      const changes = new CatalogueChanges(host, entry.name);
+      const changes = new CatalogChanges(host, entry.name);
       for (const uri of uris) await host.follow(entry.name, uri);
       let shown = 0;
       let wasUp = true;
@@ -60,7 +60,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
 }
 
 /** Prints an event. Returns false if there is nothing to print. */
-function show({ screen, isJson, print }: CommandContext, event: HostEvent, changes: CatalogueChanges): boolean {
+function show({ screen, isJson, print }: CommandContext, event: HostEvent, changes: CatalogChanges): boolean {
   const said = describe(event, changes);
   if (!said) return false;
   const [what, text, value] = said;
@@ -74,10 +74,10 @@ function show({ screen, isJson, print }: CommandContext, event: HostEvent, chang
 }
 
 /** Describes changes of the catalog since the last call. */
-class CatalogueChanges {
+class CatalogChanges {
   readonly #host: Host;
   readonly #server: string;
-  readonly #known: { [kind in OfferKind]: Catalogue };
+  readonly #known: { [kind in OfferKind]: Catalog };
 
   constructor(host: Host, server: string) {
     this.#host = host;
@@ -92,7 +92,7 @@ class CatalogueChanges {
   }
 
   /** Returns one kind of the catalog. Each kind changes separately. */
-  #read(kind: OfferKind): Catalogue {
+  #read(kind: OfferKind): Catalog {
     const { tools, prompts, resources, templates } = this.#host.catalog;
     const own = <T extends { readonly server: string }>(of: OfferKind, items: readonly T[]) =>
       of === kind ? items.filter(({ server }) => server === this.#server) : [];
@@ -107,10 +107,7 @@ class CatalogueChanges {
   }
 }
 
-function describe(
-  event: HostEvent,
-  changes: CatalogueChanges,
-): [what: string, text: string, value: object] | undefined {
+function describe(event: HostEvent, changes: CatalogChanges): [what: string, text: string, value: object] | undefined {
   switch (event.kind) {
     case "server": {
       const { state } = event.status;

@@ -1,8 +1,8 @@
 import type { JsonObject, Tool } from "portolan";
 import { expect, test } from "vitest";
-import { type Catalogue, changesBetween, countsOf, tokensOf } from "./catalogue.ts";
+import { type Catalog, changesBetween, countsOf, tokensOf } from "./catalog.ts";
 
-const empty: Catalogue = { name: "x", version: "1", tools: [], resources: [], templates: [], prompts: [] };
+const empty: Catalog = { name: "x", version: "1", tools: [], resources: [], templates: [], prompts: [] };
 const tool = (name: string, properties: { [name: string]: JsonObject }, more: object = {}): Tool => ({
   name,
   inputSchema: { type: "object" as const, properties, required: Object.keys(properties) },

@@ -5,7 +5,7 @@ import { diffDefinitions } from "portolan-host";
 import { estimateTokens } from "portolan-host/models";
 
 /** Everything that a server offers, with its name and version. */
-export interface Catalogue {
+export interface Catalog {
   readonly name: string;
   readonly version: string;
   readonly tools: readonly Tool[];
@@ -17,10 +17,10 @@ export interface Catalogue {
 /**
  * Lists everything that a server in this process offers. `serveChannel` comes from the server's copy of the library.
  */
-export async function catalogueOf(
+export async function catalogOf(
   server: Servable,
   { serveChannel }: Pick<typeof import("portolan/server"), "serveChannel">,
-): Promise<Catalogue> {
+): Promise<Catalog> {
   const [near, far] = createMemoryPair();
   const serving = serveChannel(server, far);
   const client = await connect(near);
@@ -33,7 +33,7 @@ export async function catalogueOf(
 }
 
 /** Lists everything that a connected server offers. */
-export async function listAll(client: Client): Promise<Catalogue> {
+export async function listAll(client: Client): Promise<Catalog> {
   const { capabilities, info } = client.server;
   const [tools, resources, templates, prompts] = await Promise.all([
     capabilities.tools ? client.listTools() : [],
@@ -45,12 +45,12 @@ export async function listAll(client: Client): Promise<Catalogue> {
 }
 
 /** Estimates the tokens that the tools cost a model. */
-export function tokensOf({ tools }: Catalogue): number {
+export function tokensOf({ tools }: Catalog): number {
   return estimateTokens(tools.map(({ name, description = "", inputSchema }) => ({ name, description, inputSchema })));
 }
 
 /** Counts each kind: `2 tools · 1 prompt`. */
-export function countsOf({ tools, resources, templates, prompts }: Catalogue, between: string): string {
+export function countsOf({ tools, resources, templates, prompts }: Catalog, between: string): string {
   const counts: [number, string][] = [
     [tools.length, "tool"],
     [resources.length, "resource"],
@@ -64,7 +64,7 @@ export function countsOf({ tools, resources, templates, prompts }: Catalogue, be
 }
 
 /** Describes the changes, one line each: `forecast: input +days`, `+ tool search`, `- prompt plan`. */
-export function changesBetween(before: Catalogue, after: Catalogue): string[] {
+export function changesBetween(before: Catalog, after: Catalog): string[] {
   return [
     ...changesOf("tool", before.tools, after.tools, ({ name }) => name),
     ...changesOf("resource", before.resources, after.resources, ({ uri }) => uri),

@@ -17,7 +17,7 @@ import {
   ToolError,
   withJsonSchema,
 } from "portolan/server";
-import { type Catalogue, listAll } from "../output/catalogue.ts";
+import { type Catalog, listAll } from "../output/catalog.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** Accepts every value: the upstream server validates. */
@@ -75,13 +75,13 @@ export class ProxyServer {
   }
 
   async #refresh(client: Client): Promise<void> {
-    const catalogue = await listAll(client);
-    const server = this.#define(client, catalogue);
+    const catalog = await listAll(client);
+    const server = this.#define(client, catalog);
     if (this.#live) this.#live.update(() => server);
     else this.#live = live(server);
   }
 
-  #define(client: Client, { tools, resources, templates, prompts }: Catalogue): Server {
+  #define(client: Client, { tools, resources, templates, prompts }: Catalog): Server {
     const { info, instructions } = client.server;
     let server: Server = createServer(
       { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },

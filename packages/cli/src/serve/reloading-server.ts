@@ -7,14 +7,14 @@ import { tokenVariable, verifierOf } from "portolan/server/main";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { type Catalogue, catalogueOf, listAll } from "../output/catalogue.ts";
+import { type Catalog, catalogOf, listAll } from "../output/catalog.ts";
 import { ProxyServer } from "./proxy-server.ts";
 import { importLibrary, loadServerFile, serverFrom } from "./server-file.ts";
 import { Upstream } from "./upstream.ts";
 
 /** A server file as it was loaded. */
 export interface LoadedServer {
-  readonly catalogue: Catalogue;
+  readonly catalog: Catalog;
   /** The files that it consists of. If unknown, every source file of its folder counts. */
   readonly files?: ReadonlySet<string>;
 }
@@ -68,9 +68,9 @@ class InProcessServer implements ReloadingServer {
     const loaded = await loadServerFile(this.#file, this.#context, { isFresh: true });
     const server = await serverFrom(loaded, basename(this.#file));
     if (!server) throw new Failure("usage", `${this.#file}: expected a server as the default export`);
-    const catalogue = await catalogueOf(server, this.#library);
+    const catalog = await catalogOf(server, this.#library);
     await this.#serve(server);
-    return { catalogue, files: new Set(loaded.files) };
+    return { catalog, files: new Set(loaded.files) };
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {
@@ -115,12 +115,12 @@ class ChildProcessServer implements ReloadingServer {
       onConnected: (client) => this.#proxy.follow(client, next),
       onStderr: this.#context.forwardStderr,
     });
-    const catalogue = await listAll(await next.client());
+    const catalog = await listAll(await next.client());
     const before = this.#upstream;
     this.#upstream = next;
     this.#serving ??= serveHttp(this.#proxy.server, verifierOf(system.env[tokenVariable]));
     await before?.close();
-    return { catalogue };
+    return { catalog };
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunDone, RunEvent } from "./run.ts";
-import { EventStream } from "./run.ts";
+import { RunEventStream } from "./run.ts";
 
 const done = { type: "done", reason: "done" } as RunDone;
 
@@ -13,9 +13,9 @@ function progress(value: number): RunEvent {
 }
 
 /** A reader that has read one event and then stops. */
-async function stalled(): Promise<{ stream: EventStream; reader: AsyncIterator<RunEvent>; onLeft: () => number }> {
+async function stalled(): Promise<{ stream: RunEventStream; reader: AsyncIterator<RunEvent>; onLeft: () => number }> {
   let count = 0;
-  const stream = new EventStream(() => {
+  const stream = new RunEventStream(() => {
     count += 1;
   });
   const reader = stream[Symbol.asyncIterator]();
@@ -57,7 +57,7 @@ test("a run that ends does not wait for its reader", async () => {
 });
 
 test("without a reader events are dropped, and the result still resolves", async () => {
-  const stream = new EventStream(() => {});
+  const stream = new RunEventStream(() => {});
   for (let at = 0; at < 5_000; at += 1) await stream.emit(text(`${at}`));
   await stream.emit(done);
   expect(await stream.result).toBe(done);
@@ -74,7 +74,7 @@ test("onLeft is called for a reader that leaves before the end only", async () =
   await stream.emit(done);
   expect(onLeft()).toBe(1);
   let leaving = 0;
-  const other = new EventStream(() => {
+  const other = new RunEventStream(() => {
     leaving += 1;
   });
   const reading = other[Symbol.asyncIterator]();

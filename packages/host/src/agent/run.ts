@@ -175,7 +175,7 @@ export function startRun(
   const abort = () => stop.abort(callerSignal?.reason);
   if (callerSignal?.aborted) abort();
   else callerSignal?.addEventListener("abort", abort, { once: true });
-  const stream = new EventStream(() => cancel("the reader stopped reading its events"));
+  const stream = new RunEventStream(() => cancel("the reader stopped reading its events"));
   // A reader that stops reading must not keep a cancelled run from ending.
   stop.signal.addEventListener("abort", () => stream.release(), { once: true });
   const emit = (event: RunEvent) => stream.emit(event);
@@ -185,7 +185,7 @@ export function startRun(
 }
 
 /** The events of one run for one reader. The run waits for a reader that falls far behind. */
-export class EventStream implements AsyncIterable<RunEvent> {
+export class RunEventStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunDone>;
   readonly #onLeft: () => void;
   #unread: RunEvent[] = [];

@@ -8,7 +8,7 @@ import type { ClientConnection } from "./connection.ts";
 import { pauseFor, type Timed } from "./deadlines.ts";
 import { aborted, disconnected, timedOut, toError } from "./failures.ts";
 import { firstEmptyRoundMs, maxEmptyRoundMs, maxRounds } from "./limits.ts";
-import type { WrittenCallOptions } from "./options.ts";
+import type { SerializedCallOptions } from "./options.ts";
 
 type Resolve = (result: JsonObject) => void;
 type Reject = (reason: Error) => void;
@@ -18,7 +18,7 @@ export class Call implements ResponseSink, Timed {
   readonly method: string;
   /** Owned by the call: `_meta` is written into them. */
   readonly params: JsonObject;
-  readonly options: WrittenCallOptions;
+  readonly options: SerializedCallOptions;
   id: RequestId = 0;
   dueAt = 0;
   /** Checks the result before the caller receives it; throws if it is invalid. */
@@ -40,7 +40,7 @@ export class Call implements ResponseSink, Timed {
     connection: ClientConnection,
     method: string,
     params: JsonObject,
-    options: WrittenCallOptions,
+    options: SerializedCallOptions,
     resolve: Resolve,
     reject: Reject,
   ) {

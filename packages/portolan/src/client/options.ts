@@ -101,7 +101,7 @@ export interface InteractiveCallOptions extends CallOptions {
 }
 
 /** Options of a call whose arguments are serialized already. */
-export interface WrittenCallOptions extends InteractiveCallOptions {
+export interface SerializedCallOptions extends InteractiveCallOptions {
   /** The arguments as `JSON.stringify` writes them, so that they are not serialized twice. */
   readonly argumentsText?: string | undefined;
 }

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { Connection } from "./connection.ts";
+import { PendingRequests } from "./connection.ts";
 import type { Message } from "./message.ts";
 import { RpcError } from "./message.ts";
 
-function record(options?: { idPrefix?: string }): { connection: Connection; sent: Message[] } {
+function record(options?: { idPrefix?: string }): { connection: PendingRequests; sent: Message[] } {
   const sent: Message[] = [];
   const send = (message: Message): void => {
     sent.push(message);
   };
-  return { connection: new Connection(send, options), sent };
+  return { connection: new PendingRequests(send, options), sent };
 }
 
 describe("a request", () => {
@@ -40,7 +40,7 @@ describe("a request", () => {
   });
 
   test("may be answered before send returns", async () => {
-    const connection: Connection = new Connection((message) => {
+    const connection: PendingRequests = new PendingRequests((message) => {
       if ("method" in message && "id" in message)
         connection.settle({ jsonrpc: "2.0", id: message.id, result: { now: true } });
     });
@@ -58,10 +58,10 @@ describe("a request", () => {
 
   test("rejects and is removed if sending throws or fails later", async () => {
     const failure = new Error("broken pipe");
-    const throws = new Connection(() => {
+    const throws = new PendingRequests(() => {
       throw failure;
     });
-    const rejects = new Connection(async () => {
+    const rejects = new PendingRequests(async () => {
       throw failure;
     });
     for (const connection of [throws, rejects]) {
@@ -73,7 +73,7 @@ describe("a request", () => {
   });
 
   test("keeps its answer if sending fails afterwards", async () => {
-    const connection: Connection = new Connection(async (message) => {
+    const connection: PendingRequests = new PendingRequests(async (message) => {
       if ("id" in message) connection.settle({ jsonrpc: "2.0", id: 0, result: { ok: true } });
       throw new Error("late");
     });

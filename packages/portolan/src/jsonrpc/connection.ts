@@ -18,7 +18,7 @@ interface Waiting {
 }
 
 /** The pending requests of one channel. Each settles once: by its response, by `abandon`, or by `closeAll`. */
-export class Connection {
+export class PendingRequests {
   readonly #send: (message: Message) => void | Promise<void>;
   readonly #idPrefix: string | undefined;
   readonly #waiting = new Map<RequestId, Waiting>();

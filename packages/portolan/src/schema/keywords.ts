@@ -1,6 +1,5 @@
 import {
   anything,
-  attempt,
   compileAll,
   count,
   data,
@@ -30,6 +29,7 @@ import {
   stops,
   type Tristate,
   text,
+  tryCheck,
   type ValidationRun,
   within,
   YES,
@@ -115,7 +115,7 @@ const propertyNames: Keyword = (schema, site, name) => {
     if (!isObject(value)) return true;
     for (const key in value) {
       spend(run, 1);
-      if (attempt(check, key, run) === NO) return fail(run, key, 'member names that match "propertyNames"');
+      if (tryCheck(check, key, run) === NO) return fail(run, key, 'member names that match "propertyNames"');
     }
     return true;
   };
@@ -175,7 +175,7 @@ const contains: Keyword = (schema, site, name) => {
     let possible = 0;
     for (let index = 0; index < value.length; index++) {
       run.seen = undefined;
-      const result = attempt(check, value[index], run);
+      const result = tryCheck(check, value[index], run);
       run.seen = seen;
       if (result === NO) continue;
       seen?.push(index);
@@ -202,7 +202,7 @@ const choice = (isExclusive: boolean): Keyword =>
       let isPossible = false;
       let sure = 0;
       for (let index = 0; index < checks.length; index++) {
-        const result = attempt(checks[index] as KeywordCheck, value, run);
+        const result = tryCheck(checks[index] as KeywordCheck, value, run);
         if (result === NO) continue;
         // If evaluated members are recorded, later alternatives may evaluate others.
         if (!isExclusive && run.seen === undefined) return true;
@@ -216,7 +216,7 @@ const choice = (isExclusive: boolean): Keyword =>
 
 const not: Keyword = (schema, site, name) => {
   const check = site.compile(schema, name);
-  return (value, run) => attempt(check, value, run) !== YES || fail(run, value, 'something that does not match "not"');
+  return (value, run) => tryCheck(check, value, run) !== YES || fail(run, value, 'something that does not match "not"');
 };
 
 const condition: Keyword = (schema, site, name) => {
@@ -225,9 +225,9 @@ const condition: Keyword = (schema, site, name) => {
   const whenTrue = consequent === undefined ? anything : site.compile(consequent, "then");
   const whenFalse = alternative === undefined ? anything : site.compile(alternative, "else");
   return (value, run) => {
-    const result = attempt(check, value, run);
+    const result = tryCheck(check, value, run);
     // If the condition is uncertain, either branch may pass.
-    if (result === MAYBE && attempt(whenTrue, value, run) !== NO) return true;
+    if (result === MAYBE && tryCheck(whenTrue, value, run) !== NO) return true;
     return (result === YES ? whenTrue : whenFalse)(value, run);
   };
 };

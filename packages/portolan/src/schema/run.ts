@@ -113,7 +113,7 @@ export const YES = 2;
 export type Tristate = typeof NO | typeof MAYBE | typeof YES;
 
 /** Runs a check whose failure is not a failure of the value: adds no issues, and forgets evaluated members if it fails. */
-export function attempt(check: KeywordCheck, value: unknown, run: ValidationRun): Tristate {
+export function tryCheck(check: KeywordCheck, value: unknown, run: ValidationRun): Tristate {
   const { issues, seen, isUnsure } = run;
   const seenBefore = seen?.length ?? 0;
   run.issues = undefined;

@@ -18,9 +18,9 @@ import { verifyActivity } from "../verify.ts";
 import {
   type ActivityFiles,
   countRotated,
-  filesOf,
   isMissing,
   type LogPosition,
+  pathsOfLog,
   readFiles,
   readPosition,
   writePosition,
@@ -28,7 +28,7 @@ import {
 
 /** Opens a log in a file: lines of JSON, and its head in a second file, for any number of processes. */
 export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {
-  const files = filesOf(resolve(path));
+  const files = pathsOfLog(resolve(path));
   await mkdir(dirname(files.log), { recursive: true, mode: 0o700 });
   const sink = new FileSink(files, options.maxBytes ?? maxLogFileBytes);
   await sink.recover();
@@ -37,7 +37,7 @@ export async function fileSink(path: string, options: { readonly maxBytes?: numb
 
 /** Verifies the log in a file as it is, without a repair. */
 export async function verifyFile(path: string, contains?: string): Promise<ActivityVerdict> {
-  return verifyActivity(await readFiles(filesOf(resolve(path)), false), true, contains);
+  return verifyActivity(await readFiles(pathsOfLog(resolve(path)), false), true, contains);
 }
 
 class FileSink implements ActivitySink {

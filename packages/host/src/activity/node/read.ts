@@ -146,7 +146,7 @@ export interface ActivityFiles {
 }
 
 /** Returns the names of a log's files. Rotated ones are `<file>.1`, `<file>.2`…, the oldest first. */
-export function filesOf(path: string): ActivityFiles {
+export function pathsOfLog(path: string): ActivityFiles {
   return { log: path, head: `${path}.head`, lock: `${path}.lock`, unfinished: `${path}.torn` };
 }
 

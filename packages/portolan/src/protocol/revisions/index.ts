@@ -36,7 +36,7 @@ export function revisionOf(request: RpcRequest): Revision | undefined {
 }
 
 /** Returns the revision for a handshake: the requested one if it is known and stateful, else the newest stateful one. */
-export function negotiate(requested: unknown): Revision {
+export function chooseStatefulRevision(requested: unknown): Revision {
   const [newest] = handshakes;
   const found = handshakes.find((revision) => revision.version === requested) ?? newest;
   if (!found) throw unsupportedVersion(requested, perRequestVersions);

@@ -4,14 +4,14 @@ import type { Outcome } from "../../protocol/revision.ts";
 import type { ElicitResult, InputRequest } from "../../protocol/types/index.ts";
 import type { ElicitAnswer, ElicitForm, OpenUrl } from "../call/context.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import { attempt, type ExplicitQuestions, type HandlerRun, type Produced } from "../call/exchange.ts";
+import { type ExplicitQuestions, type HandlerRun, type Produced, runOnce } from "../call/exchange.ts";
 import { manyQuestionRounds, maxQuestionRounds } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
 import { emptyState, openState, roundStateOf } from "./round-state.ts";
 
-export { Connection } from "../../jsonrpc/connection.ts";
+export { PendingRequests } from "../../jsonrpc/connection.ts";
 export { checkSampling } from "./conversation.ts";
 
 /** Returns the conversation of an exchange, which begins with the first question of its handler. */
@@ -44,7 +44,7 @@ export async function retry(runtime: Runtime, exchange: ServedExchange, run: Han
     runtime.report(new PortolanError("limit-reached", advice), exchange.method);
   }
   exchange.conversation = new Conversation(exchange, "replay", roundStateOf(runtime), state, received);
-  return attempt(runtime, exchange, run);
+  return runOnce(runtime, exchange, run);
 }
 
 /** Asks the questions of `inputRequired`, in the result or as requests. */

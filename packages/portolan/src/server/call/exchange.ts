@@ -260,12 +260,12 @@ export type HandlerRun = () => MaybePromise<Produced>;
 export function runHandler(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const isRetry = requestState !== undefined || inputResponses !== undefined;
-  if (!isRetry || exchange.peer.revision.questions === "requests") return attempt(runtime, exchange, run);
+  if (!isRetry || exchange.peer.revision.questions === "requests") return runOnce(runtime, exchange, run);
   return loadQuestions().then(({ retry }) => retry(runtime, exchange, run));
 }
 
 /** Runs a handler for one round. */
-export function attempt(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
+export function runOnce(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const produced = run();
   if (isPromise(produced)) return awaitHandler(runtime, exchange, run, produced);
   return finish(runtime, exchange, run, produced);

@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Sendable } from "../../jsonrpc/channel.ts";
-import type { Connection } from "../../jsonrpc/connection.ts";
+import type { PendingRequests } from "../../jsonrpc/connection.ts";
 import {
   type JsonObject,
   type Message,
@@ -66,7 +66,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
   /** The server's own requests; made with the first question. */
-  #questions: Connection | undefined;
+  #questions: PendingRequests | undefined;
   /** For stateless peers, which are never asked by requests. */
   readonly #statelessPath: ReturnPath;
   #session: Session | undefined;
@@ -116,8 +116,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   /** Sends a question to a stateful client, and cancels it when the call it belongs to is cancelled. */
   async ask(exchange: ServedExchange, { method, params }: InputRequest): Promise<JsonObject> {
-    const { Connection } = await loadQuestions();
-    this.#questions ??= new Connection((message) => this.#channel.send(message));
+    const { Connection: PendingRequests } = await loadQuestions();
+    this.#questions ??= new PendingRequests((message) => this.#channel.send(message));
     const questions = this.#questions;
     const { id, response } = questions.request(method, params as JsonObject | undefined);
     exchange.onCancel((reason) => {

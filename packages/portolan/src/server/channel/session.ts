@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../async.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams } from "../../protocol/errors.ts";
 import type { Peer } from "../../protocol/revision.ts";
-import { negotiate } from "../../protocol/revisions/index.ts";
+import { chooseStatefulRevision } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { mayLog } from "../call/context.ts";
 import { maxSubscriptions } from "../limits.ts";
@@ -99,7 +99,7 @@ export function checkSubscriptionLimit(count: number): void {
 export function peerFromHandshake(params: JsonObject): Peer {
   const { protocolVersion, capabilities, clientInfo } = params;
   return {
-    revision: negotiate(protocolVersion),
+    revision: chooseStatefulRevision(protocolVersion),
     capabilities: capabilities as ClientCapabilities,
     info: clientInfo as Implementation,
   };

@@ -24,16 +24,16 @@ export interface CompiledTemplate extends CompiledFeature {
 }
 
 /** The arguments of any prompt. */
-export type AnyArguments = { [name: string]: ArgumentDefinition<unknown> };
+export type AnyArgumentDefinitions = { [name: string]: ArgumentDefinition<unknown> };
 
 /** A prompt that a server offers. */
 export interface CompiledPrompt extends CompiledFeature {
-  readonly definition: PromptDefinition<AnyArguments, unknown>;
+  readonly definition: PromptDefinition<AnyArgumentDefinitions, unknown>;
 }
 
 export function compilePrompt(
   name: string,
-  definition: PromptDefinition<AnyArguments, unknown>,
+  definition: PromptDefinition<AnyArgumentDefinitions, unknown>,
   makeApp: ServerOptions<unknown>["app"],
 ): CompiledPrompt {
   const where = `Prompt "${name}"`;

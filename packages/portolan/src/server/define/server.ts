@@ -14,7 +14,7 @@ import type {
   TemplateDefinition,
   ToolDefinition,
 } from "./definition.ts";
-import { type AnyArguments, compilePrompt, compileResource, compileTemplate } from "./resources.ts";
+import { type AnyArgumentDefinitions, compilePrompt, compileResource, compileTemplate } from "./resources.ts";
 import { type CompiledFeature, type NotificationHandler, type Parts, Snapshot } from "./snapshot.ts";
 import { compileTool } from "./tools.ts";
 
@@ -131,7 +131,7 @@ class Definition<App> implements Server<App, never> {
   prompt<A>(name: string, definition: PromptDefinition<A, App>): Server<App, never> {
     const feature = compilePrompt(
       checkName("prompt", name),
-      definition as unknown as PromptDefinition<AnyArguments, unknown>,
+      definition as unknown as PromptDefinition<AnyArgumentDefinitions, unknown>,
       this.#options.app,
     );
     return this.#with({ kind: "prompts", feature });

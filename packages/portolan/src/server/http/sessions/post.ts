@@ -134,7 +134,7 @@ export class StatefulServer {
     }
     const begun = await this.#sessions.begin(peer, principal.key);
     if ("status" in begun) {
-      const error = { code: rpcCodes.internalError, message: `No session can begin: ${begun.why}` };
+      const error = { code: rpcCodes.internalError, message: `Cannot start a session: ${begun.why}` };
       sendError(reply, begun.status, error, id, { ...headers, "retry-after": String(sessionRetryAfterSeconds) });
       return;
     }
