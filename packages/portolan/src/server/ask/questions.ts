@@ -11,7 +11,7 @@ import { Conversation, type Strategy } from "./conversation.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
 import { emptyState, openState, roundStateOf } from "./round-state.ts";
 
-export { PendingRequests } from "../../jsonrpc/connection.ts";
+export { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 export { checkSampling } from "./conversation.ts";
 
 /** Returns the conversation of an exchange, which begins with the first question of its handler. */

@@ -1,6 +1,5 @@
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Sendable } from "../../jsonrpc/channel.ts";
-import type { PendingRequests } from "../../jsonrpc/connection.ts";
 import {
   type JsonObject,
   type Message,
@@ -10,6 +9,7 @@ import {
   type RpcRequest,
   rpcCodes,
 } from "../../jsonrpc/message.ts";
+import type { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { PendingRequests } from "./connection.ts";
 import type { Message } from "./message.ts";
 import { RpcError } from "./message.ts";
+import { PendingRequests } from "./pending-requests.ts";
 
 function record(options?: { idPrefix?: string }): { connection: PendingRequests; sent: Message[] } {
   const sent: Message[] = [];
