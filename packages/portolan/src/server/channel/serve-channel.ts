@@ -116,7 +116,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   /** Sends a question to a stateful client, and cancels it when the call it belongs to is cancelled. */
   async ask(exchange: ServedExchange, { method, params }: InputRequest): Promise<JsonObject> {
-    const { Connection: PendingRequests } = await loadQuestions();
+    const { PendingRequests } = await loadQuestions();
     this.#questions ??= new PendingRequests((message) => this.#channel.send(message));
     const questions = this.#questions;
     const { id, response } = questions.request(method, params as JsonObject | undefined);
