@@ -358,7 +358,9 @@ test.each([
   const model = { id: "wild", capabilities: { tools: true, images: false }, stream: stream as never };
   const { reason, error } = await host.run("x", { model }).result;
   expect(reason).toBe("failed");
-  expect(error?.message).toBe(`wild: expected stream() to return an async iterable, as async *stream() does, got ${returned}`);
+  expect(error?.message).toBe(
+    `wild: expected stream() to return an async iterable, as async *stream() does, got ${returned}`,
+  );
 });
 
 test("a turn without an end event is a failure of the model", async () => {
