@@ -104,23 +104,25 @@ test("describes file errors in words", async () => {
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" }');
   expect(await run(["ls", "notes"])).toMatchObject({
     code: 2,
-    message: expect.stringMatching(/no server is named "notes"; could not read: \S+\.mcp\.json:1:\d+: malformed/),
+    message: expect.stringMatching(/no server is named "notes"; could not read: \S+\.mcp\.json:1:\d+: invalid JSON/),
     next: "portolan doctor",
   });
   const { screen } = await seen([], { cwd });
-  expect(screen).toMatch(/^ {2}✗ \S+\.mcp\.json:1:\d+: malformed[\s\S]*\n {2}→ portolan doctor$/);
+  expect(screen).toMatch(/^ {2}✗ \S+\.mcp\.json:1:\d+: invalid JSON[\s\S]*\n {2}→ portolan doctor$/);
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" } } }');
   expect(await run(["ls", "ntoes"])).toMatchObject({ message: 'no server is named "ntoes"; did you mean notes?' });
   writeFileSync(join(cwd, ".mcp.json"), '{ "servers": { "notes": { "command": "node" } } }');
   const elsewhere = expect.stringMatching(
-    /\.mcp\.json: has "servers", but claude-code reads its servers from "mcpServers"$/,
+    /\.mcp\.json: has "servers", but claude-code reads its servers from "mcpServers"; rename the member$/,
   );
   expect(await run(["ls", "notes"])).toMatchObject({ code: 2, message: elsewhere, next: "portolan doctor" });
   expect(await run([])).toMatchObject({ servers: [], problems: [elsewhere] });
   expect(await run(["doctor"])).toMatchObject({ findings: [{ id: "not-done", level: "warning", why: elsewhere }] });
   rmSync(join(cwd, ".mcp.json"));
   mkdirSync(join(cwd, ".mcp.json"));
-  expect(await run([])).toMatchObject({ problems: [expect.stringMatching(/\.mcp\.json: expected a file$/)] });
+  expect(await run([])).toMatchObject({
+    problems: [expect.stringMatching(/\.mcp\.json: expected a file, got a folder, pipe or device$/)],
+  });
 });
 
 test("serve refuses other addresses without a token and names its variable", async () => {
