@@ -61,7 +61,7 @@ test("a user of editors finds, trusts, repairs, calls and chats with servers by 
   await chat.answer(/demo \(demo, not a language model\) with files[\s\S]*\n>$/, "list the files\r");
   const asked = await chat.see("v view its definition");
   expect(asked).toMatch(
-    /◆ The model wants to call files\.list\n {2}│ Lists what is in one folder[\s\S]*with these arguments\n {2}│ \{/,
+    /◆ The model wants to call files\.list\n {2}│ Lists the entries of one folder[\s\S]*with these arguments\n {2}│ \{/,
   );
   await chat.answer(/y once · s this session · a always · n no/, "y");
   await chat.answer(/README\.md[\s\S]*\n>$/, "/quit\r");
