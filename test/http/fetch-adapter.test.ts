@@ -32,7 +32,7 @@ describe("the fetch adapter without a server", () => {
     const request = upload("x");
     await request.text();
     const answer = await fetchHandler(echo)(request);
-    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("has read the body before")]);
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("body was read before")]);
   });
 
   test("reads the host from the URL when there is no Host header", async () => {
