@@ -54,6 +54,8 @@ class ChannelLink implements Link {
   exchangeText: Link["exchangeText"];
   readonly #source: Channel | (() => Channel);
   #channel: Channel | undefined;
+  /** The reason of the last loss, for requests that come after it. */
+  #lostBy: Error | undefined;
   #wasOpened = false;
   #isClosing = false;
   #events: LinkEvents | undefined;
@@ -91,7 +93,7 @@ class ChannelLink implements Link {
   #exchange(id: RequestId, request: RpcRequest | PreparedMessage, sink: ResponseSink): void {
     const channel = this.#channel;
     if (!channel) {
-      sink.failed(new PortolanError("connection-closed", "The connection is closed"));
+      sink.failed(this.#lostBy ?? new PortolanError("connection-closed", "The connection is closed"));
       return;
     }
     // Registered before sending: the answer can arrive before send returns.
@@ -173,6 +175,7 @@ class ChannelLink implements Link {
     this.#channel = undefined;
     const why = this.#isClosing ? "The connection was closed" : "The server closed the connection";
     const reason = cause ?? new PortolanError("connection-closed", why);
+    this.#lostBy = reason;
     const waiting = this.#waiting.values();
     this.#waiting.clear();
     for (const sink of waiting) sink.failed(reason);

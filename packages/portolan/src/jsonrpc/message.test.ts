@@ -57,7 +57,7 @@ describe("a value without JSON form", () => {
     const loop: JsonObject = { items: [] };
     loop["items"] = [{ parent: loop }];
     expect(failure(result({ a: loop })).message).toBe(
-      "result.a.items[0].parent: refers back to result.a; a loop has no JSON form, leave it out",
+      "result.a.items[0].parent: refers back to result.a; a loop has no JSON form",
     );
     const message = result({});
     (message as { result: JsonObject }).result["self"] = message;
@@ -81,7 +81,7 @@ describe("a value without JSON form", () => {
 
   test("is reported as too deep, with a short path", () => {
     const { message } = failure(result(nest(20_000, 1)));
-    expect(message).toMatch(/^result\.in\.in\..*….*\.in: nested more than 512 levels deep; send a flatter value$/);
+    expect(message).toMatch(/^result\.in\.in\..*….*\.in: nested more than 512 levels deep/);
     expect(message.length).toBeLessThan(250);
   });
 

@@ -199,10 +199,10 @@ function findAt(holder: object, key: string, search: Search): string | undefined
   const loop = search.ancestors.indexOf(value);
   if (loop !== -1) {
     const target = loop === 0 ? "the message" : pathOf(search.path.slice(0, loop));
-    return `${pathOf(search.path)}: refers back to ${target}; a loop has no JSON form, leave it out`;
+    return `${pathOf(search.path)}: refers back to ${target}; a loop has no JSON form`;
   }
   if (search.path.length > maxNestingLevels) {
-    search.tooDeep ??= `${pathOf(search.path)}: nested more than ${maxNestingLevels} levels deep; send a flatter value`;
+    search.tooDeep ??= `${pathOf(search.path)}: nested more than ${maxNestingLevels} levels deep`;
     return undefined;
   }
   return findIn(value, search);

@@ -54,10 +54,8 @@ export function checkDefinition<K extends keyof Definitions>(kind: K, where: str
   const synonyms = {
     inputSchema: "input",
     outputSchema: "output",
-    argsSchema: "arguments",
     handler,
     callback: handler,
-    cb: handler,
     execute: handler,
   };
   checkOptions<Definitions[K]>(definition, members[kind], where, { code, synonyms });

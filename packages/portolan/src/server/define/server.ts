@@ -211,7 +211,7 @@ const commonName = /^[A-Za-z0-9_.-]{1,128}$/;
 /** Reports a name that the protocol advises against. It is served all the same. */
 function warnOfName(options: ServerOptions<unknown>, name: string): void {
   if (commonName.test(name)) return;
-  const advice = "some clients accept A-Z a-z 0-9 _ . - only, at most 128";
+  const advice = "some clients accept A-Z a-z 0-9 _ . - only, up to 128";
   reportError(options, new PortolanError("invalid-definition", `Tool name ${JSON.stringify(name)}: ${advice}`), {});
 }
 

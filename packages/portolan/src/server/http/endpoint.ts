@@ -70,7 +70,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
 function ownPathsOnly(endpoint: Endpoint): HttpHandler {
   return (request, reply) => {
     if (endpoint.owns(request.path)) endpoint.handle(request, reply);
-    else refuse(reply, 404, "Nothing is served at this path");
+    else refuse(reply, 404, "No endpoint at this path");
   };
 }
 

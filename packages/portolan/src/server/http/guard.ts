@@ -69,7 +69,7 @@ export function createGuard(options: ServeHttpOptions): Guard {
       }
       // A cross-site request without an Origin header comes from a web page too.
       if (origin === undefined && request.header("sec-fetch-site")?.toLowerCase() === "cross-site") {
-        return { status: 403, why: "Sec-Fetch-Site is cross-site: expected an Origin header with an allowed origin" };
+        return { status: 403, why: "Sec-Fetch-Site is cross-site: expected an allowed Origin" };
       }
       return checkContent(request);
     },

@@ -113,7 +113,7 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
   checkOptions(options, optionNames, "serveHttp");
   const { auth, verify, limits, sessions } = options;
   if (auth && verify) {
-    throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both; leave `verify` out");
+    throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits");
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
