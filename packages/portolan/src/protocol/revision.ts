@@ -46,7 +46,7 @@ export interface HttpTraits {
 /** A capability of a server that methods depend on. */
 export type OfferedCapability = "tools" | "resources" | "resources.subscribe" | "prompts" | "completions" | "logging";
 
-/** All facts about one method, so that no other file keeps a list of methods. */
+/** All facts of a revision about one method. Code that needs another fact gets a member here. */
 export interface MethodRow {
   readonly params: ShapeCheck;
   /** A server without this capability answers "method not found". */
