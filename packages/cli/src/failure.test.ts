@@ -18,7 +18,7 @@ test("does not repeat an error code that the message contains", () => {
 
 test.each([
   [
-    "connect: the server did not answer within 60000 ms; raise connectMs if it is slow to start",
+    "connect: the server did not answer within 60000 ms; raise connectMs if it starts slowly",
     "connect: the server did not answer within 60 s",
   ],
   [

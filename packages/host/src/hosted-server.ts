@@ -370,7 +370,7 @@ async function openCustom(
   const late = new AbortController();
   const abort = () => late.abort(signal.reason);
   const stopTimer = clock.after(connectMs, () =>
-    late.abort(timedOut(`open: no connection within ${connectMs} ms; raise connectMs if it is slow to start`)),
+    late.abort(timedOut(`open: no connection within ${connectMs} ms; raise connectMs if it starts slowly`)),
   );
   signal.addEventListener("abort", abort, { once: true });
   const opening = (async () => target.open())();

@@ -47,10 +47,9 @@ function nearest(name: string, names: readonly string[]): string | undefined {
 
 /** Counts the equal characters at the beginning of two words, and those at their end. */
 function sharedEnds(a: string, b: string): number {
-  const shorter = Math.min(a.length, b.length);
-  let start = 0;
-  while (start < shorter && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < shorter - start && a.at(-1 - end) === b.at(-1 - end)) end++;
-  return start + end;
+  let shared = 0;
+  while (shared < a.length && a[shared] === b[shared]) shared++;
+  const rest = Math.min(a.length, b.length) - shared;
+  for (let end = 1; end <= rest && a.at(-end) === b.at(-end); end++) shared++;
+  return shared;
 }

@@ -9,7 +9,6 @@ test.each([
   ["revision", "era"],
   ["version", "era"],
   ["protocolVersion", "era"],
-  ["clientInfo", "info"],
 ])("connect refuses the option %s and suggests %s", async (wrong, right) => {
   const [channel] = createMemoryPair();
   const connecting = connect(channel, { [wrong]: "x" } as object);
@@ -30,7 +29,7 @@ test("stdio and http refuse unknown options", () => {
 });
 
 test.each([
-  [{ command: "x" }, { auth: { authorize: () => ({}) } }, "auth: expected an http address to connect to"],
+  [{ command: "x" }, { auth: { authorize: () => ({}) } }, "auth: expected an http address"],
   [{}, {}, "connect: expected an http address, { command, args }, a link or a channel, got an object"],
   [undefined, {}, "connect: expected an http address, { command, args }, a link or a channel, got nothing"],
   ["ftp://x", {}, 'url: expected an http or https address, got "ftp://x"'],

@@ -59,7 +59,7 @@ const connectOptions = {
   signal: 1,
   clock: 1,
 } satisfies OptionNames<ConnectOptions>;
-const synonyms = { revision: "era", version: "era", protocolVersion: "era", clientInfo: "info", timeout: "idleMs" };
+const synonyms = { revision: "era", version: "era", protocolVersion: "era", timeout: "idleMs" };
 
 async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<Link> {
   if (typeof target === "string" || target instanceof URL) {
@@ -68,7 +68,7 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
   if (auth !== undefined) {
     throw new PortolanError(
       "invalid-argument",
-      "auth: expected an http address to connect to; a link has its own auth, a command its `env`",
+      "auth: expected an http address; a link has its own auth, a command its `env`",
     );
   }
   if (typeof target === "object" && target !== null) {
@@ -109,7 +109,7 @@ function withTimeout<T>(connection: ClientConnection, attempt: Promise<T>): Prom
       // A person who signs in may take longer than a server.
       if (connection.isAwaitingLogin) startTimer();
       else {
-        const why = `connect: the server did not answer within ${connectMs} ms; raise connectMs if it is slow to start`;
+        const why = `connect: the server did not answer within ${connectMs} ms; raise connectMs if it starts slowly`;
         fail(timedOut(why));
       }
     };

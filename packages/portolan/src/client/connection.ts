@@ -112,7 +112,7 @@ export class ClientConnection implements LinkEvents {
     const replacement = this.#rowOf(method) ? undefined : replacementOf(method, this.revision);
     if (replacement !== undefined) {
       const { version } = this.revision;
-      const why = `${method}: the server's protocol version ${version} has no such request; use ${replacement}`;
+      const why = `${method}: not part of protocol version ${version}; use ${replacement}`;
       return Promise.reject(new PortolanError("capability-missing", why));
     }
     if (this.lostReason) return Promise.reject(disconnected(method, this.lostReason, false));

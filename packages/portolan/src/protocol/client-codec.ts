@@ -150,7 +150,7 @@ function decodeQuestions(method: string, result: JsonObject): InputRequired {
   if (problem !== undefined) throw invalid(method, problem);
   const { inputRequests, requestState } = result as { inputRequests?: InputRequests; requestState?: string };
   if (requestState === undefined && Object.keys(inputRequests ?? {}).length === 0) {
-    throw invalid(method, "expected inputRequests or requestState beside input_required, got neither");
+    throw invalid(method, "expected inputRequests or requestState, got neither");
   }
   return {
     kind: "input_required",

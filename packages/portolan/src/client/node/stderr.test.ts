@@ -108,12 +108,12 @@ test("masks secrets of the environment and the arguments", () => {
 });
 
 test.each([
-  [{ command: "nope" }, "ENOENT", "there is no program nope on the PATH; install it, or give its full path"],
+  [{ command: "nope" }, "ENOENT", "there is no program nope on the PATH; install it, or give its path"],
   [{ command: "./nope" }, "ENOENT", "there is no file ./nope; correct the path"],
   [{ command: "/bin/sh" }, "ENOENT", "the program in the first line of /bin/sh does not exist"],
   [{ command: "sh", cwd: "/no/such/dir" }, "ENOENT", "its working directory /no/such/dir does not exist"],
   [{ command: "/etc/hosts" }, "EACCES", "/etc/hosts is not executable; make it executable"],
-  [{ command: "sh" }, "EMFILE", "too many processes or open files (EMFILE)"],
+  [{ command: "sh" }, "EMFILE", "too many processes or files (EMFILE)"],
   [{ command: "sh" }, "E2BIG", "arguments and environment are too long"],
   [
     { command: "sh" },

@@ -132,18 +132,18 @@ function whyNotStarted(target: CommandTarget, cause: unknown): string {
   const isPath = /[\\/]/.test(target.command);
   if (code === "ENOENT" || code === "ENOTDIR") {
     if (target.cwd !== undefined && !existsSync(target.cwd)) {
-      return `its working directory ${cut(toVisible(target.cwd), maxCommandPathChars)} does not exist; correct cwd`;
+      return `its working directory ${cut(toVisible(target.cwd), maxCommandPathChars)} does not exist`;
     }
-    if (!isPath) return `there is no program ${command} on the PATH; install it, or give its full path`;
+    if (!isPath) return `there is no program ${command} on the PATH; install it, or give its path`;
     return existsSync(resolve(target.cwd ?? ".", target.command))
       ? `the program in the first line of ${command} does not exist; install it`
       : `there is no file ${command}; correct the path`;
   }
   if (code === "EACCES" || code === "EPERM") {
-    return `${command} is not executable; make it executable, or start the program that runs it`;
+    return `${command} is not executable; make it executable`;
   }
   if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN") {
-    return `the system has too many processes or open files (${code}); end some, or raise the limit`;
+    return `the system has too many processes or files (${code})`;
   }
   if (code === "E2BIG") return "its arguments and environment are too long; shorten them";
   return `the system refuses its command, arguments, cwd or environment (${String(code)})`;
