@@ -34,10 +34,9 @@ export interface NodeRequest {
 /** A response of `node:http`, or of a framework that extends it. */
 export interface NodeResponse {
   readonly headersSent: boolean;
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of node have other parameters
-  writeHead(status: number, ...rest: any[]): unknown;
-  // biome-ignore lint/suspicious/noExplicitAny: the overloads of node have other parameters
-  end(...rest: any[]): unknown;
+  // `never` fits every overload of node, whatever its parameters are.
+  writeHead(status: number, ...rest: never[]): unknown;
+  end(...rest: never[]): unknown;
 }
 
 /** A listener for the requests of a `node:http` server; Express and similar frameworks take it as a handler. */
