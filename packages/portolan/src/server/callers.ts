@@ -1,5 +1,5 @@
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
-export type Resource = "sessions" | "calls" | "streams" | "keptBytes";
+export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes";
 
 /** An event that is counted by the minute. */
 export type RatedEvent = "handshakes" | "calls" | "completions";
@@ -12,7 +12,7 @@ export interface CallerLimit {
 
 /** What callers may use at once, and how often within one minute. A missing limit is none. */
 export interface CallerLimits {
-  readonly atOnce: { readonly [resource in Resource]?: CallerLimit };
+  readonly atOnce: { readonly [resource in CountedResource]?: CallerLimit };
   readonly perMinute: { readonly [event in RatedEvent]?: CallerLimit };
 }
 
@@ -67,7 +67,7 @@ export class Caller {
   }
 
   /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
-  take(resource: Resource, amount = 1): Exhausted | undefined {
+  take(resource: CountedResource, amount = 1): Exhausted | undefined {
     const limit = this.#callers.limits.atOnce[resource];
     const { total } = this.#callers;
     if (limit) {
@@ -80,7 +80,7 @@ export class Caller {
   }
 
   /** Gives back what was taken. */
-  release(resource: Resource, amount = 1): void {
+  release(resource: CountedResource, amount = 1): void {
     this.#used[resource] -= amount;
     const { total } = this.#callers;
     if (this !== total) total.#used[resource] -= amount;
