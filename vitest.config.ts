@@ -5,16 +5,18 @@ import { defineConfig } from "vitest/config";
 /** What needs neither a build nor other processes. */
 const quick = ["test/architecture.test.ts", "test/documents.test.ts", "test/json-schema/*.test.ts"];
 
-/** Unit tests load the sources, so the `imports` of the library lead to its sources too. */
-const library = join(import.meta.dirname, "packages/portolan");
-const { imports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8")) as {
-  imports: { [name: string]: { node: string } };
-};
+/** Unit tests load the sources, so the `imports` of the libraries lead to their sources too. */
 const alias = Object.fromEntries(
-  Object.entries(imports).map(([name, { node }]) => [
-    name,
-    join(library, node.replace("./dist/", "src/").replace(/\.js$/, ".ts")),
-  ]),
+  ["packages/portolan", "packages/host"].flatMap((folder) => {
+    const library = join(import.meta.dirname, folder);
+    const { imports } = JSON.parse(readFileSync(join(library, "package.json"), "utf8")) as {
+      imports: { [name: string]: { node: string } };
+    };
+    return Object.entries(imports).map(([name, { node }]) => [
+      name,
+      join(library, node.replace("./dist/", "src/").replace(/\.js$/, ".ts")),
+    ]);
+  }),
 );
 
 // Node reads all of these certificates whenever it starts, which takes twice as long as all else that it does then.

@@ -86,8 +86,8 @@ function withImports(code) {
 /** The source file of each entry of a package: its built files are divided for other users. */
 function sourcesOf(folder) {
   const { name: packageName, exports, imports = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  const sources = Object.entries(exports).flatMap(([name, { default: file }]) =>
-    file ? [[`${packageName}${name.slice(1)}`, join(folder, toSource(file))]] : [],
+  const sources = Object.entries(exports).flatMap(([name, { node, default: file }]) =>
+    file ? [[`${packageName}${name.slice(1)}`, join(folder, toSource(node ?? file))]] : [],
   );
   for (const [name, { node }] of Object.entries(imports)) sources.push([name, join(folder, toSource(node))]);
   // Names with a path come first, for the shorter fit them, too.

@@ -30,6 +30,22 @@ const serverProgram = `
   globalThis.listen = endpoint.listen;
 `;
 
+const hostProgram = `
+  import { createHost, openActivityFile } from "portolan-host";
+  globalThis.run = async (url) => {
+    const host = await createHost({ servers: { sums: { url } }, roots: [{ uri: "file:///work" }] });
+    const { content } = await host.callTool("sums", "add", { a: 1 }, { by: "user" });
+    await host.close();
+    return content[0].text;
+  };
+  globalThis.fromFile = () => createHost({ servers: ".mcp.json" });
+  globalThis.logToFile = () => openActivityFile("activity.ndjson");
+  globalThis.start = async () => {
+    const host = await createHost({ servers: { local: { command: "node" } } });
+    return host.callTool("local", "add", {}, { by: "user" }).finally(() => host.close());
+  };
+`;
+
 /** The globals of a web runtime, without anything of node. */
 const webGlobals = () => ({
   ...{ AbortController, AbortSignal, Headers, Request, Response, ReadableStream, TextDecoder, TextEncoder, URL },
@@ -41,7 +57,7 @@ let folder = "";
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "portolan-bundle-"));
   mkdirSync(join(folder, "node_modules"));
-  for (const name of ["portolan", "jose", "oauth4webapi"]) {
+  for (const name of ["portolan", "portolan-host", "jose", "oauth4webapi"]) {
     symlinkSync(join(root, "node_modules", name), join(folder, "node_modules", name));
   }
 });
@@ -76,6 +92,7 @@ const bundleFor = (platform: "browser" | "neutral", program: string) =>
 
 test.each([
   ["portolan/client for a browser", clientProgram, "browser"],
+  ["portolan-host for a browser", hostProgram, "browser"],
   ["portolan/server/http for an edge runtime", serverProgram, "neutral"],
 ] as const)("rolldown bundles %s without anything of node", async (_, program, platform) => {
   expect(await withRolldown(program, platform)).not.toMatch(/["']node:/);
@@ -85,17 +102,22 @@ describe("a bundle of esbuild", () => {
   test("of portolan/client for a browser has nothing of node, and calls a tool", async () => {
     const code = await bundleFor("browser", clientProgram);
     expect(code).not.toMatch(/["']node:/);
-    const endpoint = serveHttp(
-      createServer({ name: "s", version: "1.0.0" }).tool("add", {
-        input: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
-        run: ({ a }) => String(Number(a) + 1),
-      }),
-    );
-    onTestFinished(() => endpoint.close(0));
-    const { url } = await endpoint.listen();
     const page = vm.createContext(webGlobals());
     vm.runInContext(code, page);
-    expect(await page["run"](url)).toBe("2");
+    expect(await page["run"](await listenAnywhere())).toBe("2");
+    await expect(page["start"]()).rejects.toThrow("this runtime cannot start processes");
+  });
+
+  test("of portolan-host for a browser has nothing of node, and calls a tool", async () => {
+    const code = await bundleFor("browser", hostProgram);
+    expect(code).not.toMatch(/["']node:/);
+    const page = vm.createContext(webGlobals());
+    vm.runInContext(code, page);
+    expect(await page["run"](await listenAnywhere())).toBe("2");
+    await expect(page["fromFile"]()).rejects.toThrow(
+      "createHost: this runtime is not Node; pass `servers` as an object",
+    );
+    await expect(page["logToFile"]()).rejects.toThrow("openActivityFile: this runtime is not Node");
     await expect(page["start"]()).rejects.toThrow("this runtime cannot start processes");
   });
 
@@ -130,3 +152,16 @@ describe("a bundle of esbuild", () => {
     await expect(worker["listen"]()).rejects.toThrow("this runtime cannot open a port");
   });
 });
+
+/** Serves a tool `add` until the test ends; returns the address. */
+async function listenAnywhere(): Promise<string> {
+  const endpoint = serveHttp(
+    createServer({ name: "s", version: "1.0.0" }).tool("add", {
+      input: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
+      run: ({ a }) => String(Number(a) + 1),
+    }),
+  );
+  onTestFinished(() => endpoint.close(0));
+  const { url } = await endpoint.listen();
+  return url;
+}

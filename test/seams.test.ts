@@ -57,18 +57,24 @@ test("every import() of a file of the library is in the list", () => {
   expect([...new Set(found)].sort()).toEqual(seams.map(({ importer, target }) => `${importer} → ${target}`).sort());
 });
 
-test("every import() of a platform's part has a file for node and one for other runtimes", () => {
-  const { imports } = JSON.parse(readFileSync(join(source, "../package.json"), "utf8"));
-  const used = new Set<string>();
-  for (const file of readdirSync(source, { recursive: true, encoding: "utf8" })) {
-    if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
-    for (const [, name = ""] of readFileSync(join(source, file), "utf8").matchAll(/\bimport\("(#[^"]+)"\)/g)) {
-      used.add(name);
+test.each(["portolan", "host"])(
+  "every import() of a platform's part in packages/%s has a file for node and one for other runtimes",
+  (name) => {
+    const folder = join(root, "packages", name);
+    const { imports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    const used = new Set<string>();
+    for (const file of readdirSync(join(folder, "src"), { recursive: true, encoding: "utf8" })) {
+      if (!file.endsWith(".ts") || file.endsWith(".test.ts")) continue;
+      const text = readFileSync(join(folder, "src", file), "utf8");
+      for (const [, part = ""] of text.matchAll(/\bimport\("(#[^"]+)"\)/g)) used.add(part);
+      expect(text, file).not.toMatch(/\bimport\("[^"]*\/node\//);
     }
-  }
-  expect([...used].sort()).toEqual(Object.keys(imports).sort());
-  for (const conditions of Object.values<object>(imports)) expect(Object.keys(conditions)).toEqual(["node", "default"]);
-});
+    expect([...used].sort()).toEqual(Object.keys(imports).sort());
+    for (const conditions of Object.values<object>(imports)) {
+      expect(Object.keys(conditions)).toEqual(["node", "default"]);
+    }
+  },
+);
 
 describe("loading late saves at least 0.4 KB of a bundle", () => {
   test.each(seams)("$importer → $target", async ({ entry, importer, target }) => {

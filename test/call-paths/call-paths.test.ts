@@ -47,8 +47,9 @@ test("tsconfig.sources.json leads every entry of the two libraries to its source
     const manifest = JSON.parse(readFileSync(join(root, `packages/${folder}/package.json`), "utf8"));
     const toSource = (file: string) =>
       `./packages/${folder}/${file.replace("./dist/", "src/").replace(/\.js$/, ".ts")}`;
-    for (const [name, entry] of Object.entries<{ default?: string }>(manifest.exports)) {
-      if (entry.default) expected[`${manifest.name}${name.slice(1)}`] = [toSource(entry.default)];
+    for (const [name, entry] of Object.entries<{ node?: string; default?: string }>(manifest.exports)) {
+      const file = entry.node ?? entry.default;
+      if (file) expected[`${manifest.name}${name.slice(1)}`] = [toSource(file)];
     }
     for (const [name, { node }] of Object.entries<{ node: string }>(manifest.imports ?? {})) {
       expected[name] = [toSource(node)];

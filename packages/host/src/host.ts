@@ -77,7 +77,7 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
 
 async function entriesOf(servers: HostOptions["servers"] = {}): Promise<readonly ServerEntry[]> {
   if (typeof servers === "string") {
-    const { readConfigs } = await import("./node/config/index.ts");
+    const { readConfigs } = await import("#config-files");
     const { entries, errors } = await readConfigs(servers);
     for (const error of errors) throw error;
     return entries;

@@ -229,7 +229,7 @@ export class ExposedRoots {
   readonly #changed: () => void;
   /** Undefined until roots are set. */
   #all: readonly RootDefinition[] | undefined;
-  #watching: Promise<RootWatch | undefined> | undefined;
+  #watching: Promise<RootWatch> | undefined;
   #watch: RootWatch | undefined;
   #isOver = false;
 
@@ -246,15 +246,11 @@ export class ExposedRoots {
   async set(roots: readonly RootDefinition[]): Promise<void> {
     for (const { uri } of roots) if (!uri.startsWith("file://")) throw unusableRoots(uri);
     this.#all = roots;
-    // Other platforms have no directories to check.
-    this.#watching ??= import("./node/roots.ts").then(
-      ({ RootWatch }) => new RootWatch(this.#clock, this.#changed),
-      () => undefined,
-    );
+    this.#watching ??= import("#root-watch").then(({ watchRoots }) => watchRoots(this.#clock, this.#changed));
     const watch = await this.#watching;
     if (this.#isOver) return;
     this.#watch = watch;
-    await watch?.set(roots);
+    await watch.set(roots);
     this.#changed();
   }
 

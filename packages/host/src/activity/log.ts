@@ -47,7 +47,7 @@ export interface ActivityFileOptions extends ActivityOptions {
  */
 export async function openActivityFile(path: string, options: ActivityFileOptions = {}): Promise<ActivityLog> {
   checkOptions(options, { ...optionNames, maxBytes: 1 }, "openActivityFile");
-  const { fileSink } = await import("./node/file.ts");
+  const { fileSink } = await import("#activity-file");
   return new SealedLog(await fileSink(path, options), options);
 }
 
@@ -56,7 +56,7 @@ export async function verifyActivityFile(
   path: string,
   options: { readonly contains?: string } = {},
 ): Promise<ActivityVerdict> {
-  const { verifyFile } = await import("./node/file.ts");
+  const { verifyFile } = await import("#activity-file");
   return verifyFile(path, options.contains);
 }
 

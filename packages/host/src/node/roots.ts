@@ -5,6 +5,11 @@ import type { Clock } from "portolan/client";
 import type { RootDefinition } from "../answers/forms.ts";
 import { rootCheckMs } from "../limits.ts";
 
+/** Returns a watch over no directories yet. `changed` is called when a directory appears or disappears. */
+export function watchRoots(clock: Clock, changed: () => void): RootWatch {
+  return new RootWatch(clock, changed);
+}
+
 /** Checks which directories exist and can be read, again and again. */
 export class RootWatch {
   readonly #clock: Clock;
@@ -14,7 +19,6 @@ export class RootWatch {
   #stop: (() => void) | undefined;
   #isOver = false;
 
-  /** `changed` is called when a directory appears or disappears. */
   constructor(clock: Clock, changed: () => void) {
     this.#clock = clock;
     this.#changed = changed;
