@@ -4,7 +4,7 @@
 // region first
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { connectInMemory } from "portolan/testing";
+import { connectInMemory, createClock } from "portolan/testing";
 import greeter from "./greeter.mjs";
 
 test("greets by name", async () => {
@@ -58,8 +58,6 @@ test("sends one request and one response for a call", async () => {
 // endregion
 
 // region clock
-import { createClock } from "portolan/testing";
-
 test("rejects a call after 60 seconds without a response", async () => {
   const clock = createClock();
   const client = await connectInMemory(greeter, { clock, idleMs: 60_000 });

@@ -1,7 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { pathTo, root } from "../examples/example.ts";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+const pathTo = (file: string): string => join(root, file);
 
 /** One code block of a document. */
 export interface Fence {
@@ -37,12 +41,44 @@ export function fencesOf(text: string): Fence[] {
   return fences;
 }
 
-/** Returns the text of `path` or `path#region`; undefined if there is no such file or region. */
+/**
+ * Returns the text of `path` or `path#region`; undefined if there is no such file or region. A region begins with the
+ * imports that it uses, so that a reader can copy it.
+ */
 export function readSource(source: string): string | undefined {
   const [file = "", region] = source.split("#");
   if (!file.startsWith("examples/") || !existsSync(pathTo(file))) return undefined;
   const text = readFileSync(pathTo(file), "utf8");
-  return region === undefined ? text : regionsOf(text).get(region);
+  if (region === undefined) return text;
+  const content = regionsOf(text).get(region);
+  return content === undefined ? undefined : withImports(text, content);
+}
+
+/** Returns part of a file after those imports of the file that the part uses and does not contain. */
+function withImports(text: string, part: string): string {
+  const code = part.replace(/"[^"\n]*"|\/\/.*|\/\*[\s\S]*?\*\//g, "");
+  const uses = (name: string) => new RegExp(`(?<![.\\w$])${name}(?![\\w$]|:)`).test(code);
+  const lines: string[] = [];
+  for (const [statement, before = "", module] of text.matchAll(/^import ([^"]*?) from "([^"]+)";$/gm)) {
+    if (part.includes(statement)) continue;
+    const [, outer = "", names] = /^([^{]*?),? ?(?:\{([\s\S]*)\})?$/.exec(before) ?? [];
+    const inner = (names ?? "").split(",").map((name) => name.trim());
+    const used = inner.filter((name) => name !== "" && uses(name.replace(/^type /, "").replace(/^.* as /, "")));
+    const wanted = [
+      ...(outer !== "" && uses(outer.replace(/^\* as /, "")) ? [outer] : []),
+      ...(used.length > 0 ? [`{ ${used.join(", ")} }`] : []),
+    ];
+    if (wanted.length > 0) lines.push(`import ${wanted.join(", ")} from "${module}";`);
+  }
+  return lines.length > 0 ? `${lines.join("\n")}\n\n${part}` : part;
+}
+
+/** Returns a document with every quoted example as its file has it now. */
+export function withCurrentQuotes(text: string): string {
+  return text.replace(/(<!-- (\S+) -->\n```\w+\n)[\s\S]*?(\n```)/g, (quote, opening, source, closing) => {
+    const current = readSource(source);
+    return current === undefined ? quote : `${opening}${current.trim()}${closing}`;
+  });
 }
 
 /** Returns the parts of a file between `// region name` and `// endregion`, by name. */

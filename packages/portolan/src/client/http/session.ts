@@ -51,7 +51,7 @@ export class HttpSession {
   /** Takes the session id and version from the answer to the handshake. */
   begin(request: RpcRequest, { protocolVersion }: JsonObject, head: Head | undefined): void {
     const id = head?.header(headerKeys.session);
-    if (id !== undefined && !visibleAscii.test(id)) this.#requests.odd("a session id that is not visibleAscii ASCII");
+    if (id !== undefined && !visibleAscii.test(id)) this.#requests.odd("a session id that is not visible ASCII");
     this.#initializeRequest = request;
     this.#setIdentity(
       id !== undefined && visibleAscii.test(id) ? id : undefined,
