@@ -223,6 +223,22 @@ describe("opaque tokens", () => {
     expect((await call(url, "opaque")).status).toBe(401);
   });
 
+  test("are neither accepted nor refused while one of two issuers cannot be asked", async () => {
+    const answering = await TestIssuer.start(resource);
+    const credentials = { clientId: "server", clientSecret: "s:cret" };
+    const asOf = (url: string) => ({ issuer: url, endpoint: `${url}/introspect`, ...credentials });
+    const errors: unknown[] = [];
+    const down = "http://127.0.0.1:9";
+    for (const issuers of [
+      [asOf(down), asOf(answering.url)],
+      [asOf(answering.url), asOf(down)],
+    ]) {
+      const { url } = await startProtected({ issuers, onError: (error) => errors.push(error) });
+      expect((await call(url, "unknown")).status).toBe(503);
+    }
+    expect(errors).toHaveLength(2);
+  });
+
   test("are refused when they are inactive, for another server or from another issuer", async () => {
     const { issuer, url } = await inspecting();
     issuer.opaque.set("foreign", { active: true, ...issuer.claims({ aud: "https://other.example.com" }) });

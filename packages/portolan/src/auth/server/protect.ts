@@ -120,7 +120,8 @@ export function protect(options: ProtectOptions): TokenAccessControl {
         checkClaims(claims, { issuer, audiences, now: now() });
         return claims;
       } catch (cause) {
-        problem = cause;
+        // An issuer that cannot be asked might have accepted the token, so its failure matters more than a refusal.
+        if (problem === undefined || !(cause instanceof InvalidTokenError)) problem = cause;
       }
     }
     throw problem;

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -37,6 +37,23 @@ test("creates private files and ignores files that are no values", async () => {
   expect(await kv.get("a")).toBeUndefined();
   expect(await kv.list("")).toEqual([]);
   expect(await kv.set("a", "again", { expect: null })).toBe(true);
+});
+
+test("lists the other values when one is a folder", async () => {
+  const folder = await makeFolder();
+  const kv = folderKeyValue(folder);
+  await kv.set("a", "1");
+  await mkdir(join(folder, `${"0".repeat(40)}.json`));
+  expect(await kv.list("")).toEqual([{ key: "a", value: "1" }]);
+});
+
+test("writes again after the folder could not be made", async () => {
+  const folder = await makeFolder();
+  const kv = folderKeyValue(join(folder, "below"));
+  await writeFile(folder, "in the way");
+  await expect(kv.set("a", "1")).rejects.toThrow();
+  await rm(folder);
+  expect(await kv.set("a", "1")).toBe(true);
 });
 
 test("lets one of many concurrent writers create a key", async () => {

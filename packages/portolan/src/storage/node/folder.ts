@@ -53,8 +53,11 @@ class FolderKeyValue implements KeyValue {
   }
 
   async list(prefix: string, { after, limit = defaultLimit }: KeyListOptions = {}): Promise<KeyValueEntry[]> {
-    const names = await readdir(this.#folder).catch(unlessMissing);
-    const rows = await Promise.all((names ?? []).filter(isRow).map((name) => this.#read(name)));
+    const names = ((await readdir(this.#folder).catch(unlessMissing)) ?? []).filter(isRow);
+    const rows: (Row | undefined)[] = [];
+    for (let at = 0; at < names.length; at += filesAtOnce) {
+      rows.push(...(await Promise.all(names.slice(at, at + filesAtOnce).map((name) => this.#read(name)))));
+    }
     return rows
       .flatMap((row) => (row?.key.startsWith(prefix) && (after === undefined || row.key > after) ? [row] : []))
       .sort((a, b) => (a.key < b.key ? -1 : 1))
@@ -89,7 +92,11 @@ class FolderKeyValue implements KeyValue {
   /** Runs `work` while no other process writes this key. */
   async #withLock<T>(key: string, work: () => Promise<T>): Promise<T> {
     this.#made ??= mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await this.#made;
+    await this.#made.catch((error) => {
+      // The next write tries again: the disk may have room then.
+      this.#made = undefined;
+      throw error;
+    });
     const release = await holdFileLock(join(this.#folder, `${nameOf(key)}.lock`));
     try {
       return await work();
@@ -98,6 +105,9 @@ class FolderKeyValue implements KeyValue {
     }
   }
 }
+
+/** Files that are open at once while all are read, so that a large folder does not use up the process's file handles. */
+const filesAtOnce = 64;
 
 interface Row {
   readonly key: string;
@@ -125,6 +135,6 @@ function parseRow(text: string): Row | undefined {
 }
 
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code === "ENOENT") return undefined;
+  if (error.code === "ENOENT" || error.code === "EISDIR") return undefined;
   throw error;
 }
