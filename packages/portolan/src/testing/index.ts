@@ -9,5 +9,5 @@ export { type ChannelFaults, type FaultyChannel, faultyChannel } from "./faulty-
 export { type FarEnd, farEndOf, type LinkUnderTest, linkContract } from "./link-contract.ts";
 export { type Random, seededRandom, splitRandomly } from "./random.ts";
 export { type ReceivedQuestion, type ScriptedAnswer, type ScriptedAnswers, scriptedAnswers } from "./scripted.ts";
-export { type StorageCheck, type StorageUnderTest, storageContract } from "./storage-contract.ts";
+export { type StorageUnderTest, storageContract } from "./storage-contract.ts";
 export { recordChannel, type Transcript } from "./transcript.ts";

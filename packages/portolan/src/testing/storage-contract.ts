@@ -1,5 +1,5 @@
 import type { LogEntry, Storage } from "../storage/storage.ts";
-import { type ChecksOf, codeOf, same, toChecks } from "./contract.ts";
+import { type ChecksOf, type ContractCheck, codeOf, same, toChecks } from "./contract.ts";
 
 /** An empty storage for the contract. */
 export interface StorageUnderTest {
@@ -11,14 +11,8 @@ export interface StorageUnderTest {
   release?(): Promise<void>;
 }
 
-/** One requirement of the Storage interfaces. `run` rejects if it is not met. */
-export interface StorageCheck {
-  readonly name: string;
-  run(): Promise<void>;
-}
-
 /** Returns test cases for every requirement of the Storage interfaces. Each makes its own storage. */
-export function storageContract(make: () => Promise<StorageUnderTest>): StorageCheck[] {
+export function storageContract(make: () => Promise<StorageUnderTest>): ContractCheck[] {
   return toChecks({ ...keyValueChecks, ...logChecks, ...busChecks }, make);
 }
 
