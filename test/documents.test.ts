@@ -26,6 +26,33 @@ describe("docs/errors.md", () => {
     expect(cause.length).toBeGreaterThan(30);
     expect(rest.join("\n")).toMatch(/^- \*\*Example:\*\* .{10,}[\s\S]*^- \*\*Fix:\*\* .{10,}/m);
   });
+
+  const sources = ["portolan", "host"].flatMap((name) => {
+    const folder = `packages/${name}/src`;
+    const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+    return files
+      .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+      .map((file) => `${folder}/${file}`);
+  });
+  const code = sources.map(read).join("\n");
+  const examples = [...sections].flatMap(([name, section]) => {
+    const [, example] = /- \*\*Example:\*\* `([^`]+)`/.exec(section) ?? [];
+    return example === undefined ? [] : [[name, example.replace(/\n\s*/g, " ")] as const];
+  });
+
+  test("has an example of the message for nearly every code", () => {
+    expect(examples.length).toBeGreaterThanOrEqual(codes.length - 2);
+  });
+
+  test.each(examples)("quotes a message of the code for %s", (_, example) => {
+    // Names, addresses and numbers differ from call to call: of the words between them, most pairs must stand in the code.
+    const runs = example.split(/"[^"]*"|\S*[\d/]\S*/).map((run) => run.split(" ").filter((word) => /\w/.test(word)));
+    const pairs = runs.flatMap((words) => words.slice(1).map((word, at) => `${words[at]} ${word}`));
+    const groups = pairs.length > 0 ? pairs : runs.flat();
+    expect(groups.length).toBeGreaterThan(0);
+    const unknown = groups.filter((group) => !code.includes(group));
+    expect(unknown.length, `not in the code: ${unknown.join(" · ")}`).toBeLessThanOrEqual(groups.length / 3);
+  });
 });
 
 test("the glossary has at most forty terms, each once, in alphabetical order", () => {
@@ -56,7 +83,9 @@ describe("the table of changes in CONTRIBUTING.md", () => {
 
 describe("files that ARCHITECTURE.md names", () => {
   const page = read("ARCHITECTURE.md");
-  const named = [...page.matchAll(/`([a-z0-9#/-]+(?:\.ts|\/))`/g)].map(([, file = ""]) => file);
+  const named = [...page.matchAll(/`((?:test\/)?[a-z0-9#/-]+(?:\.ts|\/)|test\/[a-z-]+)`/g)].map(
+    ([, file = ""]) => file,
+  );
 
   test.each([...new Set(named)])("%s exists", (file) => {
     const places = [`packages/portolan/src/${file}`, `packages/host/src/${file.replace(/^host\//, "")}`, file];

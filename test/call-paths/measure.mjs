@@ -1,6 +1,8 @@
 // Prints, as JSON, which source files have a function that runs during one warm call, path by path.
 //   node --import tsx test/call-paths/measure.mjs      with TSX_TSCONFIG_PATH=tsconfig.sources.json
 // V8 counts the calls of every function; files of packages/*/src with a count above zero are on the path.
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { Session } from "node:inspector/promises";
 import { tmpdir } from "node:os";
@@ -68,10 +70,20 @@ if (process.argv[2] === "serve") {
     .tool("start", { run: startCounting })
     .tool("stop", { run: async () => writeFileSync(report, JSON.stringify(await stopCounting())) });
   serveStdio(counted);
+} else if (process.argv[2] === "serve-http") {
+  const { url } = await serveHttp(server).listen(0);
+  process.send?.(url);
+  process.on("disconnect", () => process.exit(0));
 } else {
   const folder = mkdtempSync(join(tmpdir(), "portolan-paths-"));
   // HTTP comes last: its timers run on for a while, and would be counted with the others.
-  console.log(JSON.stringify({ ...(await overStdio(folder)), ...(await inHost(folder)), ...(await overHttp()) }));
+  const measured = {
+    ...(await overStdio(folder)),
+    ...(await inHost(folder)),
+    ...(await toHttp()),
+    ...(await overHttp()),
+  };
+  console.log(JSON.stringify(measured));
   rmSync(folder, { recursive: true, force: true });
   process.exit(0);
 }
@@ -111,6 +123,19 @@ async function overHttp() {
   const elicitation = await filesOf(elicit);
   await endpoint.close(100);
   return { statelessHttp, elicitation };
+}
+
+/** The client's half: the server runs in another process. */
+async function toHttp() {
+  const child = fork(self, ["serve-http"], { cwd: root });
+  const [url] = await once(child, "message");
+  const client = await connect(url);
+  const call = () => client.callTool("add", { a: 1 });
+  for (let round = 0; round < 3; round++) await call();
+  const clientHttpCall = await filesOf(call);
+  await client.close();
+  child.disconnect();
+  return { clientHttpCall };
 }
 
 function command(...args) {

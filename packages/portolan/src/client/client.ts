@@ -131,7 +131,7 @@ export class ConnectedClient implements AsyncDisposable {
 
   rootsChanged(): void {
     const method = "notifications/roots/list_changed";
-    if (this.#connection.revision.notifications.has(method)) this.notify(method);
+    if (this.#connection.revision.clientNotifications.has(method)) this.notify(method);
   }
 
   async ping(options: CallOptions = {}): Promise<void> {

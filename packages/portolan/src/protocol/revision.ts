@@ -21,7 +21,8 @@ export interface Revision {
   /** The behaviour of its sessions over HTTP. */
   readonly http: HttpTraits;
   readonly requests: MethodTable;
-  readonly notifications: MethodTable;
+  /** The notifications that a client may send. */
+  readonly clientNotifications: ReadonlySet<string>;
   /** Reads the peer from the `_meta` of its request. Only for the lifecycle "per-request". */
   readPeer(meta: JsonObject): Peer;
   /** Drops or converts members that this revision does not have, and keeps members that no revision has. */
@@ -145,8 +146,8 @@ export interface RevisionChanges extends Partial<Traits> {
   readonly version: string;
   /** Requests of the client. A string removes one and names its replacement. */
   readonly requests?: { readonly [method: string]: MethodRow | string };
-  /** Notifications of the client. `null` removes one. */
-  readonly notifications?: { readonly [method: string]: ShapeCheck | null };
+  /** Notifications of the client. `false` removes one. */
+  readonly clientNotifications?: { readonly [method: string]: boolean };
   /** Notifications of the server. `false` removes one. */
   readonly serverNotifications?: { readonly [method: string]: boolean };
   /** Client capabilities that questions can need. */
@@ -247,7 +248,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
   const traits: EffectiveTraits = Object.assign({ ...first }, ...upTo.map(withoutUndefined));
   const { version } = upTo[upTo.length - 1] ?? first;
   const requests = table(upTo.map((c) => c.requests ?? {}));
-  const notifications = table(upTo.map((c) => rowsOf(c.notifications ?? {})));
+  const clientNotifications = allowed(upTo.map((c) => c.clientNotifications ?? {}));
   const serverNotifications = allowed(upTo.map((c) => c.serverNotifications ?? {}));
   const asks = allowed(upTo.map((c) => c.asks ?? {}));
   const hidden = hiddenMembers(upTo, after);
@@ -263,7 +264,7 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
     unreadableId,
     http,
     requests,
-    notifications,
+    clientNotifications,
     readPeer: (meta) => traits.readPeer(meta, revision),
     encoderParts,
     ...createEncoder(encoderParts),
@@ -276,19 +277,15 @@ function withoutUndefined(changes: RevisionChanges): Partial<EffectiveTraits> {
   return Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
 }
 
-function table(layers: { readonly [method: string]: MethodRow | string | null }[]): Map<string, MethodRow> {
+function table(layers: { readonly [method: string]: MethodRow | string }[]): Map<string, MethodRow> {
   const rows = new Map<string, MethodRow>();
   for (const layer of layers) {
     for (const [method, row] of Object.entries(layer)) {
-      if (row && typeof row !== "string") rows.set(method, row);
+      if (typeof row !== "string") rows.set(method, row);
       else rows.delete(method);
     }
   }
   return rows;
-}
-
-function rowsOf(checks: NonNullable<RevisionChanges["notifications"]>): { [method: string]: MethodRow | null } {
-  return Object.fromEntries(Object.entries(checks).map(([method, params]) => [method, params && { params }]));
 }
 
 function allowed(layers: { readonly [name: string]: boolean }[]): Set<string> {

@@ -45,7 +45,7 @@ export const maxParkedHandlers = 1_000;
 /** A longer `requestState` stays in the storage, and the client carries a handle to it. */
 export const maxStateCharacters: number = 32 * 1024;
 
-/** Rounds of questions in one call; a handler that asks more often is taken for an endless loop. */
+/** Rounds of `inputRequired` in one call of a stateful client; a handler that asks more often is taken for an endless loop. */
 export const maxQuestionRounds = 16;
 
 /** Rounds of questions after which the operator gets a warning: many clients stop at 10. */

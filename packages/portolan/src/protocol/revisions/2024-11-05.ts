@@ -1,11 +1,8 @@
 import { rpcCodes } from "../../jsonrpc/message.ts";
-import { integer, number, object, oneOf, optional, record, string } from "../../schema/shape.ts";
+import { object, oneOf, optional, record, string } from "../../schema/shape.ts";
 import { isReservedCode, protocolCodes } from "../errors.ts";
 import type { FirstRevision } from "../revision.ts";
 import { logLevels } from "../types/notifications.ts";
-
-const id = (value: unknown, path: string): string | undefined =>
-  typeof value === "string" ? undefined : integer(value, path) && string(value, path);
 
 const none = object({});
 const listParams = object({ cursor: optional(string) });
@@ -66,11 +63,11 @@ export const first: FirstRevision = {
     },
     "logging/setLevel": { params: object({ level: oneOf(...logLevels) }), capability: "logging" },
   },
-  notifications: {
-    "notifications/initialized": none,
-    "notifications/cancelled": object({ requestId: id, reason: optional(string) }),
-    "notifications/progress": object({ progressToken: id, progress: number, total: optional(number) }),
-    "notifications/roots/list_changed": none,
+  clientNotifications: {
+    "notifications/initialized": true,
+    "notifications/cancelled": true,
+    "notifications/progress": true,
+    "notifications/roots/list_changed": true,
   },
   serverNotifications: {
     "notifications/cancelled": true,

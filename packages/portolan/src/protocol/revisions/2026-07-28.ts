@@ -64,10 +64,10 @@ export const stateless: RevisionChanges = {
       nameIn: "name",
     },
   },
-  notifications: {
-    "notifications/initialized": null,
-    "notifications/roots/list_changed": null,
-    "notifications/progress": null,
+  clientNotifications: {
+    "notifications/initialized": false,
+    "notifications/roots/list_changed": false,
+    "notifications/progress": false,
   },
   serverNotifications: {
     "notifications/elicitation/complete": false,

@@ -319,7 +319,7 @@ function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Mid
   return Object.create(feature, { around: { value: around }, key: { value: key }, entry: { get: entry } });
 }
 
-/** Makes a server that may change. A running request keeps the definition it began with. */
+/** Makes a server that may change. A running call keeps the feature it began with. */
 export function live<App>(server: Server<App>): LiveServer<App> {
   let current = server;
   const runtime = new Runtime(liveSnapshotOf(server));

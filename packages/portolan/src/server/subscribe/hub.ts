@@ -108,7 +108,7 @@ export interface Publication {
 
 /** The state that all connections of one server share: its compiled features, and everything that outlives a request. */
 export class Runtime {
-  /** Replaced as a whole when a live server changes; a running request keeps the one it began with. */
+  /** Replaced as a whole when a live server changes; a running call keeps the feature it began with. */
   snapshot: Snapshot;
   readonly hub: Hub = new Hub((error) => this.report(error));
   /** Functions that hand publications to other processes. */
