@@ -222,10 +222,12 @@ describe("commands", () => {
     const cwd = await makeHome();
     const mark = join(cwd, "started");
     const running = startPortolan(["doctor", "--", node, broken, "silent", mark], { cwd });
-    await vi.waitUntil(() => existsSync(mark), { timeout: 20_000 });
+    const pid = () => Number(existsSync(mark) && readFileSync(mark, "utf8"));
+    await vi.waitUntil(() => pid() > 0, { timeout: 20_000 });
     running.child.kill("SIGINT");
     expect(await running.ended).toBe(130);
     expect(running.said).toEqual([expect.stringContaining("interrupted")]);
+    expect(() => process.kill(pid(), 0)).toThrow("ESRCH");
   });
 
   test("reports an unknown revision", async () => {
