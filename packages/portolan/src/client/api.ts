@@ -47,6 +47,8 @@ export interface ListAllOptions extends CallOptions {
   readonly maxItems?: number;
   /** Default: 10,000. */
   readonly maxPages?: number;
+  /** Called for each invalid item, which is left out. Default: an invalid item fails the list. */
+  readonly onInvalid?: (problem: string, item: unknown) => void;
 }
 
 /** The changes that a watch reports. */

@@ -2,7 +2,7 @@ import { PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import type { InputRequired } from "../protocol/revision.ts";
 import type { InputResponses } from "../protocol/types/index.ts";
-import { array, integer, object, optional, record, type ShapeCheck, string } from "../schema/shape.ts";
+import { any, array, integer, object, optional, type ShapeCheck, string } from "../schema/shape.ts";
 import type { ResponseSink } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
 import { pauseFor, type Timed } from "./deadlines.ts";
@@ -231,9 +231,8 @@ function problemOfResult(method: string, result: unknown): string | undefined {
   return shapes.get(method)?.(result, "result");
 }
 
-const page = (member: string, item: ShapeCheck): ShapeCheck =>
-  object({ [member]: array(item), nextCursor: optional(string) });
-const named = object({ name: string });
+/** Items of a list are checked one by one in lists.ts, so that an invalid one does not take the others with it. */
+const page = (member: string): ShapeCheck => object({ [member]: array(any), nextCursor: optional(string) });
 const typed = object({ type: string });
 
 /** Hot path: checks the result of a tool without building a path for each block. */
@@ -249,11 +248,11 @@ const anyContent = object({ content: array(typed) });
 /** The members that readers of a result rely on. Everything else is passed on as it came. */
 const shapes: ReadonlyMap<string, ShapeCheck> = new Map([
   ["tools/call", toolResult],
-  ["tools/list", page("tools", object({ name: string, inputSchema: record() }))],
-  ["resources/list", page("resources", object({ uri: string }))],
-  ["resources/templates/list", page("resourceTemplates", object({ uriTemplate: string }))],
+  ["tools/list", page("tools")],
+  ["resources/list", page("resources")],
+  ["resources/templates/list", page("resourceTemplates")],
   ["resources/read", object({ contents: array(object({ uri: string })) })],
-  ["prompts/list", page("prompts", named)],
+  ["prompts/list", page("prompts")],
   ["prompts/get", object({ messages: array(object({ role: string })) })],
   ["completion/complete", object({ completion: object({ values: array(string), total: optional(integer) }) })],
 ]);

@@ -242,9 +242,10 @@ class OutputChecks {
     this.#warn = warn;
   }
 
-  /** Takes the definitions of a list page. */
-  learn(tools: readonly Tool[]): void {
-    for (const { name, outputSchema } of tools) {
+  /** Takes the definitions of a list page, which may contain invalid ones. */
+  learn(tools: readonly (Tool | null)[]): void {
+    for (const tool of tools) {
+      const { name, outputSchema } = tool ?? ({} as Tool);
       if (outputSchema === undefined) this.#known.delete(name);
       else if (this.#known.size < maxOutputSchemas || this.#known.has(name)) {
         this.#known.set(name, { schema: outputSchema });

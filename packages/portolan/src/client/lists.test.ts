@@ -74,3 +74,25 @@ test("collect refuses unknown options before it requests a page", async () => {
   );
   expect(requests).toEqual([]);
 });
+
+test("collect leaves out invalid items for a caller that takes them, and fails for others", async () => {
+  const tool = { name: "echo", inputSchema: {} };
+  const pages: { [cursor: string]: JsonObject } = {
+    first: { tools: [{ name: "crooked" }, tool, null], nextCursor: "b" },
+    b: { tools: [5, { ...tool, name: "last" }] },
+  };
+  const requestPage = async ({ cursor = "first" }: JsonObject) => pages[String(cursor)] ?? {};
+  const problems: string[] = [];
+  const onInvalid = (problem: string) => void problems.push(problem);
+  const tools = await collect<{ name: string }>(requestPage, "tools/list", "tools", { onInvalid });
+  expect(tools.map(({ name }) => name)).toEqual(["echo", "last"]);
+  expect(problems).toEqual([
+    '"crooked".inputSchema: expected an object, got nothing',
+    "item 3: expected an object, got null",
+    "item 4: expected an object, got number 5",
+  ]);
+  await expect(collect(requestPage, "tools/list", "tools", {})).rejects.toMatchObject({
+    code: "answer-invalid",
+    message: expect.stringContaining('"crooked".inputSchema: expected an object'),
+  });
+});

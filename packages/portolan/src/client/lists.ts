@@ -1,13 +1,25 @@
 import { PortolanError } from "../errors.ts";
 import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
+import { object, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { ListAllOptions } from "./api.ts";
 import { defaultMaxItems, defaultMaxPages } from "./limits.ts";
 
 /** Requests one page of a list; `isFresh` bypasses the cache. */
 type RequestPage = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
 
-/** Yields the items of all pages. Throws "limit-reached" for a list that does not end or repeats a cursor. */
+/** The members of an item that its readers rely on. */
+const itemShapes: { readonly [member: string]: ShapeCheck } = {
+  tools: object({ name: string, inputSchema: record() }),
+  resources: object({ uri: string }),
+  resourceTemplates: object({ uriTemplate: string }),
+  prompts: object({ name: string }),
+};
+
+/**
+ * Yields the items of all pages. Throws "limit-reached" for a list that does not end or repeats a cursor, and
+ * "answer-invalid" for an invalid item, unless `onInvalid` takes it.
+ */
 export async function* walk<T>(
   requestPage: RequestPage,
   method: string,
@@ -15,16 +27,22 @@ export async function* walk<T>(
   options: ListAllOptions,
 ): AsyncGenerator<T> {
   checkOptions(options, listOptions, method);
-  const { maxItems = defaultMaxItems, maxPages = defaultMaxPages } = options;
+  const { maxItems = defaultMaxItems, maxPages = defaultMaxPages, onInvalid } = options;
   const seen = new Set<string>();
   let cursor: string | undefined;
   let count = 0;
   for (let pages = 1; ; pages += 1) {
     const page = await requestPage(cursor === undefined ? {} : { cursor });
     const items = page[member] as T[];
+    const before = count;
     count += items.length;
     if (count > maxItems) throw endlessList(method, `more than ${maxItems} items; raise maxItems if that is right`);
-    yield* items;
+    for (const [at, item] of items.entries()) {
+      const problem = itemShapes[member]?.(item, nameIn(item) ?? `item ${before + at + 1}`);
+      if (problem === undefined) yield item;
+      else if (onInvalid) onInvalid(problem, item);
+      else throw new PortolanError("answer-invalid", `${method}: the server's result is invalid: ${problem}`);
+    }
     const { nextCursor } = page;
     // The empty string is a valid cursor.
     if (typeof nextCursor !== "string") return;
@@ -37,9 +55,16 @@ export async function* walk<T>(
   }
 }
 
+/** Returns the quoted name of an item, if it has one. */
+function nameIn(item: unknown): string | undefined {
+  const name: unknown = (item as { name?: unknown } | null | undefined)?.name;
+  return typeof name === "string" ? JSON.stringify(name.slice(0)) : undefined;
+}
+
 const listOptions = {
   maxItems: 1,
   maxPages: 1,
+  onInvalid: 1,
   idleMs: 1,
   totalMs: 1,
   signal: 1,
