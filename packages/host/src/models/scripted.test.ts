@@ -102,3 +102,21 @@ test("reports the usage of the script, or an estimate", async () => {
   expect(first.usage).toEqual({ inputTokens: 14, outputTokens: 10 });
   expect(await complete(model, ask(user("y")))).toMatchObject({ usage: { outputTokens: 99 }, stopReason: "maxTokens" });
 });
+
+test.each([
+  [[{ text: "hi" }], /turn 1: unknown option `text`.*`say`/],
+  [[{ say: "hi" }, { when: { usr: "hi" } }], /turn 2: when: unknown option `usr`.*`user`/],
+  [[{ call: { name: "a", args: {} } }], /turn 1: call: unknown option `args`.*`input`/],
+  [[{ call: "a" }], /turn 1: call: expected \{ name, input \}, got "a"/],
+  [["hi"], /turn 1: expected an object such as/],
+  [{ say: "hi" }, /scriptedModel: expected a list of turns, got an object/],
+])("refuses the script %j", (turns, message) => {
+  expect(() => scriptedModel(turns as never)).toThrow(message);
+});
+
+test("done throws if a turn called a tool that was not offered", async () => {
+  const model = scriptedModel([{ call: { name: "write" } }]);
+  const tools = [{ name: "read", description: "", inputSchema: {} }];
+  await complete(model, { ...ask(user("hello")), tools });
+  expect(() => model.done()).toThrow(/called "write", which is not among its tools: read/);
+});

@@ -1,6 +1,6 @@
 import type { JsonObject } from "portolan";
 import { PortolanError } from "portolan";
-import { checkOptions, type OptionNames } from "portolan/internal";
+import { checkOptions, isObject, nameOf, type OptionNames } from "portolan/internal";
 import { maxQuoteChars } from "./limits.ts";
 import { createCallIds, lastResults, lastUserText, resultText, toolOf } from "./messages.ts";
 import type { Model, ModelCapabilities, ModelEvent, ModelRequest, ModelTraits, TokenUsage } from "./model.ts";
@@ -39,7 +39,7 @@ export interface ScriptedTurn {
   readonly usage?: TokenUsage;
   /** Thrown after the text and calls of the turn. */
   readonly fail?: Error;
-  /** The turn is outside the order: it is used any number of times, whenever the next turn actions not match. */
+  /** The turn is outside the order: it is used any number of times, whenever the next turn does not match. */
   readonly repeat?: boolean;
 }
 
@@ -52,16 +52,46 @@ export interface ScriptedOptions {
 /** A scripted model with the requests that it received. */
 export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[];
-  /** Throws if a turn was not used, or a request matched no turn. */
+  /** Throws if a turn was not used, a request matched no turn, or a turn called a tool that was not offered. */
   done(): void;
 }
 
 const optionNames: OptionNames<ScriptedOptions> = { id: 1, capabilities: 1, traits: 1 };
+const turnNames: OptionNames<ScriptedTurn> = {
+  ...{ when: 1, think: 1, say: 1, call: 1, stopReason: 1, usage: 1, fail: 1, repeat: 1 },
+};
+const matchNames: OptionNames<TurnMatch> = { user: 1, tool: 1, result: 1, system: 1 };
+const callNames: OptionNames<ScriptedCall> = { name: 1, input: 1, id: 1, unreadable: 1 };
 
-/** Creates a model that plays the turns in order, each once. A request that actions not match fails with the reason. */
+/**
+ * Creates a model that plays the turns in order, each once. A request that does not match fails with the reason. Throws
+ * for a turn with an unknown member.
+ */
 export function scriptedModel(turns: readonly ScriptedTurn[], options: ScriptedOptions = {}): ScriptedModel {
   checkOptions(options, optionNames, "scriptedModel");
+  checkTurns(turns);
   return new Script(turns, options);
+}
+
+function checkTurns(turns: readonly ScriptedTurn[]): void {
+  if (!Array.isArray(turns)) throw invalid("a list of turns", turns);
+  for (const [at, turn] of turns.entries()) {
+    const where = `scriptedModel: turn ${at + 1}`;
+    if (!isObject(turn)) throw invalid("an object such as { say } or { call }", turn, where);
+    const { when = {}, call = [] } = turn as ScriptedTurn;
+    checkOptions(turn, turnNames, where, { synonyms: { text: "say", tool: "call", tools: "call", match: "when" } });
+    checkOptions(when, matchNames, `${where}: when`, { synonyms: { text: "user" } });
+    for (const one of Array.isArray(call) ? call : [call]) {
+      if (!isObject(one) || typeof one["name"] !== "string") throw invalid("{ name, input }", one, `${where}: call`);
+      checkOptions<object>(one, callNames, `${where}: call`, {
+        synonyms: { tool: "name", args: "input", arguments: "input" },
+      });
+    }
+  }
+}
+
+function invalid(expected: string, got: unknown, where = "scriptedModel"): PortolanError {
+  return new PortolanError("invalid-argument", `${where}: expected ${expected}, got ${nameOf(got)}`);
 }
 
 class Script implements ScriptedModel {
@@ -103,6 +133,7 @@ class Script implements ScriptedModel {
     this.requests.push(request);
     const turn = this.#next(request);
     const calls = listOf(turn.call);
+    this.#checkCalls(calls, request);
     const events: ModelEvent[] = [];
     for (const delta of splitWords(turn.think ?? "")) events.push({ type: "thinking", delta });
     for (const delta of splitWords(turn.say ?? "")) events.push({ type: "text", delta });
@@ -118,6 +149,18 @@ class Script implements ScriptedModel {
     if (turn.fail) throw turn.fail;
     const stopReason = turn.stopReason ?? (calls.length > 0 ? "toolUse" : "endTurn");
     yield { type: "end", stopReason, usage: turn.usage ?? estimateUsage(request, events), model: this.id };
+  }
+
+  /** A call of an unknown tool is a mistake of the script, unless the model may search for tools that are not listed. */
+  #checkCalls(calls: readonly ScriptedCall[], { tools }: ModelRequest): void {
+    if (tools === undefined) return;
+    const listed = tools.map(({ name }) => name);
+    const unknown = calls.find(({ name }) => !listed.includes(name));
+    if (!unknown || listed.includes("find_tools")) return;
+    this.#problem ??= new PortolanError(
+      "model-failed",
+      `The script of ${this.id} called ${quote(unknown.name)}, which is not among its tools: ${listed.join(", ") || "none"}`,
+    );
   }
 
   #next(request: ModelRequest): ScriptedTurn {
