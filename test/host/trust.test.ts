@@ -208,3 +208,74 @@ test("tools can be hidden by settings or for one run, and shown again", async ()
   expect(await shown({ only: ["*.secret"] })).toEqual(["hello__secret"]);
   expect(await shown({ servers: [] })).toEqual([]);
 });
+
+test("a trusted server whose configuration changed is shown with the difference", async () => {
+  const storage = createMemoryStorage();
+  const asked: TrustQuestion[] = [];
+  const hostOf = (server: ServerEntry) =>
+    makeHost({
+      storage,
+      servers: [server],
+      policy: [{ then: "allow" }],
+      answers: {
+        trust(question) {
+          asked.push(question);
+          return { allow: true, for: "always" };
+        },
+      },
+    });
+  const before = Date.now();
+  const first = await hostOf(entry("node", ["server.js", "--token", "s3cret-of-hello", "--verbose"]));
+  expect(first.servers[0]).not.toHaveProperty("isChanged");
+  await first.callTool("hello", "hello");
+  expect(asked[0]?.subject).not.toHaveProperty("previous");
+
+  const second = entry("sh", ["-c", "server.js"]);
+  const env = { TOKEN: "another", PATH: "/evil" };
+  const changed = { ...second, configured: { command: "sh", args: ["-c", "server.js"], env } };
+  const host = await hostOf(changed);
+  expect(host.servers[0]).toMatchObject({
+    state: "untrusted",
+    isChanged: true,
+    reason: expect.stringContaining("changed since the user trusted it"),
+  });
+  await host.callTool("hello", "hello");
+  const { previous } = asked[1]?.subject ?? {};
+  expect(previous?.trustedAt).toBeGreaterThanOrEqual(before);
+  expect(previous?.changes).toEqual([
+    { label: "Command", before: "node", after: "sh" },
+    { label: "Arguments", before: 'server.js --token "[redacted]" --verbose', after: "-c server.js" },
+    { label: "Variable", before: "TOKEN", after: "TOKEN (with another value)" },
+    { label: "Variable", after: "PATH=/evil" },
+  ]);
+  expect(JSON.stringify(await storage.kv.list("host/trusted/"))).not.toMatch(/s3cret|t0ken/);
+  // The next change is compared with the configuration that is trusted now.
+  expect(host.trustSubject("hello").previous?.changes).toEqual([]);
+});
+
+test("a server that moved to another file is new", async () => {
+  const storage = createMemoryStorage();
+  const first = await makeHost({ storage, servers: [entry()] });
+  await first.trust("hello", { allow: true, for: "always" });
+  const moved = { ...entry(), source: { ...entry().source, file: "/elsewhere/.mcp.json" } as ServerEntry["source"] };
+  const host = await makeHost({ storage, servers: [moved] });
+  expect(host.trustSubject("hello")).not.toHaveProperty("previous");
+});
+
+test("the id of a question cannot be guessed", async () => {
+  const ids: string[] = [];
+  const options: HostOptions = {
+    servers: { hello: inMemory(hello) },
+    answers: {
+      approve({ id }) {
+        ids.push(id);
+        return true;
+      },
+    },
+  };
+  const host = await makeHost(options);
+  await host.callTool("hello", "hello");
+  await host.callTool("hello", "hello");
+  expect(new Set(ids).size).toBe(2);
+  for (const id of ids) expect(id).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+});

@@ -15,7 +15,8 @@ import type { Run, RunInput, RunOptions, RunState } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
 import type { SamplingLimits } from "./answers/sampling.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
-import type { FeatureKind, FeatureLimits } from "./catalog/load-lists.ts";
+import type { FeatureKind, FeatureLimits, ListProblem } from "./catalog/load-lists.ts";
+import type { TrustSubject } from "./config/index.ts";
 import { Feed } from "./feed.ts";
 import type { Model } from "./models/model.ts";
 import type { EntrySource, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
@@ -64,6 +65,11 @@ export interface HostOptions {
   readonly limits?: FeatureLimits;
   /** Servers that may start at the same time. Default: 8. */
   readonly startsAtOnce?: number;
+  /**
+   * A connected server that was not heard from for this long is asked whether it still answers; over stateless HTTP there
+   * is no connection to ask about. 0 turns it off. Default: 30 seconds.
+   */
+  readonly pingMs?: number;
   readonly clock?: Clock;
 }
 
@@ -149,6 +155,8 @@ export interface Host extends AsyncDisposable {
   stop(server: string): Promise<void>;
   /** Switches the server on or off. */
   enable(server: string, isOn: boolean): Promise<void>;
+  /** Returns the facts that a trust decision is about, and what changed since the last one. */
+  trustSubject(server: string): TrustSubject;
   /** Decides whether the server may be started. */
   trust(server: string, verdict: TrustVerdict | boolean): Promise<void>;
   /** Measures the time of one ping. */
@@ -229,7 +237,40 @@ export function createHostFeed(): Feed<HostEvent> {
       return event.kind === "resource" ? `resource ${event.server} ${event.uri}` : undefined;
     },
     lost: (count) => ({ kind: "lost", server: "", count }),
+    sizeOf: sizeOfEvent,
   });
+}
+
+/** Returns about how many characters an event occupies. */
+function sizeOfEvent(event: HostEvent): number {
+  switch (event.kind) {
+    case "log":
+      return typeof event.data === "string" ? event.data.length : charsOf(event.data);
+    case "stderr":
+      return event.line.length;
+    case "warning":
+      return event.message.length;
+    case "progress":
+      return event.progress.message?.length ?? 0;
+    case "server":
+      return event.status.stderr?.length ?? 0;
+    case "definition":
+      return charsOf(event.change);
+    case "question":
+    case "answered":
+      return charsOf(event.question);
+    default:
+      return 0;
+  }
+}
+
+/** Returns the length of a value as JSON; 0 for one that cannot be written. */
+export function charsOf(value: unknown): number {
+  try {
+    return JSON.stringify(value)?.length ?? 0;
+  } catch {
+    return 0;
+  }
 }
 
 /** Returns the test of whether an event passes a filter. */
@@ -255,6 +296,8 @@ export type ServerState =
   | "idle"
   | "starting"
   | "ready"
+  /** Connected, but the last ping was not answered. Its calls are still sent. */
+  | "unresponsive"
   /** The last start or connection failed. Calls fail at once until the next retry. */
   | "down"
   /** The user must sign in first. */
@@ -280,6 +323,10 @@ export interface ServerStatus {
   readonly restarts: number;
   /** Milliseconds until the next retry. */
   readonly retryInMs?: number;
+  /** Lists of the connected server that were not read completely. */
+  readonly listProblems?: readonly ListProblem[];
+  /** True for an untrusted server that the user trusted before, with another configuration. */
+  readonly isChanged?: boolean;
 }
 
 /** Returns the reason of a state, and the next step for an untrusted server. */

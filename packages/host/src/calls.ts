@@ -1,5 +1,5 @@
 import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadResourceResult } from "portolan";
-import { PortolanError } from "portolan";
+import { PortolanError, RpcError } from "portolan";
 import type { Answers, CallOptions, Client, Clock } from "portolan/client";
 import { CallFailure } from "portolan/client";
 import type { SerializedCallOptions } from "portolan/internal";
@@ -160,10 +160,12 @@ export class Calls {
       } catch (thrown) {
         result = await this.#retryUnsent(thrown, logged, request, call);
       }
+      server.heard();
       callLog.end(logged, clock.now() - startedAt, result);
       if (feed.hasReaders) this.#emitEnd(logged, "done", startedAt);
       return result;
     } catch (thrown) {
+      if (thrown instanceof RpcError) server.heard();
       const failure = failureOf(thrown, options);
       callLog.end(logged, clock.now() - startedAt, undefined, failure);
       this.#emitEnd(logged, failure.how, startedAt);
@@ -246,7 +248,8 @@ function toJsonText(args: JsonObject): string | undefined {
 
 function definitionChanged(server: HostedServer, name: string): PortolanError {
   return denied(
-    `${server.name}.${name} is blocked: its definition changed since it was accepted. Review it with changedDefinitions(), then accept() it`,
+    `${server.name}.${name}`,
+    "is blocked: its definition changed since it was accepted. Review it with changedDefinitions(), then accept() it",
   );
 }
 

@@ -30,6 +30,7 @@ interface ConsentRequest {
   readonly digest: string;
   readonly action: Action;
   readonly reason: string;
+  readonly rule?: number | undefined;
   readonly cautions: readonly Caution[];
   /** Servers of the cautions: a grant must have been given in their presence. */
   readonly contentFrom: readonly string[];
@@ -91,7 +92,7 @@ export class Consent {
     }
     if (effect === "deny") {
       this.#record(id, server, name, { effect, reason, ...(rule !== undefined && { rule }) });
-      throw denied(`${call.name} is not allowed: ${reason}`);
+      throw denied(call.name, `is not allowed: ${reason}`);
     }
     // A call by the user is the user's consent.
     if (by === "user") return undefined;
@@ -104,6 +105,7 @@ export class Consent {
         digest: tool.digest,
         action: { kind: "tool", tool: name, args, definition },
         reason,
+        rule,
         cautions,
         contentFrom: cautions.flatMap(({ from }) => from),
         definitionText: JSON.stringify(definition),
@@ -133,7 +135,7 @@ export class Consent {
   }
 
   async #ask(request: ConsentRequest, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
-    const { id, kind, server, subject, digest, contentFrom, action, reason, cautions, resembles } = request;
+    const { id, kind, server, subject, digest, contentFrom, action, reason, rule, cautions, resembles } = request;
     const what = `${server.name}.${subject}`;
     const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
     const query = { ...bound, contentFrom: contentFrom };
@@ -142,14 +144,14 @@ export class Consent {
     if (known) {
       this.#record(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
       if (known.allow) return;
-      throw denied(
-        `${what} is not allowed: the user said no ${known.scope === "always" ? "permanently" : "for this session"}`,
-      );
+      const scope = known.scope === "always" ? "permanently" : "for this session";
+      throw denied(what, `is not allowed: the user said no ${scope}`);
     }
     if (!this.#questions.canAsk("approve", options.answers)) {
       this.#record(id, server, subject, { effect: "deny", reason: "no way to ask the user" });
       throw denied(
-        `${what} needs the user's approval, but this host cannot ask: give the host \`answers.approve\`, or a rule that allows the call`,
+        what,
+        "needs the user's approval, but this host cannot ask: give the host `answers.approve`, or a rule that allows the call",
       );
     }
     const asked = this.#questions.ask<"approve">(
@@ -158,6 +160,7 @@ export class Consent {
         server: server.name,
         action,
         reason,
+        ...(rule !== undefined && { rule }),
         cautions,
         findings: findSuspicious(request.definitionText),
         ...(resembles !== undefined && { resembles }),
@@ -173,7 +176,7 @@ export class Consent {
     await this.#remember(verdict, bound, contentFrom, args);
     const { allow, for: scope = "once", reason: why } = verdict;
     this.#record(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
-    if (!allow) throw denied(`${what} was not approved by the user${why === undefined ? "" : `: ${why}`}`);
+    if (!allow) throw denied(what, `was not approved by the user${why === undefined ? "" : `: ${why}`}`);
   }
 
   async #remember(
@@ -209,10 +212,22 @@ export class Consent {
   }
 }
 
-/** Returns the error of a refused action. */
-export function denied(message: string): PortolanError {
-  return new PortolanError("denied", message);
+/** The host or its user refused an action. */
+export class DeniedError extends PortolanError {
+  /** The message without the name of the action, which a server may have chosen: `was not approved by the user`. */
+  readonly refusal: string;
+
+  constructor(what: string, refusal: string) {
+    super("denied", `${what} ${refusal}`);
+    this.refusal = refusal;
+  }
 }
+
+/** Returns the error of a refused action: its name, and what is said of it. */
+export function denied(what: string, refusal: string): DeniedError {
+  return new DeniedError(what, refusal);
+}
+
 /** Questions that servers ask on their own; the others follow from a call. */
 const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
 
@@ -243,7 +258,6 @@ export class Questions {
   readonly #onAsked: (question: HostQuestion) => void;
   readonly #onSettled: (question: HostQuestion) => void;
   readonly #open = new Map<string, OpenQuestion>();
-  #count = 0;
   #isClosed = false;
 
   /** `onAsked` is called for each question, `onSettled` when it no longer needs an answer. */
@@ -276,9 +290,9 @@ export class Questions {
     if (signal?.aborted) throw toError(signal.reason);
     const isCounted = answerer === "later" || serverKinds.includes(kind);
     if (isCounted) this.#checkLimits(kind, draft.server);
-    this.#count += 1;
     const withdrawal = new AbortController();
-    const question = { ...draft, id: `q${this.#count}`, signal: withdrawal.signal } as HostQuestion;
+    // Unguessable, because an application may accept answers from the network.
+    const question = { ...draft, id: crypto.randomUUID(), signal: withdrawal.signal } as HostQuestion;
     const withdraw = () => withdrawal.abort(signal?.reason);
     signal?.addEventListener("abort", withdraw, { once: true });
     const open: OpenQuestion = { question, withdrawal, isCounted };

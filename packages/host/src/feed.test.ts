@@ -3,8 +3,10 @@ import { Feed } from "./feed.ts";
 
 type Event = { key?: string; value: number } | { lost: number };
 
-function createFeed(maxUnread?: number): Feed<Event> {
+function createFeed(maxUnread?: number, maxUnreadChars?: number): Feed<Event> {
   return new Feed<Event>({
+    sizeOf: (event) => ("value" in event ? event.value : 0),
+    ...(maxUnreadChars !== undefined && { maxUnreadChars }),
     keyOf: (event) => ("value" in event ? event.key : undefined),
     lost: (lost) => ({ lost }),
     ...(maxUnread !== undefined && { maxUnread }),
@@ -54,4 +56,13 @@ test("a waiting reader receives an event at once, and a reader that leaves is re
   await reader.return?.();
   expect(feed.hasReaders).toBe(false);
   expect(await reader.next()).toEqual({ value: undefined, done: true });
+});
+
+test("a slow reader keeps a limited number of characters", async () => {
+  const feed = createFeed(undefined, 100);
+  const reader = feed.read();
+  for (const value of [40, 50, 60, 30, 200]) feed.emit({ value });
+  feed.emit({ value: 90 });
+  feed.end();
+  expect(await readAll(reader)).toEqual([{ lost: 5 }, { value: 90 }]);
 });

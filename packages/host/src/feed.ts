@@ -1,12 +1,22 @@
-import { maxUnreadEvents } from "./limits.ts";
+import { maxUnreadEventChars, maxUnreadEvents } from "./limits.ts";
+
 /** Options of `Feed`. */
 export interface FeedOptions<E> {
   /** Unread events with the same key replace each other; events without a key are all kept. */
   readonly keyOf: (event: E) => string | undefined;
   /** Makes the event that replaces the dropped ones. */
   readonly lost: (count: number) => E;
+  /** Returns the characters that an event occupies. */
+  readonly sizeOf: (event: E) => number;
   /** Unread events kept for each reader. Default: 1,000. */
   readonly maxUnread?: number;
+  /** Characters of the unread events kept for each reader. Default: 16 Mi. */
+  readonly maxUnreadChars?: number;
+}
+
+interface UnreadEvent<E> {
+  readonly event: E;
+  readonly size: number;
 }
 
 /** Events for any number of readers. Each reader receives the events after it began; a slow one loses the oldest. */
@@ -48,7 +58,8 @@ class Reader<E> implements AsyncIterableIterator<E> {
   readonly #options: FeedOptions<E>;
   readonly #wants: (event: E) => boolean;
   readonly #leave: () => void;
-  readonly #unread = new Map<string | symbol, E>();
+  readonly #unread = new Map<string | symbol, UnreadEvent<E>>();
+  #chars = 0;
   #lost = 0;
   #isOver = false;
   #waiting: ((result: IteratorResult<E>) => void)[] = [];
@@ -66,16 +77,23 @@ class Reader<E> implements AsyncIterableIterator<E> {
       waiting({ value: event, done: false });
       return;
     }
-    const { keyOf, maxUnread = maxUnreadEvents } = this.#options;
+    const { keyOf, sizeOf, maxUnread = maxUnreadEvents, maxUnreadChars = maxUnreadEventChars } = this.#options;
     const key = keyOf(event);
     // Moved to the end, because the newest event comes last.
-    if (key !== undefined) this.#unread.delete(key);
-    if (this.#unread.size >= maxUnread) {
-      const [oldest] = this.#unread.keys();
-      if (oldest !== undefined) this.#unread.delete(oldest);
+    if (key !== undefined) this.#remove(key);
+    const size = sizeOf(event);
+    for (const oldest of this.#unread.keys()) {
+      if (this.#unread.size < maxUnread && this.#chars + size <= maxUnreadChars) break;
+      this.#remove(oldest);
       this.#lost += 1;
     }
-    this.#unread.set(key ?? Symbol(), event);
+    this.#unread.set(key ?? Symbol(), { event, size });
+    this.#chars += size;
+  }
+
+  #remove(key: string | symbol): void {
+    this.#chars -= this.#unread.get(key)?.size ?? 0;
+    this.#unread.delete(key);
   }
 
   end(): void {
@@ -89,9 +107,9 @@ class Reader<E> implements AsyncIterableIterator<E> {
       this.#lost = 0;
       return Promise.resolve({ value, done: false });
     }
-    for (const [key, value] of this.#unread) {
-      this.#unread.delete(key);
-      return Promise.resolve({ value, done: false });
+    for (const [key, { event }] of this.#unread) {
+      this.#remove(key);
+      return Promise.resolve({ value: event, done: false });
     }
     if (this.#isOver) return Promise.resolve({ value: undefined, done: true });
     return new Promise((resolve) => {
@@ -102,6 +120,7 @@ class Reader<E> implements AsyncIterableIterator<E> {
   return(): Promise<IteratorResult<E>> {
     this.#leave();
     this.#unread.clear();
+    this.#chars = 0;
     this.#lost = 0;
     this.end();
     return Promise.resolve({ value: undefined, done: true });

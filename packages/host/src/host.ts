@@ -40,10 +40,11 @@ import {
 } from "./api.ts";
 import { CallLog, Calls, noOptions } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
+import { describeForTrust, TrustHistory, type TrustSubject } from "./config/index.ts";
 import { Consent, Questions } from "./consent.ts";
 import { skeletonOf } from "./display/index.ts";
 import type { Feed } from "./feed.ts";
-import { maxStartsAtOnce, readyWaitMs } from "./limits.ts";
+import { maxStartsAtOnce, pingIntervalMs, readyWaitMs } from "./limits.ts";
 import type { Model } from "./models/model.ts";
 import { checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
 import {
@@ -137,9 +138,11 @@ export class LocalHost implements Host {
       startSlots: new Semaphore(options.startsAtOnce ?? maxStartsAtOnce),
       info: options.info ?? { name: "portolan", version: "0.1.0" },
       logLevel: options.logLevel ?? "info",
+      pingMs: options.pingMs ?? pingIntervalMs,
       catalog: this.#catalog,
       grants,
       pins: createPins(kv),
+      trustHistory: new TrustHistory(kv),
       questions: this.#questions,
       activity: this.activity,
       emit: (event) => this.#feed.emit(event),
@@ -249,6 +252,7 @@ export class LocalHost implements Host {
       isReadOnly: (server, tool) => this.#isReadOnly(server, tool),
       trustsContent: (server) => this.#servers.find(server).entry.settings.trustContent === true,
       prepare: (signal) => this.#servers.prepare(options.servers, readyWaitMs, signal),
+      settleLists: (called, signal) => this.#servers.settleLists(called, signal),
     });
     this.#runs.set(id, run);
     run.result.finally(() => this.#runs.delete(id));
@@ -264,9 +268,9 @@ export class LocalHost implements Host {
   }
 
   async start(server: string): Promise<ServerStatus> {
-    const { supervisor } = await this.#servers.findTrusted(server);
-    await supervisor.start();
-    return supervisor.status;
+    const found = await this.#servers.findTrusted(server);
+    await found.supervisor.start();
+    return found.status;
   }
 
   async stop(server: string): Promise<void> {
@@ -275,6 +279,11 @@ export class LocalHost implements Host {
 
   async enable(server: string, isOn: boolean): Promise<void> {
     await this.#servers.enable(server, isOn);
+  }
+
+  trustSubject(server: string): TrustSubject {
+    const { entry, previousTrust } = this.#servers.find(server);
+    return describeForTrust(entry, previousTrust);
   }
 
   async trust(server: string, verdict: TrustVerdict | boolean): Promise<void> {

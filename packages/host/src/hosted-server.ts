@@ -1,25 +1,36 @@
 import type { Channel, Implementation, LogLevel, LogMessageParams } from "portolan";
-import { logLevels, PortolanError } from "portolan";
+import { logLevels, PortolanError, RpcError } from "portolan";
 import type { Answers, ChangeStream, Client, Clock, ConnectOptions, HttpAuth, Link } from "portolan/client";
 import { connect } from "portolan/client";
 import { timedOut, toError } from "portolan/internal";
-import { changedFeatures, type HostEvent } from "./api.ts";
+import { changedFeatures, type HostEvent, type ServerStatus } from "./api.ts";
 import {
   type FeatureKind,
   type FeatureLimits,
   type ListedFeatures,
+  type ListProblem,
   noFeatures,
+  type ReadLists,
   readFeatures,
   Throttle,
 } from "./catalog/load-lists.ts";
+import type { PreviousTrust } from "./config/index.ts";
 import { waitFor } from "./consent.ts";
-import { connectTimeoutMs, maxLogMessageChars, watchWaitMs } from "./limits.ts";
+import {
+  connectTimeoutMs,
+  listSettleMs,
+  longestTimerMs,
+  maxLogMessageChars,
+  pingAnswerMs,
+  watchWaitMs,
+} from "./limits.ts";
 import type { CustomTarget, HttpTarget, ServerEntry } from "./options.ts";
 import { type Semaphore, Supervisor } from "./supervisor.ts";
 
 /** Errors that end a stream of changes without a warning: the connection closed, or the server sends no changes. */
 const closedCodes: readonly string[] = ["connection-closed", "cancelled"];
 const noChangesCodes: readonly string[] = [...closedCodes, "capability-missing"];
+const loginCodes: readonly string[] = ["login-required", "unauthorized"];
 const kinds: readonly FeatureKind[] = ["tools", "prompts", "resources"];
 
 /** Parts of the host that each of its servers uses. */
@@ -29,6 +40,7 @@ export interface ServerDependencies {
   readonly info: Implementation;
   readonly logLevel: LogLevel;
   readonly limits: FeatureLimits;
+  readonly pingMs: number;
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly emit: (event: HostEvent) => void;
@@ -49,15 +61,23 @@ export class HostedServer {
   trustsHints: boolean;
   /** Switched off, by its entry or by the user. */
   isOff: boolean;
+  /** The earlier configuration of the server that the user trusted. */
+  previousTrust: PreviousTrust | undefined;
   readonly #dependencies: ServerDependencies;
   readonly #throttles: { readonly [kind in FeatureKind]: Throttle };
   /** The features when the lists were last read. */
   features: ListedFeatures = noFeatures;
+  readonly #listProblems = new Map<FeatureKind, readonly ListProblem[]>();
+  /** Lists that the server has reported as changed, until they are read. */
+  readonly #reported = new Set<FeatureKind>();
   /** The connection whose lists were read. */
   #listedClient: Client | undefined;
   #queue: Promise<void> = Promise.resolve();
   readonly #subscriptions: ResourceSubscriptions;
   #logLevel: LogLevel;
+  /** The server has sent something since the last check. */
+  #wasHeard = false;
+  #stopPingTimer: (() => void) | undefined;
 
   constructor(entry: ServerEntry, digest: string, dependencies: ServerDependencies) {
     this.entry = entry;
@@ -77,7 +97,10 @@ export class HostedServer {
       random: Math.random,
       open: (_, signal) => this.#open(signal),
       onConnect: (client) => this.#onConnect(client),
-      onStateChange: () => dependencies.onStateChange(this),
+      onStateChange: () => {
+        this.#schedulePing();
+        dependencies.onStateChange(this);
+      },
     });
     const throttleFor = (kind: FeatureKind) => new Throttle(clock, () => this.#refresh(kind));
     this.#throttles = {
@@ -93,6 +116,23 @@ export class HostedServer {
 
   get client(): Client | undefined {
     return this.supervisor.client;
+  }
+
+  get status(): ServerStatus {
+    const { status } = this.supervisor;
+    const listProblems = this.client ? kinds.flatMap((kind) => this.#listProblems.get(kind) ?? []) : [];
+    const isChanged = status.state === "untrusted" && (this.previousTrust?.changes.length ?? 0) > 0;
+    return {
+      ...status,
+      ...(listProblems.length > 0 && { listProblems }),
+      ...(isChanged && { isChanged }),
+    };
+  }
+
+  /** Notes that the server answers. */
+  heard(): void {
+    this.#wasHeard = true;
+    if (this.supervisor.state === "unresponsive") this.supervisor.showResponsive(true);
   }
 
   use(signal?: AbortSignal): Promise<Client> {
@@ -112,7 +152,20 @@ export class HostedServer {
 
   /** Reads one list again, throttled. */
   refresh(kind: FeatureKind): void {
+    this.#reported.delete(kind);
     this.#throttles[kind].request();
+  }
+
+  /** Resolves when the changes of lists that the server has reported are in the catalog. */
+  async settleLists(wasCalled: boolean, signal: AbortSignal): Promise<void> {
+    const { client } = this;
+    const { tools, prompts, resources } = client?.server.capabilities ?? {};
+    const sendsChanges = [tools, prompts, resources].some((list) => list?.listChanged === true);
+    // A change may be reported after the result of the call that caused it, but before the answer to a later request.
+    const mayFollow = wasCalled && sendsChanges && this.supervisor.state === "ready";
+    if (client && mayFollow) await client.ping({ signal, totalMs: listSettleMs }).catch(() => {});
+    for (const kind of this.#reported) this.refresh(kind);
+    await Promise.all(kinds.map((kind) => this.#throttles[kind].flush()));
   }
 
   /** Runs work one after the other, so that the last list read is the one that stays. */
@@ -123,6 +176,7 @@ export class HostedServer {
   }
 
   async close(): Promise<void> {
+    this.#stopPingTimer?.();
     for (const kind of kinds) this.#throttles[kind].stop();
     await this.supervisor.stop("closed");
   }
@@ -143,30 +197,36 @@ export class HostedServer {
       via,
       onStderr: (line) => emit({ kind: "stderr", server, line }),
       onLog: (message) => emit({ kind: "log", server, ...toLog(message) }),
-      onNotification: (method) => this.#onUnannouncedChange(method),
+      onNotification: (method) => this.#onNotification(method),
       onError: ({ message }) => warn(message),
     });
   }
 
   /**
-   * Reads a list again for servers that send changes without declaring `listChanged`, so that no stream reports them.
+   * Notes which lists have changed; the stream of changes has them read. A server that sends changes without declaring
+   * `listChanged` has no such stream.
    */
-  #onUnannouncedChange(method: string): void {
+  #onNotification(method: string): void {
+    this.heard();
     const capabilities = this.#listedClient?.server.capabilities;
     for (const kind of kinds) {
-      if (method !== `notifications/${kind}/list_changed`) continue;
-      if (capabilities?.[kind] && !capabilities[kind].listChanged) this.refresh(kind);
+      if (method !== `notifications/${kind}/list_changed` || !capabilities?.[kind]) continue;
+      if (capabilities[kind].listChanged) this.#reported.add(kind);
+      else this.refresh(kind);
     }
   }
 
   /** Reads all lists of a new connection before it is used. */
   async #onConnect(client: Client): Promise<void> {
+    this.#reported.clear();
     // Watch first, so that no change is lost between reading and watching.
     const watch = this.#watch(client);
     const isWatched = await this.#isWatched(watch);
     const { instructions } = client.server;
-    const parts = await Promise.all(kinds.map((kind) => this.#read(client, kind)));
+    const read = await Promise.all(kinds.map((kind) => this.#read(client, kind)));
+    await throwIfUnusable(client, read);
     const { instructions: _, ...lists } = this.features;
+    const parts = read.map(({ features }) => features);
     const features = Object.assign({ ...lists }, ...parts, instructions !== undefined && { instructions });
     await this.#dependencies.updateCatalog(this, features);
     this.#listedClient = client;
@@ -192,10 +252,10 @@ export class HostedServer {
   async #refresh(kind: FeatureKind): Promise<void> {
     const client = this.#listedClient;
     if (!client) return;
-    const part = await this.#read(client, kind);
+    const { features } = await this.#read(client, kind);
     if (client !== this.client) return;
     try {
-      await this.#dependencies.updateCatalog(this, { ...this.features, ...part });
+      await this.#dependencies.updateCatalog(this, { ...this.features, ...features });
     } catch (thrown) {
       // Features that cannot be compared with the pins are not used. The next start tries again.
       this.#warn(`${kind}: ${toError(thrown).message}`);
@@ -205,13 +265,40 @@ export class HostedServer {
     this.#dependencies.emit({ kind: "catalog", server: this.name, changed: kind });
   }
 
-  /** Reads one list. A list that cannot be read keeps its previous content. */
-  async #read(client: Client, kind: FeatureKind): Promise<Partial<ListedFeatures>> {
+  /** Reads the lists of one kind, and warns of what is missing. A list that cannot be read keeps its previous content. */
+  async #read(client: Client, kind: FeatureKind): Promise<ReadLists> {
+    const read = await readFeatures(client, kind, this.#dependencies.limits);
+    this.#listProblems.set(kind, read.problems);
+    for (const { message } of read.problems) this.#warn(message);
+    return read;
+  }
+
+  /** Checks a connected server at intervals, unless each request has a connection of its own. */
+  #schedulePing(): void {
+    this.#stopPingTimer?.();
+    this.#stopPingTimer = undefined;
+    const { client } = this;
+    const { clock, pingMs } = this.#dependencies;
+    const hasConnection = "command" in this.entry.target || client?.server.era === "stateful";
+    if (!client || !hasConnection || pingMs === 0) return;
+    this.#stopPingTimer = clock.after(Math.min(pingMs, longestTimerMs), () => {
+      this.#ping(client).then(() => this.#schedulePing());
+    });
+  }
+
+  /** Asks a server that was not heard from. A missing answer changes its state; nothing is ended. */
+  async #ping(client: Client): Promise<void> {
+    const wasHeard = this.#wasHeard;
+    this.#wasHeard = false;
+    if (wasHeard) return;
     try {
-      return await readFeatures(client, kind, this.#dependencies.limits, (what) => this.#warn(what));
+      await client.ping({ idleMs: pingAnswerMs });
+      if (client === this.client) this.supervisor.showResponsive(true);
     } catch (thrown) {
-      this.#warn(`${kind}: ${toError(thrown).message}`);
-      return {};
+      if (client !== this.client) return;
+      // Any answer will do, also that it does not know the request.
+      const isAnswer = thrown instanceof RpcError;
+      this.supervisor.showResponsive(isAnswer, isAnswer ? undefined : describeSilence(thrown));
     }
   }
 
@@ -241,6 +328,25 @@ export class HostedServer {
   #warn(message: string): void {
     this.#dependencies.emit({ kind: "warning", server: this.name, message });
   }
+}
+
+/**
+ * Throws if the server cannot be used, although it answered at first: its connection is lost, or the user must sign in
+ * before any list can be read.
+ */
+async function throwIfUnusable(client: Client, read: readonly ReadLists[]): Promise<void> {
+  const isOpen = Symbol("open");
+  const lost = await Promise.race([client.closed, isOpen]);
+  if (lost !== isOpen) throw lost ?? new PortolanError("connection-closed", "the connection ended");
+  const known = read.flatMap(({ features }) => Object.values(features)).some((items) => items.length > 0);
+  const errors = read.flatMap(({ problems }) => problems.map(({ error }) => error));
+  const login = errors.find((error) => error instanceof PortolanError && loginCodes.includes(error.code));
+  if (login && !known) throw login;
+}
+
+function describeSilence(thrown: unknown): string {
+  const isLate = thrown instanceof PortolanError && thrown.code === "timeout";
+  return isLate ? `no answer to a ping within ${pingAnswerMs / 1_000} s` : toError(thrown).message;
 }
 
 /** Normalizes a log message, because a server may send anything. */

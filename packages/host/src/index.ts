@@ -54,7 +54,7 @@ export type {
   ServerStatus,
 } from "./api.ts";
 export type { CatalogTool, CatalogView, ServerFeature } from "./catalog/catalog.ts";
-export type { FeatureKind, FeatureLimits } from "./catalog/load-lists.ts";
+export type { FeatureKind, FeatureLimits, ListName, ListProblem } from "./catalog/load-lists.ts";
 export {
   type ConfigFormat,
   type ConfigInput,
@@ -75,9 +75,11 @@ export {
   mergeEntries,
   type ParsedConfig,
   type ParseOptions,
+  type PreviousTrust,
   parseConfig,
   type RawEntry,
   type ShadowedEntry,
+  type TrustChange,
   type TrustLine,
   type TrustSubject,
   trustDigest,

@@ -11,6 +11,14 @@ export const maxStartsAtOnce = 8;
 export const connectTimeoutMs = 60_000;
 /** A server that is slow to confirm its change notifications must not delay the first call. */
 export const watchWaitMs = 1_000;
+/** A server that is slow to list its changed features must not hold up the model's next turn for longer. */
+export const listSettleMs = 5_000;
+/** A server that was not heard from for this long is asked whether it still answers. Option: `pingMs`. */
+export const pingIntervalMs = 30_000;
+/** A server that does not answer within this time is shown as unresponsive. */
+export const pingAnswerMs = 10_000;
+/** Timers of the platform cannot wait longer. */
+export const longestTimerMs: number = 2 ** 31 - 1;
 /** The first restart after a crash comes soon; the pause grows with each failure. */
 export const firstRestartPauseMs = 1_000;
 /** A server that comes back is used again within a minute. */
@@ -40,6 +48,8 @@ export const maxOpenQuestionsPerServer = 20;
 export const maxOpenQuestions = 200;
 /** A reader of events that is slower than the host loses the oldest ones. */
 export const maxUnreadEvents = 1_000;
+/** The same bound in characters, because a log message or a definition may be long. */
+export const maxUnreadEventChars: number = 16 * 1024 * 1024;
 /** Forms, addresses and roots that one server may ask for. Option: `questionsPerMinute`. */
 export const maxQuestionsPerMinute = 60;
 /** Rates are counted per minute. */
@@ -64,6 +74,8 @@ export const maxSamplingRequestsPerMinute = 10;
 export const maxListItems = 2_000;
 /** Characters of JSON of one list. Option: `limits.maxChars`. */
 export const maxListChars: number = 4 * 1024 * 1024;
+/** Problems of one list that are reported one by one. */
+export const maxListProblems = 20;
 /** A list is read again at most four times a second, however often its server reports a change. */
 export const listPauseMs = 250;
 /** Larger lists are read anew at each start. */
@@ -148,6 +160,8 @@ export const keptMessages = 4;
 export const replacedResultTokens = 200;
 /** Events of a run that wait for its reader before the run waits, too. */
 export const maxUnreadRunEvents = 1_000;
+/** The same bound in characters, because a result may be long. */
+export const maxUnreadRunEventChars: number = 16 * 1024 * 1024;
 
 // The activity log
 

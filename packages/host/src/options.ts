@@ -91,7 +91,8 @@ export type EntrySource =
 export function checkHostOptions(options: HostOptions): void {
   check("createHost", options, hostOptions);
   checkAnswerers(options.answers ?? {});
-  const { limits = {}, sampling = {} } = options;
+  const { limits = {}, sampling = {}, pingMs } = options;
+  checkBounds("", { pingMs });
   checkOptions(limits, limitNames, "limits");
   checkBounds("limits.", { ...limits });
   checkOptions(sampling, { ...samplingLimitNames, review: 1, servers: 1 }, "sampling");
@@ -170,6 +171,7 @@ const hostOptions: Table<HostOptions> = {
   logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
   limits: object,
   startsAtOnce: anything,
+  pingMs: anything,
   clock: ["{ now, after }", has("now", "after")],
 };
 

@@ -16,6 +16,7 @@ import type { Caution } from "./policy/index.ts";
 
 /** Members of every question. */
 export interface QuestionBase {
+  /** Random, so that it cannot be guessed. */
   readonly id: string;
   /** The server that the question is about. */
   readonly server: string;
@@ -46,6 +47,8 @@ export interface ApprovalQuestion extends QuestionBase {
   readonly action: Action;
   /** Why the question is asked. */
   readonly reason: string;
+  /** The index of the rule that asks; undefined if no rule matches the call. */
+  readonly rule?: number;
   /** Reasons for special care. */
   readonly cautions: readonly Caution[];
   /** Suspicious wording in the definition. An empty list proves nothing. */

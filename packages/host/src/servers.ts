@@ -8,10 +8,10 @@ import { explainAbsence, type HostEvent, type ServerDefinition, type ServerState
 import { type Catalog, createNameFilter, FeatureCache } from "./catalog/catalog.ts";
 import { type ListedFeatures, noFeatures } from "./catalog/load-lists.ts";
 import { isConfigured } from "./config/configured.ts";
-import { describeForTrust, trustDigest } from "./config/index.ts";
+import { describeForTrust, type TrustHistory, trustDigest } from "./config/index.ts";
 import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
-import { maxReportedChanges, maxServersInErrors } from "./limits.ts";
+import { listSettleMs, maxReportedChanges, maxServersInErrors } from "./limits.ts";
 import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
@@ -19,10 +19,14 @@ import type { BlockedState } from "./supervisor.ts";
 
 /** Parts of the host that its servers share. */
 export interface ServersOptions
-  extends Pick<ServerDependencies, "clock" | "startSlots" | "info" | "logLevel" | "limits" | "auth" | "via"> {
+  extends Pick<
+    ServerDependencies,
+    "clock" | "startSlots" | "info" | "logLevel" | "limits" | "pingMs" | "auth" | "via"
+  > {
   readonly catalog: Catalog;
   readonly grants: Grants;
   readonly pins: Pins;
+  readonly trustHistory: TrustHistory;
   readonly questions: Questions;
   readonly activity: ActivityLog;
   readonly emit: (event: HostEvent) => void;
@@ -53,7 +57,7 @@ export class Servers {
   }
 
   get statuses(): readonly ServerStatus[] {
-    return this.all.map(({ supervisor }) => supervisor.status);
+    return this.all.map(({ status }) => status);
   }
 
   find(name: string): HostedServer {
@@ -81,6 +85,7 @@ export class Servers {
     const { name, settings } = entry;
     const digest = await trustDigest(entry);
     const cached = await this.#cache?.read({ name, digest });
+    const previousTrust = await this.#options.trustHistory.find(entry, digest);
     if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
     if (this.#servers.has(name)) {
       throw new PortolanError("invalid-argument", `A server ${JSON.stringify(name)} exists already; remove it first`);
@@ -91,6 +96,7 @@ export class Servers {
       onStateChange: (server) => this.#onStateChange(server),
     });
     if (cached) server.features = cached;
+    server.previousTrust = previousTrust;
     for (const secret of secretsOf(entry)) this.#options.activity.addSecret(secret);
     this.#servers.set(name, server);
     // In the same turn, so that the server cannot be used before its trust is known.
@@ -168,15 +174,30 @@ export class Servers {
     await waitFor(Promise.race([Promise.allSettled(started), pause]), signal).finally(() => timer.abort());
   }
 
-  /** Starts the servers whose features are not cached. Returns one sentence for each that failed. */
+  /** Starts the servers whose features are not cached. Returns one sentence for each server or list that failed. */
   async prepare(wanted: readonly string[] | undefined, withinMs: number, signal: AbortSignal): Promise<string[]> {
     const { catalog } = this.#options;
     const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
     await this.start(missing, withinMs, signal);
     const unknown = (wanted ?? []).filter((name) => !this.#servers.has(name));
     const failed = missing.filter(({ name, supervisor }) => !catalog.knows(name) && supervisor.state !== "disabled");
-    const absent = failed.map(({ name, supervisor }) => explainAbsence(name, supervisor.status));
-    return [...unknown.map((name) => explainAbsence(name)), ...absent];
+    const absent = failed.map(({ name, status }) => explainAbsence(name, status));
+    const unlisted = this.all
+      .filter(({ name }) => wanted?.includes(name) ?? true)
+      .flatMap(({ name, status }) =>
+        (status.listProblems ?? [])
+          .filter(({ kind }) => kind === "failed")
+          .map(({ message }) => `${name} did not list its features: ${message}`),
+      );
+    return [...unknown.map((name) => explainAbsence(name)), ...absent, ...unlisted];
+  }
+
+  /** Resolves when the reported changes of lists are in the catalog, at the latest after 5 seconds. */
+  async settleLists(called: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    const settled = Promise.all(this.all.map((server) => server.settleLists(called.has(server.name), signal)));
+    const timer = new AbortController();
+    const pause = pauseFor(this.#options.clock, listSettleMs, timer.signal).catch(() => {});
+    await waitFor(Promise.race([settled, pause]), signal).finally(() => timer.abort());
   }
 
   async close(): Promise<void> {
@@ -241,7 +262,8 @@ export class Servers {
     if (entry.problem !== undefined) [blocked, reason] = ["misconfigured", entry.problem];
     else if (server.isOff) blocked = "disabled";
     // A server from a file starts only if the user has agreed to exactly this configuration.
-    else if (!(known?.allow ?? isFromCode)) [blocked, reason] = ["untrusted", known && "the user said no"];
+    else if (!(known?.allow ?? isFromCode))
+      [blocked, reason] = ["untrusted", known ? "the user said no" : changeOf(server)];
     if (blocked) {
       catalog.remove(name);
       await supervisor.stop(blocked, reason);
@@ -262,17 +284,22 @@ export class Servers {
     await grants.add({ ...trustIn(server), allow, scope: kept });
     await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
     activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
+    if (allow) {
+      const { trustHistory } = this.#options;
+      await trustHistory.remember(server.entry, digest, kept, secretsOf(server.entry));
+      server.previousTrust = await trustHistory.find(server.entry, digest);
+    }
     await this.#applyDecision(server);
   }
 
   #askForTrust(server: HostedServer): Promise<void> {
     const { questions, grants } = this.#options;
-    const { name, entry } = server;
+    const { name, entry, previousTrust } = server;
     if (!questions.canAsk("trust") || grants.find(trustIn(server))) return Promise.resolve();
     const question =
       this.#trustQuestions.get(server) ??
       questions
-        .ask<"trust">({ kind: "trust", server: name, subject: describeForTrust(entry) })
+        .ask<"trust">({ kind: "trust", server: name, subject: describeForTrust(entry, previousTrust) })
         .then((verdict) => this.#recordTrust(server, verdict))
         .finally(() => this.#trustQuestions.delete(server));
     this.#trustQuestions.set(server, question);
@@ -280,13 +307,19 @@ export class Servers {
   }
 
   #onStateChange(server: HostedServer): void {
-    const { status } = server.supervisor;
+    const { status } = server;
     const { name, state, reason } = status;
     if (this.#lastStates.get(server) === state) return;
     this.#lastStates.set(server, state);
     this.#options.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
     this.#options.emit({ kind: "server", server: name, status });
   }
+}
+
+function changeOf({ previousTrust }: HostedServer): string | undefined {
+  return previousTrust && previousTrust.changes.length > 0
+    ? "its configuration changed since the user trusted it, so it must be trusted again"
+    : undefined;
 }
 
 function trustIn({ name: server, digest }: HostedServer) {

@@ -124,6 +124,12 @@ export class Supervisor {
     await starting?.catch(() => {});
   }
 
+  /** Shows whether a connected server answers. Its connection is kept. */
+  showResponsive(isResponsive: boolean, reason?: string): void {
+    if (!this.#connection || this.#state !== (isResponsive ? "unresponsive" : "ready")) return;
+    this.#setState(isResponsive ? "ready" : "unresponsive", reason);
+  }
+
   /** Allows a blocked server to start. */
   unblock(): void {
     if (this.isBlocked && this.#state !== "closed") this.#setState("idle");

@@ -10,6 +10,6 @@ export { isAddress, isLoopbackAddress } from "./net/address.ts";
 export { isLoopbackHost } from "./net/check-address.ts";
 export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
 export { parseUriTemplate, type UriTemplate, type UriValue } from "./protocol/uri-template.ts";
-export { array, isObject, object, optional, record, string } from "./schema/shape.ts";
+export { array, isObject, number, object, optional, record, string } from "./schema/shape.ts";
 export { partOf } from "./storage/storage.ts";
 export { EventReader, encodeEvent, type OutgoingEvent } from "./transport/sse.ts";

@@ -1,16 +1,16 @@
 import type { ElicitResult } from "portolan";
 import { openBrowser } from "portolan/auth/client";
-import {
-  type ApprovalQuestion,
-  type ApprovalVerdict,
-  type Caution,
-  describeForTrust,
-  type RootsQuestion,
-  type RootsVerdict,
-  type ServerEntry,
-  type TrustQuestion,
-  type TrustVerdict,
-  type UrlQuestion,
+import type {
+  ApprovalQuestion,
+  ApprovalVerdict,
+  Caution,
+  PreviousTrust,
+  RootsQuestion,
+  RootsVerdict,
+  TrustQuestion,
+  TrustSubject,
+  TrustVerdict,
+  UrlQuestion,
 } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
@@ -18,13 +18,11 @@ import type { Screen } from "../terminal/screen.ts";
 import { widthOf } from "../terminal/wrap.ts";
 
 const showDefinition = Symbol("show the definition");
-/** The reason when no rule of the policy applies, which tells the person nothing. */
-const isUninformative = /^(?:No rule matches this call\.)?$/;
 
 /** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
 export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
-  const { server, action, reason, cautions, findings, resembles } = question;
+  const { server, action, reason, rule, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
     terminal.heading("The model wants to call ", server, screen.style("bold", screen.safe(`.${action.tool}`)));
     const { title, description = title } = action.definition;
@@ -36,7 +34,9 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
     terminal.heading("The model wants to read a resource of ", server, ":");
     terminal.quote(action.uri);
   }
-  if (!isUninformative.test(reason)) terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
+  // Without a rule, the reason to ask about a call tells the person nothing.
+  const isInformative = reason !== "" && (action.kind !== "tool" || rule !== undefined);
+  if (isInformative) terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
   for (const caution of cautions) terminal.warn(cautionText(caution));
   for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
   if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
@@ -64,11 +64,23 @@ function cautionText({ kind, from }: Caution): string {
     : `Caution: data from ${who} may be sent with this call`;
 }
 
-/** Asks whether a configured server may be started. Shows everything that its file says. */
+/** Asks whether a configured server may be started. Shows everything that its file says, and what changed. */
 export async function askTrust(context: CommandContext, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
   const { screen, terminal } = context;
-  terminal.heading("Start the server ", server, "? It is new, or has changed since you trusted it:");
-  for (const { label, value } of subject.lines) {
+  const { lines, previous } = subject;
+  if (!previous) terminal.heading("New server ", server, ". Start it?");
+  else {
+    const on = dayOf(previous.trustedAt);
+    const isSame = previous.changes.length === 0;
+    terminal.heading(
+      "Server ",
+      server,
+      isSame ? ` is unchanged since you trusted it on ${on}.` : ` CHANGED since you trusted it on ${on}:`,
+    );
+    for (const line of changeLines(previous, screen)) terminal.bar(line);
+    terminal.say(`  ${screen.style("dim", isSame ? "Start it? It would run" : "Start it? It would now run")}`);
+  }
+  for (const { label, value } of lines) {
     // A value that does not fit gets lines of its own behind the bar, so that it cannot imitate another label.
     const line = `${label}: ${screen.safe(value)}`;
     if (widthOf(line) <= terminal.columns - 5) terminal.bar(line);
@@ -145,11 +157,23 @@ export function confirm({ screen, terminal, signal }: CommandContext, question: 
   });
 }
 
-/** Formats what trusting a server would start, complete and unabridged. */
-export function trustDetails(entry: ServerEntry, screen: Screen): string {
-  const { lines } = describeForTrust(entry);
+/** Formats what trusting a server would start, complete and unabridged, after what changed since the last time. */
+export function trustDetails({ lines, previous }: TrustSubject, screen: Screen): string {
   const width = Math.max(0, ...lines.map(({ label }) => label.length));
-  return lines
-    .map(({ label, value }) => `  ${screen.style("dim", label.padEnd(width))}  ${screen.safe(value)}`)
-    .join("\n");
+  const shown = lines.map(({ label, value }) => `  ${screen.style("dim", label.padEnd(width))}  ${screen.safe(value)}`);
+  if (!previous || previous.changes.length === 0) return shown.join("\n");
+  const changes = changeLines(previous, screen).map((line) => `  ${line}`);
+  return [`CHANGED since you trusted it on ${dayOf(previous.trustedAt)}:`, ...changes, "now:", ...shown].join("\n");
+}
+
+/** Formats the differences: the old line, then the new one. */
+function changeLines({ changes }: PreviousTrust, screen: Screen): string[] {
+  return changes.flatMap(({ label, before, after }) => [
+    ...(before === undefined ? [] : [screen.style("red", `- ${label}: ${screen.safe(before)}`)]),
+    ...(after === undefined ? [] : [screen.style("green", `+ ${label}: ${screen.safe(after)}`)]),
+  ]);
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
 }

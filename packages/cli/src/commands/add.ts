@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import type { ServerEntry, ServerTarget } from "portolan-host";
+import { describeForTrust, type ServerEntry, type ServerTarget } from "portolan-host";
 import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
 import { pairsFlag, textFlag } from "../arguments/flags.ts";
 import { trustDetails } from "../ask/consent.ts";
@@ -44,7 +44,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     text() {
       const lines = [
         `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `added to ${screen.safe(file)}`)}`,
-        trustDetails(entry, screen),
+        trustDetails(describeForTrust(entry), screen),
       ];
       if (entry.problem !== undefined) lines.push(`${screen.mark("warn")} ${screen.safe(entry.problem)}`);
       if (!isUsed)

@@ -1,11 +1,4 @@
-import {
-  type ChangedDefinition,
-  describeForTrust,
-  type Host,
-  renderChanges,
-  type ServerEntry,
-  trustDigest,
-} from "portolan-host";
+import { type ChangedDefinition, type Host, renderChanges, type ServerEntry, trustDigest } from "portolan-host";
 import { confirm, trustDetails } from "../ask/consent.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
@@ -32,10 +25,15 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
   const hints = flags["hints"] === true;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
-  const { lines } = describeForTrust(entry);
-  const subject = lines.map(({ label, value }) => ({ label, value }));
-  const summary = subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
-  const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(entry, screen)}`;
+  const facts = host.trustSubject(name);
+  const subject = facts.lines.map(({ label, value }) => ({ label, value }));
+  const changes = facts.previous?.changes ?? [];
+  const changed = changes.map(({ label, before = "none", after = "none" }) => `${label}: ${before} → ${after}`);
+  const summary =
+    changed.length > 0
+      ? `changed since you trusted it: ${changed.join(", ")}`
+      : subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
+  const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(facts, screen)}`;
   await requireAgreement(context, flags, {
     shown,
     summary,
@@ -44,7 +42,7 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
   return {
-    value: { name, isTrusted: true, trustsHints: hints, subject },
+    value: { name, isTrusted: true, trustsHints: hints, subject, ...(changes.length > 0 && { changes }) },
     text: () => {
       const more = hints ? ", and so are the labels of its tools" : "";
       return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(quote(name))}`;

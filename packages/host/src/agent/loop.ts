@@ -1,14 +1,14 @@
-import type { CallToolResult, SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
-import { PortolanError } from "portolan";
+import type { SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
 import { CallFailure } from "portolan/client";
 import { toError } from "portolan/internal";
 import type { ContentOrigins, Host, HostCallOptions } from "../api.ts";
-import { waitFor } from "../consent.ts";
+import { DeniedError, waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import {
   defaultContextTokens,
   maxFoundResources,
   maxFoundTools,
+  maxModelNameChars,
   maxParallelCalls,
   maxRunCalls,
   maxRunResultChars,
@@ -48,6 +48,8 @@ export interface LoopOptions {
   readonly emit: (event: RunEvent) => Promise<void>;
   /** Starts the servers whose features are not known yet. Returns one sentence for each that failed. */
   readonly prepare: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Resolves when the changes of lists are in the catalog. `called` are the servers that were called since. */
+  readonly settleLists: (called: ReadonlySet<string>, signal: AbortSignal) => Promise<void>;
   /** True if a server's content is trusted. */
   readonly trustsContent: (server: string) => boolean;
   /** True if a tool is read-only, as far as its server is trusted. Such calls run in parallel. */
@@ -71,6 +73,8 @@ export class Loop {
   #turns: number;
   #calls: number;
   #text = "";
+  /** Servers that were called in this turn, and may have changed their tools by that. */
+  #called = new Set<string>();
 
   constructor(options: LoopOptions) {
     this.#options = options;
@@ -172,8 +176,10 @@ export class Loop {
 
   /** Lets the model take one turn. Returns undefined if its request does not fit into the context. */
   async #takeTurn(): Promise<ModelTurn | undefined> {
-    const { model, options, host, signal, emit } = this.#options;
+    const { model, options, host, signal, emit, settleLists } = this.#options;
     const { maxTokens = maxTurnTokens } = options;
+    await settleLists(this.#called, signal);
+    this.#called = new Set();
     if (!this.#longResults.isEmpty) this.#toolbox.enableReadMore();
     const servers = options.servers ?? host.servers.map(({ name }) => name);
     const system = systemPrompt(options.system, host.catalog, servers);
@@ -207,6 +213,10 @@ export class Loop {
       presentation: this.#presentation,
       decisions: this.#decisions ?? {},
     };
+    for (const { name } of this.#pending) {
+      const tool = this.#toolbox.find(name);
+      if (tool) this.#called.add(tool.server);
+    }
     for (const group of this.#groups()) {
       const results = await Promise.allSettled(group.map((call) => runCall(call, context)));
       const made = results.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
@@ -364,21 +374,26 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
   const builtIn = Object.hasOwn(builtInTools, name) ? builtInTools[name] : undefined;
   if (builtIn) return { type: "tool_result", toolUseId: id, ...(await builtIn(call, context)) };
   const tool = toolbox.find(name);
-  if (!tool) return errorResult(id, `There is no tool ${JSON.stringify(name)}. Use one of the tools that are listed.`);
+  if (!tool) {
+    const shown = display(name, { maxChars: maxModelNameChars });
+    await emit({ type: "notice", text: `The model called "${shown}", but there is no such tool.` });
+    return errorResult(id, `There is no tool "${shown}". Use one of the tools that are listed.`);
+  }
   const { server } = tool;
   const from = `tool ${display(tool.name)} of server "${display(server)}"`;
   await emit({ type: "tool", stage: "call", id, server, tool: tool.name, args: input });
-  let result: CallToolResult;
   try {
-    result = await context.host.callTool(server, tool.name, input, {
+    const result = await context.host.callTool(server, tool.name, input, {
       ...callOptions(call, context),
       onProgress: (progress) => void emit({ type: "tool", stage: "progress", id, progress }),
     });
+    await emit({ type: "tool", stage: "result", id, result });
+    return toToolResult(id, from, result, presentation);
   } catch (thrown) {
-    result = { content: [{ type: "text", text: explain(thrown, context) }], isError: true };
+    const { text, isFromHost } = explain(thrown, call, context);
+    await emit({ type: "tool", stage: "result", id, result: { content: [{ type: "text", text }], isError: true } });
+    return isFromHost ? errorResult(id, text) : toFailure(id, from, text, presentation);
   }
-  await emit({ type: "tool", stage: "result", id, result });
-  return toToolResult(id, from, result, presentation);
 }
 
 type BuiltInResult = Omit<ToolResultContent, "type" | "toolUseId">;
@@ -413,7 +428,9 @@ const builtInTools: {
       const contents = await context.host.readResource(server, uri, callOptions(call, context));
       return { content: toAttachment(server, uri, contents, context.presentation) };
     } catch (thrown) {
-      return toFailure(call.id, `server "${display(server)}"`, explain(thrown, context), context.presentation);
+      const { text, isFromHost } = explain(thrown, call, context);
+      if (isFromHost) return textResult(text, true);
+      return toFailure(call.id, `server "${display(server)}"`, text, context.presentation);
     }
   },
 };
@@ -444,16 +461,27 @@ function pause(): never {
   throw new Paused("The call needs approval");
 }
 
+interface Explanation {
+  readonly text: string;
+  /** True for the host's own words; false if the text may contain words of a server. */
+  readonly isFromHost: boolean;
+}
+
 /** Returns the text about a failed call for the model. Rethrows if the run ends before the call was made. */
-function explain(thrown: unknown, { signal }: CallContext): string {
+function explain(thrown: unknown, { name }: ProposedCall, { signal }: CallContext): Explanation {
   if (thrown instanceof Paused) throw thrown;
   if (signal.aborted) {
     if (!(thrown instanceof CallFailure && thrown.requestMayHaveRun)) throw toError(signal.reason);
-    return "The user stopped this call while it was running. It may have taken effect: check before you repeat it.";
+    const text =
+      "The user stopped this call while it was running. It may have taken effect: check before you repeat it.";
+    return { text, isFromHost: true };
   }
-  const { message } = toError(thrown);
-  const isDenied = thrown instanceof PortolanError && thrown.code === "denied";
-  return isDenied ? `${message}. Do not try it again unless the user asks for it.` : message;
+  if (thrown instanceof DeniedError) {
+    // Not the name of the tool, which its server chose.
+    const text = `${name} ${thrown.refusal}. Do not try it again unless the user asks for it.`;
+    return { text, isFromHost: true };
+  }
+  return { text: toError(thrown).message, isFromHost: false };
 }
 
 function errorResult(toolUseId: string, text: string): ToolResultContent {

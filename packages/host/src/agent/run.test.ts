@@ -82,3 +82,30 @@ test("onLeft is called for a reader that leaves before the end only", async () =
   expect([(await reading.next()).done, (await reading.next()).done]).toEqual([false, true]);
   expect(leaving).toBe(0);
 });
+
+test("without a reader a run keeps a limited number of characters of results", async () => {
+  const stream = new RunEventStream(() => {});
+  const data = "x".repeat(1024 * 1024);
+  for (let at = 0; at < 100; at += 1) {
+    const result = { content: [{ type: "text" as const, text: `${at} ${data}` }] };
+    await stream.emit({ type: "tool", stage: "result", id: `${at}`, result });
+  }
+  await stream.emit(done);
+  const ids: string[] = [];
+  for await (const event of stream) if (event.type === "tool") ids.push(event.id);
+  expect(ids.length).toBeLessThanOrEqual(16);
+  expect(ids.at(-1)).toBe("99");
+});
+
+test("a run waits for a reader that has many characters to read", async () => {
+  const { stream, reader } = await stalled();
+  await stream.emit(text("x".repeat(15 * 1024 * 1024)));
+  let isEmitted = false;
+  const waiting = stream.emit(text("x".repeat(2 * 1024 * 1024))).then(() => {
+    isEmitted = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(isEmitted).toBe(false);
+  await reader.next();
+  await waiting;
+});

@@ -1,7 +1,8 @@
 import type { CallToolResult, JsonObject, SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
-import { maxUnreadRunEvents } from "../limits.ts";
+import { charsOf } from "../api.ts";
+import { maxUnreadRunEventChars, maxUnreadRunEvents } from "../limits.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
@@ -189,6 +190,8 @@ export class RunEventStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<RunDone>;
   readonly #onLeft: () => void;
   #unread: RunEvent[] = [];
+  /** Characters of the unread events. */
+  #chars = 0;
   #isTaken = false;
   #isRead = false;
   #isOver = false;
@@ -209,18 +212,30 @@ export class RunEventStream implements AsyncIterable<RunEvent> {
   /** Resolves when there is room for the next event. Without a reader the oldest events are dropped. */
   async emit(event: RunEvent): Promise<void> {
     if (this.#isOver) return;
-    const isFull = this.#unread.length >= maxUnreadRunEvents;
     // Newer progress follows.
-    if (isFull && event.type === "tool" && event.stage === "progress") return;
+    if (this.#isFull && event.type === "tool" && event.stage === "progress") return;
     this.#unread.push(event);
+    this.#chars += sizeOf(event);
     if (event.type === "done") {
       this.#isOver = true;
       this.#finish(event);
     }
     this.#wakeReader();
-    if (this.#unread.length < maxUnreadRunEvents || this.#isReleased || this.#isOver) return;
-    if (!this.#isRead) this.#unread.shift();
-    else await new Promise<void>((resolve) => this.#writers.push(resolve));
+    if (!this.#isFull || this.#isReleased || this.#isOver) return;
+    if (this.#isRead) await new Promise<void>((resolve) => this.#writers.push(resolve));
+    else this.#dropOldest();
+  }
+
+  get #isFull(): boolean {
+    return this.#unread.length >= maxUnreadRunEvents || this.#chars >= maxUnreadRunEventChars;
+  }
+
+  #dropOldest(): void {
+    while (this.#isFull) {
+      const oldest = this.#unread.shift();
+      if (!oldest) return;
+      this.#chars -= sizeOf(oldest);
+    }
   }
 
   /** Stops waiting for the reader, because the run ends. */
@@ -246,6 +261,7 @@ export class RunEventStream implements AsyncIterable<RunEvent> {
       for (;;) {
         const batch = this.#unread;
         this.#unread = [];
+        this.#chars = 0;
         this.#wakeWriters();
         yield* batch;
         if (this.#unread.length > 0) continue;
@@ -263,4 +279,20 @@ export class RunEventStream implements AsyncIterable<RunEvent> {
   #wakeWriters(): void {
     for (const wake of this.#writers.splice(0)) wake();
   }
+}
+
+/** Returns about how many characters an event occupies. */
+function sizeOf(event: RunEvent): number {
+  if (event.type === "text" || event.type === "thinking") return event.delta.length;
+  if (event.type !== "tool") return 0;
+  if (event.stage === "call") return charsOf(event.args);
+  if (event.stage !== "result") return 0;
+  const { content, structuredContent } = event.result;
+  let chars = structuredContent === undefined ? 0 : charsOf(structuredContent);
+  for (const block of content) {
+    // A text or an image may be very long, so it is not written only to be measured.
+    if (block.type === "text") chars += block.text.length;
+    else chars += "data" in block ? block.data.length : charsOf(block);
+  }
+  return chars;
 }

@@ -49,3 +49,26 @@ test("requests during a run cause one more run, after a pause", async () => {
   await clock.advance(10_000);
   expect(startedAt).toEqual([0, 260]);
 });
+
+test("flush does requested work without its pause, and waits for its end", async () => {
+  const clock = createClock();
+  let begun = 0;
+  let ended = 0;
+  const throttle = new Throttle(clock, async () => {
+    begun += 1;
+    await new Promise<void>((resolve) => clock.after(10, resolve));
+    ended += 1;
+  });
+  await throttle.flush();
+  expect(begun).toBe(0);
+  throttle.request();
+  throttle.request();
+  const flushed = throttle.flush();
+  await clock.advance(10);
+  await clock.advance(10);
+  await flushed;
+  expect([begun, ended, clock.now()]).toEqual([2, 2, 20]);
+  // The requests are done: nothing remains for later.
+  await clock.advance(10_000);
+  expect(begun).toBe(2);
+});

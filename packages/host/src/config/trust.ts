@@ -16,11 +16,35 @@ export interface TrustLine {
   readonly value: string;
 }
 
+/** A line that differs from the one that the user trusted. Escape both values before you show them. */
+export interface TrustChange {
+  readonly label: string;
+  /** Undefined for a new line. Values that look secret are redacted. */
+  readonly before?: string;
+  /** Undefined for a line that is gone. */
+  readonly after?: string;
+}
+
+/** An earlier decision to trust a server of the same name in the same place. */
+export interface PreviousTrust {
+  /** Milliseconds since 1970. */
+  readonly trustedAt: number;
+  /** Empty if the same configuration was trusted, and the decision has expired or was revoked. */
+  readonly changes: readonly TrustChange[];
+}
+
 /** The facts that a user must see before a new or changed server from a file is started. */
 export interface TrustSubject {
   readonly name: string;
   readonly source: ServerEntry["source"];
   readonly lines: readonly TrustLine[];
+  /** Undefined for a server that the user has never trusted. */
+  readonly previous?: PreviousTrust;
+}
+
+/** A line with the value behind it, which is not shown. */
+export interface TrustFact extends TrustLine {
+  readonly hidden?: string;
 }
 
 /** Returns the SHA-256 of the configuration of a server and its place. Any change needs a new trust decision. */
@@ -40,18 +64,27 @@ export async function trustDigest(entry: ServerEntry): Promise<string> {
 }
 
 /** Returns the lines of a trust question. Show them with the display functions of the host. */
-export function describeForTrust(entry: ServerEntry): TrustSubject {
-  const { name, configured, source } = entry;
-  const lines: TrustLine[] = [];
-  const add = (label: string, value: string | undefined) => value !== undefined && lines.push({ label, value });
+export function describeForTrust(entry: ServerEntry, previous?: PreviousTrust): TrustSubject {
+  const { name, source } = entry;
+  const lines = factsOf(entry).map(({ label, value }) => ({ label, value }));
+  return { name, source, lines, ...(previous && { previous }) };
+}
+
+/** Returns the facts of a trust decision. */
+export function factsOf(entry: ServerEntry): TrustFact[] {
+  const { configured, source } = entry;
+  const facts: TrustFact[] = [];
+  const add = (label: string, value: string | undefined, hidden?: string) =>
+    value !== undefined && facts.push({ label, value, ...(hidden !== undefined && { hidden }) });
   if ("command" in configured) {
     add("Command", configured.command);
     for (const [index, arg] of (configured.args ?? []).entries()) add(`Argument ${index + 1}`, arg);
     add("Folder", configured.cwd ?? ("command" in entry.target ? entry.target.cwd : undefined));
-    for (const [name, value] of Object.entries(configured.env ?? {})) add("Variable", describeVariable(name, value));
+    for (const [name, value] of Object.entries(configured.env ?? {}))
+      add("Variable", describeVariable(name, value), value);
   } else if ("url" in configured) {
     add("Address", configured.url);
-    for (const header of Object.keys(configured.headers ?? {})) add("Header", header);
+    for (const [header, value] of Object.entries(configured.headers ?? {})) add("Header", header, value);
   }
   const { envFile, raw } = isConfigured(entry) ? entry : noFile;
   add("Variables from", envFile?.path ?? raw?.envFile);
@@ -70,7 +103,7 @@ export function describeForTrust(entry: ServerEntry): TrustSubject {
   for (const other of isConfigured(entry) ? (entry.hides ?? []) : []) {
     if (other.kind === "file") add("In place of", `${other.path} in ${other.file}`);
   }
-  return { name, source, lines };
+  return facts;
 }
 
 /** Variables that decide which program runs or what it loads first. Their values are as important as the command. */
