@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { makeHome } from "./kit.ts";
-import { broken, put, showOf, stateOf } from "./manage-kit.ts";
+import { broken, errorOf, put, runPortolan, showOf, stateOf } from "./manage-kit.ts";
 import { openTerminal, type PseudoTerminalOptions } from "./pseudo-terminal.ts";
 
 const node = process.execPath;
@@ -115,4 +115,45 @@ test("check and watch escape control characters of a server", async () => {
   expect(await watching.see("sky")).toMatch(/warning +sky: rain \\(x1b|u001b|u\{1b\}|e)/);
   watching.type("\u0003");
   expect(await watching.exited).toBe(0);
+});
+
+test("a trusted server whose entry changed is shown as changed, with the difference", async () => {
+  const cwd = await makeHome();
+  const write = (args: readonly string[], env: object) =>
+    put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken, ...args], env } } });
+  write(["fine"], { KEY: "one" });
+  const first = open(["ls", "a"], { cwd });
+  await first.answer(/New server a\. Start it\?[\s\S]*y yes, once/, "a");
+  expect(await first.exited).toBe(0);
+  const today = new Date().toISOString().slice(0, 10);
+
+  write(["fine", "--evil\u001b[2K"], { KEY: "two", MORE: "x" });
+  const inPipe = await runPortolan(["ls", "a"], { cwd });
+  expect([inPipe.code, errorOf(inPipe)]).toMatchObject([
+    6,
+    { message: "a changed since you trusted it, so it was not started", next: "portolan trust a" },
+  ]);
+  const overview = await showOf<{ servers: object[] }>([], { cwd });
+  expect(overview.servers).toMatchObject([{ name: "a", state: "untrusted", isChanged: true }]);
+
+  const asked = open(["ls", "a"], { cwd, columns: 200 });
+  await asked.see(`Server a CHANGED since you trusted it on ${today}:`);
+  await asked.answer(/y yes, once/, "n");
+  expect(await asked.exited).toBe(6);
+  for (const line of [
+    `- Arguments: ${broken} fine`,
+    `+ Arguments: ${broken} fine "--evil\\u001b[2K"`,
+    "- Variable: KEY",
+    "+ Variable: KEY (with another value)",
+    "+ Variable: MORE",
+  ]) {
+    expect(asked.screen()).toContain(line);
+  }
+
+  const trusting = open(["trust", "a"], { cwd, columns: 200 });
+  await trusting.see(`CHANGED since you trusted it on ${today}:`);
+  await trusting.answer(/Allow it to start from now on\?/, "y");
+  expect(await trusting.exited).toBe(0);
+  expect(trusting.screen()).toContain("+ Variable: MORE");
+  await showOf(["ls", "a"], { cwd });
 });

@@ -10,7 +10,10 @@ import { wrap } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
 /** The context before a command is chosen. Help needs no more. */
-type BaseContext = Omit<CommandContext, "state">;
+interface BaseContext extends Omit<CommandContext, "state"> {
+  /** The exit code of a command whose output is incomplete. */
+  exitCode: number;
+}
 
 /** Runs one command line. Resolves to the exit code. */
 export async function runCli(system: System): Promise<number> {
@@ -23,6 +26,7 @@ export async function runCli(system: System): Promise<number> {
     screen,
     command,
     isJson,
+    exitCode: 0,
     signal: stop.signal,
     terminal: new Terminal(system, screen),
     onInterrupt: stop.handle,
@@ -36,7 +40,7 @@ export async function runCli(system: System): Promise<number> {
     // Without a command, show the overview of servers.
     const line = own.every((word) => word === "--json" || word === "--no-color") ? ["servers", ...own] : [...own];
     await createProgram(context).parseAsync(line, { from: "user" });
-    return 0;
+    return context.exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
     const failure = thrown instanceof CommanderError ? toUsageFailure(thrown, own[0]) : toFailure(thrown);
@@ -112,6 +116,11 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
       throw toFailure(thrown, state.folder);
     });
     if (!shown) return;
+    const { failure } = shown;
+    if (failure) {
+      printFailure(context, failure);
+      context.exitCode = exitCodes[failure.kind];
+    }
     context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   });
 }

@@ -1,3 +1,4 @@
+import type { Failure } from "./failure.ts";
 import type { State } from "./state.ts";
 import type { System } from "./system.ts";
 import type { Screen } from "./terminal/screen.ts";
@@ -30,6 +31,8 @@ export interface CommandContext {
 export interface CommandResult {
   readonly value: unknown;
   readonly text: () => string;
+  /** The reason why a part of the output is missing. It is shown first, and decides the exit code. */
+  readonly failure?: Failure | undefined;
 }
 
 /** The given flags, by their long names. */

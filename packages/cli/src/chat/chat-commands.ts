@@ -22,12 +22,14 @@ export async function showCommand(context: CommandContext, host: Host, name: str
       break;
     }
     case "servers":
-      for (const { name: server, state, reason } of host.servers) {
+      for (const { name: server, state, reason, listProblems = [] } of host.servers) {
         const tools = catalog.tools.filter((tool) => tool.server === server).length;
+        const failed = listProblems.find(({ kind }) => kind === "failed");
+        const why = failed?.message ?? (state === "ready" ? undefined : (reason ?? ""));
         const about =
-          state === "ready"
+          why === undefined
             ? `${tools} ${tools === 1 ? "tool" : "tools"}`
-            : screen.safe(withoutOptionNames(reason?.split("\n")[0] ?? ""));
+            : screen.safe(withoutOptionNames(why.split("\n")[0] ?? ""));
         terminal.say(screen.cut(`  ${screen.style("bold", screen.safe(server))} ${state} ${dim(about)}`));
       }
       break;

@@ -11,7 +11,11 @@ export async function findServers(context: CommandContext, { server }: Flags): P
   const entries: ServerEntry[] = [];
   for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name)).entry);
   if (context.command.length > 0) entries.push((await findTarget(context, undefined)).entry);
-  return entries.length > 0 ? entries : (await readConfiguration(context)).entries;
+  if (entries.length > 0) return entries;
+  const configuration = await readConfiguration(context);
+  // The servers of the other files are used.
+  for (const { message } of configuration.errors) context.note(context.screen.safe(message));
+  return configuration.entries;
 }
 
 /** Returns the rule of `--yes-read-only`. */

@@ -12,6 +12,7 @@ import { createProgress, showLog } from "../output/progress.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
+import { missingFailure } from "../servers/list-problems.ts";
 
 /** Calls a tool of a server. */
 export async function run(
@@ -30,7 +31,10 @@ export async function run(
     typeof flags["record"] === "string"
       ? createRecorder(context, resolve(context.system.cwd, flags["record"]), found.entry, flags)
       : undefined;
-  const target = recorder ? { ...found, entry: recordEntry(found.entry, context, recorder) } : found;
+  const recorded = recorder ? recordEntry(found.entry, context, recorder) : found.entry;
+  // The lists that are read before the call have the same time.
+  const settings = { ...recorded.settings, ...(timeout !== undefined && { idleMs: timeout }) };
+  const target = { ...found, entry: { ...recorded, settings } };
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
@@ -79,6 +83,8 @@ function findTool(host: Host, { entry }: Target, name: string | undefined, { scr
   const tools = host.catalog.tools;
   const found = tools.find((tool) => tool.name === name);
   if (found) return found.definition;
+  const unlisted = missingFailure(host, entry, "tools", name, system);
+  if (unlisted) throw unlisted;
   const near = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
   const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
   const what = name === undefined ? "no tool given;" : `${entry.name} has no tool ${JSON.stringify(name)};`;

@@ -4,8 +4,8 @@ import { secondsFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
-import type { Finding } from "../doctor/finding.ts";
-import { Failure } from "../failure.ts";
+import type { Finding, FindingDetails } from "../doctor/finding.ts";
+import { Failure, toFailure } from "../failure.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { wrap } from "../terminal/wrap.ts";
@@ -34,16 +34,15 @@ export async function run(
   const slowMs = secondsFlag(flags, "slow") ?? 5_000;
   const era = eraOf(textFlag(flags, "era"));
   const looked = entries.map((entry): ServerEntry => {
-    const settings = { ...entry.settings, connectMs: timeoutMs, ...(era !== undefined && { era }) };
+    const settings = { ...entry.settings, connectMs: timeoutMs, idleMs: timeoutMs, ...(era !== undefined && { era }) };
     return { ...entry, settings };
   });
   const look = async (host: Host) => {
     const told = await Promise.all(
-      looked.map(async (entry) =>
-        (await examine(context, host, entry, { timeoutMs, slowMs })).map(
-          (it): Finding => ({ ...it, server: entry.name }),
-        ),
-      ),
+      looked.map(async (entry) => {
+        const found = await examine(context, host, entry, { timeoutMs, slowMs }).catch(unexamined);
+        return found.map((it): Finding => ({ ...it, server: entry.name }));
+      }),
     );
     const toolsOf = (name: string) => host.catalog.tools.filter(({ server }) => server === name).length;
     return { servers: host.servers.map((status) => toExamined(status, toolsOf(status.name))), findings: told.flat() };
@@ -58,6 +57,12 @@ export async function run(
   if (errors.length === 0) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   throw new Failure("failed", `${errors.length === 1 ? "1 error" : `${errors.length} errors`} found`);
+}
+
+/** Reports a server whose examination failed, so that the others are still reported. */
+function unexamined(reason: unknown): FindingDetails[] {
+  const { message: why } = toFailure(reason);
+  return [{ id: "failed", level: "error", what: "it could not be examined", why, next: "look at its entry" }];
 }
 
 function eraOf(given: string | undefined): string | undefined {
@@ -97,9 +102,15 @@ function show(
   for (const finding of findings.filter(({ server }) => server === "")) tell(finding);
   for (const { name, state, version, startMs, tools } of servers) {
     const own = findings.filter(({ server }) => server === name);
-    const isFine = state === "ready";
-    const mark = isFine ? screen.style("green", screen.mark("ok")) : screen.style("yellow", screen.mark("warn"));
-    const about = isFine
+    const isReady = state === "ready";
+    const hasErrors = own.some(({ level }) => level === "error");
+    const mark =
+      isReady && !hasErrors
+        ? screen.style("green", screen.mark("ok"))
+        : isReady
+          ? screen.style("red", screen.mark("bad"))
+          : screen.style("yellow", screen.mark("warn"));
+    const about = isReady
       ? `${version} ${screen.mark("dot")} ${startMs} ms ${screen.mark("dot")} ${tools} ${tools === 1 ? "tool" : "tools"}`
       : state;
     lines.push(`${mark} ${screen.style("bold", screen.safe(name))} ${screen.style("dim", about)}`);

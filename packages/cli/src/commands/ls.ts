@@ -4,6 +4,7 @@ import { modelFor } from "../models.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { listFailure, listProblemsOf } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
@@ -27,12 +28,23 @@ export async function run(
     const { resources, templates, prompts } = catalog;
     const instructions = catalog.instructions(entry.name);
     const [status] = host.servers;
+    const problems = listProblemsOf(host, entry);
+    // The failure names the lists that failed.
+    const notes = problems.filter(({ kind }) => kind !== "failed");
     return {
-      value: { server: status?.profile, instructions, tools, resources, templates, prompts },
+      value: {
+        ...{ server: status?.profile, instructions, tools, resources, templates, prompts },
+        ...(problems.length > 0 && { problems: problems.map(({ list, kind, message }) => ({ list, kind, message })) }),
+      },
+      failure: listFailure(host, entry, ["tools", "resources", "templates", "prompts"], context.system),
       text() {
         const { profile } = status ?? {};
         const title = `${screen.style("bold", screen.safe(profile?.info?.name ?? entry.name))} ${screen.safe(profile?.info?.version ?? "")}`;
         const parts = [screen.cut(`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`)];
+        for (const { message } of notes) {
+          const [first = "", ...rest] = wrap(screen.safe(message), screen.columns - 2);
+          parts.push(`${screen.style("yellow", screen.mark("warn"))} ${first}`, ...rest.map((line) => `  ${line}`));
+        }
         if (tools.length > 0) parts.push("", screen.style("dim", "tools"));
         for (const { definition, isQuarantined } of catalog.tools) {
           const notes = [
@@ -47,10 +59,10 @@ export async function run(
             parts.push(indent(screen.safe(JSON.stringify(definition.inputSchema, undefined, 2), { lines: "keep" })));
         }
         const listed = [
-          ...resources.map(({ uri, name, description }) => [screen.safe(uri), screen.safe(description ?? name)]),
+          ...resources.map(({ uri, name, description }) => [screen.safe(uri), screen.safe(description ?? name ?? "")]),
           ...templates.map(({ uriTemplate, name, description }) => [
             screen.safe(uriTemplate),
-            screen.safe(description ?? name),
+            screen.safe(description ?? name ?? ""),
           ]),
         ];
         if (listed.length > 0) parts.push("", screen.style("dim", "resources"), screen.table(listed));

@@ -7,6 +7,7 @@ import { Failure } from "../failure.ts";
 import { showContent } from "../output/content.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { missingFailure } from "../servers/list-problems.ts";
 
 /** Gets a prompt of a server. */
 export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
@@ -51,6 +52,8 @@ export function findPrompt(
   const { prompts } = host.catalog;
   const found = prompts.find((it) => it.name === name) ?? prompts.find((it) => `/${it.name}` === name);
   if (found) return found;
+  const unlisted = missingFailure(host, entry, "prompts", name, system);
+  if (unlisted) throw unlisted;
   const known = prompts.map((it) => it.name).join(", ") || "none";
   const what = name === undefined ? "no prompt given;" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
   throw new Failure("usage", `${what} available: ${known}`, { next: `portolan ls ${targetArgument(entry, system)}` });

@@ -3,6 +3,7 @@ import { Failure } from "../failure.ts";
 import { saveContent, showResource } from "../output/content.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { listFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Reads a resource of a server. */
@@ -23,6 +24,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
   return withHost(context, [entry], async (host) => {
     await host.start(entry.name);
     if (uri === undefined) {
+      const unlisted = listFailure(host, entry, ["resources"], context.system);
+      if (unlisted) throw unlisted;
       const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
       const some = known.length > 0 ? `available: ${known.join(", ")}` : "the server lists none";
       throw new Failure("usage", `no resource given; ${some}`, {

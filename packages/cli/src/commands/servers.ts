@@ -52,14 +52,19 @@ export async function run(
       const table = screen.table(
         [
           head,
-          ...rows.map(({ state, tools }, at) => {
-            const colour = state === "ready" ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
+          ...rows.map(({ state, tools, problems = [] }, at) => {
+            const isWhole = problems.length === 0;
+            const colour =
+              state === "ready" && isWhole ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
             const [word, detail] = states[at] ?? [state, ""];
             const step = isNarrow ? "" : (steps[at] ?? "");
             const left = room - widthOf(`${word} ${step} `);
             const why = detail && left > 9 ? screen.cut(detail, left) : "";
             const says = [screen.style(colour, word), why, step].filter(Boolean).join(" ");
-            return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? String(tools) : ""];
+            const count = problems.some(({ list, kind }) => list === "tools" && kind === "failed")
+              ? "?"
+              : String(tools);
+            return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? count : ""];
           }),
         ],
         { isTitled: true },
@@ -96,6 +101,7 @@ function endOf(path: string, columns: number, screen: Screen): string {
 interface ServerRow {
   readonly state: string;
   readonly detail?: string;
+  readonly isChanged?: boolean;
 }
 
 const words: { readonly [state: string]: string } = { login: "needs sign-in", untrusted: "not trusted" };
@@ -110,24 +116,32 @@ function describeState(row: ServerRow, screen: Screen): StateText {
   return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
 }
 
-function shortState({ state, detail = "" }: ServerRow, screen: Screen): StateText {
+function shortState({ state, detail = "", isChanged }: ServerRow, screen: Screen): StateText {
+  if (isChanged) return ["changed since trusted", ""];
   return [words[state] ?? state, words[state] === undefined ? screen.safe(detail) : ""];
 }
 
 /** Describes a server: its state, and the next command. */
-function describe({ name, state, reason, profile, startMs }: ServerStatus) {
+function describe({ name, state, reason, profile, startMs, listProblems = [], isChanged = false }: ServerStatus) {
+  const problems = listProblems.map(({ list, kind, message }) => ({ list, kind, message }));
+  const failed = problems.find(({ kind }) => kind === "failed");
   const ready = profile && `${profile.info?.name ?? ""} ${profile.version} ${startMs ?? 0} ms`.trim();
   const next: { readonly [state: string]: string } = {
     login: `portolan login ${quote(name)}`,
     untrusted: `portolan trust ${quote(name)}`,
     down: `portolan doctor ${quote(name)}`,
     misconfigured: `portolan doctor ${quote(name)}`,
+    unresponsive: `portolan doctor ${quote(name)}`,
+    ...(problems.length > 0 && { ready: `portolan doctor ${quote(name)}` }),
   };
+  const detail = failed?.message ?? reason ?? (state === "ready" ? ready : undefined);
   return {
     name,
     state,
-    ...(state === "ready" ? ready && { detail: ready } : reason !== undefined && { detail: firstLine(reason) }),
+    ...(detail !== undefined && { detail: firstLine(detail) }),
     ...(next[state] !== undefined && { next: next[state] }),
+    ...(problems.length > 0 && { problems }),
+    ...(isChanged && { isChanged }),
   };
 }
 

@@ -1,7 +1,8 @@
 import { PortolanError } from "portolan";
-import type { Host, ServerEntry } from "portolan-host";
+import type { Host, ListProblem, ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { withoutOptionNames } from "../failure.ts";
+import { explainList, listProblemsOf } from "../servers/list-problems.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
 import { explainAddress, orProxy } from "./address.ts";
@@ -40,17 +41,60 @@ export async function examine(
   );
   await events.return?.();
   await listening;
-  const findings = failure === undefined ? examineRunning(host, name, limits) : await explain(context, entry, failure);
-  return [...findings, ...examineWarnings(heard, "command" in entry.target)];
+  const problems = listProblemsOf(host, entry);
+  // Problems of lists are warnings, too.
+  const others = heard.filter((message) => !problems.some((problem) => problem.message === message));
+  const findings =
+    failure === undefined
+      ? [...problems.map(toFinding), ...examineRunning(host, name, limits)]
+      : await explain(context, entry, failure);
+  return [...findings, ...examineWarnings(others, "command" in entry.target)];
+}
+
+/** Converts the problem of a list to a finding. */
+function toFinding(problem: ListProblem): FindingDetails {
+  const { kind, message: what } = problem;
+  if (kind === "failed") {
+    const { title, why: reason } = explainList(problem);
+    return {
+      id: "list-failed",
+      level: "error",
+      what: `it does not list its ${title}: ${reason}`,
+      why: `its ${title} are not known, so they cannot be used`,
+      next: "look at the log of the server, and compare it with the protocol: portolan check",
+    };
+  }
+  if (kind === "unsupported") {
+    return {
+      id: "missing-method",
+      level: "warning",
+      what,
+      why: "other clients may fail to list the rest",
+      next: "answer with an empty list, or do not announce the feature",
+    };
+  }
+  if (kind === "repeated") {
+    const next = "rename one of them";
+    return { id: "tool-collision", level: "warning", what: "two features have the same name", why: what, next };
+  }
+  return {
+    id: kind === "invalid" ? "invalid-feature" : "truncated-list",
+    level: "warning",
+    what,
+    why:
+      kind === "invalid" ? "it violates the protocol; other clients may show nothing at all" : "the rest is not known",
+    next: "correct the server: portolan check shows what the protocol says",
+  };
 }
 
 function blockedFinding(host: Host, name: string): FindingDetails | undefined {
-  const state = host.servers.find((status) => status.name === name)?.state;
+  const { state, isChanged } = host.servers.find((status) => status.name === name) ?? {};
   if (state === "untrusted") {
+    const since = isChanged ? "changed since you trusted it" : "is not trusted yet";
     return {
       id: "untrusted",
       level: "warning",
-      what: "it was not examined, because it is not trusted yet",
+      what: `it was not examined, because it ${since}`,
       why: "a configured server starts only after you have seen its command",
       next: `portolan trust ${quote(name)}`,
     };
@@ -91,8 +135,7 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): FindingD
   const stray = isCommand
     ? heard.filter((message) => /expected a JSON object or array|not valid JSON|not valid UTF-8/.test(message))
     : [];
-  const twice = heard.filter((message) => message.includes("is listed twice"));
-  const others = heard.filter((message) => !stray.includes(message) && !twice.includes(message));
+  const others = heard.filter((message) => !stray.includes(message));
   if (stray[0] !== undefined) {
     findings.push({
       id: "stdout-pollution",
@@ -100,16 +143,6 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): FindingD
       what: `${stray.length === 1 ? "a line" : `${stray.length} lines`} on its standard output ${stray.length === 1 ? "is" : "are"} not a message`,
       why: `the first: ${stray[0]}; other clients fail at this`,
       next: "print to standard error instead (console.error, stderr), also from libraries",
-    });
-  }
-  for (const message of twice) {
-    const next = "rename one of them";
-    findings.push({
-      id: "tool-collision",
-      level: "warning",
-      what: "two features have the same name",
-      why: message,
-      next,
     });
   }
   for (const message of new Set(others)) {

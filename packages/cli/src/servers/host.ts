@@ -9,6 +9,7 @@ import {
   type HostOptions,
   type RootDefinition,
   type ServerEntry,
+  type ServerStatus,
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
@@ -63,13 +64,14 @@ export async function requireUsable(context: CommandContext, entry: ServerEntry)
   const { name, problem } = entry;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
-  const state = await withHost(context, [entry], async (host) => host.servers[0]?.state, { isQuiet: true });
-  if (state === "untrusted") throw untrusted(name);
+  const status = await withHost(context, [entry], async (host) => host.servers[0], { isQuiet: true });
+  if (status?.state === "untrusted") throw untrusted(status);
 }
 
-function untrusted(name: string, cause?: unknown): Failure {
+function untrusted({ name, isChanged }: ServerStatus, cause?: unknown): Failure {
   const next = `portolan trust ${quote(name)}`;
-  return new Failure("denied", `${name} is not trusted yet, so it was not started`, { next, cause });
+  const why = isChanged ? "changed since you trusted it" : "is not trusted yet";
+  return new Failure("denied", `${name} ${why}, so it was not started`, { next, cause });
 }
 
 /** Returns the folders of `--root`, which servers see if the person agrees. */
@@ -105,14 +107,15 @@ function argumentFor({ system }: CommandContext, servers: readonly ServerEntry[]
 /** Converts an error to a failure with the next step that fits the state of the server. */
 function explain(reason: unknown, host: Host, typed: (name: string) => string): unknown {
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
-  for (const { name, state, reason: why } of host.servers) {
+  for (const status of host.servers) {
+    const { name, state, reason: why } = status;
     if (state === "login") {
       return new Failure("auth", `${name} requires sign-in${why ? `: ${withoutOptionNames(why)}` : ""}`, {
         next: `portolan login ${typed(name)}`,
         cause: reason,
       });
     }
-    if (state === "untrusted") return untrusted(name, reason);
+    if (state === "untrusted") return untrusted(status, reason);
     if (state === "misconfigured")
       return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
   }
