@@ -28,10 +28,16 @@ const host = await createHost({
     { then: "ask" },
   ],
   answers: {
-    async trust({ server, subject }) {
-      const shown = subject.lines.map(({ label, value }) => `  ${label}: ${display(value)}`);
-      const allow = await confirm(`Start "${display(server)}"?\n${shown.join("\n")}\n`);
-      return { allow, for: "always", trustHints: true };
+    async trust({ server, subject: { lines, previous } }) {
+      const shown = lines.map(({ label, value }) => `  ${label}: ${display(value)}`);
+      const changes = (previous?.changes ?? []).map(
+        ({ label, before = "none", after = "none" }) => `  ${label}: ${display(before)} → ${display(after)}`,
+      );
+      const about = changes.length > 0 ? `CHANGED since you trusted it:\n${changes.join("\n")}\nNow` : "New server";
+      const allow = await confirm(`${about} "${display(server)}"\n${shown.join("\n")}\nStart it?`);
+      // A question of its own: the labels decide which tools run without a question.
+      const trustHints = allow && (await confirm("Also believe it which of its tools only read?"));
+      return { allow, for: "always", trustHints };
     },
     async approve({ server, action, cautions }) {
       const what =

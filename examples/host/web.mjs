@@ -2,7 +2,9 @@
 // A web back end. A run is a stream of server-sent events; the page answers its questions with separate requests.
 //   POST /runs      { "task": "…" }             → events
 //   POST /answers   { "id": "…", "answer": … }  → 204
+// Each request carries the token that the program prints: Authorization: Bearer <token>
 // Run: node web.mjs <.mcp.json> <port>
+import { randomBytes, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 import { createHost } from "portolan-host";
 import { demoModel } from "portolan-host/models";
@@ -16,11 +18,25 @@ export async function serveAssistant(options, port = 0) {
     ...options,
   });
 
+  const token = randomBytes(32).toString("base64url");
+
+  /**
+   * Returns the status of a refused request. Its sender could approve what a model wants to do, so it must know the
+   * token; a web site that the user visits is refused in any case.
+   * @param {import("node:http").IncomingHttpHeaders} headers
+   */
+  function refusalOf({ host: name, origin, authorization = "", "content-type": type = "" }) {
+    const own = `127.0.0.1:${address.port}`;
+    if (name !== own || (origin !== undefined && origin !== `http://${own}`)) return 403;
+    const [given, expected] = [Buffer.from(authorization), Buffer.from(`Bearer ${token}`)];
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 401;
+    return /^application\/json *(;|$)/i.test(type) ? undefined : 415;
+  }
+
   const server = createServer(async (request, response) => {
     try {
-      // These two keep other web sites out: a site that the user visits cannot send such a request without CORS.
-      const isSameHost = request.headers.host === `127.0.0.1:${address.port}`;
-      if (!isSameHost || request.headers["content-type"] !== "application/json") return response.writeHead(403).end();
+      const refusal = refusalOf(request.headers);
+      if (refusal !== undefined) return response.writeHead(refusal).end();
       const body = await readBody(request);
       if (request.method === "POST" && request.url === "/answers") {
         await host.answer(String(body.id), body.answer);
@@ -47,6 +63,7 @@ export async function serveAssistant(options, port = 0) {
   const address = /** @type {import("node:net").AddressInfo} */ (server.address());
   return {
     url: `http://127.0.0.1:${address.port}`,
+    token,
     host,
     async close() {
       server.closeAllConnections();
@@ -72,6 +89,6 @@ async function readBody(request) {
 
 if (process.argv[1] === import.meta.filename) {
   const [, , config = ".mcp.json", port = "8080"] = process.argv;
-  const { url } = await serveAssistant({ servers: config }, Number(port));
-  console.log(url);
+  const { url, token } = await serveAssistant({ servers: config }, Number(port));
+  console.log(`${url}\nAuthorization: Bearer ${token}`);
 }

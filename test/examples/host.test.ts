@@ -11,8 +11,12 @@ import { expect, onTestFinished, test } from "vitest";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { makeFolder, pathTo } from "./example.ts";
 
-const postJson = (url: string, body: object): Promise<Response> =>
-  fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+const postJson = (url: string, token: string, body: object): Promise<Response> =>
+  fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
+    body: JSON.stringify(body),
+  });
 
 async function makeConfig(folder: string): Promise<string> {
   const file = join(folder, ".mcp.json");
@@ -32,14 +36,23 @@ test("the script asks before it starts a server, runs its task, and logs its act
     return { output, errors, code };
   };
 
-  const agreed = await run("y");
+  // Yes to the start, no to the labels of its tools, yes to the call.
+  const agreed = await run("y", "n", "y");
   expect(agreed).toMatchObject({ code: 0 });
-  expect(agreed.errors).toContain(`Argument 1: ${scriptOf("time")}`);
+  expect(agreed.errors).toContain(
+    `New server "time"\n  Command: ${process.execPath}\n  Argument 1: ${scriptOf("time")}`,
+  );
+  expect(agreed.errors).toMatch(/time: now .*\? \[y\/N\]/);
   expect(agreed.errors).toContain("⚙ time.now");
   expect(agreed.output).toMatch(/\d\d:\d\d/);
   const log = await readFile(join(folder, "activity.ndjson"), "utf8");
   expect(log).toContain('"kind":"trust"');
   expect(log).toContain('"name":"now"');
+  expect(log).toContain('"trustHints":false');
+
+  const believed = await run("y", "y");
+  expect(believed.errors).toContain("⚙ time.now");
+  expect(believed.errors).not.toContain("time: now");
 
   const refused = await run("n");
   expect(refused.errors).toContain("time is not used");
@@ -64,9 +77,9 @@ test("the web back end streams a run, and continues it when the page answers", a
   const file = "examples/host/web.mjs";
   const { serveAssistant } = await import(pathToFileURL(pathTo(file)).href);
   const servers = { time: { command: process.execPath, args: [scriptOf("time")] } };
-  const { url, close } = await serveAssistant({ servers });
+  const { url, token, close } = await serveAssistant({ servers });
   onTestFinished(close);
-  const post = (path: string, body: object) => postJson(url + path, body);
+  const post = (path: string, body: object) => postJson(url + path, token, body);
 
   const types: string[] = [];
   for await (const event of eventsOf(await post("/runs", { task: "What time is it now?" }))) {
@@ -85,28 +98,40 @@ test("the web back end streams a run, and continues it when the page answers", a
 
 test("the web back end sends the reason of a failed run", async () => {
   const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
-  const { url, close } = await serveAssistant({ model: scriptedModel([{ fail: new Error("out of words") }]) });
+  const { url, token, close } = await serveAssistant({ model: scriptedModel([{ fail: new Error("out of words") }]) });
   onTestFinished(close);
   const events: object[] = [];
-  for await (const event of eventsOf(await postJson(`${url}/runs`, { task: "x" }))) events.push(event);
+  for await (const event of eventsOf(await postJson(`${url}/runs`, token, { task: "x" }))) events.push(event);
   expect(events.at(-1)).toMatchObject({ type: "done", reason: "failed", error: "out of words" });
 });
 
-test("the web back end refuses requests that a page of another site can send, and large bodies", async () => {
-  const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
-  const { url, close } = await serveAssistant({});
-  onTestFinished(close);
-  const simple = await fetch(`${url}/runs`, { method: "POST", body: '{"task":"x"}' });
-  expect(simple.status).toBe(403);
-  const rebound = request(`${url}/runs`, {
-    method: "POST",
-    headers: { host: "evil.example", "content-type": "application/json" },
-  });
-  rebound.end('{"task":"x"}');
-  const [response] = await once(rebound, "response");
-  expect(response.statusCode).toBe(403);
+/** Sends a request with exactly these headers, and returns the status of its answer. */
+async function statusOf(url: string, headers: { [name: string]: string }): Promise<number> {
+  const sent = request(url, { method: "POST", headers });
+  sent.end('{"id":"x","answer":true}');
+  const [response] = await once(sent, "response");
   response.resume();
-  const large = postJson(`${url}/runs`, { task: "x".repeat(1_000_000) });
+  return response.statusCode;
+}
+
+test("the web back end refuses a sender that may not answer: no token, another site, another host name, no JSON", async () => {
+  const { serveAssistant } = await import(pathToFileURL(pathTo("examples/host/web.mjs")).href);
+  const { url, token, close } = await serveAssistant({});
+  onTestFinished(close);
+  const right = { "content-type": "application/json", authorization: `Bearer ${token}` };
+  const cases: [headers: { [name: string]: string }, status: number][] = [
+    [right, 400],
+    [{ ...right, "content-type": "application/json; charset=utf-8", origin: url }, 400],
+    [{ "content-type": "application/json" }, 401],
+    [{ ...right, authorization: `Bearer ${"x".repeat(token.length)}` }, 401],
+    [{ ...right, origin: "https://evil.example" }, 403],
+    [{ ...right, origin: "null" }, 403],
+    [{ ...right, host: "evil.example" }, 403],
+    [{ ...right, "content-type": "text/plain" }, 415],
+  ];
+  for (const [headers, status] of cases)
+    expect([headers, await statusOf(`${url}/answers`, headers)]).toEqual([headers, status]);
+  const large = postJson(`${url}/runs`, token, { task: "x".repeat(1_000_000) });
   expect(await large.then(({ status }) => status).catch(() => 400)).toBe(400);
 });
 
