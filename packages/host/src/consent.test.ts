@@ -163,3 +163,24 @@ test("an answerer that aborts its own question is not waited for", async () => {
   });
   await expect(questions.ask(approval(), { signal: stop.signal })).rejects.toThrow("gone");
 });
+
+test("long questions of one server leave room for those of the others", async () => {
+  const { questions } = createAsking({ elicit: "later" });
+  const form = (server: string, chars: number): QuestionDraft<"elicit"> => ({
+    kind: "elicit",
+    server,
+    params: { message: "x".repeat(chars), requestedSchema: { type: "object", properties: {} } },
+    secretFields: [],
+  });
+  const million = 1024 * 1024;
+  const waiting = [questions.ask(form("loud", 3 * million))];
+  await expect(questions.ask(form("loud", 2 * million))).rejects.toThrow(
+    /questions about loud have more than \d+ char/,
+  );
+  for (let at = 0; at < 9; at += 1) waiting.push(questions.ask(form(`s${at}`, 3 * million)));
+  await expect(questions.ask(form("last", 3 * million))).rejects.toMatchObject({ code: "unanswered" });
+  waiting.push(questions.ask(form("short", 100)));
+  expect(questions.waiting).toHaveLength(11);
+  questions.close();
+  expect((await Promise.allSettled(waiting)).every(({ status }) => status === "rejected")).toBe(true);
+});

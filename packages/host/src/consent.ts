@@ -3,11 +3,16 @@ import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
 import { isObject, nameOf, optional, samplingParams, samplingResult, toError } from "portolan/internal";
 import type { ActivityLog } from "./activity/index.ts";
-import type { HostCallOptions } from "./api.ts";
+import { charsOf, type HostCallOptions } from "./api.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
 import { findSuspicious } from "./display/index.ts";
 import type { HostedServer } from "./hosted-server.ts";
-import { maxOpenQuestions, maxOpenQuestionsPerServer } from "./limits.ts";
+import {
+  maxOpenQuestionChars,
+  maxOpenQuestionCharsPerServer,
+  maxOpenQuestions,
+  maxOpenQuestionsPerServer,
+} from "./limits.ts";
 import { argumentsDigest, type Caution, type Grants, hintsOf, type Policy, type PolicyCall } from "./policy/index.ts";
 import type {
   Action,
@@ -246,8 +251,8 @@ export interface AskOptions {
 interface OpenQuestion {
   readonly question: HostQuestion;
   readonly withdrawal: AbortController;
-  /** Counts towards the limits of open questions. */
-  readonly isCounted: boolean;
+  /** Characters that count towards the limits of open questions; undefined if the question does not count. */
+  readonly chars: number | undefined;
   /** Delivers the answer; only for questions that wait for `answer`. */
   settle?: (answer: unknown) => void;
 }
@@ -289,13 +294,14 @@ export class Questions {
     if (this.#isClosed) throw hostClosed();
     if (signal?.aborted) throw toError(signal.reason);
     const isCounted = answerer === "later" || serverKinds.includes(kind);
-    if (isCounted) this.#checkLimits(kind, draft.server);
+    const chars = isCounted ? charsOf(draft) : undefined;
+    if (chars !== undefined) this.#checkLimits(kind, draft.server, chars);
     const withdrawal = new AbortController();
     // Unguessable, because an application may accept answers from the network.
     const question = { ...draft, id: crypto.randomUUID(), signal: withdrawal.signal } as HostQuestion;
     const withdraw = () => withdrawal.abort(signal?.reason);
     signal?.addEventListener("abort", withdraw, { once: true });
-    const open: OpenQuestion = { question, withdrawal, isCounted };
+    const open: OpenQuestion = { question, withdrawal, chars };
     this.#open.set(question.id, open);
     try {
       const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
@@ -339,12 +345,26 @@ export class Questions {
     );
   }
 
-  #checkLimits(kind: QuestionKind, server: string): void {
-    const counted = [...this.#open.values()].filter(({ isCounted }) => isCounted);
-    const ofServer = counted.filter(({ question }) => question.server === server).length;
-    if (ofServer >= maxOpenQuestionsPerServer)
-      throw unanswered(kind, `${ofServer} questions about ${server} are waiting already`);
-    if (counted.length >= maxOpenQuestions) throw unanswered(kind, `${counted.length} questions are waiting already`);
+  #checkLimits(kind: QuestionKind, server: string, chars: number): void {
+    const all = { count: 0, chars };
+    const own = { count: 0, chars };
+    for (const { question, chars: size } of this.#open.values()) {
+      if (size === undefined) continue;
+      for (const sum of question.server === server ? [all, own] : [all]) {
+        sum.count += 1;
+        sum.chars += size;
+      }
+    }
+    if (own.count >= maxOpenQuestionsPerServer)
+      throw unanswered(kind, `${own.count} questions about ${server} are waiting already`);
+    if (own.chars > maxOpenQuestionCharsPerServer)
+      throw unanswered(
+        kind,
+        `the questions about ${server} have more than ${maxOpenQuestionCharsPerServer} characters`,
+      );
+    if (all.count >= maxOpenQuestions) throw unanswered(kind, `${all.count} questions are waiting already`);
+    if (all.chars > maxOpenQuestionChars)
+      throw unanswered(kind, `the waiting questions have more than ${maxOpenQuestionChars} characters`);
   }
 
   #wait(open: OpenQuestion): Promise<unknown> {

@@ -46,6 +46,10 @@ export const quickCallMs = 100;
 export const maxOpenQuestionsPerServer = 20;
 /** More questions than any user answers. */
 export const maxOpenQuestions = 200;
+/** Characters of JSON of the questions about one server; a form of that length is not for people. */
+export const maxOpenQuestionCharsPerServer: number = 4 * 1024 * 1024;
+/** Characters of JSON of the questions about all servers. */
+export const maxOpenQuestionChars: number = 32 * 1024 * 1024;
 /** A reader of events that is slower than the host loses the oldest ones. */
 export const maxUnreadEvents = 1_000;
 /** The same bound in characters, because a log message or a definition may be long. */
