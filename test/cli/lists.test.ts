@@ -119,3 +119,12 @@ test("the overview does not count tools that are unknown", async () => {
     },
   ]);
 });
+
+test("a completion that fails does not hide the other addresses", async () => {
+  const cwd = makeHome();
+  const args = [listing, "completion/complete=error"];
+  put(cwd, ".mcp.json", { mcpServers: { s: { command: process.execPath, args } } });
+  await runPortolan(["trust", "s", "--yes"], { cwd });
+  const { stdout } = await runPortolan(["complete-words", "--", "read", "s", ":day:///"], { cwd });
+  expect(stdout.split("\n")).toContain("day:///today");
+});

@@ -1,7 +1,11 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { type JsonObject, PortolanError, RpcError } from "portolan";
 import type { CommandTarget, Host, ListProblem, ServerSettings } from "portolan-host";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { allow, createModel, initializeResult, makeHost, rawServer, textOf } from "./kit.ts";
 
 const listing = fileURLToPath(new URL("../cli/fixtures/listing.mjs", import.meta.url));
@@ -136,4 +140,24 @@ test("a run tells the user which list failed", async () => {
   const notices: string[] = [];
   for await (const event of host.run("x")) if (event.type === "notice") notices.push(event.text);
   expect(notices).toEqual([expect.stringMatching(/^s did not list its features: tools: .*the database is locked/)]);
+});
+
+test("a server that lists nothing without a login needs one, although it accepts the handshake", async () => {
+  const http = createServer(async (request, response) => {
+    const { id, method } = JSON.parse((await text(request)) || "{}");
+    if (method === "initialize") {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(
+        JSON.stringify({ jsonrpc: "2.0", id, result: { ...initializeResult, capabilities: { tools: {} } } }),
+      );
+    } else if (id === undefined) response.writeHead(request.method === "POST" ? 202 : 405).end();
+    else response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+  });
+  http.listen(0, "127.0.0.1");
+  await once(http, "listening");
+  onTestFinished(() => void http.close());
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+  const host = await makeHost({ servers: { s: { url, era: "2025-11-25" } } });
+  await expect(host.start("s")).rejects.toMatchObject({ code: "unauthorized" });
+  expect(host.servers[0]?.state).toBe("login");
 });

@@ -110,7 +110,9 @@ async function addresses(request: CompletionRequest): Promise<readonly string[]>
     if (name === undefined) return [];
     if (!request.current.startsWith(before)) return [before];
     const typed = request.current.slice(before.length);
-    const values = await propose(request, { type: "ref/resource", uri: uriTemplate }, name, typed);
+    const ref = { type: "ref/resource", uri: uriTemplate } as const;
+    // A template whose completion fails must not hide the other addresses.
+    const values = await propose(request, ref, name, typed).catch(() => []);
     return values.map((value) => `${before}${value}`);
   });
   return [...resources.map(({ uri }) => uri), ...(await Promise.all(made)).flat()];
