@@ -1,5 +1,5 @@
 import { dirname, relative } from "node:path";
-import type { Host, ServerStatus } from "portolan-host";
+import type { Host, ListProblem, ServerStatus } from "portolan-host";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { withoutOptionNames } from "../failure.ts";
 import { readConfiguration } from "../servers/find-server.ts";
@@ -53,7 +53,7 @@ export async function run(
         [
           head,
           ...rows.map(({ state, tools, problems = [] }, at) => {
-            const isWhole = problems.length === 0;
+            const isWhole = !isIncomplete(problems);
             const colour =
               state === "ready" && isWhole ? "green" : state === "idle" || state === "disabled" ? "dim" : "yellow";
             const [word, detail] = states[at] ?? [state, ""];
@@ -132,7 +132,7 @@ function describe({ name, state, reason, profile, startMs, listProblems = [], is
     down: `portolan doctor ${quote(name)}`,
     misconfigured: `portolan doctor ${quote(name)}`,
     unresponsive: `portolan doctor ${quote(name)}`,
-    ...(problems.length > 0 && { ready: `portolan doctor ${quote(name)}` }),
+    ...(isIncomplete(problems) && { ready: `portolan doctor ${quote(name)}` }),
   };
   const detail = failed?.message ?? reason ?? (state === "ready" ? ready : undefined);
   return {
@@ -143,6 +143,11 @@ function describe({ name, state, reason, profile, startMs, listProblems = [], is
     ...(problems.length > 0 && { problems }),
     ...(isChanged && { isChanged }),
   };
+}
+
+/** Returns true if features cannot be used. A method that is missing, or a name that is listed twice, is no such problem. */
+function isIncomplete(problems: readonly Pick<ListProblem, "kind">[]): boolean {
+  return problems.some(({ kind }) => kind !== "unsupported" && kind !== "repeated");
 }
 
 function firstLine(text: string): string {
