@@ -1,10 +1,10 @@
 import { createSafeFetch, type FetchPolicy, type SafeFetch } from "portolan/net";
 import { createServer, type FullResult, type JsonSchema, type Server, ToolError } from "portolan/server";
 import { count, string } from "portolan-server-kit";
+import { createConverter } from "./converter.ts";
 import { type FetchOptions, type Settings, toSettings } from "./options.ts";
-import { createCache, type Format, fetchPage, type Page, showPage } from "./page.ts";
-import { createRobots } from "./robots.ts";
-import { createConverter } from "./worker.ts";
+import { createCache, type Format, fetchPage, needsConversion, type Page, textOf } from "./page.ts";
+import { createRobots, maxRobotsBytes } from "./robots.ts";
 
 interface PageRequest {
   readonly url: string;
@@ -44,7 +44,11 @@ export function createFetch(options: FetchOptions = {}): Server {
       });
       cache.set(url.href, page);
     }
-    const text = await showPage(page, format, convert, signal);
+    if (needsConversion(page, format)) {
+      page.converted = await convert({ html: page.source, url: page.url }, signal);
+      cache.set(url.href, page);
+    }
+    const text = textOf(page, format);
     if (from > 0 && from >= text.length) {
       throw new ToolError(`from: the page has ${text.length} characters; use a smaller number`);
     }
@@ -109,13 +113,14 @@ function createPoliteFetch(settings: Settings): SafeFetch {
     ...(lookup && { lookup }),
   };
   if (ignoreRobots) return createSafeFetch(policy);
-  const mayFetch = createRobots(
-    createSafeFetch({ ...policy, maxBytes: 512 * 1024, timeoutMs: Math.min(timeoutMs, 10_000) }),
+  const refusalOf = createRobots(
+    createSafeFetch({ ...policy, maxBytes: maxRobotsBytes, timeoutMs: Math.min(timeoutMs, 10_000) }),
   );
   return (url, init) => {
     const allow = async (step: URL) => {
-      if (await mayFetch(step, init?.signal ?? undefined)) return true;
-      throw new ToolError(`robots.txt of ${step.origin} does not allow ${step.pathname}; fetch another source`);
+      const refusal = await refusalOf(step, init?.signal ?? undefined);
+      if (refusal === undefined) return true;
+      throw new ToolError(refusal);
     };
     return createSafeFetch({ ...policy, allow })(url, init);
   };
