@@ -58,10 +58,12 @@ async function tablesFor(
   const table = await needTable(read, wanted);
   const others = new Set(table.foreignKeys.map((key) => key.table));
   others.delete(table.name);
-  const found = await Promise.all(
+  // The named table is enough for a prompt: one of the others that cannot be described is left out.
+  const found = await Promise.allSettled(
     [...others].slice(0, maxShown).map((other) => read({ name: other, limit: 1, details: true })),
   );
-  return [table, ...found.flat()];
+  signal.throwIfAborted();
+  return [table, ...found.flatMap((one) => (one.status === "fulfilled" ? one.value : []))];
 }
 
 /** Puts tables before views: examples are built from the first one. */
