@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { createGzip } from "node:zlib";
 import { connect } from "portolan/client";
+import { connectInMemory } from "portolan/testing";
+import { createFetch } from "portolan-fetch";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { otherLoopback, startServer } from "../../net/kit.ts";
 import { processWith } from "../files/kit.ts";
@@ -239,6 +241,32 @@ describe("pages that exhaust the converter", () => {
     expect(isError, JSON.stringify(content).slice(0, 500)).toBe(true);
     expect(JSON.stringify(content)).toContain(why);
     expect((await call(client, "fetch", { url })).title).toBe("A page");
+  });
+
+  test("many pages of one caller do not keep out another one", async () => {
+    const hard = `<ul>${'<li><a href="x">x</a>'.repeat(60_000)}</ul>`;
+    const site = await startSite(({ path }, response) => html(response, path === "/hard" ? hard : article("")));
+    const server = createFetch({ privateHosts: ["localhost"], lookup: async () => ["127.0.0.1"], convertMs: 3_000 });
+    const [hostile, innocent] = await Promise.all(
+      ["hostile", "innocent"].map((key) => connectInMemory(server, { serve: { principal: { key } } })),
+    );
+    onTestFinished(() => Promise.all([hostile!.close(), innocent!.close()]).then(() => undefined));
+    const leaving = new AbortController();
+    let refused = 0;
+    let tried = 0;
+    const flood = Array.from({ length: 40 }, async () => {
+      const { content } = await hostile!.callTool("fetch", { url: `${site.url}/hard` }, { signal: leaving.signal });
+      if (JSON.stringify(content).includes("Too many pages")) refused += 1;
+      else tried += 1;
+    });
+    const ended = Promise.allSettled(flood);
+    await expect.poll(() => refused, { timeout: 30_000 }).toBeGreaterThan(0);
+    const before = tried;
+    expect((await call(innocent!, "fetch", { url: site.url })).title).toBe("A page");
+    // At most the two pages that were being converted, and two that came after them.
+    expect(tried - before).toBeLessThanOrEqual(4);
+    leaving.abort(new Error("enough"));
+    await ended;
   });
 
   test("a table with one long row is not padded to a square", async () => {

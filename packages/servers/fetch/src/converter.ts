@@ -3,59 +3,83 @@ import { ToolError } from "portolan/server";
 import type { ChildMessage, Converted, Source } from "./convert.ts";
 
 const maxProcesses = 2;
-const maxWaiting = 64;
-/** Characters of all pages that wait for a process. */
-const maxWaitingLength = 32_000_000;
+/** Pages that wait for a process, and their characters: of all callers, and of one. */
+const maxWaiting = { pages: 64, length: 32_000_000 };
+const maxWaitingPerCaller = { pages: 16, length: 8_000_000 };
 const maxHeapMb = 256;
 /** Tags and comments of a page. Counted before the page is parsed, because each becomes an object of the parser. */
 const maxTags = 200_000;
 
+/** The call that needs a page. */
+export interface ConversionCall {
+  readonly signal: AbortSignal;
+  /** The key of the caller's principal: callers share the processes evenly. */
+  readonly caller: string;
+}
+
 /** Converts pages. */
-export type Convert = (source: Source, signal: AbortSignal) => Promise<Converted>;
+export type Convert = (source: Source, call: ConversionCall) => Promise<Converted>;
+
+/** A page that waits for a process. */
+interface Waiter {
+  readonly caller: string;
+  readonly length: number;
+  start(): void;
+}
 
 /** Creates a converter that runs few processes at a time, each with limits of time and memory. */
 export function createConverter(timeoutMs: number): Convert {
-  const waiting = new Set<() => void>();
+  const waiting = new Set<Waiter>();
+  let lastCaller: string | undefined;
   let running = 0;
-  let waitingLength = 0;
   /** Resolves when a process may start. */
-  const wait = async ({ html }: Source, signal: AbortSignal): Promise<void> => {
-    if (waiting.size >= maxWaiting || waitingLength + html.length > maxWaitingLength) {
+  const wait = ({ html: { length } }: Source, { caller, signal }: ConversionCall): Promise<void> => {
+    const all = [...waiting];
+    const own = all.filter((one) => one.caller === caller);
+    if (!hasRoom(all, length, maxWaiting) || !hasRoom(own, length, maxWaitingPerCaller)) {
       throw new ToolError("Too many pages at once; try again later");
     }
-    waitingLength += html.length;
-    await new Promise<void>((resolve, reject) => {
+    return new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        waiting.delete(waiter);
+        reject(signal.reason);
+      };
       const start = () => {
+        waiting.delete(waiter);
         signal.removeEventListener("abort", leave);
         resolve();
       };
-      const leave = () => {
-        waiting.delete(start);
-        reject(signal.reason);
-      };
-      waiting.add(start);
+      const waiter: Waiter = { caller, length, start };
+      waiting.add(waiter);
       signal.addEventListener("abort", leave, { once: true });
-    }).finally(() => {
-      waitingLength -= html.length;
     });
   };
-  return async (source, signal) => {
+  /** Starts the next page, of another caller than the last one if there is one. */
+  const startNext = () => {
+    const all = [...waiting];
+    const next = all.find(({ caller }) => caller !== lastCaller) ?? all[0];
+    if (next) next.start();
+    else running -= 1;
+  };
+  return async (source, call) => {
+    const { caller, signal } = call;
     refuseTooManyTags(source);
     signal.throwIfAborted();
     if (running < maxProcesses) running += 1;
-    else await wait(source, signal);
+    else await wait(source, call);
+    lastCaller = caller;
     try {
       signal.throwIfAborted();
       return await convertInProcess(source, timeoutMs, signal);
     } finally {
-      // Hand the slot to the next waiter, or free it.
-      const [next] = waiting;
-      if (next) {
-        waiting.delete(next);
-        next();
-      } else running -= 1;
+      startNext();
     }
   };
+}
+
+function hasRoom(waiting: readonly Waiter[], length: number, most: typeof maxWaiting): boolean {
+  const total = waiting.reduce((sum, one) => sum + one.length, length);
+  return waiting.length < most.pages && total <= most.length;
 }
 
 function refuseTooManyTags({ html, url }: Source): void {

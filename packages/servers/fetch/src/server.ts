@@ -1,5 +1,5 @@
 import { createSafeFetch, type FetchPolicy, type SafeFetch } from "portolan/net";
-import { createServer, type FullResult, type JsonSchema, type Server, ToolError } from "portolan/server";
+import { type Context, createServer, type FullResult, type JsonSchema, type Server, ToolError } from "portolan/server";
 import { count, string } from "portolan-server-kit";
 import { createConverter } from "./converter.ts";
 import { type FetchOptions, type Settings, toSettings } from "./options.ts";
@@ -32,7 +32,7 @@ export function createFetch(options: FetchOptions = {}): Server {
   const cache = createCache(settings);
   const convert = createConverter(settings.convertMs);
 
-  const read = async (request: PageRequest, signal: AbortSignal): Promise<Part> => {
+  const read = async (request: PageRequest, { signal, principal }: Context): Promise<Part> => {
     const { from = 0, length = Math.min(defaultLength, settings.maxLength), format = "markdown" } = request;
     const url = toAddress(request.url, settings);
     // The first part is always fetched again; the others come from the same page.
@@ -45,7 +45,7 @@ export function createFetch(options: FetchOptions = {}): Server {
       cache.set(url.href, page);
     }
     if (needsConversion(page, format)) {
-      page.converted = await convert({ html: page.source, url: page.url }, signal);
+      page.converted = await convert({ html: page.source, url: page.url }, { signal, caller: principal.key });
       cache.set(url.href, page);
     }
     const text = textOf(page, format);
@@ -69,7 +69,7 @@ export function createFetch(options: FetchOptions = {}): Server {
       output: fetchOutput,
       annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
       run: async (request: PageRequest, ctx) =>
-        toResult(await read(request, ctx.signal), request.format ?? "markdown", request.url),
+        toResult(await read(request, ctx), request.format ?? "markdown", request.url),
     })
     .template(template, {
       name: "page",
@@ -82,7 +82,7 @@ export function createFetch(options: FetchOptions = {}): Server {
           format: toFormat(format),
           length: settings.maxLength,
         };
-        const { page, text } = await toolErrorsAsRpcErrors(read(request, ctx.signal));
+        const { page, text } = await toolErrorsAsRpcErrors(read(request, ctx));
         if (page.image) return { uri, mimeType: page.contentType, blob: Buffer.from(page.image).toString("base64") };
         const isMarkdown = page.isHtml && request.format === "markdown";
         return { uri, mimeType: isMarkdown ? "text/markdown" : page.isHtml ? "text/plain" : page.contentType, text };
@@ -94,7 +94,7 @@ export function createFetch(options: FetchOptions = {}): Server {
       arguments: { url: { required: true, description: "URL of the page" } },
       async get({ url }, ctx) {
         try {
-          const { page, text } = await read({ url, length: settings.maxLength }, ctx.signal);
+          const { page, text } = await read({ url, length: settings.maxLength }, ctx);
           const shown = page.image ? toImage(page.image, page.contentType) : toText(`The page ${page.url}:\n\n${text}`);
           return [{ role: "user", content: shown }];
         } catch (reason) {
