@@ -121,6 +121,14 @@ test("tells once who holds a lock that is not free soon", async () => {
   ]);
 });
 
+test("names a holder without the control characters of its file", async () => {
+  const { path } = setUp();
+  writeFileSync(path, JSON.stringify({ pid: 7, host: "\u001b[2Jevil\u202e", token: "x" }));
+  await expect(holdFileLock(path, { ...limits, patienceMs: 0 })).rejects.toThrow(
+    "process 7 of host ?[2Jevil? holds it",
+  );
+});
+
 test("gives a dead lock to one process at a time", async () => {
   const { folder, path } = setUp();
   writeFileSync(path, "a dead lock");

@@ -115,7 +115,11 @@ class Contender {
   /** The last known holder, in words. */
   get holder(): string {
     const { pid, host } = parseHolder(this.#holder ?? "");
-    return pid === undefined ? "another process" : `process ${pid} of host ${String(host).slice(0, 100)}`;
+    if (pid === undefined) return "another process";
+    // Anyone who can write to the folder can write this text, and it may be printed on a terminal.
+    return `process ${pid} of host ${String(host)
+      .slice(0, 100)
+      .replaceAll(/[^ -~]/g, "?")}`;
   }
 
   tryTake(): boolean {
