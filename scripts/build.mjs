@@ -69,7 +69,7 @@ async function bundle(folder) {
     input: entries(folder),
     platform: "node",
     // The shared code of the reference servers is never published, so each server contains it.
-    external: /^(?!portolan-server-kit$)[^./]/,
+    external: /^(?!portolan-server-kit(?:\/|$))[^./]/,
     output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
     logLevel: "warn",
   });

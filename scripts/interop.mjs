@@ -1,5 +1,6 @@
 // Runs the interop tests and prints the results as one table. Fails if a test failed.
 //   --quick   runs two of the pairings if the other implementations are installed, and prints no table
+//   --published [text]   runs published servers of npm (those whose name has the text), and updates docs/conformance.md
 //   --table   prints the results of the last runs, and runs nothing
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync } from "node:fs";
@@ -17,7 +18,10 @@ const quick = [
 ];
 
 if (flags.has("--quick")) process.exitCode = runQuickly();
-else if (flags.has("--table")) process.exitCode = printTable();
+else if (flags.has("--published")) {
+  const { runPublished } = await import("./interop/published.mjs");
+  process.exitCode = await runPublished(process.argv[process.argv.indexOf("--published") + 1]);
+} else if (flags.has("--table")) process.exitCode = printTable();
 else {
   rmSync(folder, { recursive: true, force: true });
   const status = runTests(["test/interop"]);

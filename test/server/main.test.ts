@@ -1,9 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { get } from "node:http";
 import { connect } from "portolan/client";
 import { http } from "portolan/client/http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { pathTo, run } from "../examples/example.ts";
+import { freePort } from "../kit/free-port.ts";
 
 const program = pathTo("test/server/main-program.mjs");
 
@@ -23,6 +25,14 @@ async function greeted(target: Parameters<typeof connect>[0]): Promise<unknown> 
   const client = await connect(target);
   onTestFinished(() => client.close());
   return (await client.callTool("greet")).content;
+}
+
+/** Returns the status of a request with this Host header. */
+async function statusFor(url: string, host: string): Promise<number | undefined> {
+  const sent = get(url, { headers: { host } });
+  const [response] = await once(sent, "response");
+  response.resume();
+  return response.statusCode;
 }
 
 test("a server runs over standard input and output by default", async () => {
@@ -48,6 +58,37 @@ describe("over HTTP", () => {
     expect(await greeted(http(url, { headers }))).toEqual([{ type: "text", text: "Hello Ada" }]);
   });
 
+  test("it serves HTTP+SSE only with --sse", async () => {
+    const accept = { accept: "text/event-stream" };
+    const plain = await serve(["Ada"]);
+    expect((await fetch(new URL("/sse", plain.url), { headers: accept })).status).toBe(404);
+    const { url } = await serve(["--sse", "Ada"]);
+    const opened = await fetch(new URL("/sse", url), { headers: accept });
+    expect([opened.status, opened.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    await opened.body?.cancel();
+    expect(await greeted(url)).toEqual([{ type: "text", text: "Hello Ada" }]);
+  });
+
+  test("it allows web pages only of the origins of --allow-origin", async () => {
+    const allowed = ["https://app.example.com", "http://localhost:3000"];
+    const { url } = await serve([...allowed.flatMap((origin) => ["--allow-origin", origin]), "Ada"]);
+    const from = async (origin: string) => {
+      const method = { "access-control-request-method": "POST" };
+      const response = await fetch(url, { method: "OPTIONS", headers: { origin, ...method } });
+      return [response.status, response.headers.get("access-control-allow-origin")];
+    };
+    for (const origin of allowed) expect(await from(origin)).toEqual([204, origin]);
+    expect(await from("https://evil.example")).toEqual([403, null]);
+  });
+
+  test("it accepts the Host headers of --allow-host, and of this machine if the port is fixed", async () => {
+    const port = await freePort();
+    const { url } = await serve(["--http", String(port), "--allow-host", "mcp.example.com", "Ada"]);
+    for (const host of ["mcp.example.com", `localhost:${port}`]) expect(await statusFor(url, host)).not.toBe(403);
+    expect(await statusFor(url, "evil.example")).toBe(403);
+    expect(await greeted(url)).toEqual([{ type: "text", text: "Hello Ada" }]);
+  });
+
   test("it refuses to listen on other addresses than loopback without a token", async () => {
     const { code, stderr } = await run(program, ["--http", "0", "--host", "0.0.0.0", "Ada"]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^greeter: .*0\.0\.0\.0/)]);
@@ -59,6 +100,12 @@ test.each<[string[], string]>([
   [[], "expected a name, got none"],
   [["--times", "many", "Ada"], '--times: expected a whole number, got "many"'],
   [["--http", "-1", "Ada"], "--http"],
+  [["--sse", "Ada"], "--sse needs --http <port>"],
+  [["--host", "127.0.0.1", "Ada"], "--host needs --http <port>"],
+  [["--allow-origin", "https://app.example.com", "Ada"], "--allow-origin needs --http <port>"],
+  [["--http", "0", "--allow-origin", "*", "Ada"], "--allow-origin: expected an origin such as https://app.example.com"],
+  [["--http", "0", "--allow-origin", "https://a.example/page", "Ada"], "--allow-origin: expected an origin"],
+  [["--http", "0", "--allow-host", "https://mcp.example.com", "Ada"], "--allow-host: expected a host"],
 ])("%j exits with 2 and a usage error", async (args, what) => {
   const { code, stdout, stderr } = await run(program, args);
   expect([code, stdout]).toEqual([2, ""]);
@@ -80,6 +127,6 @@ test("--help and --version print and exit without serving", async () => {
     "",
     "Usage: greeter [flags] <name>...",
     "",
-    "  -l, --loud            in capitals",
+    `  ${"-l, --loud".padEnd("    --allow-origin <origin>".length)}  in capitals`,
   ]);
 });

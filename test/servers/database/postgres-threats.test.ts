@@ -203,13 +203,26 @@ describe("a role that reaches beyond the database", () => {
     await expect(open("deputy")).rejects.toThrow("has the rights of boss");
   });
 
-  test.each(["pg_read_server_files", "pg_write_server_files", "pg_execute_server_program", "pg_signal_backend"])(
-    "is refused: a member of %s",
-    async (role) => {
-      await postgres.sql(`CREATE ROLE "in_${role}" LOGIN PASSWORD 'secret' IN ROLE ${role}`);
-      await expect(open(`in_${role}`)).rejects.toThrow(role);
-    },
-  );
+  test.each([
+    ...["pg_read_server_files", "pg_write_server_files", "pg_execute_server_program", "pg_signal_backend"],
+    ...["pg_monitor", "pg_read_all_settings", "pg_read_all_stats", "pg_stat_scan_tables"],
+    ...["pg_read_all_data", "pg_write_all_data", "pg_checkpoint"],
+  ])("is refused: a member of %s", async (role) => {
+    await postgres.sql(`CREATE ROLE "in_${role}" LOGIN PASSWORD 'secret' IN ROLE ${role}`);
+    await expect(open(`in_${role}`)).rejects.toThrow(role);
+  });
+
+  test("is refused: a role that can give itself such rights", async () => {
+    await postgres.sql("CREATE ROLE maker LOGIN PASSWORD 'secret' CREATEROLE");
+    await expect(open("maker")).rejects.toThrow("has the rights of maker");
+  });
+
+  test("is not the owner of the database", async () => {
+    await postgres.sql("CREATE ROLE landlord LOGIN PASSWORD 'secret'");
+    await postgres.sql("CREATE DATABASE owned OWNER landlord");
+    const client = await openServer(postgres.url("owned", "landlord"));
+    expect((await call(client, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
+  });
 
   test("is refused: a role whose functions read files or open connections", async () => {
     await postgres.sql("CREATE ROLE reader LOGIN PASSWORD 'secret'");
@@ -231,6 +244,29 @@ describe("a role that reaches beyond the database", () => {
       [true],
     ]);
     expect(await state()).toEqual(before);
+  });
+});
+
+describe("temporary files", () => {
+  /** Sorts about 35 MB, far more than a session keeps in memory. */
+  const large = "SELECT x, repeat('x', 100) AS y FROM generate_series(1, 300000) AS x ORDER BY y, x DESC";
+
+  test("of a query are limited if the role may limit them", async () => {
+    const client = await openServer(postgres.url("shop", "boss"), { trustRole: true, limits: { maxTempMb: 2 } });
+    expect(await failureOf(client, "query", { sql: large })).toContain("too large temporary files");
+    expect(client.database.caution).toBeUndefined();
+  });
+
+  test("of a query are limited by the operator, whose limit is not raised", async () => {
+    await postgres.sql("CREATE ROLE tidy LOGIN PASSWORD 'secret'; ALTER ROLE tidy SET temp_file_limit = '2MB'");
+    const client = await openServer(postgres.url("shop", "tidy"));
+    expect(await failureOf(client, "query", { sql: large })).toContain("too large temporary files");
+    expect(client.database.caution).toBeUndefined();
+  });
+
+  test("without a limit are reported to the operator", async () => {
+    const { database } = await openServer(postgres.url("shop", "clerk"));
+    expect(database.caution).toContain('ALTER ROLE "clerk" SET temp_file_limit');
   });
 });
 

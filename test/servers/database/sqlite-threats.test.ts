@@ -155,6 +155,14 @@ test("stops only the statement that needs too much memory", async () => {
   expect((await call(small, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
 });
 
+test("counts a sort against the memory limit, and writes no temporary file", async () => {
+  const small = await openServer(file, { limits: { maxMemoryMb: 200, timeoutMs: 120_000 } });
+  const numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000000)";
+  const sql = `${numbers} SELECT x, hex(randomblob(100)) AS y FROM n ORDER BY y`;
+  expect(await failureOf(small, "query", { sql })).toContain("too much memory");
+  expect((await call(small, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
+});
+
 test("reports a file that is damaged or not a database", async () => {
   const damaged = freshFile(shop, "damaged.db");
   const bytes = readFileSync(damaged);

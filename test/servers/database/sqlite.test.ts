@@ -243,6 +243,19 @@ describe("the schema", () => {
     await expect(client.getPrompt("query", { question: "?", table: "clients" })).rejects.toThrow("No table");
   });
 
+  test("shows the tables that a table refers to, also with a single connection", async () => {
+    const tables = Array.from(
+      { length: 5 },
+      (_, at) => `CREATE TABLE t${at} (id integer PRIMARY KEY, only_${at} text);`,
+    );
+    const references = Array.from({ length: 5 }, (_, at) => `r${at} integer REFERENCES t${at} (id)`);
+    const file = freshFile(`${tables.join("")} CREATE TABLE hub (${references.join(", ")});`);
+    const single = await openServer(file, { limits: { connections: 1, maxWaiting: 1 } });
+    const { messages } = await single.getPrompt("query", { question: "?", table: "hub" });
+    const said = JSON.stringify(messages);
+    expect([0, 1, 2, 3, 4].filter((at) => !said.includes(`only_${at}`))).toEqual([]);
+  });
+
   test("the prompt uses the chosen column in an example", async () => {
     const client = await openServer(freshFile());
     const { messages } = await client.getPrompt("query", { question: "?", table: "customers", column: "city" });

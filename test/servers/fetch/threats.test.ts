@@ -1,9 +1,30 @@
 import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { createGzip } from "node:zlib";
-import { describe, expect, test } from "vitest";
+import { connect } from "portolan/client";
+import { connectInMemory } from "portolan/testing";
+import { createFetch } from "portolan-fetch";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { otherLoopback, startServer } from "../../net/kit.ts";
+import { processWith } from "../files/kit.ts";
 import { call, failureOf } from "../kit/tools.ts";
 import { article, html, open, startSite } from "./kit.ts";
+
+const script = fileURLToPath(new URL("../../../packages/servers/fetch/dist/main.js", import.meta.url));
+
+/** Returns the ids of the processes that a process has started. */
+function childrenOf(parent: string): string[] {
+  const parentOf = (pid: string) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1];
+    } catch {
+      return undefined;
+    }
+  };
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && parentOf(name) === parent);
+}
 
 describe("addresses that are not public", () => {
   const hidden = "is not allowed";
@@ -151,6 +172,128 @@ describe("robots.txt", () => {
     const client = await open();
     for (const path of ["/a", "/b"]) await call(client, "fetch", { url: site.url + path });
     expect(site.seen.map(({ path }) => path)).toEqual(["/robots.txt", "/a", "/b"]);
+  });
+});
+
+describe("a robots.txt that wastes resources", () => {
+  const page = (_: unknown, response: { end(text: string): unknown }) => response.end("page");
+
+  test("is fetched once for concurrent pages, also if the first caller leaves", async () => {
+    const leaving = new AbortController();
+    let requests = 0;
+    const site = await startSite(page, async (response) => {
+      requests += 1;
+      leaving.abort(new Error("enough"));
+      await first;
+      response.end("User-agent: *\nDisallow: /b");
+    });
+    const client = await open();
+    const first = expect(
+      client.callTool("fetch", { url: `${site.url}/a` }, { signal: leaving.signal }),
+    ).rejects.toThrow("enough");
+    const others = ["/b", "/c", "/d"].map((path) => client.callTool("fetch", { url: site.url + path }));
+    const failed = (await Promise.all(others)).map(({ isError }) => isError ?? false);
+    expect({ failed, requests }).toEqual({ failed: [true, false, false], requests: 1 });
+  });
+
+  test("does not multiply its agents by its rules", async () => {
+    const agents = Array.from({ length: 1_450 }, (_, index) => `user-agent:a${index}`);
+    const robots = [...agents, "user-agent:*", ...Array.from({ length: 2_500 }, () => "allow:/")].join("\n");
+    expect(robots.length).toBeLessThan(44_000);
+    const site = await startSite(page, (response) => response.end(robots));
+    const args = ["--max-old-space-size=48", script, "--allow-private", "localhost"];
+    const client = await connect({ command: process.execPath, args });
+    onTestFinished(() => client.close());
+    expect((await call(client, "fetch", { url: site.url })).text).toBe("page");
+  });
+
+  test("forbids everything if it has too many rules, and the reason is told", async () => {
+    const site = await startSite(page, (response) => response.end(`User-agent: *\n${"Allow: /\n".repeat(5_001)}`));
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toMatch(/robots\.txt has more than 5000 rules/);
+  });
+
+  test("that is answered with an error is named as the reason", async () => {
+    const site = await startSite(page, (response) => response.writeHead(503).end());
+    expect(await failureOf(await open(), "fetch", { url: site.url })).toContain(
+      "robots.txt is answered with status 503",
+    );
+  });
+});
+
+describe("pages that exhaust the converter", () => {
+  /** Serves a page under `/hard` and an article elsewhere; returns a client of a server in a process of its own. */
+  async function openHard(hard: string) {
+    const site = await startSite(({ path }, response) => html(response, path === "/hard" ? hard : article("")));
+    // A name that no other process has on its command line.
+    const unique = `port-${site.port}.example`;
+    const args = [script, "--allow-private", "localhost", "--allow-private", unique];
+    const client = await connect({ command: process.execPath, args });
+    onTestFinished(() => client.close());
+    return { client, url: site.url, pid: await processWith(unique) };
+  }
+
+  test.each([
+    ["200,000 links", '<p><a href="x">x</a>'.repeat(200_000), "more than 200000 tags"],
+    ["a long base URL", `<base href="/${"x".repeat(5_000)}/">${'<a href="y">y</a> '.repeat(2_000)}`, "too long"],
+  ])("%s fail alone", async (_, hard, why) => {
+    const { client, url } = await openHard(hard);
+    const { isError = false, content } = await client.callTool("fetch", { url: `${url}/hard` });
+    expect(isError, JSON.stringify(content).slice(0, 500)).toBe(true);
+    expect(JSON.stringify(content)).toContain(why);
+    expect((await call(client, "fetch", { url })).title).toBe("A page");
+  });
+
+  test("many pages of one caller do not keep out another one", async () => {
+    const hard = `<ul>${'<li><a href="x">x</a>'.repeat(60_000)}</ul>`;
+    const site = await startSite(({ path }, response) => html(response, path === "/hard" ? hard : article("")));
+    const server = createFetch({ privateHosts: ["localhost"], lookup: async () => ["127.0.0.1"], convertMs: 3_000 });
+    const [hostile, innocent] = await Promise.all(
+      ["hostile", "innocent"].map((key) => connectInMemory(server, { serve: { principal: { key } } })),
+    );
+    onTestFinished(() => Promise.all([hostile!.close(), innocent!.close()]).then(() => undefined));
+    const leaving = new AbortController();
+    let refused = 0;
+    let tried = 0;
+    const flood = Array.from({ length: 40 }, async () => {
+      const { content } = await hostile!.callTool("fetch", { url: `${site.url}/hard` }, { signal: leaving.signal });
+      if (JSON.stringify(content).includes("Too many pages")) refused += 1;
+      else tried += 1;
+    });
+    const ended = Promise.allSettled(flood);
+    await expect.poll(() => refused, { timeout: 30_000 }).toBeGreaterThan(0);
+    const before = tried;
+    expect((await call(innocent!, "fetch", { url: site.url })).title).toBe("A page");
+    // At most the two pages that were being converted, and two that came after them.
+    expect(tried - before).toBeLessThanOrEqual(4);
+    leaving.abort(new Error("enough"));
+    await ended;
+  });
+
+  test("a table with one long row is not padded to a square", async () => {
+    const table = `<table><tr>${"<td>x".repeat(1_500)}${"<tr><td>x<td>y".repeat(1_500)}</table>`;
+    const { client, url } = await openHard(table);
+    expect((await call(client, "fetch", { url: `${url}/hard` })).total).toBeLessThan(100_000);
+  });
+
+  test("a conversion that V8 aborts fails alone", async () => {
+    const { client, url, pid } = await openHard(`<ul>${'<li><a href="x">x</a>'.repeat(60_000)}</ul>`);
+    const failed = failureOf(client, "fetch", { url: `${url}/hard` });
+    await expect.poll(() => childrenOf(pid), { timeout: 20_000 }).toHaveLength(1);
+    process.kill(Number(childrenOf(pid)[0]), "SIGABRT");
+    expect(await failed).toContain("it needs too much memory");
+    expect((await call(client, "fetch", { url })).title).toBe("A page");
+  });
+
+  test("a cancelled call ends the process of its conversion", async () => {
+    const leaving = new AbortController();
+    const { client, url, pid } = await openHard(`<ul>${'<li><a href="x">x</a>'.repeat(60_000)}</ul>`);
+    const left = expect(client.callTool("fetch", { url: `${url}/hard` }, { signal: leaving.signal })).rejects.toThrow(
+      "enough",
+    );
+    await expect.poll(() => childrenOf(pid), { timeout: 20_000 }).toHaveLength(1);
+    leaving.abort(new Error("enough"));
+    await left;
+    await expect.poll(() => childrenOf(pid), { timeout: 20_000 }).toEqual([]);
   });
 });
 

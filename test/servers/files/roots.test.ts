@@ -36,6 +36,44 @@ describe.each(revisions)("on %s", (revision) => {
     expect(await say("read", { path: "one/file.txt" })).toBe("work one");
   });
 
+  test("a client without roots gets the folders that the server was started with", async () => {
+    const { work } = await makeWork();
+    const client = await serve({ folders: [work] }, { revision, answers: { roots: [] } });
+    expect(textOf(await client.callTool("read", { path: "one/file.txt" }))).toBe("work one");
+    expect(textOf(await client.callTool("info", {}))).toContain(`serving ${work}`);
+    const { uri } = { uri: pathToFileURL(join(work, "one", "file.txt")).href };
+    expect((await client.readResource(uri)).contents).toMatchObject([{ text: "work one" }]);
+    expect((await client.listResources()).map((resource) => resource.uri)).toContain(uri);
+  });
+
+  test("roots that leave no folder are the reason of every refusal, and nothing is listed", async () => {
+    const { work, root } = await makeWork();
+    const client = await serve({ folders: [work] }, { revision, answers: { roots: [root("away")] } });
+    const calls = {
+      list: {},
+      tree: {},
+      find: { pattern: "*" },
+      search: { pattern: "work" },
+      read: { path: "file.txt" },
+    };
+    for (const [tool, args] of Object.entries(calls)) {
+      const why = await refused(client, tool, args);
+      expect(why).toContain("No folder is served to this client: the roots of this client");
+      for (const part of [root("away").uri, work, "--client-roots ignore"]) expect(why).toContain(part);
+    }
+    const info = await client.callTool("info", {});
+    expect(textOf(info)).toContain("serving nothing");
+    expect(textOf(info)).toContain("--client-roots ignore");
+    expect(await client.listResources()).toEqual([]);
+  });
+
+  test("the list of resources has only folders that info names", async () => {
+    const { work, root } = await makeWork();
+    const client = await serve({ folders: [work] }, { revision, answers: { roots: [root("work", "one")] } });
+    expect(textOf(await client.callTool("info", {}))).toContain(`serving ${join(work, "one")}`);
+    expect((await client.listResources()).map(({ uri }) => uri)).toEqual([root("work", "one", "file.txt").uri]);
+  });
+
   test("the client's roots add folders with provide, checked by real path", async () => {
     const { base, work, root } = await makeWork();
     await symlink(join(base, "away"), join(base, "one", "door"));

@@ -103,6 +103,30 @@ describe("a repository that leads outside", () => {
       writeFileSync(join(work.root, "step/info/alternates"), `${other.root}/.git/objects\n`);
       writeFileSync(join(work.root, ".git/refs/heads/main"), other.git("rev-parse", "HEAD"));
     },
+    "by a link of one object": (work, other) => {
+      const hash = other.git("rev-parse", "HEAD").trim();
+      const object = `.git/objects/${hash.slice(0, 2)}/${hash.slice(2)}`;
+      mkdirSync(join(work.root, `.git/objects/${hash.slice(0, 2)}`), { recursive: true });
+      symlinkSync(join(other.root, object), join(work.root, object));
+      writeFileSync(join(work.root, ".git/refs/heads/main"), `${hash}\n`);
+    },
+    "by a link of a branch": (work, other) => {
+      symlinkSync(join(other.root, ".git/refs/heads/main"), join(work.root, ".git/refs/heads/evil"));
+    },
+    "by a link of a branch in a folder named hooks": (work, other) => {
+      mkdirSync(join(work.root, ".git/refs/heads/hooks"));
+      symlinkSync(join(other.root, ".git/refs/heads/main"), join(work.root, ".git/refs/heads/hooks/evil"));
+    },
+    "by a link of a log": (work, other) => {
+      rmSync(join(work.root, ".git/logs/refs/heads/main"), { force: true });
+      mkdirSync(join(work.root, ".git/logs/refs/heads"), { recursive: true });
+      symlinkSync(join(other.root, ".git/logs/refs/heads/main"), join(work.root, ".git/logs/refs/heads/main"));
+    },
+    "by a link behind a folder of the work tree": (work, other) => {
+      mkdirSync(join(work.root, "inside"));
+      symlinkSync(join(other.root, ".git/refs/heads/main"), join(work.root, "inside/evil"));
+      symlinkSync(join(work.root, "inside"), join(work.root, ".git/refs/heads/way"));
+    },
     "by its index": (work, other) => {
       rmSync(join(work.root, ".git/index"));
       symlinkSync(join(other.root, ".git/index"), join(work.root, ".git/index"));
@@ -119,6 +143,20 @@ describe("a repository that leads outside", () => {
     expect(await refusal(client, "log")).toContain("outside the repositories");
     expect(await refusal(client, "stage", { paths: ["."] })).toContain("outside the repositories");
     await expect(createGit({ repositories: [work.root] })).rejects.toThrow("outside the repositories");
+  });
+
+  test("does not hide other repositories in lists and completion", async () => {
+    const [broken, fine] = [makeRepository(), makeRepository()];
+    broken.commit("begin", { "a.txt": "a\n" });
+    fine.commit("the fine one", { "b.txt": "b\n" });
+    const client = await connectTo([broken.root, fine.root]);
+    const other = makeOther(broken);
+    symlinkSync(join(other.root, ".git/refs/heads/main"), join(broken.root, ".git/refs/heads/evil"));
+    expect((await client.listResources()).map(({ description }) => description)).toEqual(["the fine one"]);
+    const ref = { type: "ref/resource", uri: "git://{repo}/blob/{ref}/{+path}" } as const;
+    expect((await client.complete(ref, { name: "ref", value: "ma" })).values).toEqual(["main"]);
+    rmSync(fine.root, { recursive: true });
+    await expect(client.listResources()).rejects.toThrow("outside the repositories");
   });
 
   test("by a configured work tree still uses its own files", async () => {

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import { holdFileLock } from "portolan/storage/node";
 import { seededRandom } from "portolan/testing";
 import { expect, test } from "vitest";
 import { add, freshFile, namesIn, openTestStore } from "./kit.ts";
@@ -106,4 +107,38 @@ test("a waiting writer continues when the holder of the lock is killed", async (
   await added;
   expect(namesIn(store)).toEqual(["first", "second"]);
   expect(existsSync(`${file}.lock`)).toBe(false);
+});
+
+/** Leaves a lock beside a file, as a killed process would, with other members. */
+async function leaveLock(file: string, members: object): Promise<string> {
+  const lock = `${file}.lock`;
+  const release = await holdFileLock(lock);
+  const own = JSON.parse(readFileSync(lock, "utf8"));
+  release();
+  writeFileSync(lock, JSON.stringify({ ...own, ...members }));
+  return lock;
+}
+
+test("a lock of an earlier boot, or an old one of another container, does not delay a change", async () => {
+  const file = freshFile();
+  const store = openTestStore(file, { lockWaitMs: 0 });
+  await leaveLock(file, { boot: "00000000-0000-4000-8000-000000000000" });
+  await add(store, "after the boot");
+  const lock = await leaveLock(file, { host: "another-container", space: "pid:[1]" });
+  const longAgo = Date.now() / 1_000 - 60;
+  utimesSync(lock, longAgo, longAgo);
+  await add(store, "after the container");
+  expect(namesIn(store)).toEqual(["after the boot", "after the container"]);
+  expect(readdirSync(dirname(file))).toEqual(["memory.log"]);
+});
+
+test("a change that waits for a lock says who holds it", async () => {
+  const file = freshFile();
+  const store = openTestStore(file);
+  const release = await holdFileLock(`${file}.lock`);
+  const added = add(store, "one");
+  while (store.problems.length === 0) await new Promise(setImmediate);
+  release();
+  await added;
+  expect(store.problems).toEqual([expect.stringContaining(`which process ${process.pid} of host`)]);
 });

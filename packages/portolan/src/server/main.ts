@@ -58,6 +58,19 @@ const common: { readonly [name: string]: Flag } = {
     value: "<address>",
     says: `listen on this address; one that is not local needs ${tokenVariable}. Default: 127.0.0.1`,
   },
+  sse: { type: "boolean", says: "also serve HTTP+SSE at /sse, for clients of the oldest revision" },
+  "allow-origin": {
+    type: "string",
+    multiple: true,
+    value: "<origin>",
+    says: "allow web pages of this origin, such as https://app.example.com. Repeatable. Default: none",
+  },
+  "allow-host": {
+    type: "string",
+    multiple: true,
+    value: "<host>",
+    says: "accept this Host header, such as mcp.example.com behind a proxy. Repeatable. Default: local names",
+  },
   help: { type: "boolean", short: "h", says: "show this help" },
   version: { type: "boolean", says: "show the version" },
 };
@@ -82,17 +95,48 @@ export async function runMain(options: MainOptions, args: readonly string[] = pr
 
 async function serve(server: Servable, line: CommandLine): Promise<void> {
   const port = line.count("http");
+  const http = httpOptions(line, port);
   if (port === undefined) {
     serveStdio(server);
     return;
   }
   const { serveHttp } = await import("./http/index.ts");
-  const serving = serveHttp(server, verifierOf(process.env[tokenVariable]));
+  const serving = serveHttp(server, { ...verifierOf(process.env[tokenVariable]), ...http });
   const { url } = await serving.listen(port, line.text("host"));
   console.log(`Serving ${url}`);
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.once(signal, () => serving.close().finally(() => process.exit(0)));
   }
+}
+
+/** Returns the options of the flags for HTTP. Throws a `UsageError` if one of them has no use or no valid value. */
+function httpOptions(line: CommandLine, port: number | undefined): ServeHttpOptions {
+  const [origins, hosts] = [line.texts("allow-origin"), line.texts("allow-host")];
+  for (const flag of ["host", "sse", "allow-origin", "allow-host"]) {
+    if (port === undefined && (line.isSet(flag) || line.texts(flag).length > 0)) {
+      throw new UsageError(`--${flag} needs --http <port>`);
+    }
+  }
+  const expectAll = (flag: string, given: readonly string[], form: RegExp, example: string) => {
+    const wrong = given.find(
+      (text) => !form.test(text) || !URL.canParse(text.includes("://") ? text : `http://${text}`),
+    );
+    if (wrong !== undefined) throw new UsageError(`--${flag}: expected ${example}, got ${JSON.stringify(wrong)}`);
+  };
+  expectAll(
+    "allow-origin",
+    origins,
+    /^[a-z][a-z0-9+.-]*:\/\/[^\s/@?#]+$/i,
+    "an origin such as https://app.example.com",
+  );
+  expectAll("allow-host", hosts, /^(\[[0-9a-f:.]+\]|[^\s/:@?#[\]]+)(:\d{1,5})?$/i, "a host such as mcp.example.com");
+  // Local names stay allowed; with port 0 theirs is not known yet.
+  const local = port ? ["localhost", "127.0.0.1", "[::1]"].map((name) => `${name}:${port}`) : [];
+  return {
+    ...(line.isSet("sse") && { httpSse: true }),
+    ...(origins.length > 0 && { allowedOrigins: origins }),
+    ...(hosts.length > 0 && { allowedHosts: [...hosts, ...local] }),
+  };
 }
 
 /** Returns a verifier that admits the holders of a token; no verifier if there is no token. */

@@ -60,6 +60,8 @@ export interface Database {
   readonly dialect: Dialect;
   /** A short description without secrets, such as "the SQLite database shop.db". */
   readonly about: string;
+  /** A limit that this connection cannot set, for the operator; undefined if all are set. */
+  readonly caution?: string | undefined;
   /** Runs a statement that cannot change anything. */
   read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows>;
   /** Runs a statement in its own transaction. */

@@ -2,7 +2,7 @@
 import { type CommandLine, runMain, UsageError } from "portolan/server/main";
 import { BadAddress, checkHeader, readAddress } from "./address.ts";
 import type { DatabaseLimits } from "./options.ts";
-import { createDatabase, version } from "./server.ts";
+import { createDatabase, openDatabase, version } from "./server.ts";
 
 const variable = "PORTOLAN_DATABASE_URL";
 
@@ -40,14 +40,17 @@ await runMain({
     try {
       const address = readAddress(url);
       if (address.dialect === "sqlite") checkHeader(address.file);
-      return await createDatabase({
+      const options = {
         url,
         write: line.isSet("write"),
         ask: !line.isSet("yes"),
         trustRole: line.isSet("trust-role"),
         limits,
         ...(schemas.length > 0 && { schemas }),
-      });
+      };
+      const database = await openDatabase(options);
+      if (database.caution !== undefined) console.error(`portolan-database: ${database.caution}`);
+      return await createDatabase({ ...options, database });
     } catch (reason) {
       throw reason instanceof BadAddress ? new UsageError(reason.message) : reason;
     }

@@ -35,6 +35,8 @@ export interface DatabaseLimits {
   readonly maxSqlLength: number;
   /** Memory of a process that runs SQLite, in megabytes. Default: 512. */
   readonly maxMemoryMb: number;
+  /** Temporary files of a PostgreSQL session, in megabytes, if the role may limit them. Default: 512. */
+  readonly maxTempMb: number;
 }
 
 const defaultLimits: DatabaseLimits = {
@@ -48,6 +50,7 @@ const defaultLimits: DatabaseLimits = {
   maxTables: 500,
   maxSqlLength: 100_000,
   maxMemoryMb: 512,
+  maxTempMb: 512,
 };
 
 /** Node's timers overflow after 24.8 days; a day is long enough for any statement. */

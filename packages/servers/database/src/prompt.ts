@@ -1,4 +1,4 @@
-import type { Server } from "portolan/server";
+import { type Server, ToolError } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { needTable, type Table } from "./catalog.ts";
 import { completeColumn, completeTable } from "./completion.ts";
@@ -58,10 +58,17 @@ async function tablesFor(
   const table = await needTable(read, wanted);
   const others = new Set(table.foreignKeys.map((key) => key.table));
   others.delete(table.name);
-  const found = await Promise.all(
-    [...others].slice(0, maxShown).map((other) => read({ name: other, limit: 1, details: true })),
-  );
-  return [table, ...found.flat()];
+  const found: Table[] = [];
+  // One after the other: a prompt must not take all connections.
+  for (const other of [...others].slice(0, maxShown)) {
+    try {
+      found.push(...(await read({ name: other, limit: 1, details: true })));
+    } catch (reason) {
+      // The named table is enough for a prompt: one that it refers to and that cannot be read is left out.
+      if (!(reason instanceof ToolError)) throw reason;
+    }
+  }
+  return [table, ...found];
 }
 
 /** Puts tables before views: examples are built from the first one. */

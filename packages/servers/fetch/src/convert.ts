@@ -1,4 +1,4 @@
-import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { startWatchdog } from "portolan-server-kit/watchdog";
 
 /** A converted page. */
 export interface Converted {
@@ -19,24 +19,26 @@ export interface Source {
   readonly url: string;
 }
 
-/** URL of this module, which also runs as a worker: a page must not block the server. */
+/** A message of the program: the converted page, or the reason why there is none. */
+export type ChildMessage = { readonly converted: Converted } | { readonly failed: string };
+
+/** URL of this module, which also runs as a program: a page that exhausts a process ends only that process. */
 export const file: string = import.meta.url;
 
-const marker = "portolan-fetch";
+/** Argument that marks a start as the program. */
+export const marker = "portolan-fetch-convert";
+
+/** Elements of the article; Readability refuses more. */
 const maxElements = 50_000;
+const maxTableCells = 100_000;
 const maxLinks = 20;
+/** Characters of a link's URL: as many as the tool accepts. */
+const maxUrlLength = 4_000;
+/** Memory of the whole process; its JavaScript heap has a smaller limit of its own. */
+const maxMemoryMb = 512;
 /** Elements without text for a reader. */
 const noise = "script,style,noscript,template,iframe,object,embed,svg,canvas,form,button,input,select,textarea,dialog";
 const surroundings = "nav,header,footer,aside";
-
-export interface WorkerInput extends Source {
-  readonly marker: typeof marker;
-}
-
-/** Returns the input of a worker. */
-export function toWorkerInput(source: Source): WorkerInput {
-  return { ...source, marker };
-}
 
 async function convert({ html, url }: Source): Promise<Converted> {
   const [{ parseHTML }, { Readability }, { default: Turndown }] = await Promise.all([
@@ -57,12 +59,16 @@ async function convert({ html, url }: Source): Promise<Converted> {
   const turndown = new Turndown({ headingStyle: "atx", codeBlockStyle: "fenced", bulletListMarker: "-" });
   turndown.addRule("table", { filter: "table", replacement: (inside, node) => toTable(node as HTMLElement) ?? inside });
   const heading = article?.title?.trim() || title;
-  return {
-    ...(heading !== "" && { title: heading }),
-    markdown: turndown.turndown(content).trim(),
-    text: toText(content),
-    links: linksOf(content),
-  };
+  const markdown = turndown.turndown(content).trim();
+  const text = toText(content);
+  // Relative links become longer: a small page with a long base URL could fill the memory of the server.
+  if (markdown.length + text.length > maxLengthOf(html)) throw new Error("its converted form is too long");
+  return { ...(heading !== "" && { title: heading.slice(0, 1_000) }), markdown, text, links: linksOf(content) };
+}
+
+/** Characters of a converted page, Markdown and text together. */
+function maxLengthOf(html: string): number {
+  return Math.max(2_000_000, html.length * 3);
 }
 
 function isMost(article: HTMLElement, whole: HTMLElement): boolean {
@@ -92,7 +98,8 @@ function linksOf(content: HTMLElement): Link[] {
   for (const element of [...content.querySelectorAll("a[href]")]) {
     const [url = ""] = (element.getAttribute("href") ?? "").split("#", 1);
     const text = (element.textContent ?? "").replace(/\s+/g, " ").trim();
-    if (/^https?:/.test(url) && text !== "" && !links.has(url)) links.set(url, text.slice(0, 200));
+    const isUsable = /^https?:/.test(url) && url.length <= maxUrlLength;
+    if (isUsable && text !== "" && !links.has(url)) links.set(url, text.slice(0, 200));
     if (links.size === maxLinks) break;
   }
   return [...links].map(([url, text]) => ({ url, text }));
@@ -111,8 +118,10 @@ function toText(content: HTMLElement): string {
 /** Converts a data table; undefined for a layout table. */
 function toTable(table: HTMLElement): string | undefined {
   const rows = [...table.querySelectorAll("tr")].map((row) => [...row.querySelectorAll("th,td")].map(toCell));
-  const width = Math.max(0, ...rows.map((row) => row.length));
+  const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
   if (rows.length < 2 || width < 2 || table.querySelector("table")) return undefined;
+  // One long row in a long table would become a cell in every other row.
+  if (rows.length * width > maxTableCells) return undefined;
   const lines = rows.map((row) => `| ${Array.from({ length: width }, (_, at) => row[at] ?? "").join(" | ")} |`);
   lines.splice(1, 0, `|${" --- |".repeat(width)}`);
   return `\n\n${lines.join("\n")}\n\n`;
@@ -122,6 +131,14 @@ function toCell(cell: Element): string {
   return (cell.textContent ?? "").replace(/\s+/g, " ").trim().replaceAll("|", "\\|");
 }
 
-if (!isMainThread && (workerData as Partial<WorkerInput> | null)?.marker === marker) {
-  parentPort?.postMessage(await convert(workerData as WorkerInput));
+if (process.argv[2] === marker && process.send !== undefined) {
+  startWatchdog({ maxMemoryMb });
+  process.once("message", async (source: Source) => {
+    const say = (said: ChildMessage) => process.send?.(said);
+    try {
+      say({ converted: await convert(source) });
+    } catch (reason) {
+      say({ failed: String((reason as Error).message).slice(0, 200) });
+    }
+  });
 }

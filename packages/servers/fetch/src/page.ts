@@ -2,7 +2,6 @@ import type { SafeFetch } from "portolan/net";
 import { ToolError } from "portolan/server";
 import type { Converted } from "./convert.ts";
 import type { Settings } from "./options.ts";
-import type { Convert } from "./worker.ts";
 
 /** Format of a page. */
 export type Format = "markdown" | "text" | "raw";
@@ -48,11 +47,14 @@ export async function fetchPage(fetch: SafeFetch, url: URL, settings: Settings, 
   return { url: place, contentType, source, isHtml: htmlTypes.test(contentType) };
 }
 
-/** Returns the text of a page in a format; documents without markup are the same in all formats. */
-export async function showPage(page: Page, format: Format, convert: Convert, signal: AbortSignal): Promise<string> {
-  if (format === "raw" || !page.isHtml) return page.source;
-  page.converted ??= await convert({ html: page.source, url: page.url }, signal);
-  return page.converted[format];
+/** Returns true if a page must be converted before it can be shown; documents without markup have one form. */
+export function needsConversion({ isHtml, converted }: Page, format: Format): boolean {
+  return isHtml && format !== "raw" && converted === undefined;
+}
+
+/** Returns the text of a page in a format. */
+export function textOf({ isHtml, source, converted }: Page, format: Format): string {
+  return format === "raw" || !isHtml ? source : (converted?.[format] ?? "");
 }
 
 function readImage(url: string, image: Uint8Array, { maxImageBytes }: Settings): Omit<Page, "contentType"> {
@@ -77,15 +79,16 @@ function sniff(bytes: Uint8Array): string {
 /** Cache of pages, for requests of further parts. */
 export interface PageCache {
   get(url: string): Page | undefined;
+  /** Keeps a page; called again after its conversion, which adds to its size. */
   set(url: string, page: Page): void;
 }
 
 /** Creates a cache that keeps the last used pages for some time. */
 export function createCache({ cachePages, cacheLength, cacheMs }: Settings, now: () => number = Date.now): PageCache {
-  const pages = new Map<string, { readonly page: Page; readonly until: number }>();
+  const pages = new Map<string, { readonly page: Page; readonly until: number; readonly size: number }>();
   let length = 0;
   const remove = (url: string) => {
-    length -= sizeOf(pages.get(url)?.page);
+    length -= pages.get(url)?.size ?? 0;
     pages.delete(url);
   };
   return {
@@ -102,9 +105,10 @@ export function createCache({ cachePages, cacheLength, cacheMs }: Settings, now:
     },
     set(url, page) {
       remove(url);
-      if (sizeOf(page) > cacheLength) return;
-      pages.set(url, { page, until: now() + cacheMs });
-      length += sizeOf(page);
+      const size = sizeOf(page);
+      if (size > cacheLength) return;
+      pages.set(url, { page, until: now() + cacheMs, size });
+      length += size;
       for (const oldest of pages.keys()) {
         if (pages.size <= cachePages && length <= cacheLength) break;
         remove(oldest);
@@ -113,10 +117,8 @@ export function createCache({ cachePages, cacheLength, cacheMs }: Settings, now:
   };
 }
 
-/** Includes the later conversions of a page, which are at most about as long as the source. */
-function sizeOf(page: Page | undefined): number {
-  if (!page) return 0;
-  return page.source.length * (page.isHtml ? 3 : 1) + (page.image?.length ?? 0);
+function sizeOf({ source, converted, image }: Page): number {
+  return source.length + (converted ? converted.markdown.length + converted.text.length : 0) + (image?.length ?? 0);
 }
 
 /** Bytes at the start of a document that may declare its encoding. */

@@ -31,6 +31,12 @@ test.each([
   ["User-agent: *\nDisallow: /a%2fb", "/a%2Fb", false],
   ["Disallow: /x", "/x", true],
   ["<html>no robots</html>", "/x", true],
+  // The start of a very long pattern can forbid, but not allow.
+  [`User-agent: *\nDisallow: /\nAllow: /${"*".repeat(3_000)}nothing`, "/x", false],
+  [`User-agent: *\nDisallow: /${"*".repeat(3_000)}nothing`, "/x", false],
+  // Parts that are found only after a partial match.
+  ["User-agent: *\nDisallow: /*abcabcabcabd", "/abcabcabcabcabd", false],
+  ["User-agent: *\nDisallow: /*abcabcabcabd", "/abcabcabcabcab", true],
 ])("%j for %s: %s", (robots, path, isAllowed) => {
   expect(may(robots, path)).toBe(isAllowed);
 });
@@ -38,4 +44,10 @@ test.each([
 test("matches a pattern with many stars quickly", () => {
   const stars = `/${"*a".repeat(900)}$`;
   expect(may(`User-agent: *\nDisallow: ${stars}`, `/${"a".repeat(3_000)}b`)).toBe(true);
+});
+
+test("reads at most one rule more than the limit, and none of other agents", () => {
+  const rules = (count: number) => "Disallow: /x\n".repeat(count);
+  expect(parseRobots(`User-agent: *\n${rules(20_000)}`).length).toBe(5_001);
+  expect(parseRobots(`User-agent: other\n${rules(20_000)}\nUser-agent: *\n${rules(3)}`).length).toBe(3);
 });

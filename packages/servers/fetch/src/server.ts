@@ -1,10 +1,10 @@
 import { createSafeFetch, type FetchPolicy, type SafeFetch } from "portolan/net";
-import { createServer, type FullResult, type JsonSchema, type Server, ToolError } from "portolan/server";
+import { type Context, createServer, type FullResult, type JsonSchema, type Server, ToolError } from "portolan/server";
 import { count, string } from "portolan-server-kit";
+import { createConverter } from "./converter.ts";
 import { type FetchOptions, type Settings, toSettings } from "./options.ts";
-import { createCache, type Format, fetchPage, type Page, showPage } from "./page.ts";
-import { createRobots } from "./robots.ts";
-import { createConverter } from "./worker.ts";
+import { createCache, type Format, fetchPage, needsConversion, type Page, textOf } from "./page.ts";
+import { createRobots, maxRobotsBytes } from "./robots.ts";
 
 interface PageRequest {
   readonly url: string;
@@ -32,7 +32,7 @@ export function createFetch(options: FetchOptions = {}): Server {
   const cache = createCache(settings);
   const convert = createConverter(settings.convertMs);
 
-  const read = async (request: PageRequest, signal: AbortSignal): Promise<Part> => {
+  const read = async (request: PageRequest, { signal, principal }: Context): Promise<Part> => {
     const { from = 0, length = Math.min(defaultLength, settings.maxLength), format = "markdown" } = request;
     const url = toAddress(request.url, settings);
     // The first part is always fetched again; the others come from the same page.
@@ -44,7 +44,11 @@ export function createFetch(options: FetchOptions = {}): Server {
       });
       cache.set(url.href, page);
     }
-    const text = await showPage(page, format, convert, signal);
+    if (needsConversion(page, format)) {
+      page.converted = await convert({ html: page.source, url: page.url }, { signal, caller: principal.key });
+      cache.set(url.href, page);
+    }
+    const text = textOf(page, format);
     if (from > 0 && from >= text.length) {
       throw new ToolError(`from: the page has ${text.length} characters; use a smaller number`);
     }
@@ -65,7 +69,7 @@ export function createFetch(options: FetchOptions = {}): Server {
       output: fetchOutput,
       annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
       run: async (request: PageRequest, ctx) =>
-        toResult(await read(request, ctx.signal), request.format ?? "markdown", request.url),
+        toResult(await read(request, ctx), request.format ?? "markdown", request.url),
     })
     .template(template, {
       name: "page",
@@ -78,7 +82,7 @@ export function createFetch(options: FetchOptions = {}): Server {
           format: toFormat(format),
           length: settings.maxLength,
         };
-        const { page, text } = await toolErrorsAsRpcErrors(read(request, ctx.signal));
+        const { page, text } = await toolErrorsAsRpcErrors(read(request, ctx));
         if (page.image) return { uri, mimeType: page.contentType, blob: Buffer.from(page.image).toString("base64") };
         const isMarkdown = page.isHtml && request.format === "markdown";
         return { uri, mimeType: isMarkdown ? "text/markdown" : page.isHtml ? "text/plain" : page.contentType, text };
@@ -90,7 +94,7 @@ export function createFetch(options: FetchOptions = {}): Server {
       arguments: { url: { required: true, description: "URL of the page" } },
       async get({ url }, ctx) {
         try {
-          const { page, text } = await read({ url, length: settings.maxLength }, ctx.signal);
+          const { page, text } = await read({ url, length: settings.maxLength }, ctx);
           const shown = page.image ? toImage(page.image, page.contentType) : toText(`The page ${page.url}:\n\n${text}`);
           return [{ role: "user", content: shown }];
         } catch (reason) {
@@ -109,13 +113,14 @@ function createPoliteFetch(settings: Settings): SafeFetch {
     ...(lookup && { lookup }),
   };
   if (ignoreRobots) return createSafeFetch(policy);
-  const mayFetch = createRobots(
-    createSafeFetch({ ...policy, maxBytes: 512 * 1024, timeoutMs: Math.min(timeoutMs, 10_000) }),
+  const refusalOf = createRobots(
+    createSafeFetch({ ...policy, maxBytes: maxRobotsBytes, timeoutMs: Math.min(timeoutMs, 10_000) }),
   );
   return (url, init) => {
     const allow = async (step: URL) => {
-      if (await mayFetch(step, init?.signal ?? undefined)) return true;
-      throw new ToolError(`robots.txt of ${step.origin} does not allow ${step.pathname}; fetch another source`);
+      const refusal = await refusalOf(step, init?.signal ?? undefined);
+      if (refusal === undefined) return true;
+      throw new ToolError(refusal);
     };
     return createSafeFetch({ ...policy, allow })(url, init);
   };

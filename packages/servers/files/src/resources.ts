@@ -41,7 +41,18 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
     if (root)
       whole = whole.resource(base, { ...about, name: root.name, mimeType: folderType, read: (ctx) => read(base, ctx) });
   }
-  const served = whole;
+  // The list agrees with the tool info: without folders that the roots of this client leave out.
+  const served = whole.use(
+    async (exchange, next) => {
+      const outcome = await next(exchange);
+      const known = new Set(workspace.knownJailFor(exchange).roots.map(({ real }) => real));
+      const hidden = new Set(roots.filter(({ real }) => !known.has(real)).map(({ real }) => uriOf(real)));
+      if (outcome.kind !== "complete" || hidden.size === 0) return outcome;
+      const resources = (outcome.result["resources"] as Resource[]).filter(({ uri }) => !hidden.has(uri));
+      return { ...outcome, result: { ...outcome.result, resources } };
+    },
+    { method: "resources/list" },
+  );
   const changed = () => served.publish("resources/list_changed", {});
   return served;
 }

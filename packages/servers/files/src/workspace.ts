@@ -1,3 +1,4 @@
+import type { Root as ClientRoot } from "portolan";
 import type { Context, RequestContext } from "portolan/server";
 import { Jail } from "./jail/jail.ts";
 import { clientFolders, joined, narrowed, type Root } from "./jail/roots.ts";
@@ -31,10 +32,18 @@ export class Workspace {
     // A client on the network must not choose folders of this machine.
     if (clientRoots === "ignore" || (clientRoots === "provide" && !isLocal)) return this.#own;
     if (!ctx.mayAsk("roots")) return this.#own;
-    const wanted = await clientFolders(await ctx.roots());
-    const jail = new Jail((clientRoots === "narrow" ? narrowed : joined)(this.#roots, wanted), this.settings);
+    const jail = await this.#withRoots(await ctx.roots());
     if (isLocal) this.#lastLocal = jail;
     return jail;
+  }
+
+  /** A client that can tell its roots but has none names no folder to narrow to. */
+  async #withRoots(roots: readonly ClientRoot[]): Promise<Jail> {
+    const { settings } = this;
+    if (roots.length === 0) return this.#own;
+    const wanted = await clientFolders(roots);
+    if (settings.clientRoots === "provide") return new Jail(joined(this.#roots, wanted), settings);
+    return new Jail(narrowed(this.#roots, wanted), { ...settings, whyEmpty: whyEmpty(this.#roots, roots) });
   }
 
   /** Like `jailFor`, but without asking the client: uses its last known roots. */
@@ -51,6 +60,19 @@ export class Workspace {
   isIgnored(name: string): boolean {
     return this.settings.ignore.has(name);
   }
+}
+
+/** Roots in a message; a client can have many. */
+const maxShownRoots = 3;
+
+function whyEmpty(served: readonly Root[], roots: readonly ClientRoot[]): string {
+  const shown = roots.slice(0, maxShownRoots).map(({ uri }) => JSON.stringify(uri.slice(0, 200)));
+  const more = roots.length > maxShownRoots ? ` and ${roots.length - maxShownRoots} more` : "";
+  const folders = served.map(({ real }) => real).join(", ");
+  return (
+    `the roots of this client (${shown.join(", ")}${more}) have nothing in common with the folders of this server ` +
+    `(${folders}). Ask the user to open one of these folders, or to start the server with --client-roots ignore`
+  );
 }
 
 /** A mutex per key. */

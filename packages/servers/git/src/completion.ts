@@ -1,4 +1,5 @@
 import type { Completer, RequestContext } from "portolan/server";
+import { toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { objectAt, readTree } from "./objects/trees.ts";
 import type { Repositories } from "./repository/repositories.ts";
 import type { Repository } from "./repository/repository.ts";
@@ -11,13 +12,11 @@ const hashBegin = /^[0-9a-f]{4,64}$/;
 /** Completes branches, tags and recent commits. */
 export function completeRef(git: Repositories): Completer<undefined> {
   return async (value, known, ctx) => {
-    const found = new Set<string>();
-    for (const repository of await candidates(git, known, ctx)) {
-      for (const ref of await refsOf(repository)) if (ref.startsWith(value)) found.add(ref);
-      if (hashBegin.test(value))
-        for (const hash of await recentHashes(repository)) if (hash.startsWith(value)) found.add(hash);
-    }
-    return [...found];
+    const found = await readCandidates(git, known, ctx, async (repository) => {
+      const hashes = hashBegin.test(value) ? await recentHashes(repository) : [];
+      return [...(await refsOf(repository)), ...hashes].filter((name) => name.startsWith(value));
+    });
+    return [...new Set(found)];
   };
 }
 
@@ -38,15 +37,14 @@ async function pathsAt(
   ctx: RequestContext<undefined>,
   isWanted: (type: string) => boolean,
 ): Promise<string[]> {
-  const found = new Set<string>();
   const folder = value.slice(0, value.lastIndexOf("/") + 1);
-  for (const repository of await candidates(git, known, ctx)) {
-    for (const { path, type } of await entriesOf(repository, known["ref"] ?? "HEAD", folder)) {
-      const whole = `${folder}${path}`;
-      if (whole.startsWith(value) && isWanted(type)) found.add(type === "tree" ? `${whole}/` : whole);
-    }
-  }
-  return [...found];
+  const found = await readCandidates(git, known, ctx, async (repository) => {
+    const entries = await entriesOf(repository, known["ref"] ?? "HEAD", folder);
+    return entries
+      .filter(({ path, type }) => isWanted(type) && `${folder}${path}`.startsWith(value))
+      .map(({ path, type }) => `${folder}${path}${type === "tree" ? "/" : ""}`);
+  });
+  return [...new Set(found)];
 }
 
 /** Returns the entries of a folder; incomplete input gives no entries instead of an error. */
@@ -59,11 +57,16 @@ async function entriesOf(repository: Repository, ref: string, folder: string) {
   }
 }
 
-/** Returns the chosen repository, or all of them. */
-async function candidates(git: Repositories, known: Known, ctx: RequestContext<undefined>): Promise<Repository[]> {
+/** Reads from the chosen repository, or from all of them. */
+async function readCandidates(
+  git: Repositories,
+  known: Known,
+  ctx: RequestContext<undefined>,
+  read: (repository: Repository) => Promise<string[]>,
+): Promise<string[]> {
   const chosen = known["repo"];
   const names = chosen === undefined ? git.names : git.names.filter((name) => name === chosen);
-  return Promise.all(names.map((name) => git.open(name, ctx.signal)));
+  return (await toolErrorsAsInvalidParams(git.readEach(names, ctx, read))).flat();
 }
 
 async function refsOf(repository: Repository): Promise<string[]> {

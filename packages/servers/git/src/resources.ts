@@ -124,22 +124,19 @@ async function readFile(
 }
 
 async function listCommits(git: Repositories, ctx: RequestContext<undefined>) {
-  const resources = [];
-  for (const name of git.names) {
-    const repository = await git.open(name, ctx.signal);
+  const listed = git.readEach(git.names, ctx, async (repository) => {
+    const { name } = repository;
     const head = await repository.head();
-    if (head === undefined) continue;
+    if (head === undefined) return [];
     const parts = await repository.parts(["log", `--max-count=${recentCommits}`, ...commitFormat, head, "--"]);
-    for (const commit of parseCommits(parts)) {
-      resources.push({
-        uri: uriOf(name, "commit", commit.commit),
-        name: commit.commit,
-        title: titleOf(commit),
-        description: commit.subject,
-      });
-    }
-  }
-  return resources;
+    return parseCommits(parts).map((commit) => ({
+      uri: uriOf(name, "commit", commit.commit),
+      name: commit.commit,
+      title: titleOf(commit),
+      description: commit.subject,
+    }));
+  });
+  return (await toolErrorsAsInvalidParams(listed)).flat();
 }
 
 function uriOf(name: string, kind: string, ref: string, path?: string): string {

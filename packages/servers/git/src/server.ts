@@ -25,7 +25,7 @@ export async function createGit(options: GitOptions): Promise<Server> {
   const all = [...roots.values()];
   const program = await findProgram(process.env["PATH"] ?? "", all);
   if (program === undefined) throw new Error("git was not found on the PATH outside the repositories; install it");
-  for (const root of all) await locate(root, all, "for-reading");
+  for (const root of all) await locate(root, all, new AbortController().signal);
   const shared = { program, roots: all, limits: { ...defaultLimits, ...options.limits }, identity: options.identity };
   const git = new Repositories(shared, roots, () => server.publish("resources/list_changed", {}));
   const reading = addPrompt(addResources(addReading(begin(git, readOnly), git), git), git);

@@ -8,7 +8,7 @@ export interface StoreOptions {
   readonly maxFileBytes: number;
   /** Bytes to append before the file is compacted, at least as many as it had after the last compaction. Default: 1 MiB. */
   readonly compactBytes: number;
-  /** How long a change waits for the lock of another process. Default: 20 s. */
+  /** How long a change waits for the lock of another process. Default: 40 s, longer than the lock of a dead one holds. */
   readonly lockWaitMs: number;
   /** Called for problems with the file. Default: prints to standard error. */
   readonly onProblem: (problem: string) => void;
@@ -51,7 +51,7 @@ export function toStoreOptions(given: Partial<StoreOptions>): StoreOptions {
     file: given.file ?? defaultFile(),
     maxFileBytes: given.maxFileBytes ?? 256 * 1024 * 1024,
     compactBytes: given.compactBytes ?? 1024 * 1024,
-    lockWaitMs: given.lockWaitMs ?? 20_000,
+    lockWaitMs: given.lockWaitMs ?? 40_000,
     onProblem: given.onProblem ?? ((problem) => console.error(`portolan-memory: ${problem}`)),
   };
 }

@@ -1,4 +1,6 @@
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -48,6 +50,83 @@ test.each([
   expect(readFileSync(path, "utf8")).not.toBe(text);
   release();
   expect(readdirSync(folder)).toEqual([]);
+});
+
+/** Takes the lock once, to read what this process writes into it. */
+async function ownText(): Promise<{ [member: string]: unknown }> {
+  const { path } = setUp();
+  const release = await holdFileLock(path, limits);
+  const text = readFileSync(path, "utf8");
+  release();
+  return JSON.parse(text);
+}
+
+/** Limits under which only a lock that is dead at first sight can be taken. */
+const atOnce: LockLimits = { heartbeatMs: 1_000, staleMs: 1_000_000, patienceMs: 0 };
+
+test.each<[string, () => Promise<{ [member: string]: unknown }>]>([
+  ["an earlier boot of this machine", async () => ({ boot: "00000000-0000-4000-8000-000000000000" })],
+  [
+    "a process that has ended",
+    async () => {
+      const child = spawn(process.execPath, ["--version"], { stdio: "ignore" });
+      await once(child, "exit");
+      return { pid: child.pid };
+    },
+  ],
+  ["a process whose id another one has now", async () => ({ started: "1" })],
+])("takes over at once the lock of %s, and removes what it left", async (_, change) => {
+  const { folder, path } = setUp();
+  const left = JSON.stringify({ ...(await ownText()), ...(await change()) });
+  for (const end of ["", `.${"a".repeat(16)}`, `.${"b".repeat(32)}.0`]) writeFileSync(`${path}${end}`, left);
+  const release = await holdFileLock(path, atOnce);
+  expect(readdirSync(folder)).toEqual(["a.lock"]);
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("takes over at once the lock of another machine that was not renewed for long", async () => {
+  const { path } = setUp();
+  writeFileSync(path, JSON.stringify({ ...(await ownText()), host: "elsewhere" }));
+  await expect(holdFileLock(path, atOnce)).rejects.toMatchObject({ code: "timeout" });
+  const longAgo = Date.now() / 1_000 - 2_000;
+  utimesSync(path, longAgo, longAgo);
+  const release = await holdFileLock(path, atOnce);
+  release();
+});
+
+test("leaves files beside the lock that are not its own or belong to a running process", async () => {
+  const { folder, path } = setUp();
+  const own = await ownText();
+  writeFileSync(path, JSON.stringify({ ...own, started: "1" }));
+  const others = ["a.lock.txt", `a.lock.${"c".repeat(16)}`, `b.lock.${"d".repeat(16)}`];
+  for (const name of others) writeFileSync(join(folder, name), JSON.stringify(own));
+  const release = await holdFileLock(path, atOnce);
+  release();
+  expect(readdirSync(folder).sort()).toEqual(others.sort());
+});
+
+test("tells once who holds a lock that is not free soon", async () => {
+  const { path } = setUp();
+  const notices: string[] = [];
+  const release = await holdFileLock(path, limits);
+  const onWait = (notice: string) => {
+    notices.push(notice);
+    release();
+  };
+  const next = await holdFileLock(path, { ...limits, staleMs: 1_000_000, onWait });
+  next();
+  expect(notices).toEqual([
+    expect.stringMatching(`^Waiting for the lock file .*a\\.lock, which process ${process.pid} of host`),
+  ]);
+});
+
+test("names a holder without the control characters of its file", async () => {
+  const { path } = setUp();
+  writeFileSync(path, JSON.stringify({ pid: 7, host: "\u001b[2Jevil\u202e", token: "x" }));
+  await expect(holdFileLock(path, { ...limits, patienceMs: 0 })).rejects.toThrow(
+    "process 7 of host ?[2Jevil? holds it",
+  );
 });
 
 test("gives a dead lock to one process at a time", async () => {

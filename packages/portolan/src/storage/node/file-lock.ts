@@ -2,22 +2,24 @@ import { createHash, randomBytes } from "node:crypto";
 import {
   closeSync,
   fstatSync,
-  futimesSync,
   linkSync,
   openSync,
+  readdirSync,
   readFileSync,
   readlinkSync,
   rmSync,
   writeSync,
 } from "node:fs";
 import { hostname } from "node:os";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { PortolanError } from "../../errors.ts";
-import { checkOptions } from "../../options.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import {
   defaultHeartbeatMs,
   defaultPatienceMs,
   defaultStaleMs,
+  lockNoticeMs,
   maxLockClaims,
   maxLockPauseMs,
   minLockPauseMs,
@@ -33,19 +35,36 @@ export interface LockLimits {
   readonly patienceMs: number;
 }
 
-/** Waits until it holds the lock file. Returns the function that releases it, whose second call does nothing. */
-export async function holdFileLock(path: string, given?: Partial<LockLimits>): Promise<() => void> {
-  if (given) checkOptions(given, { heartbeatMs: 1, staleMs: 1, patienceMs: 1 }, "holdFileLock");
-  const limits = {
+/** Options of `holdFileLock`. */
+export interface LockOptions extends Partial<LockLimits> {
+  /** Called once if the lock is not free within 2 s, with a sentence that names the file and its holder. */
+  readonly onWait?: (notice: string) => void;
+}
+
+const lockOptionNames = { heartbeatMs: 1, staleMs: 1, patienceMs: 1, onWait: 1 } satisfies OptionNames<LockOptions>;
+
+/**
+ * Waits until it holds the lock file. Returns the function that releases it, whose second call does nothing. A lock whose
+ * process has ended, or that was left by an earlier boot of this machine, is taken over at once.
+ */
+export async function holdFileLock(path: string, given?: LockOptions): Promise<() => void> {
+  if (given) checkOptions(given, lockOptionNames, "holdFileLock");
+  const { onWait, ...limits } = {
     heartbeatMs: defaultHeartbeatMs,
     staleMs: defaultStaleMs,
     patienceMs: defaultPatienceMs,
     ...given,
   };
   const contender = new Contender(path, limits.staleMs);
-  const endsAt = performance.now() + limits.patienceMs;
+  const begunAt = performance.now();
+  let isNoticed = onWait === undefined;
   for (let pauseMs = minLockPauseMs; !contender.tryTake(); pauseMs = Math.min(pauseMs * 1.5, maxLockPauseMs)) {
-    if (performance.now() >= endsAt) throw lockTimeout(path, limits.patienceMs);
+    const waitedMs = performance.now() - begunAt;
+    if (waitedMs >= limits.patienceMs) throw lockTimeout(path, contender.holder, limits.patienceMs);
+    if (!isNoticed && waitedMs >= lockNoticeMs) {
+      isNoticed = true;
+      onWait?.(`Waiting for the lock file ${path}, which ${contender.holder} holds`);
+    }
     // Random, so that processes do not collide again and again.
     await pause(pauseMs * (0.5 + Math.random()));
   }
@@ -56,8 +75,8 @@ export async function holdFileLock(path: string, given?: Partial<LockLimits>): P
   };
 }
 
-function lockTimeout(path: string, patienceMs: number): PortolanError {
-  const text = `The lock file ${path} was not free within ${patienceMs} ms: another process holds it`;
+function lockTimeout(path: string, holder: string, patienceMs: number): PortolanError {
+  const text = `The lock file ${path} was not free within ${patienceMs} ms: ${holder} holds it`;
   return new PortolanError("timeout", `${text}; if no such process runs, delete the file`);
 }
 
@@ -76,33 +95,73 @@ interface Found {
 class Contender {
   readonly #path: string;
   readonly #staleMs: number;
+  readonly #scope: Scope = scopeOf();
   readonly #text: string;
   /** The last change of each file by the clock of this process: clocks of others may be wrong. */
   readonly #watched = new Map<string, Found & { readonly since: number }>();
+  /** The clock of the file system minus the one of this process; undefined until it is needed. */
+  #clockOffset: number | undefined;
   #file: number | undefined;
+  #holder: string | undefined;
 
   constructor(path: string, staleMs: number) {
     this.#path = path;
     this.#staleMs = staleMs;
-    this.#text = JSON.stringify({ pid: process.pid, machine: nameMachine(), token: randomBytes(16).toString("hex") });
+    const token = randomBytes(16).toString("hex");
+    const { started } = statusOf(process.pid);
+    this.#text = JSON.stringify({ pid: process.pid, started, ...this.#scope, token });
+  }
+
+  /** The last known holder, in words. */
+  get holder(): string {
+    const { pid, host } = parseHolder(this.#holder ?? "");
+    if (pid === undefined) return "another process";
+    // Anyone who can write to the folder can write this text, and it may be printed on a terminal.
+    return `process ${pid} of host ${String(host)
+      .slice(0, 100)
+      .replaceAll(/[^ -~]/g, "?")}`;
   }
 
   tryTake(): boolean {
     const found = look(this.#path);
-    if (found && !this.#isDead(this.#path, found)) return false;
-    return this.#withOwnFile((own, file) => {
+    if (found && !this.#isDead(this.#path, found)) {
+      this.#holder = found.text;
+      return false;
+    }
+    const isTaken = this.#withOwnFile((own, file) => {
       if (found && !this.#remove(found.text, own)) return false;
       if (!tryLink(own, this.#path)) return false;
       this.#file = file;
       return true;
     });
+    // A process that died with the lock, or whose lock was waited for, may have left other files.
+    if (isTaken && (found || this.#holder !== undefined)) this.#removeLeftovers();
+    return isTaken;
   }
 
-  /** Touches the file by its descriptor: the file of that name may belong to another process by now. */
-  beat(): void {
-    const now = new Date();
+  /** Removes files of processes that were killed while they took or released the lock. */
+  #removeLeftovers(): void {
+    const folder = dirname(this.#path);
+    const prefix = `${basename(this.#path)}.`;
     try {
-      if (this.#file !== undefined) futimesSync(this.#file, now, now);
+      for (const name of readdirSync(folder)) {
+        if (!name.startsWith(prefix) || !leftoverPattern.test(name.slice(prefix.length))) continue;
+        const path = join(folder, name);
+        const found = look(path);
+        if (found && this.#hasEnded(found)) rmSync(path, { force: true });
+      }
+    } catch {
+      // The lock is taken. The next process that takes over removes them.
+    }
+  }
+
+  /**
+   * Writes the same text again by the descriptor: the file of that name may belong to another process by now. The time of
+   * the change comes from the clock of the file system, which all processes share.
+   */
+  beat(): void {
+    try {
+      if (this.#file !== undefined) writeSync(this.#file, this.#text, 0);
     } catch {
       // The next heartbeat may succeed; several must fail before another process takes over.
     }
@@ -152,14 +211,34 @@ class Contender {
 
   /** Returns true if the process that wrote the file has ended, or sent no heartbeat for too long. */
   #isDead(path: string, found: Found): boolean {
-    if (hasEnded(found.text)) return true;
+    if (this.#hasEnded(found)) return true;
     const watched = this.#watched.get(path);
     const isSame = watched?.text === found.text && watched.beatAt === found.beatAt;
     if (isSame) return performance.now() - watched.since >= this.#staleMs;
     this.#watched.set(path, { ...found, since: performance.now() });
     return false;
   }
+
+  /** Returns true if the writer of a file has certainly ended, or cannot be checked and has sent no heartbeat for long. */
+  #hasEnded({ text, beatAt }: Found): boolean {
+    const state = stateOf(parseHolder(text), this.#scope);
+    if (state !== "unknown") return state === "ended";
+    return this.#fileSystemNow() - beatAt >= this.#staleMs;
+  }
+
+  #fileSystemNow(): number {
+    if (this.#clockOffset === undefined) {
+      this.#withOwnFile((_, file) => {
+        this.#clockOffset = fstatSync(file).mtimeMs - performance.now();
+        return false;
+      });
+    }
+    return performance.now() + (this.#clockOffset ?? 0);
+  }
 }
+
+/** The ends of the names of files beside a lock: the own file of a process, or its claim. */
+const leftoverPattern = /^([0-9a-f]{16}|[0-9a-f]{32}\.\d{1,3})$/;
 
 function look(path: string): Found | undefined {
   try {
@@ -185,32 +264,66 @@ function tryLink(from: string, to: string): boolean {
   }
 }
 
-/** Returns true if the process has ended. False if it runs on another machine, because that cannot be checked. */
-function hasEnded(text: string): boolean {
-  let holder: { readonly pid?: unknown; readonly machine?: unknown };
+/** The writer of a lock file, as far as the file tells. */
+interface Holder extends Partial<Scope> {
+  readonly pid?: number;
+  /** When the process started, in clock ticks after the boot: its id may be used again by another. */
+  readonly started?: string;
+}
+
+/** The scope of process ids. Containers can share a host name and a boot, and have ids of their own. */
+interface Scope {
+  readonly host: string;
+  readonly boot: string;
+  readonly space: string;
+}
+
+function parseHolder(text: string): Holder {
   try {
-    holder = JSON.parse(text);
+    const holder: Holder | null = JSON.parse(text);
+    return typeof holder?.pid === "number" ? holder : {};
   } catch {
-    return false;
-  }
-  if (typeof holder?.pid !== "number" || holder.machine !== nameMachine()) return false;
-  try {
-    process.kill(holder.pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ESRCH";
+    return {};
   }
 }
 
-/** Returns a name for the scope of process ids: containers can share a host name and have ids of their own. */
-function nameMachine(): string {
-  const read = (readOne: () => string) => {
-    try {
-      return readOne().trim();
-    } catch {
-      return "";
-    }
+/** Tells if a process has ended; unknown if it may run on another machine or in another container. */
+function stateOf({ pid, started, host, boot, space }: Holder, here: Scope): "ended" | "running" | "unknown" {
+  if (pid === undefined || host !== here.host) return "unknown";
+  if (boot !== here.boot) return boot === "" || here.boot === "" ? "unknown" : "ended";
+  if (space !== here.space) return "unknown";
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ESRCH") return "ended";
+  }
+  const status = statusOf(pid);
+  const isOther = started !== undefined && status.started !== undefined && started !== status.started;
+  return isOther || status.isZombie ? "ended" : "running";
+}
+
+/** Returns the scope of this process. Machines may share a host name, but not the id of their system. */
+function scopeOf(): Scope {
+  const machine = readOr("", () => readFileSync("/etc/machine-id", "utf8").trim());
+  return {
+    host: machine === "" ? hostname() : `${hostname()} (${machine})`,
+    boot: readOr("", () => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()),
+    space: readOr("", () => readlinkSync("/proc/self/ns/pid")),
   };
-  const boot = read(() => readFileSync("/proc/sys/kernel/random/boot_id", "utf8"));
-  return [hostname(), boot, read(() => readlinkSync("/proc/self/ns/pid"))].join(" ");
+}
+
+/** Returns the start of a process, and true if it has ended and its parent has not asked for its exit code yet. */
+function statusOf(pid: number): { readonly started: string | undefined; readonly isZombie: boolean } {
+  const stat = readOr("", () => readFileSync(`/proc/${pid}/stat`, "utf8"));
+  // The name of the program, in parentheses, may contain spaces.
+  const [state = "", ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { started: fields[18], isZombie: state === "Z" };
+}
+
+function readOr(otherwise: string, read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
 }

@@ -1,2 +1,2 @@
-export { holdFileLock, type LockLimits } from "./file-lock.ts";
+export { holdFileLock, type LockLimits, type LockOptions } from "./file-lock.ts";
 export { type FolderKeyValueOptions, folderKeyValue } from "./folder.ts";

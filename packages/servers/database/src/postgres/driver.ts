@@ -24,6 +24,7 @@ const unknownOutcome =
 export class PostgresDatabase implements Database {
   readonly dialect = "postgresql";
   readonly about: string;
+  readonly caution: string | undefined;
   readonly #facts: ServerFacts;
   readonly #schemas: readonly string[] | undefined;
   readonly #limits: DatabaseLimits;
@@ -41,6 +42,7 @@ export class PostgresDatabase implements Database {
     this.#limits = limits;
     this.#schemas = schemas;
     this.about = `the PostgreSQL ${facts.version.split(" ", 1)[0]} database ${facts.database}`;
+    this.caution = cautionOf(facts);
   }
 
   /** Connects once to check that the connection works and the role is safe. */
@@ -156,6 +158,7 @@ export class PostgresDatabase implements Database {
       `idle_in_transaction_session_timeout = ${timeoutMs + 10_000}`,
       ...(this.#facts.noticesLoss ? ["client_connection_check_interval = 1000"] : []),
       ...(path === undefined ? [] : [`search_path = ${path}`]),
+      ...this.#tempLimit(),
       "bytea_output = hex",
       "datestyle = ISO",
     ];
@@ -163,6 +166,13 @@ export class PostgresDatabase implements Database {
       `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED ${mode}`,
       ...settings.map((setting) => `SET LOCAL ${setting}`),
     ].join("; ");
+  }
+
+  /** Lowers the limit of temporary files, if the role may; it never raises what the operator has set. */
+  #tempLimit(): string[] {
+    const { tempKb, maySetTemp } = this.#facts;
+    const wantedKb = this.#limits.maxTempMb * 1024;
+    return maySetTemp && (tempKb < 0 || tempKb > wantedKb) ? [`temp_file_limit = ${wantedKb}`] : [];
   }
 
   async #columns(fields: readonly FieldDef[], signal: AbortSignal): Promise<Column[]> {
@@ -180,6 +190,13 @@ export class PostgresDatabase implements Database {
     }
     return fields.map(({ name, dataTypeID }) => ({ name, type: nameOf(dataTypeID) ?? "unknown" }));
   }
+}
+
+/** Says what the operator should set, because this role cannot. */
+function cautionOf({ user, tempKb, maySetTemp }: ServerFacts): string | undefined {
+  if (maySetTemp || tempKb >= 0) return undefined;
+  const role = `"${user.replaceAll('"', '""')}"`;
+  return `Queries may fill the disk of the database server with temporary files until their timeout. Limit them as a superuser: ALTER ROLE ${role} SET temp_file_limit = '1GB'`;
 }
 
 /** Runs a statement and collects its rows; closes the connection if far more data arrives than can be used. */
@@ -258,6 +275,7 @@ const advice: { readonly [code: string]: string } = {
   "40001": "nothing was changed; try again",
   "25001": "each statement runs in a transaction whose mode is fixed; run statements that need another mode elsewhere",
   "23": "nothing was changed; correct the values",
+  "53400": "the statement needs too large temporary files; sort or join fewer rows",
   "53": "the database server is out of a resource; try again later",
   "57014": "the statement was cancelled at the database",
   "57": "the database server is going down or cannot be reached; try again later",

@@ -24,6 +24,10 @@ export interface ServerFacts {
   readonly danger: string | undefined;
   /** True if the server notices a lost client while it runs a statement. */
   readonly noticesLoss: boolean;
+  /** Limit of the role's temporary files in kilobytes; -1 if there is none. */
+  readonly tempKb: number;
+  /** True if the role may change that limit. */
+  readonly maySetTemp: boolean;
 }
 
 const againMs = 200;
@@ -205,12 +209,21 @@ export class Session implements Pooled {
   async #ask(): Promise<ServerFacts> {
     const asked: QueryArrayConfig = { text: roleQuery, rowMode: "array" };
     const { rows }: QueryArrayResult = await this.#client.query(asked);
-    const [version, number, database, user, roles, functions] = rows[0] ?? [];
-    const setting = "SET client_connection_check_interval = 1000";
+    const [version, number, database, user, roles, functions, tempKb] = rows[0] ?? [];
     // PostgreSQL before 14 does not have the setting, and some platforms do not support it.
-    const noticesLoss = Number(number) >= 140_000 && (await this.#client.query(setting).then(Boolean, () => false));
+    const noticesLoss = Number(number) >= 140_000 && (await this.#maySet("client_connection_check_interval = 1000"));
+    // Only superusers and roles with a grant may change it; the operator can set it for every role.
+    const maySetTemp = await this.#maySet(`temp_file_limit = ${Number(tempKb)}`);
     await this.#client.query("DISCARD ALL");
-    return { version, database, user, danger: dangerOf(user, roles, functions), noticesLoss };
+    const danger = dangerOf(user, roles, functions);
+    return { version, database, user, danger, noticesLoss, tempKb: Number(tempKb), maySetTemp };
+  }
+
+  #maySet(setting: string): Promise<boolean> {
+    return this.#client.query(`SET ${setting}`).then(
+      () => true,
+      () => false,
+    );
   }
 }
 
@@ -239,24 +252,26 @@ function cancel({ host, port, processId, secret }: CancelTarget): Promise<void> 
   });
 }
 
-/** Query for a new connection: version, and roles or functions that reach beyond the database. */
+/** Query for a new connection: version, roles or functions that reach beyond the database, and a limit. */
 const roleQuery = `
   SELECT current_setting('server_version'), current_setting('server_version_num')::int, current_database(),
     session_user::text,
     (SELECT string_agg(r.rolname, ', ' ORDER BY r.rolname) FROM pg_roles r
-      WHERE pg_has_role(session_user, r.oid, 'MEMBER') AND (r.rolsuper OR r.rolreplication OR r.rolname IN
-        ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program', 'pg_signal_backend',
-         'pg_checkpoint', 'pg_create_subscription'))),
+      WHERE pg_has_role(session_user, r.oid, 'MEMBER') AND (r.rolsuper OR r.rolreplication OR r.rolcreaterole
+        -- The roles of PostgreSQL itself reach beyond the database; its owner's role does not.
+        OR (r.rolname LIKE 'pg\\_%' AND r.rolname <> 'pg_database_owner'))),
     (SELECT string_agg(DISTINCT p.proname, ', ' ORDER BY p.proname) FROM pg_proc p
       WHERE has_function_privilege(session_user, p.oid, 'EXECUTE') AND (
         (p.pronamespace = 'pg_catalog'::regnamespace AND p.proname IN
-          ('pg_read_file', 'pg_read_binary_file', 'pg_ls_dir', 'pg_stat_file', 'pg_file_write', 'pg_file_rename',
+          ('pg_read_file', 'pg_read_binary_file', 'pg_ls_dir', 'pg_ls_logdir', 'pg_ls_waldir', 'pg_ls_tmpdir',
+           'pg_ls_archive_statusdir', 'pg_stat_file', 'pg_current_logfile', 'pg_file_write', 'pg_file_rename',
            'pg_file_unlink', 'pg_file_sync', 'lo_import', 'lo_export', 'pg_reload_conf', 'pg_rotate_logfile',
-           'pg_switch_wal', 'pg_promote', 'pg_create_restore_point'))
+           'pg_log_backend_memory_contexts', 'pg_switch_wal', 'pg_promote', 'pg_create_restore_point'))
         OR EXISTS (SELECT FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
           WHERE d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
             AND d.refclassid = 'pg_extension'::regclass
-            AND e.extname IN ('dblink', 'adminpack', 'pg_cron', 'pg_background', 'http', 'pg_net'))))`;
+            AND e.extname IN ('dblink', 'adminpack', 'pg_cron', 'pg_background', 'http', 'pg_net')))),
+    (SELECT setting FROM pg_settings WHERE name = 'temp_file_limit')`;
 
 /** Describes what a role can do that a transaction does not contain; undefined if nothing. */
 function dangerOf(user: string, roles: string | null, functions: string | null): string | undefined {

@@ -42,6 +42,8 @@ export class Engine {
     });
     // The schema of a file is untrusted: its views and triggers may only call harmless functions.
     connection.exec("PRAGMA trusted_schema = OFF");
+    // Sorts and temporary tables count against the memory limit of the process: files would fill the disk.
+    connection.exec("PRAGMA temp_store = MEMORY");
     connection.enableDefensive(true);
     if (!isWriter) connection.exec("PRAGMA query_only = ON");
     if (connection.limits) {

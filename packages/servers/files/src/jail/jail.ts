@@ -33,28 +33,38 @@ export interface OpenFile {
 export interface JailOptions {
   readonly hidden: boolean;
   readonly holding?: Holding;
+  /** Why there may be no folders, for the error of every access. */
+  readonly whyEmpty?: string;
 }
 
 /** Thrown for a folder where a file was expected. */
 export class IsFolderError extends ToolError {}
 
 const attempts = 8;
+const openOne = "it has no roots. Ask the user to open a folder";
 
 /** The folders of a caller, and the only access to their content. */
 export class Jail {
   readonly roots: readonly Root[];
   readonly #hidden: boolean;
   readonly #holding: Holding;
+  readonly #whyEmpty: string;
 
-  constructor(roots: readonly Root[], { hidden, holding = bestHolding }: JailOptions) {
+  constructor(roots: readonly Root[], { hidden, holding = bestHolding, whyEmpty = openOne }: JailOptions) {
     this.roots = roots;
+    this.#whyEmpty = whyEmpty;
     this.#hidden = hidden;
     this.#holding = holding;
   }
 
-  /** Returns true if a path means the list of all roots, not something in one of them. */
+  /** Returns true if a path means the list of several roots, not something in one of them. */
   isTop(path: string): boolean {
-    return this.roots.length !== 1 && ["", ".", "/"].includes(path);
+    return this.roots.length > 1 && isTopName(path);
+  }
+
+  /** Returns the reason why this caller has no folder at all; undefined if it has one. */
+  get emptiness(): string | undefined {
+    return this.roots.length === 0 ? `No folder is served to this client: ${this.#whyEmpty}` : undefined;
   }
 
   isNameShown(name: string): boolean {
@@ -139,7 +149,7 @@ export class Jail {
   #parse(path: string): { root: Root; segments: string[] } {
     const problem = pathProblem(path);
     if (problem) throw new ToolError(`The path ${problem}`);
-    if (this.roots.length === 0) throw new ToolError("No folder is served to this client; ask the user to open one");
+    if (this.emptiness !== undefined) throw new ToolError(this.emptiness);
     const named = path.startsWith("file:") ? pathOfUri(path) : path;
     if (isAbsolute(named)) {
       const found = this.#rootOf(normalize(named), true);
@@ -187,6 +197,11 @@ export class Jail {
         : `paths start with one of the folders: ${names}`;
     return new ToolError(`${path} is outside the served folders; ${advice}`);
   }
+}
+
+/** Returns true for the paths that mean everything that is served. */
+export function isTopName(path: string): boolean {
+  return ["", ".", "/"].includes(path);
 }
 
 /** Opens a regular file in a held folder; refuses pipes, sockets and devices before opening them. */

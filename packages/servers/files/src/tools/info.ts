@@ -6,7 +6,7 @@ import { annotations, array, boolean, count, object, string, textResult } from "
 import { typeOfName } from "../disk/mime.ts";
 import { explainSystemErrors } from "../disk/system-errors.ts";
 import { type Kind, kindOf } from "../disk/walk.ts";
-import { notThere } from "../jail/jail.ts";
+import { isTopName, notThere } from "../jail/jail.ts";
 import { uriOf } from "../jail/roots.ts";
 import { type CreateTool, formatSize, kindSchema, pathSchema } from "./tool-parts.ts";
 
@@ -53,7 +53,9 @@ export const infoTool: CreateTool<Input, Output> = (workspace) => ({
     return explainSystemErrors(path, async () => {
       const jail = await workspace.jailFor(ctx);
       const served = { folders: jail.roots.map(({ real }) => real), readOnly: workspace.settings.readOnly };
-      if (jail.isTop(path)) return answer({ path: ".", kind: "folder", ...served });
+      if (jail.isTop(path) || (jail.emptiness !== undefined && isTopName(path))) {
+        return answer({ path: ".", kind: "folder", ...served }, jail.emptiness);
+      }
       const whole = await jail.locate(path).catch((reason) => {
         if (reason instanceof ToolError) return undefined;
         throw reason;
@@ -87,7 +89,7 @@ function describe(stats: Stats, path: string, real: string): Output {
   };
 }
 
-function answer(about: Output) {
+function answer(about: Output, emptiness?: string) {
   const { path, kind, size, modified, target, folders, readOnly } = about;
   const parts = [
     `${path}: ${kind}`,
@@ -95,6 +97,7 @@ function answer(about: Output) {
     ...(modified === undefined ? [] : [`changed ${modified}`]),
     ...(target === undefined ? [] : [`leads to ${target}`]),
     ...(folders === undefined ? [] : [`serving ${folders.join(", ") || "nothing"}${readOnly ? ", read only" : ""}`]),
+    ...(emptiness === undefined ? [] : [emptiness]),
   ];
   return textResult(parts.join(", "), about);
 }

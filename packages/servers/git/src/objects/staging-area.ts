@@ -37,8 +37,10 @@ export async function withIndexCopy<T>({ location }: Repository, work: (env: Env
   const folder = await mkdtemp(join(tmpdir(), "portolan-git-"));
   try {
     const copy = join(folder, "index");
-    // A repository without any staged file has no index.
-    await copyFile(join(location.gitDir, "index"), copy).catch(() => {});
+    await copyFile(join(location.gitDir, "index"), copy).catch((reason: NodeJS.ErrnoException) => {
+      // A repository without any staged file has no index. Any other failure would look as if all files were new.
+      if (reason.code !== "ENOENT") throw new ToolError(`The index cannot be read (${reason.code}); tell the user`);
+    });
     return await work({ GIT_INDEX_FILE: copy });
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -12,28 +12,20 @@ export interface RepositoryLocation {
   readonly commonDir: string;
 }
 
-/** How thoroughly a repository is checked; before a change also in places where git only writes. */
-export type CheckDepth = "for-reading" | "for-writing";
-
 /**
  * Finds the parts of a repository without git, which would obey its configuration. Throws for anything that leads
  * outside the allowed folders.
  */
-export async function locate(root: string, roots: readonly string[], depth: CheckDepth): Promise<RepositoryLocation> {
+export async function locate(root: string, roots: readonly string[], signal: AbortSignal): Promise<RepositoryLocation> {
   if ((await realpath(root).catch(() => undefined)) !== root) {
     throw new ToolError(`${root} was moved; restart the server with its new path`);
   }
   const gitDir = await findGitDir(root, roots);
   const commonDir = await findCommonDir(gitDir, roots);
   const objects = await realInside(join(commonDir, "objects"), roots);
-  await checkAlternates(objects, roots, maxAlternates);
-  for (const folder of new Set([gitDir, commonDir])) {
-    if (depth === "for-writing") await checkLinksBelow(folder, roots);
-    else await checkLinks(folder, roots);
-  }
-  for (const folder of [objects, join(objects, "pack"), join(objects, "info"), join(commonDir, "info")]) {
-    await checkLinks(folder, roots);
-  }
+  const borrowed = await alternatesOf(objects, roots, maxAlternates);
+  const unused = [gitDir, commonDir].flatMap((folder) => leftOut.map((name) => join(folder, name)));
+  await checkLinksBelow([gitDir, commonDir, objects, ...borrowed], { roots, unused, signal });
   return { root, workTree: gitDir === root ? undefined : root, gitDir, commonDir };
 }
 
@@ -79,35 +71,76 @@ async function realInside(path: string, roots: readonly string[]): Promise<strin
   );
 }
 
-/** Checks alternates: objects may be borrowed only from repositories that are allowed, too. */
-async function checkAlternates(objects: string, roots: readonly string[], depth: number): Promise<void> {
+/** Returns the folders of borrowed objects, which must belong to repositories that are allowed, too. */
+async function alternatesOf(objects: string, roots: readonly string[], depth: number): Promise<string[]> {
   const file = join(objects, "info/alternates");
-  const listed = await readFile(file, "utf8").catch(() => "");
+  // The file itself may be a link that leads outside.
+  if (!(await lstat(file).catch(() => undefined))) return [];
+  const real = await realInside(file, roots);
+  if ((await lstat(real)).size > maxPointerBytes) throw new ToolError(`${file}: expected a short file`);
+  const listed = await readFile(real, "utf8");
+  const found: string[] = [];
   for (const line of listed.split("\n")) {
     if (line === "" || line.startsWith("#")) continue;
     if (line.startsWith('"')) throw new ToolError(`${file}: expected plain paths, got ${line.slice(0, 100)}`);
     const borrowed = await realInside(resolve(objects, line), roots);
     if (depth === 0) throw new ToolError(`${file}: expected a chain of at most ${maxAlternates} repositories`);
-    await checkLinks(borrowed, roots);
-    await checkLinks(join(borrowed, "pack"), roots);
-    await checkAlternates(borrowed, roots, depth - 1);
+    found.push(borrowed, ...(await alternatesOf(borrowed, roots, depth - 1)));
+  }
+  return found;
+}
+
+/** Folders of a git directory that are never used: those of submodules, hooks and large files. */
+const leftOut = ["modules", "hooks", "lfs"];
+/** Folders that are read at the same time. */
+const atOnce = 16;
+/** Files and folders of one repository that are checked in a call. */
+const maxChecked = 1_000_000;
+
+/**
+ * Rejects links that lead outside, at any depth: git reads through a link such as a branch, and writes through one such
+ * as a log.
+ */
+async function checkLinksBelow(
+  starts: readonly string[],
+  { roots, unused, signal }: { roots: readonly string[]; unused: readonly string[]; signal: AbortSignal },
+): Promise<void> {
+  const seen = new Set(unused);
+  const waiting: string[] = [];
+  const enter = (folder: string) => {
+    if (!seen.has(folder)) waiting.push(folder);
+    seen.add(folder);
+  };
+  starts.forEach(enter);
+  let checked = 0;
+  while (waiting.length > 0) {
+    signal.throwIfAborted();
+    const folders = waiting.splice(-atOnce);
+    const listed = await Promise.all(folders.map((folder) => entriesOf(folder)));
+    for (const [at, entries] of listed.entries()) {
+      const folder = folders[at] ?? "";
+      checked += entries.length;
+      if (checked > maxChecked) {
+        throw new ToolError(`${folder}: the repository has more than ${maxChecked} internal files; run git gc in it`);
+      }
+      for (const entry of entries) {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) enter(path);
+        // A link may lead to another folder inside, which can have links itself.
+        if (entry.isSymbolicLink()) enter(await realInside(path, roots));
+      }
+    }
   }
 }
 
-/** Rejects links that lead outside: git writes through links in its own folder, such as a log. */
-async function checkLinks(folder: string, roots: readonly string[]): Promise<Dirent[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  for (const entry of entries) if (entry.isSymbolicLink()) await realInside(join(folder, entry.name), roots);
-  return entries;
-}
-
-/** Folders that need no check: submodules and hooks are never used, objects are checked separately. */
-const leftOut = new Set(["objects", "modules", "hooks", "lfs"]);
-
-async function checkLinksBelow(folder: string, roots: readonly string[]): Promise<void> {
-  const entries = await checkLinks(folder, roots);
-  for (const entry of entries) {
-    if (entry.isDirectory() && !leftOut.has(entry.name)) await checkLinksBelow(join(folder, entry.name), roots);
+/** Returns the entries of a folder; none if it vanished or is no folder. Any other failure leaves links unchecked. */
+async function entriesOf(folder: string): Promise<Dirent[]> {
+  try {
+    return await readdir(folder, { withFileTypes: true });
+  } catch (reason) {
+    const { code } = reason as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw new ToolError(`${folder}: cannot be checked for links (${code}); ask the user to check its permissions`);
   }
 }
 

@@ -1,4 +1,4 @@
-import { ToolError } from "portolan/server";
+import { type RequestContext, ToolError } from "portolan/server";
 import type { GitLimits } from "../options.ts";
 import { quote } from "./names.ts";
 import { Repository, type RepositorySettings } from "./repository.ts";
@@ -24,7 +24,32 @@ export class Repositories {
   /** Checks and opens a repository for one call that only reads. */
   open(name: string | undefined, signal: AbortSignal): Promise<Repository> {
     const { key, root } = this.#find(name);
-    return Repository.open(key, root, this.#shared, { signal, depth: "for-reading" });
+    return Repository.open(key, root, this.#shared, signal);
+  }
+
+  /**
+   * Opens these repositories and reads from each; one that fails does not hide the others, and is reported as a log
+   * message. Throws if all fail.
+   */
+  async readEach<T>(
+    names: readonly string[],
+    ctx: Pick<RequestContext<undefined>, "signal" | "log">,
+    read: (repository: Repository) => Promise<T>,
+  ): Promise<T[]> {
+    const found: T[] = [];
+    const failures: ToolError[] = [];
+    for (const name of names) {
+      try {
+        found.push(await read(await this.open(name, ctx.signal)));
+      } catch (reason) {
+        if (!(reason instanceof ToolError)) throw reason;
+        failures.push(reason);
+      }
+    }
+    const [first] = failures;
+    if (first && found.length === 0) throw first;
+    for (const { message } of failures) ctx.log("warning", message);
+    return found;
   }
 
   /** Runs `work`, which changes a repository; changes of one repository run one after the other. */
@@ -38,7 +63,7 @@ export class Repositories {
     const mine = (async () => {
       await before?.catch(() => {});
       signal.throwIfAborted();
-      const repository = await Repository.open(key, root, this.#shared, { signal, depth: "for-writing" });
+      const repository = await Repository.open(key, root, this.#shared, signal);
       return work(repository);
     })();
     this.#lastChange.set(key, mine);

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { ToolError } from "portolan/server";
 import type { GitLimits, Identity } from "../options.ts";
 import { hardenedEnvironment, overridesFor, type Setting, userEnvironment } from "./hardening.ts";
-import { type CheckDepth, isInsideAny, locate, type RepositoryLocation } from "./jail.ts";
+import { isInsideAny, locate, type RepositoryLocation } from "./jail.ts";
 import { checkPath, checkRevision, isPlainPath, quote } from "./names.ts";
 import { type Program, type RunOptions, type RunResult, run } from "./run.ts";
 
@@ -51,15 +51,10 @@ export class Repository {
   }
 
   /** Checks a repository and reads its configuration keys, so that all of them can be overridden. */
-  static async open(
-    name: string,
-    root: string,
-    shared: RepositorySettings,
-    options: { readonly signal: AbortSignal; readonly depth: CheckDepth },
-  ): Promise<Repository> {
-    const location = await locate(root, shared.roots, options.depth);
-    const plain = new Repository(name, location, shared, options.signal, []);
-    return new Repository(name, location, shared, options.signal, overridesFor(await plain.#configuredKeys()));
+  static async open(name: string, root: string, shared: RepositorySettings, signal: AbortSignal): Promise<Repository> {
+    const location = await locate(root, shared.roots, signal);
+    const plain = new Repository(name, location, shared, signal, []);
+    return new Repository(name, location, shared, signal, overridesFor(await plain.#configuredKeys()));
   }
 
   get limits(): GitLimits {

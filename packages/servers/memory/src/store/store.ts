@@ -107,7 +107,8 @@ class Store implements MemoryStore {
   }
 
   async #locked<T>(work: () => T): Promise<T> {
-    const release = await holdFileLock(this.#log.lock, { patienceMs: this.#options.lockWaitMs });
+    const { lockWaitMs, onProblem } = this.#options;
+    const release = await holdFileLock(this.#log.lock, { patienceMs: lockWaitMs, onWait: onProblem });
     try {
       return work();
     } finally {

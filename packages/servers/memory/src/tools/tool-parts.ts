@@ -53,7 +53,9 @@ function explain(reason: unknown): unknown {
   if (reason instanceof FileFullError) return new ToolError(`${reason.message}; delete what is no longer needed`);
   switch ((reason as { code?: unknown }).code) {
     case "timeout":
-      return new ToolError("The memory is busy: another process is writing. Nothing was changed; try again");
+      return new ToolError(
+        "The memory is busy: another process holds its lock. Nothing was changed; try again, and if this repeats, tell the user: the standard error of this server names the process",
+      );
     case "ENOSPC":
     case "EDQUOT":
       return new ToolError("The disk is full. Nothing was changed; tell the user");
