@@ -184,6 +184,8 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--revision <date...>": "Only this revision. Repeatable. Default: all.",
       "--only <scenario...>": "Only these scenarios; * stands for any characters. Repeatable.",
+      "--tool <name...>": "Allow calls of this tool. Repeatable. Default: known test tools and read-only tools.",
+      "--allow-known-gaps": "Exit with 0 if nothing failed but known gaps of official SDKs.",
       "--timeout <seconds>": "Fail a scenario when an answer takes longer. Default: 10.",
     },
     examples: ["portolan check files", "portolan check --only 'tools/*' -- node server.js"],
