@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { CallToolResult } from "portolan";
 import { type Answers, type Client, connect } from "portolan/client";
 import { afterEach, describe, expect, test } from "vitest";
 import { portolan } from "./kit.ts";
@@ -26,10 +27,10 @@ async function open(url: string, era: string, answers?: Answers): Promise<Client
   return client;
 }
 
-const textOf = async (result: ReturnType<Client["callTool"]>) => {
+async function textOf(result: Promise<Pick<CallToolResult, "content">>): Promise<string | undefined> {
   const [block] = (await result).content;
   return block?.type === "text" ? block.text : undefined;
-};
+}
 
 /** Answers forms with a name, after `before`. */
 function named(name: string, asked: string[], before: Promise<unknown> = Promise.resolve()): Answers {

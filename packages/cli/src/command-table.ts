@@ -156,7 +156,12 @@ export const commands: readonly CommandDefinition[] = [
     name: "login",
     usage: "<server>",
     summary: "Sign in at a server, by its name or address.",
-    flags: { "--no-browser": "Show the address, and ask for the one that the browser is redirected to." },
+    flags: {
+      "--no-browser": "Show the address, and ask for the one that the browser is redirected to.",
+      "--client-id <id>": "Use this client, which you registered by hand, from now on.",
+      "--client-secret-stdin": "Read the secret of the client from the first line of standard input.",
+    },
+    examples: ["portolan login notes", "portolan login notes --client-id my-app --client-secret-stdin < secret.txt"],
     load: () => import("./commands/login.ts"),
   },
   {
