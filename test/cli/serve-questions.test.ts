@@ -226,3 +226,13 @@ test("a server with parts that fail is served without them, and they are named",
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   expect(said).not.toMatch(/[\u001b\u0007\u0080-\u009f\u202e]/);
 });
+
+test("a server that announces changes but does not report them is served, and the loss is named", async () => {
+  const args = ["serve", "--http", "0", "--", process.execPath, fixture("silent-changes.mjs")];
+  const running = startPortolan(args, makeProject());
+  started.push(running);
+  const { url } = await running.event("ready");
+  const client = await open(String(url), "2025-06-18");
+  expect(await textOf(client.callTool("good"))).toBe("good");
+  expect(running.errors()).toMatch(/Changes are not followed: .*subscriptions\/listen/);
+});

@@ -262,7 +262,7 @@ class ScenarioPeers {
 
   async close(): Promise<void> {
     this.#isOver = true;
-    await Promise.all(this.#peers.map((peer) => peer.close()));
+    await Promise.allSettled(this.#peers.map((peer) => peer.close()));
   }
 }
 

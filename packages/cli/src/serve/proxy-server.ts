@@ -68,13 +68,22 @@ export class ProxyServer {
       prompts: capabilities.prompts?.listChanged === true,
       resources: capabilities.resources?.listChanged === true,
     };
-    if (!Object.values(filter).includes(true)) return;
-    const watch = await client.watch(filter);
-    const look = async () => {
-      for await (const _ of watch) await this.#refresh(client).catch((reason) => this.#report(reason));
-    };
-    // The watch ends with the connection, and `Upstream` handles that.
-    look().catch(() => {});
+    if (Object.values(filter).includes(true)) await this.#watch(client, filter);
+  }
+
+  /** Follows the changes of lists. A server that announces them but refuses to report them is served all the same. */
+  async #watch(client: Client, filter: Parameters<Client["watch"]>[0]): Promise<void> {
+    try {
+      const watch = await client.watch(filter);
+      const look = async () => {
+        for await (const _ of watch) await this.#refresh(client).catch((reason) => this.#report(reason));
+      };
+      // The watch ends with the connection, and `Upstream` handles that.
+      look().catch(() => {});
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      this.#report(new Error(`Changes are not followed: the server does not report them: ${why}`, { cause }));
+    }
   }
 
   /** Closes the connections that the proxy server opened itself. */
