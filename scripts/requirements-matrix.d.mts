@@ -2,7 +2,7 @@
 export interface ParsedRequirement {
   readonly requirement: string;
   readonly text: string;
-  readonly levels: { readonly [revision: string]: readonly string[] };
+  readonly levels: { readonly [revision: string]: string };
 }
 
 export const source: string;

@@ -16,9 +16,9 @@ const chapters = "ABCDEFGHIJKMU";
 
 /** Levels that the corrections at the start of the matrix change, or that a cell keeps without saying so. */
 const corrections = {
-  E2: { "2026-07-28": ["MUST"] },
-  E22: { "2025-06-18": ["MUST"] },
-  J8: { "2026-07-28": ["MUST", "SHOULD"] },
+  E2: { "2026-07-28": "MUST" },
+  E22: { "2025-06-18": "MUST" },
+  J8: { "2026-07-28": "MUST/SHOULD" },
 };
 
 /** Returns the requirements of the matrix by their identifiers. */
@@ -70,7 +70,7 @@ function levelsOf(requirement, cells) {
     const isChange = cell.startsWith("Δ") || cell.startsWith("+");
     before = isUnchanged ? [...before, ...own] : isChange && own.length === 0 ? before : own;
     const found = [...wordsIn(requirement), ...before];
-    levels[revisions[at]] = order.filter((word) => found.includes(word));
+    levels[revisions[at]] = order.filter((word) => found.includes(word)).join("/");
   }
   return levels;
 }

@@ -36,8 +36,8 @@ export interface CoveredRow {
 export interface MatrixRow {
   readonly requirement: string;
   readonly text: string;
-  /** The keywords of RFC 2119 in each revision that has the requirement. */
-  readonly levels: { readonly [revision: string]: readonly string[] };
+  /** The keywords of RFC 2119 in each revision that has the requirement, such as `MUST/SHOULD`. */
+  readonly levels: { readonly [revision: string]: string };
 }
 
 /** The specification matrix, as scripts/requirements-matrix.mjs writes it. */

@@ -113,7 +113,7 @@ function toRequirement({ requirement }: CoveredRow): string {
 
 /** Returns the level of a requirement on a revision, and the transports on which it is tested. */
 function toCell({ row, at, requirement }: CoveredRow, date: (typeof revisions)[number]): string {
-  const level = requirement?.levels[date]?.join("/") ?? "";
+  const level = requirement?.levels[date] ?? "";
   const tested = places.filter((place) => at.has(`${date} ${place}`)).map((place) => place[0]);
   const elsewhere = testedElsewhere[row]?.[date];
   return [level, ...tested, ...(elsewhere === undefined ? [] : [`see ${elsewhere}`])].filter(Boolean).join(" ");
