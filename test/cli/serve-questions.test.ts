@@ -72,6 +72,16 @@ describe.each(["2025-06-18", "2026-07-28"])("two callers of %s with one stateful
   });
 });
 
+test.each(["2025-06-18", "2026-07-28"])("a prompt asks its caller of %s once", async (era) => {
+  const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"), "roots");
+  const asked: string[] = [];
+  const roots = [{ uri: "file:///work" }];
+  const client = await open(url, era, { ...named("ada", asked), roots });
+  expect((await client.getPrompt("greet")).messages).toMatchObject([{ content: { text: "Hello ada" } }]);
+  expect(asked).toEqual(["Who are you?"]);
+  expect(await textOf(client.callTool("roots"))).toBe("file:///work");
+});
+
 test("a question of a call whose client cannot be asked is refused, not cancelled, and asked of no other client", async () => {
   const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"));
   const asked: string[] = [];
@@ -169,6 +179,20 @@ test.each(["2025-11-25", "2026-07-28"])(
     expect(completed).toEqual(era === "2025-11-25" ? ["0 1 2 "] : []);
   },
 );
+
+test.each([
+  ["2025-06-18", -32002],
+  ["2026-07-28", -32602],
+])("a missing resource has the code of a client of %s", async (era, code) => {
+  const missing = `import { createServer } from "portolan/server";
+export default createServer({ name: "x", version: "1" }).template("x://t/{name}", { read: () => undefined });
+`;
+  for (const spoken of ["2025-11-25", "2026-07-28"]) {
+    const url = await serve(makeProject({ "server.mjs": missing }), "server.mjs", "--revision", spoken);
+    const client = await open(url, era);
+    await expect(client.readResource("x://t/none")).rejects.toMatchObject({ code, data: { uri: "x://t/none" } });
+  }
+});
 
 describe("a tool that needs a capability which the caller lacks", () => {
   const call = { name: "model", arguments: {} };

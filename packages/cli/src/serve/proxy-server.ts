@@ -20,7 +20,7 @@ import {
 } from "portolan/server";
 import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
 import { CallQueue, type Lease } from "./call-queue.ts";
-import { answersOf, askableBy, type Caller, isAskable, Visits } from "./questions.ts";
+import { answersOf, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** Accepts every value: the upstream server validates. */
@@ -317,7 +317,7 @@ interface ForwardOptions {
 }
 
 /** Tells the queue while a user is being asked. */
-function tracked(answers: Required<Answers>, lease: Lease): Required<Answers> {
+function tracked({ elicit, openUrl, sample, roots }: CallerAnswers, lease: Lease): CallerAnswers {
   const ask = async <T>(answer: () => T): Promise<Awaited<T>> => {
     lease.setAsking(true);
     try {
@@ -326,12 +326,11 @@ function tracked(answers: Required<Answers>, lease: Lease): Required<Answers> {
       lease.setAsking(false);
     }
   };
-  const { elicit, openUrl, sample, roots } = answers;
   return {
     elicit: (...question) => ask(() => elicit(...question)),
     openUrl: (...question) => ask(() => openUrl(...question)),
     sample: (...question) => ask(() => sample(...question)),
-    roots: (about) => ask(() => (typeof roots === "function" ? roots(about) : roots)),
+    roots: () => ask(roots),
   };
 }
 
@@ -347,7 +346,9 @@ const ownFaults: readonly number[] = [rpcCodes.parseError, rpcCodes.invalidReque
 /** Converts an error of the upstream server to one that a caller of any revision understands. */
 function toCallerError(cause: RpcError): RpcError {
   const { code, message, data } = cause;
-  const kind = kindsOfCodes[code];
+  const { uri } = (data ?? {}) as { readonly uri?: unknown };
+  const isMissing = code === rpcCodes.invalidParams && typeof uri === "string";
+  const kind = isMissing ? "resource-not-found" : kindsOfCodes[code];
   // The stage makes HTTP answer with the status of this error instead of 200.
   if (kind !== undefined) return new RpcError(code, message, { kind, stage: "dispatch", data, cause });
   return ownFaults.includes(code) ? new RpcError(rpcCodes.internalError, message, { data, cause }) : cause;

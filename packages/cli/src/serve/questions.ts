@@ -5,8 +5,13 @@ import type { Context as CallContext } from "portolan/server";
 /** One call in progress: its context, and the answers that its caller gives. */
 export interface Caller {
   readonly context: CallContext;
-  readonly answers: Required<Answers>;
+  readonly answers: CallerAnswers;
   readonly visits: Visits;
+}
+
+/** Answers to every kind of question. */
+export interface CallerAnswers extends Required<Answers> {
+  roots(): Promise<Roots>;
 }
 
 interface HeldRoots {
@@ -38,7 +43,7 @@ export class UnattributedQuestions {
       elicit: (params, about) => this.#caller().answers.elicit(params, about),
       openUrl: (params, about) => this.#caller().answers.openUrl(params, about),
       sample: (params, about) => this.#caller().answers.sample(params, about),
-      roots: () => (this.#callers.size > 0 ? this.#caller().context.roots(nextKey()) : this.#hold()),
+      roots: () => (this.#callers.size > 0 ? this.#caller().answers.roots() : this.#hold()),
     };
   }
 
@@ -67,11 +72,12 @@ export class UnattributedQuestions {
       return;
     }
     try {
-      const roots = await context.roots(nextKey());
+      const roots = await context.roots("roots before the call");
       for (const { resolve } of waiting) resolve(roots);
     } catch (reason) {
-      for (const { reject } of waiting) reject(refusal("the client did not answer"));
+      // The handler of a stateless caller is suspended, and runs again with the answer: the server waits for it.
       if (context.signal.aborted) throw reason;
+      for (const { reject } of waiting) reject(refusal("the client did not answer"));
     }
   }
 
@@ -110,14 +116,6 @@ function refusal(why: string): Error {
   return new Error(`The question was refused: ${why}`);
 }
 
-let questionCount = 0;
-
-/** Returns a key that no other question has. */
-function nextKey(): string {
-  questionCount += 1;
-  return `question-${questionCount}`;
-}
-
 /** The pages that the user of one call agreed to open. */
 export class Visits {
   readonly #visits = new Set<Visit>();
@@ -125,6 +123,7 @@ export class Visits {
   /** Asks the user to open a page. Resolves when the user has agreed or refused. */
   async open(
     context: CallContext,
+    key: string,
     { message, url, elicitationId }: { message: string; url: string; elicitationId?: string | undefined },
   ): Promise<{ action: "accept" | "decline" | "cancel" }> {
     const known = [...this.#visits].find((visit) => visit.url === url && visit.message === message);
@@ -136,7 +135,7 @@ export class Visits {
     }
     await this.finish();
     return new Promise((resolve, reject) => {
-      const told = context.openUrl(nextKey(), {
+      const told = context.openUrl(key, {
         message,
         url,
         // Called when the user has agreed. The client is told of the end of the visit when this promise resolves.
@@ -204,14 +203,20 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** Passes questions of the upstream server to the caller. */
-export function answersOf(context: CallContext, visits: Visits): Required<Answers> {
+export function answersOf(context: CallContext, visits: Visits): CallerAnswers {
+  let count = 0;
+  /** Numbered within the call, so that a handler that runs again finds the answers to its questions. */
+  const nextKey = () => {
+    count += 1;
+    return `question-${count}`;
+  };
   return {
-    async elicit({ message, requestedSchema }) {
-      await visits.finish();
+    elicit({ message, requestedSchema }) {
+      const key = nextKey();
       const form = requestedSchema as unknown as { [member: string]: unknown };
-      return asked(context.elicit(nextKey(), { message, form }));
+      return asked(visits.finish().then(() => context.elicit(key, { message, form })));
     },
-    openUrl: (page) => asked(visits.open(context, page)),
+    openUrl: (page) => asked(visits.open(context, nextKey(), page)),
     sample: (params) => asked(context.sample(nextKey(), params)),
     roots: () => asked(context.roots(nextKey())),
   };
