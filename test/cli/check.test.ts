@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is a template of the program that is written
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import type { Report } from "../../packages/check/src/index.ts";
@@ -50,6 +50,88 @@ describe("the servers of the official SDK", () => {
     expect(ran.code).toBe(8);
     expect(compare(JSON.parse(ran.stdout), "v2 http without sessions")).toEqual(asExpected);
   });
+});
+
+describe("tools of a stranger's server", () => {
+  /** Writes the name of each called tool to a file. A library is not used, because it would refuse invalid arguments. */
+  const wiper = `import { appendFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+const object = { type: "object" };
+const tools = [
+  { name: "wipe", inputSchema: object, annotations: { destructiveHint: true } },
+  { name: "send", inputSchema: object },
+  { name: "change", inputSchema: object, annotations: { destructiveHint: true } },
+  ...(process.argv[2] ? [{ name: process.argv[2], inputSchema: object, annotations: { readOnlyHint: true } }] : []),
+];
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+createInterface({ input: process.stdin }).on("line", (line) => {
+  let message;
+  try { message = JSON.parse(line); } catch { return; }
+  const { id, method, params } = message;
+  if (id === undefined || method === undefined) return;
+  if (method === "initialize") {
+    const serverInfo = { name: "wiper", version: "1" };
+    send({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo } });
+  } else if (method === "tools/list") send({ id, result: { tools } });
+  else if (method === "tools/call") {
+    appendFileSync(new URL("called", import.meta.url), params.name + "\\n");
+    send({ id, result: { content: [] } });
+  } else if (method === "ping") send({ id, result: {} });
+  else send({ id, error: { code: -32601, message: "no" } });
+});
+`;
+
+  async function check(flags: readonly string[], ...extra: readonly string[]) {
+    const cwd = await makeHome();
+    const server = put(cwd, "wiper.mjs", wiper);
+    const args = ["check", "--revision", "2025-06-18", ...flags, "--", node, server, ...extra];
+    const { stdout } = await runPortolan(args, { cwd });
+    const called = existsSync(join(cwd, "called")) ? readFileSync(join(cwd, "called"), "utf8") : "";
+    const others = called.split("\n").filter((name) => name !== "" && name !== "portolan-no-such-tool");
+    return { called: [...new Set(others)], report: JSON.parse(stdout) as Report };
+  }
+
+  test("are not called unless they are known, labelled read-only or named, and the report says so", async () => {
+    const { called, report } = await check([]);
+    expect(called).toEqual([]);
+    expect(report.toolsCalled).toEqual([]);
+    expect(report.toolsNotCalled).toEqual(["wipe", "send", "change"]);
+    expect(report.verdicts.find(({ scenario }) => scenario === "base/invalid-params")).toMatchObject({
+      grade: "not applicable",
+      evidence: expect.stringContaining("no tool may be called"),
+    });
+  });
+
+  test("are called if they are labelled read-only", async () => {
+    expect((await check([], "look")).called).toEqual(["look"]);
+  });
+
+  test("are called if --tool names them", async () => {
+    const { called, report } = await check(["--tool", "send"]);
+    expect(called).toEqual(["send"]);
+    expect(report.toolsCalled).toEqual(["send"]);
+  });
+});
+
+test("known gaps of SDKs are marked, and can be allowed", async () => {
+  const server = quickServer(fileOf("test/peers/servers/sdk-v2.mjs"));
+  const args = ["check", "--revision", "2026-07-28", ...patient, "--", node, server];
+  const cwd = await makeHome();
+  const [strict, allowed] = [
+    await runPortolan(args, { cwd }),
+    await runPortolan(["check", "--allow-known-gaps", ...args.slice(1)], { cwd }),
+  ];
+  expect([strict.code, allowed.code]).toEqual([8, 0]);
+  const report = JSON.parse(strict.stdout) as Report;
+  expect(report).toMatchObject({ isPassed: false, hasOnlyKnownGaps: true });
+  expect(report.verdicts.find(({ grade }) => grade === "fail")?.knownGap).toMatch(
+    /^the official TypeScript SDK v2: B4/,
+  );
+  // A fault that is no known gap still fails.
+  const faulty = await runPortolan(["check", "--allow-known-gaps", "--revision", "2025-06-18", "--", node, broken], {
+    cwd,
+  });
+  expect(faulty.code).toBe(8);
 });
 
 test("runs only the named scenarios", async () => {

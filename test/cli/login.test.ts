@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
 import { makeHome } from "./kit.ts";
 import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
@@ -70,6 +70,76 @@ test("refuses three wrong pastes without echoing them", async () => {
   const ran = await runPortolan(["login", server.url, "--no-browser"], { cwd, input: "s3cret\ns3cret\ns3cret\n" });
   expect(ran.code).not.toBe(0);
   expect(errorOf(ran).message).not.toContain("s3cret");
+});
+
+describe("a client that was registered by hand", () => {
+  /** A browser that follows the redirect of the authority, and then the one to the command. */
+  function withBrowser(cwd: string) {
+    const browser = put(cwd, "bin/xdg-open", `#!/bin/sh\nexec ${process.execPath} -e 'fetch(process.argv[1])' "$1"\n`);
+    chmodSync(browser, 0o755);
+    return { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+  }
+
+  async function withoutRegistration() {
+    const cwd = await makeHome();
+    const { server, authority } = await startWorld();
+    delete authority.metadata["registration_endpoint"];
+    authority.clients.set("mine", { redirectUris: [], secret: "hush" });
+    return { cwd, server, authority, env: withBrowser(cwd) };
+  }
+
+  test("is used with --client-id and the secret on standard input, and by later logins", async () => {
+    const { cwd, server, authority, env } = await withoutRegistration();
+    const missing = await runPortolan(["login", server.url], { cwd, env });
+    expect([missing.code, errorOf(missing).message, errorOf(missing).next]).toEqual([
+      3,
+      expect.stringContaining(`${authority.issuer} offers no client registration`),
+      expect.stringContaining(`portolan login ${server.url} --client-id <id>`),
+    ]);
+    const flags = ["--client-id", "mine", "--client-secret-stdin"];
+    const first = await runPortolan(["login", server.url, ...flags], { cwd, env, input: "hush\n" });
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    expect((await runPortolan(["call", server.url, "whoami"], { cwd })).stdout).toContain("ada by mine");
+    await runPortolan(["logout", server.url], { cwd });
+    // The client is stored with its secret for its authorization server, and comes back to the same address.
+    expect((await runPortolan(["login", server.url], { cwd, env })).code).toBe(0);
+    const pages = authority.asked("authorize").map(({ query }) => query);
+    expect(pages.map((query) => query.get("client_id"))).toEqual(["mine", "mine"]);
+    const [path, again] = pages.map((query) => new URL(query.get("redirect_uri") ?? "").pathname);
+    expect([path, again]).toEqual(["/callback", "/callback"]);
+    for (const { headers } of authority.asked("token"))
+      expect(headers.authorization).toBe(`Basic ${btoa("mine:hush")}`);
+  });
+
+  test("is asked for on a terminal, and the secret is not shown", async () => {
+    const { cwd, server, authority, env } = await withoutRegistration();
+    const terminal = openTerminal(["login", server.url], { cwd, env: { ...env, PORTOLAN_HOME: stateOf(cwd) } });
+    await terminal.answer(/redirect address[\s\S]*client id >/, "mine\r");
+    await terminal.answer("client secret", "hush\r");
+    await terminal.see("signed in at");
+    expect(await terminal.exited).toBe(0);
+    expect(terminal.written()).not.toContain("hush");
+    const [shown] = /http:\/\/127\.0\.0\.1:\d+\/callback\/[\w-]+/.exec(terminal.screen()) ?? [];
+    expect(authority.asked("authorize")[0]?.query.get("redirect_uri")).toBe(shown);
+    expect((await runPortolan(["call", server.url, "whoami"], { cwd })).stdout).toContain("ada by mine");
+  });
+
+  test("needs an id for its secret, and a secret that was announced", async () => {
+    const { cwd, server } = await withoutRegistration();
+    const noId = await runPortolan(["login", server.url, "--client-secret-stdin"], { cwd, input: "hush\n" });
+    expect([noId.code, errorOf(noId).message]).toEqual([2, "--client-secret-stdin needs --client-id"]);
+    const args = ["login", server.url, "--client-id", "mine", "--client-secret-stdin"];
+    const noSecret = await runPortolan(args, { cwd, input: "" });
+    expect([noSecret.code, errorOf(noSecret).message]).toEqual([2, expect.stringContaining("got nothing")]);
+  });
+
+  test("does not compete with the one of the configuration file", async () => {
+    const { cwd, server } = await withoutRegistration();
+    put(cwd, ".mcp.json", { mcpServers: { far: { type: "http", url: server.url, oauth: { clientId: "filed" } } } });
+    await runPortolan(["trust", "far", "--yes"], { cwd });
+    const ran = await runPortolan(["login", "far", "--client-id", "mine"], { cwd });
+    expect([ran.code, errorOf(ran).message]).toEqual([2, expect.stringContaining("far has a client id")]);
+  });
 });
 
 test("listing servers does not open a browser", async () => {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { exceptions } from "../http/server/exceptions.ts";
 import { scopeOf as scopeOverHttp } from "../http/server/requirement.ts";
 import { manifest as serverHttp } from "../http/server/rows/index.ts";
@@ -25,7 +26,41 @@ export interface CoveredRow {
   readonly at: ReadonlySet<`${RevisionDate} ${Place}`>;
   /** The reason why no test covers it; undefined if one does. */
   readonly reason: string | undefined;
+  /** The part that is not fulfilled. */
+  readonly lacks: string | undefined;
+  /** The requirement in the words of the specification matrix; undefined for a requirement of our own. */
+  readonly requirement: MatrixRow | undefined;
 }
+
+/** A requirement of the specification matrix. */
+export interface MatrixRow {
+  readonly requirement: string;
+  readonly text: string;
+  /** The keywords of RFC 2119 in each revision that has the requirement, such as `MUST/SHOULD`. */
+  readonly levels: { readonly [revision: string]: string };
+}
+
+/** The specification matrix, as scripts/requirements-matrix.mjs writes it. */
+export const matrix: { readonly [id: string]: MatrixRow } = JSON.parse(
+  readFileSync(new URL("../requirements/matrix.json", import.meta.url), "utf8"),
+);
+
+/** Returns the identifier of a row in the specification matrix. Rows of our own have none. */
+export function matrixId(row: string): string | undefined {
+  const id = row.replace(/^C-/, "");
+  return /^[A-Z]\d+$/.test(id) && !id.startsWith("T") ? id : undefined;
+}
+
+/** Revisions of a row that another row tests. */
+export const testedElsewhere: { readonly [row: string]: { readonly [revision: string]: string } } = {
+  D4: { "2025-03-26": "E20", "2025-06-18": "E20", "2025-11-25": "E20", "2026-07-28": "E20" },
+  E1: { "2026-07-28": "F20" },
+  E19: { "2026-07-28": "F5" },
+  K16: { "2025-11-25": "E22" },
+  "C-E4": { "2026-07-28": "C-F21" },
+  // A client that meets such a server opens with a handshake, so that it speaks an older revision.
+  "C-B17": { "2026-07-28": "the older revisions" },
+};
 
 /** The chapters of the requirements, by the first letter of their rows. */
 export const chapters: { readonly [letter: string]: string } = {
@@ -104,7 +139,15 @@ function join(manifests: readonly { readonly [row: string]: Row }[], covered: Co
     .map((row) => {
       const entries = manifests.flatMap((manifest) => manifest[row] ?? []);
       const at = covered.get(row) ?? new Set();
-      return { row, about: entries[0]?.about ?? "", at, reason: at.size > 0 ? undefined : reasonOf(entries) };
+      const lacks = entries.flatMap((entry) => ("on" in entry && entry.lacks !== undefined ? [entry.lacks] : []));
+      return {
+        row,
+        about: entries[0]?.about ?? "",
+        at,
+        reason: at.size > 0 ? undefined : reasonOf(entries),
+        lacks: lacks[0],
+        requirement: matrix[matrixId(row) ?? ""],
+      };
     });
 }
 

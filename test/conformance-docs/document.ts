@@ -8,6 +8,7 @@ import {
   places,
   revisions,
   serverCoverage,
+  testedElsewhere,
 } from "./coverage.ts";
 import type { Score } from "./json-schema.ts";
 
@@ -84,25 +85,38 @@ function renderSide(rows: readonly CoveredRow[]): string {
     return [`${letter} ${chapters[letter]}`, String(own.length), ...revisions.map((date) => toCounts(own, date))];
   });
   const total = ["all", String(tested.length), ...revisions.map((date) => toCounts(tested, date))];
-  const details = tested.map(({ row, about, at }) => [
-    row,
-    about,
-    ...revisions.map((date) =>
-      places
-        .filter((place) => at.has(`${date} ${place}`))
-        .map((place) => place[0])
-        .join(" "),
-    ),
+  const details = tested.map((row) => [
+    row.row,
+    toRequirement(row),
+    row.lacks === undefined ? row.about : `${row.about}. **Not fulfilled:** ${row.lacks}`,
+    ...revisions.map((date) => toCell(row, date)),
   ]);
+  const unfulfilled = tested.flatMap(({ row, lacks }) => (lacks === undefined ? [] : [[row, lacks]]));
   return [
     toMarkdown(["chapter", "requirements", ...revisions], [...summary, total]),
-    toMarkdown(["row", "what holds", ...revisions], details),
+    `Not fulfilled, or not entirely: ${unfulfilled.length}.`,
+    toMarkdown(["row", "what is missing"], unfulfilled),
+    toMarkdown(["row", "requirement", "what the tests show", ...revisions], details),
     `Not tested here: ${others.length}.`,
     toMarkdown(
-      ["row", "what it is about", "why"],
-      others.map(({ row, about, reason = "" }) => [row, about, reason]),
+      ["row", "requirement", "what it is about", "why"],
+      others.map((row) => [row.row, toRequirement(row), row.about, row.reason ?? ""]),
     ),
   ].join("\n\n");
+}
+
+/** Returns a requirement in the words of the specification matrix. */
+function toRequirement({ requirement }: CoveredRow): string {
+  if (!requirement) return "";
+  return requirement.text === "" ? requirement.requirement : `${requirement.requirement}: ${requirement.text}`;
+}
+
+/** Returns the level of a requirement on a revision, and the transports on which it is tested. */
+function toCell({ row, at, requirement }: CoveredRow, date: (typeof revisions)[number]): string {
+  const level = requirement?.levels[date] ?? "";
+  const tested = places.filter((place) => at.has(`${date} ${place}`)).map((place) => place[0]);
+  const elsewhere = testedElsewhere[row]?.[date];
+  return [level, ...tested, ...(elsewhere === undefined ? [] : [`see ${elsewhere}`])].filter(Boolean).join(" ");
 }
 
 function toCounts(rows: readonly CoveredRow[], revision: (typeof revisions)[number]): string {

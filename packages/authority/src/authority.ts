@@ -6,12 +6,13 @@ import { type GrantRecord, grantsOf } from "./adapter.ts";
 import { introspectionRoute, toConfiguration } from "./configuration.ts";
 import { revokeGrant } from "./grants.ts";
 import { Interactions } from "./interaction.ts";
-import { introspectionSecret, signingKey } from "./keys.ts";
+import { introspectionSecret, signingKeys } from "./keys.ts";
 import { refreshRepeatMs } from "./limits.ts";
 import { type AuthorityListener, createListener } from "./listener.ts";
 import {
   authorizationMiddleware,
   headersMiddleware,
+  keysMiddleware,
   metadataMiddleware,
   RefreshResponses,
   registrationMiddleware,
@@ -56,7 +57,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   const connection = signIn.kind === "upstream" ? connectUpstream(settings, signIn, endedUpstream) : undefined;
 
   const configuration = toConfiguration(settings, {
-    key: await signingKey(rows),
+    keys: (await signingKeys(rows)).map(({ jwk }) => jwk),
     introspection,
     hooks: {
       findAccount: (context, subject, token) => findAccount(settings, connection, context, subject, token),
@@ -76,6 +77,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
 
   provider.use(headersMiddleware);
   provider.use(metadataMiddleware(settings));
+  provider.use(keysMiddleware(settings));
   provider.use(authorizationMiddleware(settings));
   provider.use(registrationMiddleware(settings));
   provider.use(tokenMiddleware(settings, { responses: new RefreshResponses(rows), revokeGrant: revokeOne }));

@@ -35,13 +35,14 @@ export interface ProviderHooks {
 }
 
 export interface ConfigurationParts {
-  readonly key: JWK;
+  /** The signing keys. The first one signs. */
+  readonly keys: readonly JWK[];
   readonly introspection: { readonly clientId: string; readonly clientSecret: string };
   readonly hooks: ProviderHooks;
 }
 
 /** Configures the provider as OAuth 2.1 for MCP: codes with S256 only, a resource always, all other features off. */
-export function toConfiguration(settings: Settings, { key, introspection, hooks }: ConfigurationParts): Configuration {
+export function toConfiguration(settings: Settings, { keys, introspection, hooks }: ConfigurationParts): Configuration {
   const { options, rows, isHttps, isOpaque, accessTokenSeconds, refreshTokenSeconds } = settings;
   const { dynamic = false, metadataDocuments = true } = options.registration ?? {};
   const adapterOptions = { rows, unusedClientMs, grantEnded: hooks.grantEnded };
@@ -49,7 +50,7 @@ export function toConfiguration(settings: Settings, { key, introspection, hooks 
 
   return {
     adapter: (kind: string) => new RowsAdapter(kind, adapterOptions),
-    jwks: { keys: [key] },
+    jwks: { keys: [...keys] },
     clients: [
       ...(options.clients ?? []).map(({ clientId, clientSecret, redirectUris, name }) => ({
         client_id: clientId,

@@ -1,17 +1,127 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import type { JWK } from "oidc-provider";
-import { PortolanError } from "portolan";
-import { randomSecret } from "portolan/storage";
-import { keyLifetimeMs } from "./limits.ts";
-import type { Rows } from "./rows.ts";
+import { checkOptions, type OptionNames, PortolanError } from "portolan";
+import { randomSecret, type Storage } from "portolan/storage";
+import { keyLifetimeMs, maxKeyAttempts, maxSigningKeys } from "./limits.ts";
+import { type Row, Rows } from "./rows.ts";
 
-/** Returns the signing key: created once, then the same in every process. */
-export async function signingKey(rows: Rows): Promise<JWK> {
-  return once(rows, "signing-key", async () => {
-    const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-    const jwk = privateKey.export({ format: "jwk" }) as JWK;
-    return { ...jwk, kid: randomSecret().slice(0, 16), alg: "ES256", use: "sig" };
-  });
+/** One key that signs tokens. */
+export interface StoredKey {
+  readonly jwk: JWK;
+  /** Milliseconds since the epoch. Absent for a key of an earlier version. */
+  readonly createdAt?: number;
+}
+
+/** The keys that sign tokens, newest first. The newest one signs; the others are published until they are removed. */
+interface KeyRing {
+  readonly keys: readonly StoredKey[];
+}
+
+/** Returns the signing keys, newest first: the first one is created once, then the same in every process. */
+export async function signingKeys(rows: Rows): Promise<readonly StoredKey[]> {
+  return toRing(await once<KeyRing | JWK>(rows, "signing-key", async () => ({ keys: [createKey()] }))).keys;
+}
+
+/** Returns the public parts of the signing keys as they are stored now, also after another process changed them. */
+export async function publicKeys(rows: Rows): Promise<JWK[]> {
+  return (await signingKeys(rows)).map(({ jwk: { kty, crv, x, y, kid, alg, use } }) => ({
+    kty,
+    ...(crv !== undefined && { crv }),
+    ...(x !== undefined && { x }),
+    ...(y !== undefined && { y }),
+    ...(kid !== undefined && { kid }),
+    ...(alg !== undefined && { alg }),
+    ...(use !== undefined && { use }),
+  }));
+}
+
+function createKey(): StoredKey {
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const jwk = privateKey.export({ format: "jwk" }) as JWK;
+  return { jwk: { ...jwk, kid: randomSecret().slice(0, 16), alg: "ES256", use: "sig" }, createdAt: Date.now() };
+}
+
+/** Reads the row of an earlier version too, which was one key. */
+function toRing(stored: KeyRing | JWK): KeyRing {
+  return "keys" in stored ? (stored as KeyRing) : { keys: [{ jwk: stored as JWK }] };
+}
+
+/** A signing key as operators see it. */
+export interface SigningKey {
+  /** The `kid` in the header of the tokens that it signs. */
+  readonly id: string;
+  readonly createdAt: Date | undefined;
+  /** Authorities that start from now on sign with this key. */
+  readonly isNewest: boolean;
+}
+
+/** The signing keys of an authority, in its storage. */
+export interface KeyManager {
+  /** Lists the keys, newest first. */
+  list(): Promise<readonly SigningKey[]>;
+  /** Adds a key. Every running authority publishes it at once, and signs with it after its next start. */
+  rotate(): Promise<SigningKey>;
+  /** Removes a key that is not the newest. Tokens that it signed are refused once servers have forgotten the key. */
+  remove(id: string): Promise<void>;
+}
+
+/** Where the keys of an authority are: the same values as in `createAuthority`. */
+export interface KeyManagerOptions {
+  readonly issuer: string;
+  readonly storage: Storage;
+  /** The newest first. */
+  readonly secrets: readonly string[];
+}
+
+const optionNames: OptionNames<KeyManagerOptions> = { issuer: 1, storage: 1, secrets: 1 };
+
+/** Manages the signing keys of an authority, from any process with its storage. */
+export async function authorityKeys(options: KeyManagerOptions): Promise<KeyManager> {
+  checkOptions(options, optionNames, "authorityKeys");
+  const { issuer, storage, secrets } = options;
+  const rows = await Rows.of(issuer, storage, secrets);
+  const list = async () => (await signingKeys(rows)).map(toSigningKey);
+  return {
+    list,
+    async rotate() {
+      const added = createKey();
+      await change(rows, (keys) => {
+        if (keys.length >= maxSigningKeys) {
+          throw new PortolanError("limit-reached", `expected at most ${maxSigningKeys} keys; remove old ones first`);
+        }
+        return [added, ...keys];
+      });
+      return toSigningKey(added, 0);
+    },
+    remove: (id) =>
+      change(rows, (keys) => {
+        const [newest] = keys;
+        if (newest?.jwk.kid === id) {
+          throw new PortolanError("invalid-argument", `${id} is the newest key; add another one before you remove it`);
+        }
+        const kept = keys.filter(({ jwk }) => jwk.kid !== id);
+        if (kept.length === keys.length) throw new PortolanError("invalid-argument", `there is no key ${id}`);
+        return kept;
+      }),
+  };
+}
+
+function toSigningKey({ jwk, createdAt }: StoredKey, at: number): SigningKey {
+  return {
+    id: jwk.kid ?? "",
+    createdAt: createdAt === undefined ? undefined : new Date(createdAt),
+    isNewest: at === 0,
+  };
+}
+
+/** Changes the keys, although other processes may do so at the same time. */
+async function change(rows: Rows, to: (keys: readonly StoredKey[]) => readonly StoredKey[]): Promise<void> {
+  for (let attempt = 0; attempt < maxKeyAttempts; attempt += 1) {
+    await signingKeys(rows);
+    const row: Row<KeyRing | JWK> | undefined = await rows.read(await rows.keyOf("signing-key"));
+    if (row && (await row.replace({ keys: to(toRing(row.value).keys) }, keyLifetimeMs))) return;
+  }
+  throw new PortolanError("store-failed", "The signing keys are being changed by other processes; try again");
 }
 
 /** Returns the secret for introspection: generated once, then the same in every process. */

@@ -20,8 +20,13 @@ export const idTokenSeconds: number = 600;
 export const unusedClientMs: number = 24 * hourMs;
 /** A client in use is kept at least this long after its last token. */
 export const usedClientMs: number = 90 * dayMs;
-/** Signing keys and generated secrets outlive everything they sign; deleting their row replaces them. */
+/** Signing keys and generated secrets outlive everything they sign. */
 export const keyLifetimeMs: number = 10 * 365 * dayMs;
+
+/** Signing keys that are published at once: the newest one, and older ones whose tokens may still be in use. */
+export const maxSigningKeys: number = 10;
+/** Attempts to change the signing keys that other processes change at the same time. */
+export const maxKeyAttempts: number = 20;
 
 /** How long the response to a refresh is repeated for the same token: clients retry, and tabs refresh in parallel. */
 export const refreshRepeatMs: number = 10_000;

@@ -1,4 +1,5 @@
 import type { AdapterPayload, KoaContextWithOIDC } from "oidc-provider";
+import { publicKeys } from "./keys.ts";
 import {
   authorizationLimit,
   dayMs,
@@ -105,6 +106,14 @@ export function metadataMiddleware({ options }: Settings) {
     if (context.path.startsWith("/.well-known/") && context.status === 200) {
       context.body = { ...(context.body as object), ...more };
     }
+  };
+}
+
+/** Publishes the signing keys as they are stored now: a process that started before a rotation knows its own only. */
+export function keysMiddleware({ rows }: Settings) {
+  return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
+    await next();
+    if (context.path === "/jwks" && context.status === 200) context.body = { keys: await publicKeys(rows) };
   };
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { inspect } from "node:util";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { derivedKeys } from "./keys.ts";
 import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds } from "./limits.ts";
@@ -11,6 +12,7 @@ import {
 import { networkOf } from "./rate-limit.ts";
 import { Rows } from "./rows.ts";
 import type { SignIn } from "./users.ts";
+import { visible } from "./visible.ts";
 
 /** The options with their defaults, and values derived from them. */
 export interface Settings {
@@ -63,11 +65,16 @@ export async function toSettings(options: AuthorityOptions): Promise<Settings> {
     addressOf: (request) => networkOf(options.addressOf?.(request) ?? request.socket.remoteAddress ?? "unknown"),
     resourceOf: (identifier) => options.resources.find(({ resource }) => isSame(resource, identifier)),
     emit: (event) => onEvent?.(event),
-    reportError: options.onError ?? console.error,
+    reportError: options.onError ?? writeError,
   };
 }
 
 /** True if a client means this resource: URL parsers append a slash to an origin. */
 function isSame(resource: string, identifier: string): boolean {
   return resource === identifier || new URL(resource).href === identifier;
+}
+
+/** Writes an error to the console. Its text may quote a client or a provider, so that it is escaped. */
+function writeError(error: unknown): void {
+  console.error(visible(inspect(error)));
 }

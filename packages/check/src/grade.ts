@@ -1,6 +1,8 @@
 import { closeInboxes, connect, type GradeContext, open, type Target, transportsOf } from "./connect.ts";
-import { findTool, type Hints, type Role } from "./hints.ts";
+import { findHarmless, findTool, type Hints, type Role } from "./hints.ts";
 import type { Inbox } from "./inbox.ts";
+import { at } from "./json.ts";
+import { knownGapOf } from "./known-gaps.ts";
 import type { Peer } from "./peer.ts";
 import { hasCapability, probe, type ServerProfile } from "./probe.ts";
 import { ExpectationFailed, NotApplicable, TimedOut } from "./reply.ts";
@@ -21,6 +23,8 @@ export interface GradeOptions {
   readonly startMs?: number;
   /** Tools of the server that play the roles which scenarios need. */
   readonly hints?: Hints;
+  /** Names of tools that may be called, whatever they do. Default: test tools and read-only ones may be called. */
+  readonly tools?: readonly string[];
   /** Aborts the grading: the connections are closed, and there is no report. */
   readonly signal?: AbortSignal;
   /** Called with each verdict as soon as it is known. */
@@ -41,6 +45,7 @@ export async function grade(target: Target, options: GradeOptions = {}): Promise
   const verdicts: Verdict[] = [];
   const trace = new Trace(options.onMessage);
   const inboxes = new Set<Inbox>();
+  const tools: ToolLog = { listed: new Set(), called: new Set() };
   signal?.addEventListener("abort", () => closeInboxes(inboxes), { once: true });
   for (const transport of transportsOf(target)) {
     for (const revision of revisions) {
@@ -50,15 +55,21 @@ export async function grade(target: Target, options: GradeOptions = {}): Promise
       trace.scenario = undefined;
       const { profile, peer } = await probe(context);
       if (!peer) signal?.throwIfAborted();
-      const found = peer ? await new Grader(context, profile, peer, options).run() : gradeNoHandshake(profile, options);
+      const found = peer
+        ? await new Grader(context, profile, peer, options, tools).run()
+        : gradeNoHandshake(profile, options);
       verdicts.push(...found);
       totals.push({ ...toRow(profile), ...count(found) });
     }
   }
   const isSpoken = totals.some((row) => row.isSpoken);
+  const failed = verdicts.filter((verdict) => verdict.grade === "fail");
   return {
     target: "url" in target ? target.url : [target.command, ...(target.args ?? [])].join(" "),
-    isPassed: isSpoken && verdicts.every((verdict) => verdict.grade !== "fail"),
+    isPassed: isSpoken && failed.length === 0,
+    hasOnlyKnownGaps: isSpoken && failed.every((verdict) => verdict.knownGap !== undefined),
+    toolsCalled: [...tools.called],
+    toolsNotCalled: [...tools.listed].filter((name) => !tools.called.has(name)),
     totals,
     verdicts,
     ...(!isSpoken && { problem: "The server supports none of the revisions over any of the transports" }),
@@ -92,19 +103,31 @@ function count(verdicts: readonly Verdict[]): Counts {
   return { pass: of("pass"), fail: of("fail"), warn: of("warn"), notApplicable: of("not applicable") };
 }
 
+/** The tools of the server, and those that were called. */
+interface ToolLog {
+  readonly listed: Set<string>;
+  readonly called: Set<string>;
+}
+
 /** Grades one revision over one transport. */
 class Grader {
   readonly #context: GradeContext;
   readonly #profile: ServerProfile;
   readonly #options: GradeOptions;
+  readonly #tools: ToolLog;
   #shared: Peer | undefined;
   #silences = 0;
 
-  constructor(context: GradeContext, profile: ServerProfile, shared: Peer, options: GradeOptions) {
+  constructor(context: GradeContext, profile: ServerProfile, shared: Peer, options: GradeOptions, tools: ToolLog) {
     this.#context = context;
     this.#profile = profile;
     this.#shared = shared;
     this.#options = options;
+    this.#tools = tools;
+    for (const tool of profile.tools) {
+      const name = at(tool, "name");
+      if (typeof name === "string") tools.listed.add(name);
+    }
   }
 
   async run(): Promise<Verdict[]> {
@@ -133,7 +156,9 @@ class Grader {
       ? (["not applicable", `the server does not announce ${lacking}`] as const)
       : await this.#play(scenario);
     const { revision, transport } = this.#profile;
-    return { scenario: id, title, requirements, strength, revision, transport, grade, evidence };
+    const verdict = { scenario: id, title, requirements, strength, revision, transport, grade, evidence };
+    const knownGap = knownGapOf(verdict);
+    return knownGap === undefined ? verdict : { ...verdict, knownGap };
   }
 
   async #play(scenario: Scenario): Promise<readonly [Grade, string]> {
@@ -178,7 +203,14 @@ class Grader {
   }
 
   #scenarioContext(own: ScenarioPeers): ScenarioContext {
-    const find = (role: Role) => findTool(role, this.#options.hints ?? {}, this.#profile.tools);
+    const { hints = {}, tools: allowed = [] } = this.#options;
+    const { tools } = this.#profile;
+    const noted = (name: string) => this.#tools.called.add(name);
+    const find = (role: Role) => {
+      const tool = findTool(role, hints, tools, allowed);
+      if (tool) noted(tool.name);
+      return tool;
+    };
     return {
       ...this.#context,
       profile: this.#profile,
@@ -190,6 +222,14 @@ class Grader {
         const tool = find(role);
         if (!tool) throw new NotApplicable(`the server has no known tool for the role ${role}`);
         return tool;
+      },
+      harmlessTool: () => {
+        const name = findHarmless(hints, tools, allowed);
+        if (name === undefined) {
+          throw new NotApplicable("no tool may be called: none is a known test tool, labelled read-only, or named");
+        }
+        noted(name);
+        return name;
       },
     };
   }
@@ -222,7 +262,7 @@ class ScenarioPeers {
 
   async close(): Promise<void> {
     this.#isOver = true;
-    await Promise.all(this.#peers.map((peer) => peer.close()));
+    await Promise.allSettled(this.#peers.map((peer) => peer.close()));
   }
 }
 

@@ -75,13 +75,44 @@ const known: { readonly [R in Role]: readonly ToolUse[] } = {
   roots: [{ name: "ask_roots" }, { name: "ask-roots" }, { name: "roots" }, { name: "get-roots-list" }],
 };
 
-/** Finds the tool for a role among the listed ones. A hint takes precedence over a well-known name. */
-export function findTool(role: Role, hints: Hints, tools: readonly unknown[]): ToolUse | undefined {
+/**
+ * Finds the tool for a role among the listed ones. A hint takes precedence over a well-known name. `allowed` are the
+ * tools that the user named.
+ */
+export function findTool(
+  role: Role,
+  hints: Hints,
+  tools: readonly unknown[],
+  allowed: readonly string[] = [],
+): ToolUse | undefined {
   const hint = hints[role];
   if (hint === false) return undefined;
   const named = (use: ToolUse) => tools.find((tool) => at(tool, "name") === use.name);
   if (hint) return named(hint) ? hint : undefined;
-  return known[role].find((use) => takes(named(use), use.arguments ?? {}));
+  return known[role].find((use) => {
+    const tool = named(use);
+    return takes(tool, use.arguments ?? {}) && (allowed.includes(use.name) || !isDestructive(tool));
+  });
+}
+
+/** Returns the name of a tool that may be called with any arguments: of a test server, read-only, or named by the user. */
+export function findHarmless(
+  hints: Hints,
+  tools: readonly unknown[],
+  allowed: readonly string[] = [],
+): string | undefined {
+  const test = (Object.keys(known) as Role[]).flatMap((role) => findTool(role, hints, tools, allowed)?.name ?? []);
+  const readOnly = tools.filter(isReadOnly).map((tool) => String(at(tool, "name")));
+  const listed = new Set(tools.map((tool) => at(tool, "name")));
+  return [...allowed, ...readOnly, ...test].find((name) => listed.has(name));
+}
+
+function isReadOnly(tool: unknown): boolean {
+  return at(tool, "annotations", "readOnlyHint") === true && !isDestructive(tool);
+}
+
+function isDestructive(tool: unknown): boolean {
+  return at(tool, "annotations", "destructiveHint") === true && at(tool, "annotations", "readOnlyHint") !== true;
 }
 
 /** True if a tool of this name is the known one: it has these arguments and requires no others. */

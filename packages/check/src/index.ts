@@ -1,6 +1,7 @@
 export type { Target, UrlTarget } from "./connect.ts";
 export { type GradeOptions, grade } from "./grade.ts";
 export type { Hints, Role } from "./hints.ts";
+export { type KnownGap, knownGaps } from "./known-gaps.ts";
 export type { ToolUse } from "./peer.ts";
 export { formatReport, type Grade, type Report, type Totals, type Verdict } from "./report.ts";
 export { type Revision, type RevisionDate, revisions, type Transport } from "./revisions.ts";

@@ -16,6 +16,9 @@ const row = { transport: "stdio", isSpoken: true, pass: 40, fail: 1, warn: 0, no
 const report: Report = {
   target: "node server.mjs",
   isPassed: false,
+  hasOnlyKnownGaps: false,
+  toolsCalled: ["echo"],
+  toolsNotCalled: ["delete_all"],
   totals: [
     { revision: "2025-06-18", ...row },
     { revision: "2025-11-25", ...row },
@@ -25,27 +28,45 @@ const report: Report = {
     { ...verdict, revision: "2025-06-18" },
     verdict,
     { ...verdict, scenario: "base/ids", grade: "pass" },
-    { ...verdict, scenario: "pages/bad-cursor", grade: "warn", strength: "should", title: "a bad cursor is refused" },
+    {
+      ...verdict,
+      scenario: "pages/bad-cursor",
+      grade: "warn",
+      strength: "should",
+      title: "a bad cursor is refused",
+      knownGap: "the official TypeScript SDK v1: the list does not look at it",
+    },
+    { ...verdict, scenario: "ask/form", grade: "not applicable", evidence: "the server has no known tool" },
   ],
 };
 
-test("lists each failed scenario once for all revisions", () => {
-  expect(formatReport(report)).toBe(`node server.mjs: failed
+test("groups what failed by revision, the newest first, and says what was skipped", () => {
+  expect(formatReport(report)).toBe(`node server.mjs: failed: 1 required scenario
 
-2025-06-18 stdio    40 passed, 1 failed, 0 warnings, 2 not applicable
-2025-11-25 stdio    40 passed, 1 failed, 0 warnings, 2 not applicable
 2026-07-28 stdio    not supported: got error -32601
 
-Required, but failed:
-- base/ping (J6): a ping is answered with an empty result
-    2025-06-18 over stdio, 2025-11-25 over stdio
+2025-11-25 stdio    40 passed, 1 failed, 0 warnings, 2 skipped
+- failed: base/ping (J6): a ping is answered with an empty result
     sent a ping; got a pong; expected an empty result
+- warning: pages/bad-cursor (J6): a bad cursor is refused
+    sent a ping; got a pong; expected an empty result
+    known gap of the official TypeScript SDK v1: the list does not look at it
 
-Recommended, but failed:
-- pages/bad-cursor (J6): a bad cursor is refused
-    2025-11-25 over stdio
-    sent a ping; got a pong; expected an empty result
+2025-06-18 stdio    40 passed, 1 failed, 0 warnings, 2 skipped
+- failed: base/ping: as above
+
+Skipped:
+- the server has no known tool: ask/form
+
+Tools called: echo
+Tools not called: delete_all
 `);
+});
+
+test("says that only known gaps failed", () => {
+  expect(formatReport({ ...report, hasOnlyKnownGaps: true }).split("\n", 1)).toEqual([
+    "node server.mjs: failed: 1 required scenario, only known gaps of SDKs",
+  ]);
 });
 
 test("is plain JSON", () => {
@@ -54,7 +75,6 @@ test("is plain JSON", () => {
 
 test("states why there was nothing to grade", () => {
   const problem = "The server supports none of the revisions";
-  expect(formatReport({ ...report, totals: [], verdicts: [], problem })).toBe(
-    `node server.mjs: failed\n${problem}\n\n`,
-  );
+  const nothing = { totals: [], verdicts: [], toolsCalled: [], toolsNotCalled: [] };
+  expect(formatReport({ ...report, ...nothing, problem })).toBe(`node server.mjs: failed\n${problem}\n`);
 });

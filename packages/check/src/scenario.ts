@@ -23,6 +23,8 @@ export interface ScenarioContext extends GradeContext {
   /** Returns the tool for a role. Without one the scenario does not apply. */
   tool(role: Role): ToolUse;
   findTool(role: Role): ToolUse | undefined;
+  /** Returns the name of a tool that may be called with any arguments. Without one the scenario does not apply. */
+  harmlessTool(): string;
 }
 
 /** One behaviour that a server must or should have. */

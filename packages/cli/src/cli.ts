@@ -34,6 +34,7 @@ export async function runCli(system: System): Promise<number> {
     note(line) {
       if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
     },
+    warn: (message) => void system.stderr.write(`${screen.mark("warn")} ${screen.safe(message)}\n`),
     forwardStderr: (line) => void system.stderr.write(`${system.stderr.isTTY ? screen.safe(line) : line}\n`),
   };
   try {

@@ -156,7 +156,12 @@ export const commands: readonly CommandDefinition[] = [
     name: "login",
     usage: "<server>",
     summary: "Sign in at a server, by its name or address.",
-    flags: { "--no-browser": "Show the address, and ask for the one that the browser is redirected to." },
+    flags: {
+      "--no-browser": "Show the address, and ask for the one that the browser is redirected to.",
+      "--client-id <id>": "Use this client, which you registered by hand, from now on.",
+      "--client-secret-stdin": "Read the secret of the client from the first line of standard input.",
+    },
+    examples: ["portolan login notes", "portolan login notes --client-id my-app --client-secret-stdin < secret.txt"],
     load: () => import("./commands/login.ts"),
   },
   {
@@ -184,6 +189,8 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--revision <date...>": "Only this revision. Repeatable. Default: all.",
       "--only <scenario...>": "Only these scenarios; * stands for any characters. Repeatable.",
+      "--tool <name...>": "Allow calls of this tool. Repeatable. Default: known test tools and read-only tools.",
+      "--allow-known-gaps": "Exit with 0 if nothing failed but known gaps of official SDKs.",
       "--timeout <seconds>": "Fail a scenario when an answer takes longer. Default: 10.",
     },
     examples: ["portolan check files", "portolan check --only 'tools/*' -- node server.js"],

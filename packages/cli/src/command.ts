@@ -23,6 +23,8 @@ export interface CommandContext {
   print(line: string): void;
   /** Writes a line to standard error for the person at the terminal. Does nothing in a pipe. */
   note(line: string): void;
+  /** Writes a problem that does not end the command to standard error, with control characters escaped. */
+  warn(message: string): void;
   /** Writes a line of a server's standard error to ours; a terminal shows its control characters escaped. */
   readonly forwardStderr: (line: string) => void;
 }

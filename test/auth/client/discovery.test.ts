@@ -213,6 +213,26 @@ describe("a server that names no authorization server", () => {
   });
 });
 
+test("a server with default endpoints and no registration gets a client from a person", async () => {
+  const asked: unknown[] = [];
+  const askClient = async (issuer: string, about: object) => {
+    asked.push(issuer, about);
+    return { clientId: "by-hand" };
+  };
+  const world = await startWorld({ oauth: { askClient } });
+  const { server, person } = world;
+  nameNoMetadata(world);
+  server.site.instead.set(server.metadataPath, () => ({ status: 404 }));
+  server.site.instead.set("/register", () => ({ status: 404 }));
+  const body = async () => ({ access_token: await tokenFor(world), token_type: "Bearer" });
+  server.site.instead.set("/token", async () => ({ body: await body() }));
+  person.does = async (page) => new URL(`${person.redirectUri}?code=x&state=${page.searchParams.get("state")}`);
+  await world.connect();
+  expect(asked).toEqual([server.origin, { isGuessed: true }]);
+  expect(person.visits[0]?.href).toContain(`${server.origin}/authorize?`);
+  expect(person.visits[0]?.searchParams.get("client_id")).toBe("by-hand");
+});
+
 /** A token of the authority, issued without a login. */
 async function tokenFor({ authority, server }: World): Promise<string> {
   authority.clients.set("machine", { redirectUris: [], method: "none" });

@@ -213,6 +213,28 @@ describe("without client registration", () => {
     expect(world.person.visits.map((page) => page.searchParams.get("client_id"))).toEqual(["by-hand", "by-hand"]);
   });
 
+  test("a new client replaces the stored one after its first login, with its secret", async () => {
+    const world = await startWorld();
+    world.authority.clients.set("by-hand", { redirectUris, secret: "s" });
+    const store = memoryStore();
+    await connectWith(world, { store });
+    world.clock.pass(2 * hour);
+    world.authority.forget();
+    // A mistyped client does not replace one that works.
+    await reasonOf(connectWith(world, { store, newClient: { clientId: "by-hand", clientSecret: "wrong" } }));
+    await connectWith(world, { store });
+    expect(world.person.visits.at(-1)?.searchParams.get("client_id")).toBe("client-2");
+    world.clock.pass(2 * hour);
+    world.authority.forget();
+    await connectWith(world, { store, newClient: { clientId: "by-hand", clientSecret: "s" } });
+    world.clock.pass(2 * hour);
+    world.authority.forget();
+    await connectWith(world, { store });
+    const clients = world.person.visits.map((page) => page.searchParams.get("client_id"));
+    expect(clients.slice(-2)).toEqual(["by-hand", "by-hand"]);
+    expect(world.authority.asked("token").at(-1)?.headers.authorization).toBe(`Basic ${btoa("by-hand:s")}`);
+  });
+
   test.each<[string, OAuthOptions]>([
     ["askClient is not given", {}],
     ["askClient returns undefined", { askClient: async () => undefined }],

@@ -26,7 +26,11 @@ export const rowsG: { readonly [row: string]: Row } = {
     on: all,
   },
   G14: { about: "a tool that fails answers with isError and reveals no internal details", on: all },
-  G15: { about: "inputs are checked before the tool runs, outputs before they are sent", on: all },
+  G15: {
+    about: "inputs are checked before the tool runs, outputs before they are sent",
+    on: all,
+    lacks: "rate limits; who may call a tool and what its texts contain are left to the author",
+  },
   G16: { about: "confirming, showing inputs, time limits and audit", later: `${host}, and result checks ${client}` },
   G17: { about: "a person stays in the loop", later: host },
   G18: { about: "a call may be turned into a task", later: tasks },

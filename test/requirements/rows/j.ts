@@ -11,7 +11,11 @@ export const rowsJ: { readonly [row: string]: Row } = {
   J7: { about: "eight levels of log messages", on: revisions },
   J8: { about: "the client sets the log level", on: revisions },
   J9: { about: "log messages are sent where the revision requires", on: revisions },
-  J10: { about: "internal details of errors are not revealed", on: revisions },
+  J10: {
+    about: "internal details of errors are not revealed",
+    on: revisions,
+    lacks: "messages that authors log themselves are not searched for secrets",
+  },
   J11: { about: "six results of the stateless revision have cache hints, and no others", on: revisions },
   J12: { about: "the result of a retry is not cacheable", on: stateless },
   J13: { about: "a result that depends on the caller is private", on: stateless },

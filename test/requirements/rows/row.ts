@@ -2,7 +2,13 @@ import type { RevisionDate, Transport } from "../../kit/revisions.ts";
 
 /** A row of the requirements: the scopes it applies to, or the reason why no test here covers it. */
 export type Row =
-  | { about: string; on: readonly RevisionDate[]; over?: readonly Transport[] }
+  | {
+      about: string;
+      on: readonly RevisionDate[];
+      over?: readonly Transport[];
+      /** The part of the requirement that is not fulfilled. */
+      lacks?: string;
+    }
   | { about: string; untestable: string }
   | { about: string; later: string };
 

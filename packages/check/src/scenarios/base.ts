@@ -44,12 +44,8 @@ export const base: readonly Scenario[] = [
     strength: "should",
     needs: ["tools"],
     async run(context) {
-      const peer = await context.shared();
-      const [tool] = context.profile.tools;
-      const reply = await peer.request("tools/call", {
-        name: (tool as JsonObject | undefined)?.["name"] ?? "x",
-        arguments: "no object",
-      });
+      const name = context.harmlessTool();
+      const reply = await (await context.shared()).request("tools/call", { name, arguments: "no object" });
       reply.error(-32602);
       return reply.summary;
     },

@@ -32,16 +32,18 @@ export async function askField(context: CommandContext, field: Field): Promise<u
   const isList = schema.type === "array" && options.length > 0;
   describe(context, field, options);
   const complete = field.complete ?? completeOptions(options, isList);
-  const initial = before === undefined || isSecret ? "" : textOf(before, options);
+  const entered = before === undefined || isSecret ? "" : textOf(before, options);
+  // Readline writes it unescaped, and the label of an option is text of the server.
+  const initial = screen.safe(entered) === entered ? entered : "";
   for (;;) {
     const text = await terminal.line({ isSecret, initial, hasBack, ...(complete && { complete }) });
-    const entered = isSecret ? text : text.trim();
-    if (entered === "" && schema.default === undefined) {
+    const typed = isSecret ? text : text.trim();
+    if (typed === "" && schema.default === undefined) {
       if (!isRequired) return undefined;
       terminal.say(`  ${screen.style("red", "a value is required")}`);
       continue;
     }
-    const value = entered === "" ? schema.default : toValue(entered, schema, options, isList);
+    const value = typed === "" ? schema.default : toValue(typed, schema, options, isList);
     const problem = await problemOf(name, schema, value);
     if (problem === undefined) return value;
     // The message of the problem quotes the input.

@@ -2,6 +2,7 @@ import { childEnvironment } from "portolan/client/stdio";
 import {
   formatReport,
   grade,
+  type Report,
   type RevisionDate,
   revisions,
   type Scenario,
@@ -31,6 +32,7 @@ export async function run(
   const wanted = listFlag(flags, "revision");
   const timeoutMs = secondsFlag(flags, "timeout");
   const filter = filterOf(listFlag(flags, "only"));
+  const tools = listFlag(flags, "tool");
   const isDrawn = system.stderr.isTTY && !screen.isDumb;
   let tried = 0;
   const report = await grade(await targetOf(context, entry), {
@@ -38,6 +40,7 @@ export async function run(
     ...(timeoutMs !== undefined && { timeoutMs }),
     signal,
     filter,
+    tools,
     onVerdict({ scenario }) {
       tried += 1;
       if (isDrawn) system.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
@@ -45,19 +48,31 @@ export async function run(
   }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
   const shown: CommandResult = {
     value: report,
-    text: () => fitReport(screen.safe(formatReport(report).trimEnd(), { lines: "keep" }), screen),
+    text: () => fitReport([formatReport(report).trimEnd(), ...adviceFor(report)].join("\n"), screen),
   };
-  if (report.isPassed) return shown;
+  if (report.isPassed || (report.hasOnlyKnownGaps && flags["allowKnownGaps"] === true)) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
   const message = report.problem ?? `${failed.size} required scenarios failed: ${[...failed].join(", ")}`;
   throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
 }
 
+/** Names the flags for tools that may be called too, and for gaps that the author cannot repair. */
+function adviceFor({ toolsNotCalled, isPassed, hasOnlyKnownGaps }: Report): string[] {
+  const advice = [
+    ...(toolsNotCalled.length > 0
+      ? ["Only known test tools and read-only tools are called. To allow others: --tool"]
+      : []),
+    ...(!isPassed && hasOnlyKnownGaps ? ["To pass in spite of known gaps of SDKs: --allow-known-gaps"] : []),
+  ];
+  return advice.length === 0 ? [] : ["", ...advice];
+}
+
 /** Fits a report to the terminal. Why a revision is not supported gets one line. */
 function fitReport(report: string, screen: Screen): string {
-  if (!screen.isTerminal) return report;
-  const lines = report.split("\n");
+  // Evidence and names come from the server. Each line is escaped alone, so that the report keeps its lines.
+  const lines = report.split("\n").map((line) => screen.safe(line));
+  if (!screen.isTerminal) return lines.join("\n");
   return lines
     .flatMap((line) => (line.includes(" not supported: ") ? [screen.cut(line)] : wrap(line, screen.columns)))
     .join("\n");

@@ -1,9 +1,12 @@
 import { createInterface } from "node:readline";
-import { loopback, type OAuthEvent, paste } from "portolan/auth/client";
+import { type KnownClient, loopback, type OAuthEvent, paste } from "portolan/auth/client";
+import { textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, interruption } from "../failure.ts";
 import { requireUsable } from "../servers/host.ts";
-import { authFor, findHttpServer, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
+import { authFor, findHttpServer, hasClient, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
+import { quote } from "../terminal/escape.ts";
+import { QuestionDismissed } from "../terminal/input.ts";
 
 /** Signs in at a server: in a browser on this machine, or at an address that is opened anywhere and pasted back. */
 export async function run(context: CommandContext, [given]: readonly string[], flags: Flags): Promise<CommandResult> {
@@ -14,11 +17,26 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   const show = (address: URL) => void system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
   const asker = createAsker(context);
   const events: OAuthEvent[] = [];
+  const newClient = await clientOf(flags, () => asker.next(signal));
+  const isByHand = newClient !== undefined;
+  if (isByHand && hasClient(entry)) {
+    throw new Failure("usage", `${entry.name} has a client id in its configuration file`, { next: "change it there" });
+  }
+  let redirectUri = "";
+  const redirect =
+    flags["browser"] === false
+      ? paste({ ...redirectUriFor(entry, isByHand), show, ask: asker.ask })
+      : loopback({ ...redirectFor(entry, isByHand), show });
   const auth = authFor(context, entry, {
-    redirect:
-      flags["browser"] === false
-        ? paste({ ...redirectUriFor(entry), show, ask: asker.ask })
-        : loopback({ ...redirectFor(entry), show }),
+    redirect: {
+      async begin(registered) {
+        const attempt = await redirect.begin(registered);
+        redirectUri = attempt.redirectUri;
+        return attempt;
+      },
+    },
+    ...(newClient && { newClient }),
+    askClient: (issuer, { isGuessed }) => askClient(context, { issuer, isGuessed, redirectUri, server: given ?? url }),
     onEvent: (event) => events.push(event),
   });
   await auth.login(url, { signal }).finally(() => asker.close());
@@ -32,23 +50,78 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   };
 }
 
+/** Returns the client of `--client-id`. Its secret is the first line of standard input, because others can see flags. */
+async function clientOf(flags: Flags, readLine: () => Promise<string | undefined>): Promise<KnownClient | undefined> {
+  const clientId = textFlag(flags, "clientId");
+  const hasSecret = flags["clientSecretStdin"] === true;
+  if (clientId === undefined) {
+    if (hasSecret) throw new Failure("usage", "--client-secret-stdin needs --client-id");
+    return undefined;
+  }
+  if (!hasSecret) return { clientId };
+  const clientSecret = (await readLine())?.trim();
+  if (!clientSecret)
+    throw new Failure("usage", "--client-secret-stdin: expected the secret on standard input, got nothing");
+  return { clientId, clientSecret };
+}
+
+interface ClientRequest {
+  readonly issuer: string;
+  readonly isGuessed: boolean;
+  readonly redirectUri: string;
+  readonly server: string;
+}
+
+/** Asks for a client that the person has registered by hand, where the authorization server registers none itself. */
+async function askClient(
+  { screen, terminal, signal }: CommandContext,
+  { issuer, isGuessed, redirectUri, server }: ClientRequest,
+): Promise<KnownClient> {
+  const missing = `${issuer} offers no client registration`;
+  const otherwise = isGuessed ? ". If it requires an API key instead, add it as a header" : "";
+  const next = `register a client there, then: portolan login ${quote(server)} --client-id <id>`;
+  if (!screen.isInteractive) throw new Failure("auth", `${missing}${otherwise}`, { next });
+  const asked = terminal.ask(signal, async () => {
+    terminal.heading("", issuer, " offers no client registration. Register a client there by hand.");
+    terminal.say("  Its redirect address:");
+    terminal.quote(redirectUri);
+    if (isGuessed) terminal.warn("The server may require an API key in a header instead: portolan add --header");
+    const clientId = (await terminal.line({ prompt: "  client id > " })).trim();
+    if (clientId === "") throw new Failure("auth", `${missing}${otherwise}`, { next });
+    const clientSecret = (
+      await terminal.line({ prompt: "  client secret (Enter for none) > ", isSecret: true })
+    ).trim();
+    return { clientId, ...(clientSecret !== "" && { clientSecret }) };
+  });
+  return asked.catch((reason: unknown) => {
+    throw reason instanceof QuestionDismissed ? interruption() : reason;
+  });
+}
+
 /** Reads pasted lines. One reader for all of them: a second one would lose lines that arrived together. */
 function createAsker({ system, screen }: CommandContext): {
   ask(question: string, signal: AbortSignal): Promise<string>;
+  /** Returns the next line. Undefined at the end of the input. */
+  next(signal: AbortSignal): Promise<string | undefined>;
   close(): void;
 } {
   let reader: ReturnType<typeof createInterface> | undefined;
   let lines: AsyncIterator<string> | undefined;
+  const next = async (signal: AbortSignal): Promise<string | undefined> => {
+    reader ??= createInterface({ input: system.stdin });
+    lines ??= reader[Symbol.asyncIterator]();
+    signal.addEventListener("abort", () => reader?.close(), { once: true });
+    const { done, value } = await lines.next();
+    signal.throwIfAborted();
+    return done ? undefined : value;
+  };
   return {
+    next,
     async ask(question, signal) {
-      reader ??= createInterface({ input: system.stdin });
-      lines ??= reader[Symbol.asyncIterator]();
-      signal.addEventListener("abort", () => reader?.close(), { once: true });
       system.stderr.write(`${screen.mark("ask")} ${question}\n`);
-      const { done, value } = await lines.next();
-      signal.throwIfAborted();
-      if (done) throw new Failure("auth", "sign-in failed: nothing was pasted");
-      return value;
+      const line = await next(signal);
+      if (line === undefined) throw new Failure("auth", "sign-in failed: nothing was pasted");
+      return line;
     },
     close: () => reader?.close(),
   };

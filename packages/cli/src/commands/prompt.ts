@@ -36,7 +36,9 @@ export async function run(context: CommandContext, args: readonly string[], _: F
       value: { messages, ...(description !== undefined && { description }) },
       text: () =>
         messages
-          .map(({ role, content }) => `${screen.style("dim", `${role}:`)}\n${showContent([content], screen)}`)
+          .map(
+            ({ role, content }) => `${screen.style("dim", `${screen.safe(role)}:`)}\n${showContent([content], screen)}`,
+          )
           .join("\n\n"),
     };
   });

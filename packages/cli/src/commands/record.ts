@@ -24,7 +24,7 @@ export async function run(
   await requireStartable(context, entry);
   const file = typeof flags["out"] === "string" ? resolve(system.cwd, flags["out"]) : freeName(entry.name, system.cwd);
   const recorder = createRecorder(context, file, entry, flags);
-  system.stderr.write(`recording to ${file}\n`);
+  system.stderr.write(`recording to ${context.screen.safe(file)}\n`);
   try {
     if ("command" in entry.target) await passBytes(entry.target, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);

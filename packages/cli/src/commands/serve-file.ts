@@ -7,10 +7,10 @@ export async function run(
   context: CommandContext,
   [given = ""]: readonly string[],
 ): Promise<CommandResult | undefined> {
-  const { system, command } = context;
+  const { system, command, screen } = context;
   const file = resolve(system.cwd, given);
   const fail = (why: string) => {
-    system.stderr.write(`${why}\n`);
+    system.stderr.write(`${screen.safe(why, { lines: "keep" })}\n`);
     system.exit(1);
   };
   // The file may check whether it is the main program, and read its arguments.

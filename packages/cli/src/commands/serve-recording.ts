@@ -6,7 +6,7 @@ import { readRecording } from "../record/recording.ts";
 
 /** Serves a recording over standard input and output. */
 export async function run(
-  { system }: CommandContext,
+  { system, warn }: CommandContext,
   [given = ""]: readonly string[],
 ): Promise<CommandResult | undefined> {
   const { stdin, stdout } = system;
@@ -16,7 +16,7 @@ export async function run(
     batch: (messages) => {
       for (const message of messages) server.receive(message);
     },
-    unreadable: ({ why }) => system.stderr.write(`${why}\n`),
+    unreadable: ({ why }) => warn(why),
   });
   stdin.on("data", (chunk: Buffer) => reader.push(chunk));
   await new Promise<void>((end) => stdin.once("end", end).once("close", end));

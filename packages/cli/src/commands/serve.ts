@@ -27,7 +27,8 @@ export async function run(
   }
   const { entry } = await findTarget(context, given);
   await requireStartable(context, entry);
-  const proxy = new ProxyServer((error) => void system.stderr.write(`${toFailure(error).message}\n`));
+  const overStdio = stdio === true || (http === undefined && "url" in entry.target);
+  const proxy = new ProxyServer((error) => context.warn(toFailure(error).message));
   const upstream: Upstream = new Upstream(
     entry,
     context,
@@ -36,11 +37,10 @@ export async function run(
       onConnected: (client) => proxy.follow(client, upstream),
       onStderr: context.forwardStderr,
     },
-    typeof revision === "string" ? revision : undefined,
+    { era: typeof revision === "string" ? revision : undefined, hasOneCaller: overStdio },
   );
   try {
     const { server } = await upstream.client();
-    const overStdio = stdio === true || (http === undefined && "url" in entry.target);
     if (overStdio) {
       const serving = serveStdio(proxy.server, { exit: false });
       await Promise.race([serving.closed, waitForInterrupt(signal)]);
@@ -48,6 +48,7 @@ export async function run(
     } else
       await serveOverHttp(proxy, context, port, { host, about: { name: server.info?.name, speaks: server.version } });
   } finally {
+    await proxy.close();
     await upstream.close();
   }
   return undefined;

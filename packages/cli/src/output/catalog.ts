@@ -32,15 +32,36 @@ export async function catalogOf(
   }
 }
 
-/** Lists everything that a connected server offers. */
-export async function listAll(client: Client): Promise<Catalog> {
+/** The lists of a server. */
+export type Listed = "tools" | "resources" | "templates" | "prompts";
+
+/**
+ * Lists everything that a connected server offers. Each list stands alone: with `onFailure`, one that fails is empty.
+ * Rejects if every list fails, and without `onFailure` if any fails.
+ */
+export async function listAll(client: Client, onFailure?: (list: Listed, reason: unknown) => void): Promise<Catalog> {
   const { capabilities, info } = client.server;
+  const failures: unknown[] = [];
+  let count = 0;
+  const list = async <T>(name: Listed, isOffered: unknown, read: () => Promise<T[]>): Promise<readonly T[]> => {
+    if (!isOffered) return [];
+    count += 1;
+    try {
+      return await read();
+    } catch (reason) {
+      if (!onFailure) throw reason;
+      failures.push(reason);
+      onFailure(name, reason);
+      return [];
+    }
+  };
   const [tools, resources, templates, prompts] = await Promise.all([
-    capabilities.tools ? client.listTools() : [],
-    capabilities.resources ? client.listResources() : [],
-    capabilities.resources ? client.listTemplates() : [],
-    capabilities.prompts ? client.listPrompts() : [],
+    list("tools", capabilities.tools, () => client.listTools()),
+    list("resources", capabilities.resources, () => client.listResources()),
+    list("templates", capabilities.resources, () => client.listTemplates()),
+    list("prompts", capabilities.prompts, () => client.listPrompts()),
   ]);
+  if (count > 0 && failures.length === count) throw failures[0];
   return { name: info?.name ?? "server", version: info?.version ?? "", tools, resources, templates, prompts };
 }
 

@@ -5,6 +5,7 @@ import {
   type Resource,
   type ResourceTemplate,
   RpcError,
+  rpcCodes,
   type Tool,
 } from "portolan";
 import type { Answers, Client, Progress } from "portolan/client";
@@ -17,7 +18,9 @@ import {
   ToolError,
   withJsonSchema,
 } from "portolan/server";
-import { type Catalog, listAll } from "../output/catalog.ts";
+import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
+import { CallQueue, type Lease } from "./call-queue.ts";
+import { answersOf, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** Accepts every value: the upstream server validates. */
@@ -25,16 +28,23 @@ const anything = {
   "~standard": { version: 1 as const, vendor: "portolan", validate: (value: unknown) => ({ value }) },
 };
 
+/** Problems of a server that are reported once each. */
+const maxReported = 1_000;
+
 /** A server that offers what its upstream server offers, and forwards every call to it. */
 export class ProxyServer {
   #upstream: Upstream | undefined;
+  #queue: CallQueue | undefined;
   #live: LiveServer | undefined;
+  /** The lists as they were read last, for a list that fails later. */
+  #catalog: Catalog | undefined;
   /** Calls in progress. */
   readonly #running = new Set<CallContext>();
-  readonly #onError: ((error: unknown) => void) | undefined;
+  readonly #onError: (error: unknown) => void;
+  readonly #reported = new Set<string>();
 
-  /** `onError` gets invalid definitions of the upstream server, and internal errors. */
-  constructor(onError?: (error: unknown) => void) {
+  /** `onError` gets features of the upstream server that cannot be served, and internal errors. */
+  constructor(onError: (error: unknown) => void) {
     this.#onError = onError;
   }
 
@@ -46,20 +56,39 @@ export class ProxyServer {
   /** Offers what the upstream server offers now, and follows its changes while it is connected. */
   async follow(client: Client, upstream: Upstream): Promise<void> {
     await this.#refresh(client);
-    this.#upstream = upstream;
+    if (this.#upstream !== upstream) {
+      const before = this.#queue;
+      this.#upstream = upstream;
+      this.#queue = new CallQueue(upstream);
+      await before?.close();
+    }
     const { capabilities } = client.server;
     const filter = {
       tools: capabilities.tools?.listChanged === true,
       prompts: capabilities.prompts?.listChanged === true,
       resources: capabilities.resources?.listChanged === true,
     };
-    if (!Object.values(filter).includes(true)) return;
-    const watch = await client.watch(filter);
-    const look = async () => {
-      for await (const _ of watch) await this.#refresh(client);
-    };
-    // The watch ends with the connection, and `Upstream` handles that.
-    look().catch(() => {});
+    if (Object.values(filter).includes(true)) await this.#watch(client, filter);
+  }
+
+  /** Follows the changes of lists. A server that announces them but refuses to report them is served all the same. */
+  async #watch(client: Client, filter: Parameters<Client["watch"]>[0]): Promise<void> {
+    try {
+      const watch = await client.watch(filter);
+      const look = async () => {
+        for await (const _ of watch) await this.#refresh(client).catch((reason) => this.#report(reason));
+      };
+      // The watch ends with the connection, and `Upstream` handles that.
+      look().catch(() => {});
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message : String(cause);
+      this.#report(new Error(`Changes are not followed: the server does not report them: ${why}`, { cause }));
+    }
+  }
+
+  /** Closes the connections that the proxy server opened itself. */
+  async close(): Promise<void> {
+    await this.#queue?.close();
   }
 
   /** Sends a log message to the only call in progress; otherwise to all listeners, because its call is unknown. */
@@ -74,24 +103,53 @@ export class ProxyServer {
     return this.#upstream.client();
   }
 
+  /** Lists the features again. A list that fails keeps its features of before, and the other lists are served. */
   async #refresh(client: Client): Promise<void> {
-    const catalog = await listAll(client);
+    const failed = new Map<Listed, unknown>();
+    let catalog = await listAll(client, (list, reason) => failed.set(list, reason));
+    for (const [list, reason] of failed) {
+      const said = reason instanceof Error ? reason.message : String(reason);
+      const before = this.#catalog?.[list] ?? [];
+      const what = before.length > 0 ? `The ${list} of before are served` : `No ${list} are served`;
+      this.#report(new Error(`${what}: the server does not list them: ${said}`));
+      catalog = { ...catalog, [list]: before };
+    }
+    this.#catalog = catalog;
     const server = this.#define(client, catalog);
     if (this.#live) this.#live.update(() => server);
     else this.#live = live(server);
+  }
+
+  /** Reports a problem once, although lists are read again after each change. */
+  #report(error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error);
+    if (this.#reported.has(text)) return;
+    if (this.#reported.size < maxReported) this.#reported.add(text);
+    this.#onError(error);
   }
 
   #define(client: Client, { tools, resources, templates, prompts }: Catalog): Server {
     const { info, instructions } = client.server;
     let server: Server = createServer(
       { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },
-      { ...(this.#onError && { onError: this.#onError }), ...(instructions !== undefined && { instructions }) },
+      { onError: (error) => this.#report(error), ...(instructions !== undefined && { instructions }) },
     );
+    /** Adds each feature that the library accepts, and reports the others. */
+    const addEach = <T>(features: readonly T[], add: (feature: T) => Server) => {
+      for (const feature of features) {
+        try {
+          server = add(feature);
+        } catch (cause) {
+          const why = cause instanceof Error ? cause.message : String(cause);
+          this.#report(new Error(`Not served: ${why}`, { cause }));
+        }
+      }
+    };
     const known = new Set(resources.map(({ uri }) => uri));
-    for (const tool of tools) server = this.#tool(server, tool);
-    for (const resource of resources) server = this.#resource(server, resource, client);
-    for (const template of templates) server = this.#template(server, template, client);
-    for (const prompt of prompts) server = this.#prompt(server, prompt, client);
+    addEach(tools, (tool) => this.#tool(server, tool));
+    addEach(resources, (resource) => this.#resource(server, resource, client));
+    addEach(templates, (template) => this.#template(server, template, client));
+    addEach(prompts, (prompt) => this.#prompt(server, prompt, client));
     if (!client.server.capabilities.resources) return server;
     // Some servers can read resources that they do not list.
     return server.use(
@@ -101,8 +159,11 @@ export class ProxyServer {
         } catch (reason) {
           const uri = exchange.params["uri"];
           if (!(reason instanceof RpcError) || typeof uri !== "string" || known.has(uri)) throw reason;
-          const read = (await this.#client()).readResource(uri, { signal: exchange.signal });
-          return { kind: "complete", result: { ...(await read) } };
+          const { signal } = exchange;
+          const read = await this.#withLease(false, signal, async (upstream) =>
+            (await upstream.client()).readResource(uri, { signal }),
+          );
+          return { kind: "complete", result: { ...read } };
         }
       },
       { method: "resources/read" },
@@ -188,21 +249,61 @@ export class ProxyServer {
 
   /** Forwards a call, with its progress and its questions. */
   async #forward<T>(context: CallContext, call: (client: Client, options: ForwardOptions) => Promise<T>): Promise<T> {
+    const { signal } = context;
     this.#running.add(context);
     try {
-      return await call(await this.#client(), {
-        signal: context.signal,
-        onProgress: ({ progress, total, message }) => context.progress(progress, total, message),
-        answers: answersBy(context),
-        capabilities: context.capabilities,
-        logLevel: "debug",
-      });
+      return await this.#withLease(isAskable(context), signal, (upstream, lease) =>
+        this.#send(context, upstream, lease, call),
+      );
     } catch (reason) {
       // A failure of the upstream connection becomes the result of the tool, so that the caller sees it.
-      if (reason instanceof PortolanError && !context.signal.aborted) throw new ToolError(reason.message);
+      if (reason instanceof PortolanError && !signal.aborted) throw new ToolError(reason.message);
       throw reason;
     } finally {
       this.#running.delete(context);
+    }
+  }
+
+  async #send<T>(
+    context: CallContext,
+    upstream: Upstream,
+    lease: Lease,
+    call: (client: Client, options: ForwardOptions) => Promise<T>,
+  ): Promise<T> {
+    const client = await upstream.client();
+    const visits = new Visits();
+    const caller: Caller = { context, answers: tracked(answersOf(context, visits), lease), visits };
+    const end = upstream.questions.begin(caller);
+    try {
+      await upstream.questions.giveRoots(caller, () => client.rootsChanged());
+      const result = await call(client, {
+        signal: context.signal,
+        onProgress: ({ progress, total, message }) => context.progress(progress, total, message),
+        answers: caller.answers,
+        capabilities: askableBy(context),
+        logLevel: "debug",
+      });
+      await visits.finish();
+      return result;
+    } finally {
+      end();
+      await visits.abandon();
+    }
+  }
+
+  async #withLease<T>(
+    isAsked: boolean,
+    signal: AbortSignal,
+    use: (upstream: Upstream, lease: Lease) => Promise<T>,
+  ): Promise<T> {
+    if (!this.#queue) throw new Error("The proxy server is not connected yet");
+    const lease = await this.#queue.acquire(isAsked, signal);
+    try {
+      return await use(lease.upstream, lease);
+    } catch (reason) {
+      throw reason instanceof RpcError ? toCallerError(reason) : reason;
+    } finally {
+      lease.release();
     }
   }
 }
@@ -215,20 +316,42 @@ interface ForwardOptions {
   readonly logLevel: "debug";
 }
 
-/** Passes questions of the upstream server to the caller. */
-function answersBy(context: CallContext): Answers {
-  let count = 0;
-  const key = () => {
-    count += 1;
-    return `question-${count}`;
+/** Tells the queue while a user is being asked. */
+function tracked({ elicit, openUrl, sample, roots }: CallerAnswers, lease: Lease): CallerAnswers {
+  const ask = async <T>(answer: () => T): Promise<Awaited<T>> => {
+    lease.setAsking(true);
+    try {
+      return await answer();
+    } finally {
+      lease.setAsking(false);
+    }
   };
   return {
-    elicit: ({ message, requestedSchema }) =>
-      context.elicit(key(), { message, form: requestedSchema as unknown as { [member: string]: unknown } }),
-    openUrl: ({ message, url }) => context.openUrl(key(), { message, url }),
-    sample: (params) => context.sample(key(), params),
-    roots: () => context.roots(key()),
+    elicit: (...question) => ask(() => elicit(...question)),
+    openUrl: (...question) => ask(() => openUrl(...question)),
+    sample: (...question) => ask(() => sample(...question)),
+    roots: () => ask(roots),
   };
+}
+
+/** Codes that depend on the revision of the peer, with the kind that gives each client its own code. */
+const kindsOfCodes: { readonly [code: number]: string } = {
+  [-32_002]: "resource-not-found",
+  [-32_021]: "missing-capability",
+};
+
+/** Codes that concern the proxy's own request: the caller's request was well-formed. */
+const ownFaults: readonly number[] = [rpcCodes.parseError, rpcCodes.invalidRequest, -32_020, -32_022];
+
+/** Converts an error of the upstream server to one that a caller of any revision understands. */
+function toCallerError(cause: RpcError): RpcError {
+  const { code, message, data } = cause;
+  const { uri } = (data ?? {}) as { readonly uri?: unknown };
+  const isMissing = code === rpcCodes.invalidParams && typeof uri === "string";
+  const kind = isMissing ? "resource-not-found" : kindsOfCodes[code];
+  // The stage makes HTTP answer with the status of this error instead of 200.
+  if (kind !== undefined) return new RpcError(code, message, { kind, stage: "dispatch", data, cause });
+  return ownFaults.includes(code) ? new RpcError(rpcCodes.internalError, message, { data, cause }) : cause;
 }
 
 /** Returns the members that are not undefined. */

@@ -6,7 +6,7 @@ import { type HttpEndpoint, serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, toFailure } from "../failure.ts";
 import { type Catalog, catalogOf, listAll } from "../output/catalog.ts";
 import { ProxyServer } from "./proxy-server.ts";
 import { importLibrary, loadServerFile, serverFrom } from "./server-file.ts";
@@ -99,13 +99,14 @@ class InProcessServer implements ReloadingServer {
 class ChildProcessServer implements ReloadingServer {
   readonly #entry: ServerEntry;
   readonly #context: CommandContext;
-  readonly #proxy = new ProxyServer();
+  readonly #proxy: ProxyServer;
   #upstream: Upstream | undefined;
   #serving: HttpEndpoint | undefined;
 
   constructor(entry: ServerEntry, context: CommandContext) {
     this.#entry = entry;
     this.#context = context;
+    this.#proxy = new ProxyServer((error) => context.warn(toFailure(error).message));
   }
 
   async load(): Promise<LoadedServer> {
@@ -115,7 +116,8 @@ class ChildProcessServer implements ReloadingServer {
       onConnected: (client) => this.#proxy.follow(client, next),
       onStderr: this.#context.forwardStderr,
     });
-    const catalog = await listAll(await next.client());
+    // The proxy server reports the lists that fail.
+    const catalog = await listAll(await next.client(), () => {});
     const before = this.#upstream;
     this.#upstream = next;
     this.#serving ??= serveHttp(this.#proxy.server, verifierOf(system.env[tokenVariable]));
@@ -129,6 +131,7 @@ class ChildProcessServer implements ReloadingServer {
 
   async close(): Promise<void> {
     await this.#serving?.close(0);
+    await this.#proxy.close();
     await this.#upstream?.close();
   }
 }

@@ -1,8 +1,9 @@
-import { type Answers, type Client, type ConnectOptions, connect } from "portolan/client";
+import { type Client, type ConnectOptions, connect, type Link } from "portolan/client";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { createLink } from "../servers/link.ts";
 import { info } from "../version.ts";
+import { UnattributedQuestions } from "./questions.ts";
 
 /** The events of an upstream server. */
 export interface UpstreamEvents {
@@ -12,30 +13,30 @@ export interface UpstreamEvents {
   readonly onStderr: (line: string) => void;
 }
 
-/** Outside a call there is no person to ask. */
-const answers: Answers = {
-  elicit: () => ({ action: "cancel" }),
-  openUrl: () => ({ action: "cancel" }),
-  sample() {
-    throw new Error("Sampling is supported only within a call");
-  },
-  roots: [],
-};
+export interface UpstreamOptions {
+  /** The protocol to use. Default: the entry's, or the best one that the server supports. */
+  readonly era?: string | undefined;
+  /** All calls come from one client. Default: false. */
+  readonly hasOneCaller?: boolean;
+}
 
 /** A connection to a server, opened when it is needed, and again after it was lost. */
 export class Upstream {
+  readonly questions: UnattributedQuestions;
   readonly #entry: ServerEntry;
   readonly #context: CommandContext;
   readonly #events: UpstreamEvents;
-  readonly #era: string | undefined;
+  readonly #options: UpstreamOptions;
   #client: Promise<Client> | undefined;
+  #link: Link | undefined;
   #isClosed = false;
 
-  constructor(entry: ServerEntry, context: CommandContext, events: UpstreamEvents, era?: string) {
+  constructor(entry: ServerEntry, context: CommandContext, events: UpstreamEvents, options: UpstreamOptions = {}) {
     this.#entry = entry;
     this.#context = context;
     this.#events = events;
-    this.#era = era;
+    this.#options = options;
+    this.questions = new UnattributedQuestions(options.hasOneCaller ?? false);
   }
 
   /** Returns the connection, and opens one if there is none. */
@@ -48,6 +49,21 @@ export class Upstream {
     return this.#client;
   }
 
+  /** True if a question of the server does not tell which call it belongs to. Known while it is connected. */
+  async hidesCaller(): Promise<boolean> {
+    const { era } = (await this.client()).server;
+    if (this.#options.hasOneCaller || era === "stateless") return false;
+    // Questions of a Streamable HTTP session come on the stream of their call.
+    return (this.#link as { readonly sessionId?: string } | undefined)?.sessionId === undefined;
+  }
+
+  /** Returns a further connection to the same server, which changes nothing that clients see. */
+  another(): Upstream {
+    const { onLog, onStderr } = this.#events;
+    const events = { onLog, onStderr, onConnected: () => Promise.resolve() };
+    return new Upstream(this.#entry, this.#context, events, this.#options);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = await this.#client?.catch(() => undefined);
@@ -56,14 +72,19 @@ export class Upstream {
 
   async #open(): Promise<Client> {
     if (this.#isClosed) throw new Error("closed");
-    const { era = this.#era } = this.#entry.settings;
-    const client = await connect(await createLink(this.#entry, this.#context, this.#events.onStderr), {
+    const { era = this.#options.era } = this.#entry.settings;
+    const link = await createLink(this.#entry, this.#context, this.#events.onStderr);
+    this.#link = link;
+    const client = await connect(link, {
       info,
-      answers,
+      answers: this.questions.answers,
       capabilities: { sampling: { tools: {} } },
       logLevel: "debug",
       cache: false,
       onLog: this.#events.onLog,
+      onNotification: (method, params) => {
+        if (method === "notifications/elicitation/complete") this.questions.visited(params["elicitationId"]);
+      },
       signal: this.#context.signal,
       ...(era !== undefined && { era }),
     });

@@ -30,13 +30,14 @@ const registeredRedirects: { readonly [product: string]: LoopbackOptions } = {
 
 /**
  * Returns where the browser comes back to. A client id that was registered for another product only accepts the
- * redirect address of that product, mostly `http://localhost:<port>/callback`.
+ * redirect address of that product, mostly `http://localhost:<port>/callback`. With `isByHand` the client was registered
+ * by hand, so that its path must not be random.
  */
-export function redirectFor(entry: ServerEntry): LoopbackOptions {
+export function redirectFor(entry: ServerEntry, isByHand = false): LoopbackOptions {
   const { clientId, callbackPort, redirectUri = "" } = oauthOf(entry);
   const [, host, port, path = "/"] = /^http:\/\/(localhost|127\.0\.0\.1):(\d{1,5})(\/[^?#]*)?$/.exec(redirectUri) ?? [];
   if (host === "localhost" || host === "127.0.0.1") return { host, port: Number(port), path };
-  if (clientId === undefined && callbackPort === undefined) return {};
+  if (clientId === undefined && callbackPort === undefined && !isByHand) return {};
   const product = entry.source.kind === "file" ? registeredRedirects[entry.source.product] : undefined;
   return {
     host: "localhost",
@@ -47,9 +48,14 @@ export function redirectFor(entry: ServerEntry): LoopbackOptions {
 }
 
 /** Returns the redirect address for pasting. No port listens at it. */
-export function redirectUriFor(entry: ServerEntry): { redirectUri?: string } {
-  const { host, path, port = randomInt(49_152, 65_536) } = redirectFor(entry);
+export function redirectUriFor(entry: ServerEntry, isByHand = false): { redirectUri?: string } {
+  const { host, path, port = randomInt(49_152, 65_536) } = redirectFor(entry, isByHand);
   return host === undefined ? {} : { redirectUri: `http://${host}:${port}${path}` };
+}
+
+/** Returns true if the entry of a server has a client of its own. */
+export function hasClient(entry: ServerEntry): boolean {
+  return oauthOf(entry).clientId !== undefined;
 }
 
 function oauthOf(entry: ServerEntry): ConfiguredOAuth {

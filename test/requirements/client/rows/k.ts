@@ -31,7 +31,11 @@ export const rowsK: { readonly [row: string]: Row } = {
     on: all,
   },
   "C-K16": { about: "an answer belongs to the user who was asked", untestable: "a duty of servers" },
-  "C-K17": { about: "the number of open requests of a server is limited", on: all },
+  "C-K17": {
+    about: "the number of open requests of a server is limited",
+    on: all,
+    lacks: "a limit per time; hosts have one for sampling (its budget)",
+  },
   "C-XK1": { about: "a cancelled request is not answered", on: stateful },
   "C-XK2": { about: "open requests end with the connection", on: all },
   "C-XK3": { about: "only capabilities with an answer are declared", on: all },

@@ -15,5 +15,5 @@ export { type LoopbackOptions, loopback } from "./loopback.ts";
 export { type OAuth, type OAuthEvent, type OAuthOptions, oauth } from "./oauth.ts";
 export { type PasteOptions, paste } from "./paste.ts";
 export { type DeferredRedirect, deferred, type Redirect, type RedirectAttempt } from "./redirect.ts";
-export type { KnownClient, RegistrationOptions } from "./registration.ts";
+export type { ClientQuestion, KnownClient, RegistrationOptions } from "./registration.ts";
 export { type CredentialStore, type ExclusiveOptions, memoryStore, type StoreInOptions, storeIn } from "./store.ts";

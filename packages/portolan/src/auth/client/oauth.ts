@@ -65,7 +65,7 @@ export interface OAuth {
 const optionNames: OptionNames<OAuthOptions> = {
   ...{ redirect: 1, grant: 1, store: 1, account: 1, scopes: 1, dpop: 1, offline: 1, policy: 1, pkceAssumedFor: 1 },
   ...{ chooseIssuer: 1, loginMs: 1, onEvent: 1, now: 1 },
-  ...{ client: 1, clientMetadataUrl: 1, clientName: 1, clientMetadata: 1, askClient: 1 },
+  ...{ client: 1, clientMetadataUrl: 1, clientName: 1, clientMetadata: 1, newClient: 1, askClient: 1 },
 };
 
 /** Creates an OAuth 2.1 client: it finds each server's authorization server, registers, signs in and renews tokens. */

@@ -24,8 +24,19 @@ export interface RegistrationOptions {
   readonly clientName?: string;
   /** More members of the registration request: `client_uri`, `logo_uri`, `contacts`… */
   readonly clientMetadata?: { readonly [member: string]: unknown };
+  /**
+   * A client that a person has registered by hand, for the next login. Unlike `client`, it is stored with its secret,
+   * for its authorization server, and replaces the one that was stored there.
+   */
+  readonly newClient?: KnownClient;
   /** Asks a person for a client that they have registered by hand. Used only where no other way works. */
-  readonly askClient?: (issuer: string) => Promise<KnownClient | undefined>;
+  readonly askClient?: (issuer: string, about: ClientQuestion) => Promise<KnownClient | undefined>;
+}
+
+/** The circumstances in which a person is asked for a client. */
+export interface ClientQuestion {
+  /** The server named no authorization server: its own address is tried, and it may have no authorization server at all. */
+  readonly isGuessed: boolean;
 }
 
 export interface RegistrationContext {
@@ -40,8 +51,9 @@ export async function knownClient(
   options: RegistrationOptions,
   { vault, now }: RegistrationContext,
 ): Promise<RegisteredClient | undefined> {
-  const { client, clientMetadataUrl } = options;
+  const { client, newClient, clientMetadataUrl } = options;
   if (client) return configuredClient(client, issuer, metadata, vault);
+  if (newClient) return toRegistered(newClient, metadata);
   if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true) {
     return { clientId: clientMetadataUrl, method: "none", isDynamic: false };
   }
@@ -56,7 +68,7 @@ async function configuredClient(
   metadata: AuthorizationServer,
   vault: Vault,
 ): Promise<RegisteredClient> {
-  const { clientId, clientSecret, method } = client;
+  const { clientId } = client;
   const bound = client.issuer ?? (await vault.bind(clientId, issuer));
   if (bound !== issuer) {
     throw new AuthFailure(
@@ -64,6 +76,13 @@ async function configuredClient(
         "register it there and change the configuration",
     );
   }
+  return toRegistered(client, metadata);
+}
+
+function toRegistered(
+  { clientId, clientSecret, method }: KnownClient,
+  metadata: AuthorizationServer,
+): RegisteredClient {
   return {
     clientId,
     ...(clientSecret !== undefined && { clientSecret }),
@@ -84,17 +103,20 @@ export function withSecret(kept: RegisteredClient, { client }: RegistrationOptio
 
 /** Registers this program, or asks a person for a client, and stores the result. */
 export async function register(
-  { issuer, metadata, isGuessed }: Authority,
+  authority: Authority,
   redirectUri: string,
   scopes: readonly string[],
   options: RegistrationOptions,
   context: RegistrationContext,
 ): Promise<RegisteredClient> {
+  const { issuer, metadata, isGuessed } = authority;
   const client =
     metadata.registration_endpoint === undefined
-      ? await askForClient(issuer, metadata, options)
+      ? await askForClient(authority, redirectUri, options)
       : await registerDynamically(metadata, redirectUri, scopes, options, context).catch((reason) => {
           if (!isGuessed || !(reason instanceof AuthFailure) || reason.error !== undefined) throw reason;
+          // The default endpoints may work although there is no registration.
+          if (options.askClient) return askForClient(authority, redirectUri, options);
           throw new AuthFailure(
             `${oneLine(issuer)} requires authorization, but names no authorization server and is none itself; ` +
               "it may require an API key in a header",
@@ -105,24 +127,16 @@ export async function register(
 }
 
 async function askForClient(
-  issuer: string,
-  metadata: AuthorizationServer,
+  { issuer, metadata, isGuessed }: Authority,
+  redirectUri: string,
   { askClient, clientMetadataUrl }: RegistrationOptions,
 ): Promise<RegisteredClient> {
-  const client = await askClient?.(issuer);
-  if (!client) {
-    const noDocument = clientMetadataUrl === undefined ? "" : " and does not support client metadata documents";
-    throw new AuthFailure(
-      `${oneLine(issuer)} offers no client registration${noDocument}; register a client by hand and pass it as client`,
-    );
-  }
-  const { clientId, clientSecret } = client;
-  return {
-    clientId,
-    ...(clientSecret !== undefined && { clientSecret }),
-    method: client.method ?? chooseMethod(metadata, clientSecret !== undefined),
-    isDynamic: false,
-  };
+  const client = await askClient?.(issuer, { isGuessed });
+  if (client) return { ...toRegistered(client, metadata), redirectUri };
+  const noDocument = clientMetadataUrl === undefined ? "" : " and does not support client metadata documents";
+  throw new AuthFailure(
+    `${oneLine(issuer)} offers no client registration${noDocument}; register a client by hand and pass it as client`,
+  );
 }
 
 async function registerDynamically(

@@ -240,6 +240,9 @@ export class TokenSource {
       await this.#forgetClient(client, issuer, reason instanceof AuthFailure ? reason.error : undefined);
       throw reason;
     });
+    const { redirectUri } = pending;
+    // Only now: a mistyped client must not replace one that works.
+    if (this.#options.newClient) await this.#vault.writeClient(issuer, { ...client, redirectUri });
     const named = { issuer, isGuessed, resource, client, scopes, key };
     const credential = this.#toCredential(token, { ...named, refreshToken: token.refreshToken });
     await this.#store(credential);

@@ -1,0 +1,262 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { CallToolResult } from "portolan";
+import { type Answers, type Client, connect } from "portolan/client";
+import { afterEach, describe, expect, test } from "vitest";
+import { portolan } from "./kit.ts";
+import { makeProject, type Running, root, startPortolan, until } from "./make-kit.ts";
+
+const fixture = (name: string) => join(root, "test/cli/fixtures", name);
+
+const started: Running[] = [];
+const clients: Client[] = [];
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close();
+  for (const running of started.splice(0)) await running.end("SIGKILL");
+});
+
+async function serve(folder: string, ...args: readonly string[]): Promise<string> {
+  const running = startPortolan(["serve", "--http", "0", ...args], folder);
+  started.push(running);
+  return String((await running.event("ready"))["url"]);
+}
+
+async function open(url: string, era: string, answers?: Answers): Promise<Client> {
+  const client = await connect(url, { era, ...(answers && { answers }) });
+  clients.push(client);
+  return client;
+}
+
+async function textOf(result: Promise<Pick<CallToolResult, "content">>): Promise<string | undefined> {
+  const [block] = (await result).content;
+  return block?.type === "text" ? block.text : undefined;
+}
+
+/** Answers forms with a name, after `before`. */
+function named(name: string, asked: string[], before: Promise<unknown> = Promise.resolve()): Answers {
+  return {
+    async elicit({ message }) {
+      asked.push(message);
+      await before;
+      return { action: "accept", content: { name } };
+    },
+  };
+}
+
+describe.each(["2025-06-18", "2026-07-28"])("two callers of %s with one stateful server", (era) => {
+  test("are both asked when their calls overlap, each about its own call", async () => {
+    const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"));
+    const asked: { [who: string]: string[] } = { ada: [], bob: [] };
+    const calls = ["ada", "bob"].map(async (who) => {
+      const client = await open(url, era, named(who, asked[who] ?? []));
+      return textOf(client.callTool("ask", { who }));
+    });
+    expect(await Promise.all(calls)).toEqual(["ada: accept ada", "bob: accept bob"]);
+    expect(asked).toEqual({ ada: ["Are you ada?"], bob: ["Are you bob?"] });
+  });
+
+  test("do not wait for each other's users", async () => {
+    const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"));
+    let answer = () => {};
+    const asked: { [who: string]: string[] } = { ada: [], bob: [] };
+    const thinking = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const ada = await open(url, era, named("ada", asked["ada"] ?? [], thinking));
+    const slow = textOf(ada.callTool("ask", { who: "ada" }));
+    await until(() => asked["ada"]?.length === 1);
+    const bob = await open(url, era, named("bob", asked["bob"] ?? []));
+    expect(await textOf(bob.callTool("ask", { who: "bob" }))).toBe("bob: accept bob");
+    answer();
+    expect(await slow).toBe("ada: accept ada");
+  });
+});
+
+test.each(["2025-06-18", "2026-07-28"])("a prompt asks its caller of %s once", async (era) => {
+  const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"), "roots");
+  const asked: string[] = [];
+  const roots = [{ uri: "file:///work" }];
+  const client = await open(url, era, { ...named("ada", asked), roots });
+  expect((await client.getPrompt("greet")).messages).toMatchObject([{ content: { text: "Hello ada" } }]);
+  expect(asked).toEqual(["Who are you?"]);
+  expect(await textOf(client.callTool("roots"))).toBe("file:///work");
+});
+
+test("a question of a call whose client cannot be asked is refused, not cancelled, and asked of no other client", async () => {
+  const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"));
+  const asked: string[] = [];
+  const [mute, ada] = [await open(url, "2025-06-18"), await open(url, "2025-06-18", named("ada", asked))];
+  const results = await Promise.all([
+    textOf(mute.callTool("ask", { who: "mute" })),
+    textOf(ada.callTool("ask", { who: "ada" })),
+    textOf(mute.callTool("ask", { who: "mute" })),
+  ]);
+  expect(results).toEqual(["refused -1", "ada: accept ada", "refused -1"]);
+  expect(asked).toEqual(["Are you ada?"]);
+});
+
+test("calls of clients that cannot be asked run at the same time", async () => {
+  const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"));
+  const client = await open(url, "2026-07-28");
+  const both = [1, 2].map(() => textOf(client.callTool("meet")));
+  expect(await Promise.all(both)).toEqual(["met", "met"]);
+});
+
+describe("a server that asks for roots after the handshake", () => {
+  test.each(["2025-06-18", "2026-07-28"])("gets those of the first caller, of %s", async (era) => {
+    const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"), "roots");
+    const client = await open(url, era, { roots: [{ uri: "file:///work" }] });
+    expect(await until(async () => (await textOf(client.callTool("roots"))) !== "not asked")).toBe(true);
+    expect(await textOf(client.callTool("roots"))).toBe("file:///work");
+  });
+
+  test("is refused, not given an empty list, if the caller has none", async () => {
+    const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"), "roots");
+    const client = await open(url, "2025-06-18");
+    await until(async () => (await textOf(client.callTool("roots"))) !== "not asked");
+    expect(await textOf(client.callTool("roots"))).toBe("refused -1");
+  });
+
+  test("gets them over standard input and output too", async () => {
+    const folder = makeProject();
+    const client = await connect(
+      {
+        command: process.execPath,
+        args: [portolan, "serve", "--stdio", "--", process.execPath, fixture("questioner.mjs"), "roots"],
+        cwd: folder,
+        env: { HOME: folder, PORTOLAN_HOME: join(folder, ".portolan") },
+      },
+      { era: "2025-11-25", answers: { roots: [{ uri: "file:///near" }], ...named("ada", []) } },
+    );
+    clients.push(client);
+    await until(async () => (await textOf(client.callTool("roots"))) !== "not asked");
+    expect(await textOf(client.callTool("roots"))).toBe("file:///near");
+    // Several calls of one client may ask at once.
+    const both = ["x", "y"].map((who) => textOf(client.callTool("ask", { who })));
+    expect(await Promise.all(both)).toEqual(["x: accept ada", "y: accept ada"]);
+  });
+});
+
+const visiting = `import { appendFileSync } from "node:fs";
+import { createServer, inputRequired } from "portolan/server";
+const params = { mode: "url", message: "Sign in", url: "https://example.com/sign-in" };
+export default createServer({ name: "visiting", version: "1" })
+  .tool("sign-in", { run: (_, ctx) => {
+    const round = ctx.state() ?? 0;
+    appendFileSync(new URL("rounds", import.meta.url), round + " ");
+    if (round === 2) return "signed in";
+    return inputRequired({ requests: { visit: { method: "elicitation/create", params } }, state: round + 1 });
+  } })
+  .tool("model", { needs: { sampling: {} }, run: () => "never" });
+`;
+
+test.each(["2025-11-25", "2026-07-28"])(
+  "a URL question that is repeated is asked once, of a client of %s",
+  async (era) => {
+    const folder = makeProject({ "server.mjs": visiting });
+    const rounds = join(folder, "rounds");
+    const running = startPortolan(["serve", "--http", "0", "server.mjs"], folder);
+    started.push(running);
+    const { url } = await running.event("ready");
+    const asked: string[] = [];
+    const completed: string[] = [];
+    const client = await connect(String(url), {
+      era,
+      answers: {
+        openUrl(page) {
+          asked.push(page.url);
+          return { action: "accept" };
+        },
+      },
+      onNotification(method) {
+        if (method === "notifications/elicitation/complete") completed.push(readFileSync(rounds, "utf8"));
+      },
+    });
+    clients.push(client);
+    expect(await textOf(client.callTool("sign-in"))).toBe("signed in");
+    expect(asked).toEqual(["https://example.com/sign-in"]);
+    // The client is told once, after the server has gone on, and not when the user agreed.
+    expect(completed).toEqual(era === "2025-11-25" ? ["0 1 2 "] : []);
+  },
+);
+
+test.each([
+  ["2025-06-18", -32002],
+  ["2026-07-28", -32602],
+])("a missing resource has the code of a client of %s", async (era, code) => {
+  const missing = `import { createServer } from "portolan/server";
+export default createServer({ name: "x", version: "1" }).template("x://t/{name}", { read: () => undefined });
+`;
+  for (const spoken of ["2025-11-25", "2026-07-28"]) {
+    const url = await serve(makeProject({ "server.mjs": missing }), "server.mjs", "--revision", spoken);
+    const client = await open(url, era);
+    await expect(client.readResource("x://t/none")).rejects.toMatchObject({ code, data: { uri: "x://t/none" } });
+  }
+});
+
+describe("a tool that needs a capability which the caller lacks", () => {
+  const call = { name: "model", arguments: {} };
+
+  test("is HTTP 400 with -32021 for a stateless client", async () => {
+    const url = await serve(makeProject({ "server.mjs": visiting }), "server.mjs");
+    const _meta = {
+      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+      "io.modelcontextprotocol/clientCapabilities": {},
+    };
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "model",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...call, _meta } }),
+    });
+    expect([response.status, await response.json()]).toMatchObject([
+      400,
+      { error: { code: -32021, data: { requiredCapabilities: { sampling: {} } } } },
+    ]);
+  });
+
+  test("is -32602 for a stateful client, with the same data", async () => {
+    const url = await serve(makeProject({ "server.mjs": visiting }), "server.mjs");
+    const client = await open(url, "2025-06-18");
+    await expect(client.callTool("model")).rejects.toMatchObject({
+      code: -32602,
+      data: { requiredCapabilities: { sampling: {} } },
+    });
+  });
+});
+
+test("a server with parts that fail is served without them, and they are named", async () => {
+  const running = startPortolan(
+    ["serve", "--http", "0", "--", process.execPath, fixture("half-broken.mjs")],
+    makeProject(),
+  );
+  started.push(running);
+  const { url } = await running.event("ready");
+  const client = await open(String(url), "2026-07-28");
+  expect((await client.listTools()).map(({ name }) => name).sort()).toEqual(["good", "other"]);
+  expect((await client.listResources()).map(({ uri }) => uri)).toEqual(["x://a"]);
+  expect(await client.listTemplates()).toEqual([]);
+  expect(await textOf(client.callTool("other"))).toBe("other");
+  expect((await client.readResource("x://a")).contents).toMatchObject([{ text: "text of a" }]);
+  const said = running.errors();
+  expect(said).toMatch(/No templates are served: .*resources\/templates\/list/);
+  expect(said).toMatch(/No prompts are served: .*away/);
+  expect(said).toMatch(/Not served: Tool "bad/);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  expect(said).not.toMatch(/[\u001b\u0007\u0080-\u009f\u202e]/);
+});
+
+test("a server that announces changes but does not report them is served, and the loss is named", async () => {
+  const args = ["serve", "--http", "0", "--", process.execPath, fixture("silent-changes.mjs")];
+  const running = startPortolan(args, makeProject());
+  started.push(running);
+  const { url } = await running.event("ready");
+  const client = await open(String(url), "2025-06-18");
+  expect(await textOf(client.callTool("good"))).toBe("good");
+  expect(running.errors()).toMatch(/Changes are not followed: .*subscriptions\/listen/);
+});
