@@ -13,6 +13,8 @@ export const protocolCodes = {
   unsupportedVersion: -32022,
   /** A request that needs the user to visit a URL first, in 2025-11-25 only. */
   urlElicitationRequired: -32042,
+  /** A limit of this server that a caller has reached. Not a code of MCP; outside the range that JSON-RPC reserves. */
+  limitExceeded: -31429,
 } as const;
 
 /** Returns true for a code of the range that MCP reserves for itself. */
@@ -119,6 +121,11 @@ export function tooManyRequests(limit: number): RpcError {
   return new RpcError(429, `Too many requests in flight: at most ${limit}; wait for answers first`, {
     stage: "dispatch",
   });
+}
+
+/** A request beyond a limit of this server. */
+export function limitExceeded(why: string): RpcError {
+  return new RpcError(protocolCodes.limitExceeded, why, { stage: "dispatch" });
 }
 
 /** A result that has no JSON form. Its author may well be told why. */

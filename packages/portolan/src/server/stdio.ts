@@ -5,7 +5,7 @@ import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
-import { defaultMaxMessageBytes, defaultStdioGraceMs, stdioCleanupMs } from "./limits.ts";
+import { defaultMaxMessageBytes, defaultStdioGraceMs, maxUnwrittenCharacters, stdioCleanupMs } from "./limits.ts";
 
 export interface ServeStdioOptions {
   /** Longest line that is read. A longer one is refused, and the connection stays open. Default: 16 MiB. */
@@ -86,7 +86,8 @@ class StdioChannel implements Channel {
   send(message: Sendable): void | Promise<void> {
     if (this.#isClosed) return;
     this.#pending += `${serialize(message)}\n`;
-    if (!this.#isScheduled) {
+    if (this.#pending.length > maxUnwrittenCharacters) this.#flush();
+    else if (!this.#isScheduled) {
       this.#isScheduled = true;
       process.nextTick(this.#flushLater);
     }

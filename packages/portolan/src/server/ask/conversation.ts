@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams, missingCapability } from "../../protocol/errors.ts";
@@ -7,6 +8,7 @@ import type { CreateMessageParams, InputRequest, InputRequests, SamplingContent 
 import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { ServedExchange } from "../call/exchange.ts";
+import type { Runtime } from "../subscribe/hub.ts";
 import {
   emptyState,
   type Parking,
@@ -39,6 +41,10 @@ export class Conversation {
   readonly #pending = new Map<string, InputRequest>();
   /** Questions of a handler that waits in memory. */
   readonly #waiting = new Map<string, WaitingQuestion>();
+  /** The handle under which the handler is parked. */
+  #handle: string | undefined;
+  /** The outcome of a parked handler that ended between two rounds. */
+  #outcome: Promise<Outcome> | undefined;
   #busy = 0;
   #turn: "none" | "running" | "over" = "none";
   #answered = false;
@@ -146,6 +152,22 @@ export class Conversation {
     if (this.#waiting.size > 0) this.#takeTurn();
   }
 
+  /** The outcome of a parked handler that ended while no request waited for it: the answer to the retry. */
+  get outcome(): Promise<Outcome> | undefined {
+    return this.#outcome;
+  }
+
+  /** Keeps the outcome of a handler whose request is answered with questions. Reports it if no retry can get it. */
+  endUnheard(outcome: MaybePromise<Outcome>, runtime: Runtime): void {
+    const handle = this.#handle;
+    const ended = Promise.resolve(outcome);
+    if (this.#strategy !== "park") ended.catch((mistake) => runtime.report(mistake, this.#exchange.method));
+    else if (handle !== undefined) this.#outcome = ended.then((done) => this.#parking.keep(handle, done));
+    // The error goes to the retry.
+    this.#outcome?.catch(() => {});
+    ended.catch(() => {});
+  }
+
   /** Rejects the questions of a parked handler whose client did not come back. */
   abandon(reason: Error): void {
     this.#exchange.abortHandler(reason);
@@ -239,7 +261,14 @@ export class Conversation {
     const { rounds } = this.#state;
     this.#state.rounds = rounds + 1;
     const questions = new Map([...this.#waiting].map(([key, { question }]) => [key, question]));
-    return this.#interim({ ...emptyState(), rounds, parked: this.#parking.park(this) }, questions);
+    try {
+      this.#handle = this.#parking.park(this, this.current);
+    } catch (refusal) {
+      // The handler must not wait for answers that cannot come.
+      this.abandon(refusal as Error);
+      throw refusal;
+    }
+    return this.#interim({ ...emptyState(), rounds, parked: this.#handle }, questions);
   }
 
   async #interim(before: SealedState, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {

@@ -33,6 +33,10 @@ export async function retry(runtime: Runtime, exchange: ServedExchange, run: Han
     const { parked } = state;
     const conversation = parking.find(parked);
     if (!conversation) throw callLost();
+    if (conversation.outcome) {
+      parking.release(parked);
+      return conversation.outcome;
+    }
     return new Promise((resolve) => {
       exchange.settleEarly = resolve;
       conversation.resume(exchange, received);
