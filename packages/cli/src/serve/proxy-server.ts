@@ -85,7 +85,11 @@ export class ProxyServer {
     const { info, instructions } = client.server;
     let server: Server = createServer(
       { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },
-      { ...(this.#onError && { onError: this.#onError }), ...(instructions !== undefined && { instructions }) },
+      {
+        leaveOutInvalid: true,
+        ...(this.#onError && { onError: this.#onError }),
+        ...(instructions !== undefined && { instructions }),
+      },
     );
     const known = new Set(resources.map(({ uri }) => uri));
     for (const tool of tools) server = this.#tool(server, tool);

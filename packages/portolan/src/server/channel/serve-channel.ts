@@ -44,6 +44,11 @@ const optionNames = { principal: 1, maxInFlight: 1 } satisfies OptionNames<Serve
 
 /** One channel being served. */
 export interface ServedChannel extends AsyncDisposable {
+  /**
+   * Resolves when all features of the server are loaded. Rejects if one of them is invalid; it is then left out, and
+   * `onError` receives the reason unless `ready` was read before.
+   */
+  readonly ready: Promise<void>;
   /** Resolves when the channel is closed, from either side, and everything that was begun for it is released. */
   readonly closed: Promise<void>;
   /** Resolves when no request is being served, apart from open listen streams. */
@@ -74,6 +79,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   readonly #maxInFlight: number;
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
+  readonly #requests = (): Iterable<ServedExchange> => this.#inFlight.values();
   /** The server's own requests; made with the first question. */
   #questions: PendingRequests | undefined;
   /** For stateless peers, which are never asked by requests. */
@@ -101,6 +107,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
     });
+    runtime.reportWhenLoaded();
+    runtime.inFlight.add(this.#requests);
     channel.open({
       message: (message) => this.#receive(message),
       batch: (messages) => this.#receiveBatch(messages),
@@ -117,6 +125,13 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   get session(): Session | undefined {
     return this.#session;
+  }
+
+  get ready(): Promise<void> {
+    const ready = this.#runtime.ready();
+    // A caller that reads it without awaiting it must not end the process.
+    ready.catch(() => {});
+    return ready;
   }
 
   notify(method: string, params: JsonObject): void {
@@ -278,6 +293,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       exchange.cancel(reason);
     }
     this.#endSession();
+    this.#runtime.inFlight.delete(this.#requests);
     this.#settleClosed();
   }
 }

@@ -77,6 +77,7 @@ const serverOptions: OptionNames<ServerOptions<unknown>> = {
   secrets: 1,
   storage: 1,
   questionTtlMs: 1,
+  leaveOutInvalid: 1,
   onError: 1,
 };
 

@@ -67,8 +67,11 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
 /** A server whose features change while it is served. */
 export interface LiveServer<App = undefined> extends Servable {
   readonly current: Server<App>;
-  /** Replaces the definition. Clients get one notification per changed list, however often it changes in one turn. */
-  update(change: (current: Server<App>) => Server<App>): void;
+  /**
+   * Replaces the definition. Clients get one notification per changed list, however often it changes in one turn.
+   * Resolves when the new features are loaded. Rejects if one of them is invalid: it is left out, and the others are served.
+   */
+  update(change: (current: Server<App>) => Server<App>): Promise<void>;
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
 
@@ -312,11 +315,14 @@ function mounted(prefix: string, snapshot: Snapshot): Pick<Parts, "tools" | "res
 
 /** Returns an object that inherits from the feature, because parts of the feature may still be loading. */
 function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Middleware[], prefix?: string): F {
-  const around = [...chain, ...feature.around];
-  if (prefix === undefined) return Object.create(feature, { around: { value: around } });
+  const changes: PropertyDescriptorMap = {
+    around: { value: [...chain, ...feature.around] },
+    isMounted: { value: true },
+  };
+  if (prefix === undefined) return Object.create(feature, changes);
   const key = prefix + feature.key;
   const entry = (): JsonObject => ({ ...feature.entry, name: key });
-  return Object.create(feature, { around: { value: around }, key: { value: key }, entry: { get: entry } });
+  return Object.create(feature, { ...changes, key: { value: key }, entry: { get: entry } });
 }
 
 /** Makes a server that may change. A running call keeps the feature it began with. */
@@ -340,9 +346,14 @@ export function live<App>(server: Server<App>): LiveServer<App> {
       const before = runtime.snapshot;
       runtime.snapshot = liveSnapshotOf(next);
       current = next;
-      if (announced) return;
-      announced = before;
-      queueMicrotask(announce);
+      if (!announced) {
+        announced = before;
+        queueMicrotask(announce);
+      }
+      const ready = runtime.ready();
+      // Many callers do not await an update: then `onError` alone learns of the failure.
+      ready.catch(() => runtime.reportInvalid());
+      return ready;
     },
     publish(topic, payload, audience) {
       publishOn(runtime, topic, payload, audience);
