@@ -17,8 +17,28 @@ await runMain({
     if (name === "nobody") throw new Error("nobody cannot be greeted");
     const times = line.count("times") ?? 1;
     const text = `Hello ${name}`.repeat(times);
-    return createServer({ name: "greeter", version: "1.2.3" }).tool("greet", {
-      run: () => (line.isSet("loud") ? text.toUpperCase() : text),
-    });
+    let finish = () => {};
+    return createServer({ name: "greeter", version: "1.2.3" })
+      .tool("greet", { run: () => (line.isSet("loud") ? text.toUpperCase() : text) })
+      .tool("wait", {
+        run() {
+          console.error("waiting");
+          return new Promise((resolve) => {
+            finish = () => resolve("waited");
+          });
+        },
+      })
+      .tool("forget", {
+        run() {
+          Promise.reject(new Error("forgotten by its author"));
+          return "forgot";
+        },
+      })
+      .tool("finish", {
+        run() {
+          finish();
+          return "finished";
+        },
+      });
   },
 });
