@@ -1,7 +1,7 @@
 import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { RpcError } from "../../jsonrpc/message.ts";
+import { RpcError, serializeResult } from "../../jsonrpc/message.ts";
 import { missingCapability, unknownTool } from "../../protocol/errors.ts";
 import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import type { Peer } from "../../protocol/revision.ts";
@@ -108,10 +108,15 @@ function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, 
 
 /** Turns a thrown error into a result for the model, a protocol error, or a masked failure that is reported. */
 function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): Complete {
-  if (exchange.conversation?.isSuspended || cause instanceof RpcError) throw cause;
+  if (exchange.conversation?.isSuspended || cause instanceof RpcError || isUnserializable(cause)) throw cause;
   if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
   const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
   return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
+}
+
+/** Returns whether a result has no JSON form. The peer is told the place, because the author reads it there first. */
+function isUnserializable(cause: unknown): boolean {
+  return cause instanceof PortolanError && cause.code === "unserializable";
 }
 
 function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced> {
@@ -174,14 +179,23 @@ function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: Cal
 
 /** Returns structured content with its JSON text beside it, for clients that read text only. */
 function mirrored(structuredContent: unknown, wrapped: boolean): Complete {
-  const mirror: string | undefined = JSON.stringify(structuredContent);
+  const mirror = textOf(structuredContent);
   const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
   return { kind: "complete", result, wrapped, mirror };
+}
+
+/** Returns JSON text. Throws a PortolanError "unserializable" that names the bad value. */
+function textOf(structuredContent: unknown): string | undefined {
+  try {
+    return JSON.stringify(structuredContent);
+  } catch {
+    return serializeResult({ structuredContent });
+  }
 }
 
 /** Adds the JSON text of structured content unless the author's own content has a text. */
 function mirroredIn(full: CallToolResult, structuredContent: unknown): JsonObject {
   const hasText = full.content.some((block) => block.type === "text");
-  const mirror = hasText ? [] : [{ type: "text", text: JSON.stringify(structuredContent) ?? "null" }];
+  const mirror = hasText ? [] : [{ type: "text", text: textOf(structuredContent) ?? "null" }];
   return { ...full, content: [...full.content, ...mirror], structuredContent };
 }

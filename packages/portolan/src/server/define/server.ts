@@ -4,7 +4,7 @@ import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
 import { type Audience, Runtime, reportError, type Topics } from "../subscribe/hub.ts";
-import { checkDefinition, checkServerOptions, expectFunction, unexpected } from "./check.ts";
+import { checkDefinition, checkMembers, checkServerOptions, expectFunction, unexpected } from "./check.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -80,7 +80,7 @@ export function createServer<App = undefined>(info: ServerInfo, options: ServerO
   if (typeof info?.name !== "string" || typeof info.version !== "string") {
     throw unexpected("createServer", "{ name, version } as strings", info);
   }
-  checkServerOptions(options as ServerOptions<unknown>);
+  checkServerOptions(info, options as ServerOptions<unknown>);
   if (options.secrets?.some((secret) => secret.length < minSecretCharacters)) {
     throw new PortolanError(
       "invalid-definition",
@@ -109,6 +109,7 @@ class Definition<App> implements Server<App, never> {
 
   tool<I, O, A>(name: string, definition: ToolDefinition<I, O, App, A>): Server<App, never> {
     warnOfName(this.#options, checkName("tool", name));
+    this.#checkMembers(`Tool "${name}"`, definition, true);
     const feature = compileTool(
       name,
       definition as unknown as ToolDefinition<unknown, unknown, unknown>,
@@ -118,11 +119,13 @@ class Definition<App> implements Server<App, never> {
   }
 
   resource(uri: string, definition: ResourceDefinition<App>): Server<App, never> {
+    this.#checkMembers(`Resource "${uri}"`, definition, false);
     const feature = compileResource(uri, definition as unknown as ResourceDefinition<unknown>, this.#options.app);
     return this.#with({ kind: "resources", feature });
   }
 
   template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App, never> {
+    this.#checkMembers(`Resource "${uriTemplate}"`, definition, false);
     const feature = compileTemplate(
       uriTemplate,
       definition as unknown as TemplateDefinition<unknown>,
@@ -194,6 +197,11 @@ class Definition<App> implements Server<App, never> {
 
   toSnapshot(isLive: boolean): Snapshot {
     return new Snapshot(this.info, this.#options, this.#features.toParts(), isLive);
+  }
+
+  /** Features of another server may have members that we do not know. */
+  #checkMembers(where: string, definition: object, isTool: boolean): void {
+    if (!this.#options.leaveOutInvalid) checkMembers(where, definition, isTool);
   }
 
   #with(...added: DefinedFeature[]): Definition<App> {
@@ -379,8 +387,14 @@ function changedLists(before: Snapshot, after: Snapshot): string[] {
   return topics;
 }
 
+const topics = /^((tools|prompts|resources)\/list_changed|resources\/updated|message|elicitation\/complete)$/;
+
 /** Publishes to this process and to the processes that share a storage. Throws for a list that cannot change. */
 function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
+  // Extensions have topics of their own.
+  if (runtime.snapshot.parts.extensions.length === 0 && !topics.test(topic)) {
+    throw unexpected("publish", 'a topic such as "resources/updated"', topic, "invalid-argument");
+  }
   const mayChange =
     topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
   if (!mayChange && !runtime.snapshot.isLive) {
