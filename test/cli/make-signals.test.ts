@@ -1,0 +1,65 @@
+// Signals to the commands that serve until they are stopped.
+import { connect } from "portolan/client";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { makeProject, startPortolan, until } from "./make-kit.ts";
+
+const files = {
+  "server.mjs": `import { createServer } from "portolan/server";
+let finish = () => {};
+export default createServer({ name: "slow", version: "1" })
+  .tool("wait", {
+    run() {
+      console.error("waiting");
+      return new Promise((resolve) => { finish = () => resolve("waited"); });
+    },
+  })
+  .tool("finish", { run() { finish(); return "finished"; } })
+  .tool("forget", { run() { Promise.reject(new Error("forgotten by its author")); return "forgot"; } });
+`,
+};
+
+const commands = [
+  ["serve", ["serve", "server.mjs", "--http", "0"]],
+  ["dev", ["dev", "server.mjs", "--http", "0"]],
+] as const;
+
+/** Starts a command and connects to it; it is killed at the end of the test. */
+async function start(args: readonly string[]) {
+  const running = startPortolan(args, makeProject(files));
+  onTestFinished(() => void running.child.kill("SIGKILL"));
+  const { url } = await running.event("ready");
+  const client = await connect(String(url));
+  onTestFinished(() => client.close());
+  return { running, client };
+}
+
+describe.each(commands)("portolan %s", (_, args) => {
+  test.each(["SIGTERM", "SIGINT"] as const)("answers a running call before it exits on %s", async (signal) => {
+    const { running, client } = await start(args);
+    const waiting = client.callTool("wait");
+    await until(() => running.errors().includes("waiting"));
+    const finishing = client.callTool("finish");
+    const exited = running.end(signal);
+    expect((await waiting).content).toEqual([{ type: "text", text: "waited" }]);
+    await finishing;
+    expect(await exited).toBe(0);
+  });
+
+  test("exits at once on a second SIGTERM", async () => {
+    const { running, client } = await start(args);
+    client.callTool("wait").catch(() => {});
+    await until(() => running.errors().includes("waiting"));
+    const exited = running.end("SIGTERM");
+    const repeat = setInterval(() => running.child.kill("SIGTERM"), 20);
+    expect(await exited).toBe(143);
+    clearInterval(repeat);
+  });
+
+  test("goes on serving after an unhandled rejection", async () => {
+    const { running, client } = await start(args);
+    await client.callTool("forget");
+    await until(() => running.errors().includes("forgotten by its author"));
+    expect(running.errors()).toContain("a promise was rejected and not handled; calls in progress:");
+    expect((await client.callTool("finish")).content).toEqual([{ type: "text", text: "finished" }]);
+  });
+});
