@@ -25,6 +25,7 @@ await runMain({
           console.error("waiting");
           return new Promise((resolve) => {
             finish = () => resolve("waited");
+            for (const signal of ["SIGTERM", "SIGINT"]) if (line.isSet("loud")) process.once(signal, finish);
           });
         },
       })

@@ -79,16 +79,14 @@ describe("over HTTP", () => {
   });
 
   test.each(["SIGTERM", "SIGINT"] as const)("it answers running calls before it exits on %s", async (signal) => {
-    const { child, exited, url, output } = await serve(["Ada"]);
+    // The call ends when the signal arrives.
+    const { child, exited, url, output } = await serve(["--loud", "Ada"]);
     const client = await connect(url);
     onTestFinished(() => client.close());
     const running = client.callTool("wait");
     await vi.waitUntil(() => output.stderr.includes("waiting"));
-    // Sent before the signal on the same connection, so that it is admitted.
-    const finishing = client.callTool("finish");
     child.kill(signal);
     expect((await running).content).toEqual([{ type: "text", text: "waited" }]);
-    await finishing;
     expect(await exited).toEqual([0, null]);
   });
 

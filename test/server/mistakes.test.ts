@@ -376,14 +376,16 @@ describe("a mistake in a handler is reported to onError with a message of one li
   });
 
   test("a result with a BigInt", async () => {
-    const server = createServer(info, { onError: () => {} }).tool("t", {
-      run: mistaken(() => ({ rows: [{ n: 1n }] })),
-    });
-    const { error } = await (await connect(server)).callTool("t");
-    expect(error).toMatchObject({
-      code: -32603,
-      message: "result.structuredContent.rows[0].n: a BigInt has no JSON form; send a string",
-    });
+    const errors: Error[] = [];
+    const onError = (error: unknown) => errors.push(error as Error);
+    const server = createServer(info, { onError }).tool("t", { run: mistaken(() => ({ rows: [{ n: 1n }] })) });
+    expect((await (await connect(server)).callTool("t")).result).toMatchObject({ isError: true });
+    expect(errors).toMatchObject([
+      {
+        code: "unserializable",
+        message: "result.structuredContent.rows[0].n: a BigInt has no JSON form; send a string",
+      },
+    ]);
   });
 });
 

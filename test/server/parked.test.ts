@@ -61,22 +61,6 @@ describe("a parked handler that ends between two rounds", () => {
     expect(errors.map(({ message }) => message)).toEqual(["the database is gone"]);
   });
 
-  test("whose result has no JSON form answers the retry with the reason", async () => {
-    const { open, opened } = makeGate();
-    const server = createServer(info, { onError: () => {} }).tool("t", {
-      asks: "park",
-      async run(_, ctx) {
-        const unserializable = opened.then(() => ({ n: 1n }));
-        return (await Promise.race([ctx.confirm("sure", "Sure?"), unserializable])) as object;
-      },
-    });
-    const { ask, retry, peer } = await start(server);
-    const { result } = await ask();
-    open();
-    await peer.settled();
-    expect((await retry(result.requestState)).error?.message).toContain("a BigInt has no JSON form");
-  });
-
   test("with a result that is too large to keep says so to the retry", async () => {
     const { open, opened } = makeGate();
     const server = createServer(info).tool("t", {

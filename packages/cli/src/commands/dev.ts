@@ -42,7 +42,8 @@ export async function run(
   } finally {
     await session.close();
   }
-  return undefined;
+  // Timers and connections of the server file must not keep the program running.
+  return system.exit(0);
 }
 
 type DevEvent =

@@ -108,15 +108,10 @@ function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, 
 
 /** Turns a thrown error into a result for the model, a protocol error, or a masked failure that is reported. */
 function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): Complete {
-  if (exchange.conversation?.isSuspended || cause instanceof RpcError || isUnserializable(cause)) throw cause;
+  if (exchange.conversation?.isSuspended || cause instanceof RpcError) throw cause;
   if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
   const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
   return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
-}
-
-/** Returns whether a result has no JSON form. The peer is told the place, because the author reads it there first. */
-function isUnserializable(cause: unknown): boolean {
-  return cause instanceof PortolanError && cause.code === "unserializable";
 }
 
 function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced> {
