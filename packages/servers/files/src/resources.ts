@@ -41,7 +41,17 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
     if (root)
       whole = whole.resource(base, { ...about, name: root.name, mimeType: folderType, read: (ctx) => read(base, ctx) });
   }
-  const served = whole;
+  const served = whole.use(
+    async (exchange, next) => {
+      const { notifications } = exchange.params as { notifications?: { resourcesListChanged?: boolean } };
+      if (notifications?.resourcesListChanged !== true) return next(exchange);
+      // The client need not have read the list before. What cannot be watched is not acknowledged.
+      if (await listing.watch(workspace.knownJailFor(exchange), () => changed())) return next(exchange);
+      const rest = { ...notifications, resourcesListChanged: false };
+      return next(exchange.withParams({ ...exchange.params, notifications: rest }));
+    },
+    { method: "subscriptions/listen" },
+  );
   const changed = () => served.publish("resources/list_changed", {});
   return served;
 }
@@ -49,15 +59,21 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
 /** The list of resources, and the watchers that detect its changes. */
 class Listing {
   readonly #workspace: Workspace;
-  readonly #watched = new Map<string, Promise<unknown>>();
+  readonly #watched = new Map<string, Promise<boolean>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(workspace: Workspace) {
     this.#workspace = workspace;
   }
 
+  /** Watches all roots for changes of the list. Returns false if one of them cannot be watched. */
+  async watch(jail: Jail, changed: () => void): Promise<boolean> {
+    const watched = await Promise.all(jail.roots.map((root) => this.#watch(jail, root, changed)));
+    return watched.every((isWatched) => isWatched);
+  }
+
   async list(jail: Jail, changed: () => void): Promise<Resource[]> {
-    await Promise.all(jail.roots.map((root) => this.#watch(jail, root, changed)));
+    await this.watch(jail, changed);
     const found: (Resource & { depth: number })[] = [];
     for (const root of jail.roots) {
       await jail
@@ -93,7 +109,7 @@ class Listing {
     }
   }
 
-  #watch(jail: Jail, root: Root, changed: () => void): Promise<unknown> {
+  #watch(jail: Jail, root: Root, changed: () => void): Promise<boolean> {
     let watched = this.#watched.get(root.real);
     if (!watched) {
       watched = watchBelow(this.#workspace, jail, root, root.real, ({ isListChange }) => {
@@ -102,8 +118,13 @@ class Listing {
           this.#timer = undefined;
           changed();
         }, settleMs).unref();
-      });
+      }).then(
+        () => true,
+        () => false,
+      );
       this.#watched.set(root.real, watched);
+      // A root that cannot be watched now is tried again with the next list.
+      watched.then((isWatched) => isWatched || this.#watched.delete(root.real));
     }
     return watched;
   }

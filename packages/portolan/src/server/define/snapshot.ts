@@ -158,7 +158,8 @@ export class Snapshot {
     let active = this.#extensions.get(revision);
     if (!active) {
       active = this.parts.extensions.flatMap((extension): [ServerExtension, ExtensionParts][] => {
-        const parts = extension.on(revision);
+        const isRefused = revision.encoderParts.traits.refusedExtensions.includes(extension.id);
+        const parts = isRefused ? undefined : extension.on(revision);
         return parts ? [[extension, parts]] : [];
       });
       this.#extensions.set(revision, active);
