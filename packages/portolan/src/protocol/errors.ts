@@ -28,7 +28,10 @@ export function isStatelessCode(code: unknown): boolean {
   return code === headerMismatch || code === missingCapability || code === unsupportedVersion;
 }
 
-/** An error whose numeric code differs between revisions. The table of a revision has its code. */
+/**
+ * An error whose numeric code differs between revisions. The table of a revision has its code. Another kind,
+ * "question-refused", marks the client's own error to a question.
+ */
 export type ErrorKind = "resource-not-found" | "missing-capability";
 
 export function methodNotFound(method: string): RpcError {

@@ -1,6 +1,6 @@
 import type { MaybePromise } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
-import type { JsonObject } from "../../jsonrpc/message.ts";
+import { type JsonObject, RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams, missingCapability } from "../../protocol/errors.ts";
 import { encodeQuestion, lackedBy } from "../../protocol/questions.ts";
 import type { InputRequired, Outcome } from "../../protocol/revision.ts";
@@ -199,11 +199,17 @@ export class Conversation {
     this.#keys.add(name);
   }
 
-  #send(question: InputRequest): Promise<JsonObject> {
+  async #send(question: InputRequest): Promise<JsonObject> {
     const { returnPath } = this.#exchange;
     if (!returnPath.ask)
       throw new PortolanError("capability-missing", "This transport cannot send questions to the client");
-    return returnPath.ask(this.#exchange, question);
+    try {
+      return await returnPath.ask(this.#exchange, question);
+    } catch (cause) {
+      if (!(cause instanceof RpcError)) throw cause;
+      const { code, message, data } = cause;
+      throw new RpcError(code, message, { data, kind: "question-refused", cause });
+    }
   }
 
   /** Returns the answer from this or an earlier round, if it was given to a question with the same wording. */
