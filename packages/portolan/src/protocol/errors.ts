@@ -1,7 +1,7 @@
 import { RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import type { ClientCapabilities } from "./types/index.ts";
 
-/** The error codes that MCP defines, beyond those of JSON-RPC. */
+/** The error codes that MCP defines beyond those of JSON-RPC, and one of our own. */
 export const protocolCodes = {
   /** A resource that does not exist, before 2026-07-28; since then it is `rpcCodes.invalidParams`. */
   resourceNotFound: -32002,
@@ -13,7 +13,7 @@ export const protocolCodes = {
   unsupportedVersion: -32022,
   /** A request that needs the user to visit a URL first, in 2025-11-25 only. */
   urlElicitationRequired: -32042,
-  /** A limit of this server that a caller has reached. Not a code of MCP; outside the range that JSON-RPC reserves. */
+  /** A request beyond a limit. Our own code, outside the range that JSON-RPC reserves. */
   limitExceeded: -31429,
 } as const;
 
@@ -126,9 +126,18 @@ export function tooManyRequests(limit: number): RpcError {
   });
 }
 
-/** A request beyond a limit of this server. */
-export function limitExceeded(why: string): RpcError {
-  return new RpcError(protocolCodes.limitExceeded, why, { stage: "dispatch" });
+/** The data of an error that `limitExceeded` returns. */
+export interface LimitData {
+  /** The owner of the limit: the caller, or the whole process. */
+  readonly limit: "caller" | "process";
+  /** Time after which the same request may succeed. */
+  readonly retryAfterSeconds: number;
+}
+
+/** A request beyond a limit of its caller or of the server. Over HTTP its status is 429 or 503. */
+export function limitExceeded(why: string, limit: LimitData["limit"] = "caller", retryAfterSeconds = 5): RpcError {
+  const data: LimitData = { limit, retryAfterSeconds };
+  return new RpcError(protocolCodes.limitExceeded, why, { stage: "dispatch", data });
 }
 
 /** A result that has no JSON form. Its author may well be told why. */

@@ -73,7 +73,8 @@ export class KeptBytes {
     const exhausted = caller.take("keptBytes", bytes);
     if (exhausted === undefined) return caller;
     const whose = exhausted === "caller" ? "this caller" : "all callers";
-    throw limitExceeded(`Too much is kept for ${whose} to keep ${what}; answer or cancel open questions first`);
+    const why = `Too much is kept for ${whose} to keep ${what}; answer or cancel open questions first`;
+    throw limitExceeded(why, exhausted);
   }
 
   #callerOf(path: ReturnPath): Caller {

@@ -77,7 +77,7 @@ export interface ReturnPath {
   readonly writesText?: boolean | undefined;
   /** The session of a stateful peer. */
   readonly session?: SessionSettings | undefined;
-  /** Counts what the caller of a request uses. */
+  /** The caller whose limits the request uses. Absent where callers are not counted. */
   readonly caller?: Caller | undefined;
 }
 
