@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "nod
 import type { AddressInfo, Socket } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
+import { unexpected } from "../../define/check.ts";
 import type { ListenSignals } from "../endpoint.ts";
 import { bodyLimits } from "../guard.ts";
 import {
@@ -71,14 +72,12 @@ const settingNames = { signals: 1 } satisfies OptionNames<ListenSignals>;
 /** Throws if the arguments of `listen` are not a port, a host and known options. */
 export function checkListen(port: unknown, host: unknown, settings: ListenSignals): void {
   const where = "listen(port, host, { signals })";
-  if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port);
-  if (typeof host !== "string") throw unexpected(`${where}: host`, 'a string such as "127.0.0.1"', host);
-  if (typeof settings !== "object" || settings === null) throw unexpected(where, "options as an object", settings);
+  const code = "invalid-argument";
+  if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port, code);
+  if (typeof host !== "string") throw unexpected(`${where}: host`, 'a string such as "127.0.0.1"', host, code);
+  if (typeof settings !== "object" || settings === null)
+    throw unexpected(where, "options as an object", settings, code);
   checkOptions(settings, settingNames, "listen");
-}
-
-function unexpected(where: string, expected: string, got: unknown): PortolanError {
-  return new PortolanError("invalid-argument", `${where}: expected ${expected}, got ${nameOf(got)}`);
 }
 
 /** Closes the endpoint on the first SIGTERM or SIGINT and exits; exits at once on the second. */
