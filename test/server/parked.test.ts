@@ -1,9 +1,9 @@
 // Handlers that wait in memory for answers: what becomes of their outcome, and how much of them is kept.
 import type { JsonObject } from "portolan";
-import { createServer, type Server } from "portolan/server";
+import { createServer, live, type Server } from "portolan/server";
 import { describe, expect, test } from "vitest";
 import type { RawResponse } from "../kit/raw-peer.ts";
-import { connect, info, stateless } from "./peers.ts";
+import { connect, countNotifications, info, listen, stateless } from "./peers.ts";
 
 const capabilities = { elicitation: {} };
 const yes = { action: "accept", content: {} };
@@ -138,4 +138,24 @@ test("states that stay in the storage are bounded in bytes for one caller", asyn
   expect(refused).toMatchObject({ code: -31429, message: expect.stringContaining("the state of this call") });
   expect(kept * large.length).toBeLessThanOrEqual(64 * 1024 * 1024);
   expect((await innocent.ask()).result.resultType).toBe("input_required");
+});
+
+test("open subscriptions count the bytes of their requests against their caller", async () => {
+  const server = live(createServer(info).tool("t", { run: () => "" }));
+  const hostile = await connect(server);
+  const innocent = await connect(server);
+  const notifications = { toolsListChanged: true };
+  const junk = "x".repeat(8 * 1024 * 1024);
+  const open = (id: number) => {
+    const params = hostile.describe({ notifications, junk });
+    return hostile.requestExactly({ jsonrpc: "2.0", id, method: "subscriptions/listen", params });
+  };
+  for (let id = 100; id < 107; id += 1) open(id);
+  expect((await open(107)).error).toMatchObject({ code: -31429, message: expect.stringContaining("this caller") });
+  expect(await listen(innocent, notifications)).toEqual(notifications);
+  // The end of one subscription makes room for another.
+  hostile.notify("notifications/cancelled", { requestId: 100 });
+  open(108);
+  await hostile.settled();
+  expect(countNotifications(hostile, "subscriptions/acknowledged")).toBe(8);
 });

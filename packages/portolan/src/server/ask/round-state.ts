@@ -21,6 +21,8 @@ import type { Conversation } from "./conversation.ts";
 
 /** The state that the questions of one server need between their rounds. */
 export interface RoundState {
+  /** Also counts other requests that are kept for long. */
+  readonly budget: KeptBytes;
   readonly sealer: StateSealer;
   readonly parking: Parking;
 }
@@ -32,6 +34,7 @@ export function roundStateOf(runtime: Runtime): RoundState {
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
     const budget = new KeptBytes();
     runtime.roundState = {
+      budget,
       sealer: { sealer: createSealer({ secrets }), storage, ttlMs, budget, stored: new Map() },
       parking: new Parking(budget, questionTtlMs),
     };
@@ -67,13 +70,20 @@ export class KeptBytes {
   /** The callers of transports that name none: each connection is one. */
   readonly #connections = new WeakMap<ReturnPath, Caller>();
 
+  /** Counts the bytes of a request until the returned function is called. Throws as `take` does. */
+  holdRequest(exchange: ServedExchange, what: string): () => void {
+    const bytes = sizeOf(exchange.params);
+    const caller = this.take(exchange, bytes, what);
+    return () => caller.release("keptBytes", bytes);
+  }
+
   /** Counts bytes for the caller of a request. Throws if the caller, or all callers together, have too much. */
   take({ returnPath }: ServedExchange, bytes: number, what: string): Caller {
     const caller = this.#callerOf(returnPath);
     const exhausted = caller.take("keptBytes", bytes);
     if (exhausted === undefined) return caller;
     const whose = exhausted === "caller" ? "this caller" : "all callers";
-    const why = `Too much is kept for ${whose} to keep ${what}; answer or cancel open questions first`;
+    const why = `Too much is kept for ${whose} to keep ${what}; end or answer earlier requests first`;
     throw limitExceeded(why, exhausted);
   }
 

@@ -24,8 +24,11 @@ export const maxUnreadBodyBytes: number = 64 * 1024;
  */
 export const lingerBytes: number = 64 * 1024 * 1024;
 
+/** Silence after which such a connection is closed. */
+export const lingerMs = 1_000;
+
 /** Time for which bytes are read and dropped after an early answer. */
-export const lingerMs = 10_000;
+export const maxLingerMs = 10_000;
 
 /** Time in which the headers of a request have to arrive. */
 export const defaultHeadersMs = 10_000;
