@@ -101,7 +101,15 @@ export class Conversation {
   async #ask(key: string, question: InputRequest): Promise<JsonObject> {
     this.#claim("question", key);
     const encoded = this.checked(question);
-    if (this.#strategy === "send") return checkAnswer(key, encoded, await this.#send(encoded));
+    if (this.#strategy === "send") {
+      let answer: JsonObject;
+      try {
+        answer = await this.#send(encoded);
+      } catch (cause) {
+        throw cause instanceof RpcError ? toRefusal(cause) : cause;
+      }
+      return checkAnswer(key, encoded, answer);
+    }
     if (this.#strategy === "park") return checkAnswer(key, encoded, await this.#wait(key, encoded));
     const answer = await this.#recall(key, encoded);
     if (answer) return answer;
@@ -199,17 +207,11 @@ export class Conversation {
     this.#keys.add(name);
   }
 
-  async #send(question: InputRequest): Promise<JsonObject> {
+  #send(question: InputRequest): Promise<JsonObject> {
     const { returnPath } = this.#exchange;
     if (!returnPath.ask)
       throw new PortolanError("capability-missing", "This transport cannot send questions to the client");
-    try {
-      return await returnPath.ask(this.#exchange, question);
-    } catch (cause) {
-      if (!(cause instanceof RpcError)) throw cause;
-      const { code, message, data } = cause;
-      throw new RpcError(code, message, { data, kind: "question-refused", cause });
-    }
+    return returnPath.ask(this.#exchange, question);
   }
 
   /** Returns the answer from this or an earlier round, if it was given to a question with the same wording. */
@@ -301,6 +303,12 @@ export class SuspendError extends Error {
         "Do not catch the error that suspends the handler.",
     );
   }
+}
+
+/** Marks the client's own error, so that a handler can tell it from the errors of this server. */
+function toRefusal(cause: RpcError): RpcError {
+  const { code, message, data } = cause;
+  return new RpcError(code, message, { data, kind: "question-refused", cause });
 }
 
 function digestOf(question: InputRequest): Promise<string> {
