@@ -42,10 +42,10 @@ export const defaultParkedTtlMs: number = 10 * 60_000;
 /** Bytes that are counted for a parked handler besides its request: its stack, closures and timer. */
 export const parkedHandlerBytes: number = 64 * 1024;
 
-/** Bytes of parked handlers and stored states of one caller over a channel: 1,000 handlers with small requests. */
+/** Bytes of parked handlers, stored states and open subscriptions of one channel: 1,000 handlers with small requests. */
 export const maxKeptBytesPerCaller: number = 64 * 1024 * 1024;
 
-/** Bytes of parked handlers and stored states of all callers over channels. */
+/** Bytes of the same of all channels together. */
 export const maxKeptBytes: number = 256 * 1024 * 1024;
 
 /** A longer `requestState` stays in the storage, and the client carries a handle to it. */
