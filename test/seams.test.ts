@@ -16,6 +16,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "server/call/dispatch.ts": ["server/call/prompts.ts", "server/call/resources.ts", "server/subscribe/listen.ts"],
     "server/call/exchange.ts": ["server/ask/questions.ts"],
     "server/define/resources.ts": ["protocol/uri-template.ts"],
+    "server/subscribe/hub.ts": ["server/define/risky-patterns.ts"],
   },
   "server/http/index.ts": {
     "server/http/endpoint.ts": [

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { ChildChannel, connectStdio, metaKey, RawPeer, type RawPeerOptions } from "./kit/raw-peer.ts";
 import { stateful } from "./kit/revisions.ts";
 
@@ -63,6 +63,26 @@ describe("standard output", () => {
     );
     peer.channel.child.stdin.end();
     expect(await peer.channel.exited).toBe(0);
+  });
+
+  test("a client that leaves 60 answers of 10 MB unread gets errors for most of them, and the server stays small", async () => {
+    const peer = await startProgram(`
+      const text = "x".repeat(10_000_000);
+      let calls = 0;
+      serveStdio(createServer({ name: "s", version: "1" })
+        .tool("large", { run() { calls += 1; if (calls === 60) console.error("answered all"); return text; } })
+        .tool("rss", { run: () => String(process.resourceUsage().maxRSS) }));
+    `);
+    peer.channel.child.stdout.pause();
+    const answers = Array.from({ length: 60 }, () => peer.callTool("large"));
+    await vi.waitUntil(() => peer.channel.stderr.includes("answered all"), { timeout: 20_000 });
+    peer.channel.child.stdout.resume();
+    const received = await Promise.all(answers);
+    const refused = received.filter(({ error }) => error?.code === -31429);
+    expect(refused.length).toBeGreaterThan(45);
+    expect(received.filter(({ result }) => result).length).toBe(60 - refused.length);
+    const kilobytes = Number((await peer.callTool("rss")).result.content[0].text);
+    expect(kilobytes).toBeLessThan(700_000);
   });
 
   test("a large answer is written completely before the server exits", async () => {

@@ -56,6 +56,19 @@ describe("a server file in development", () => {
     },
   );
 
+  test("stays unchanged while a tool has an invalid schema, and reports the tool and the place", async () => {
+    const folder = makeProject(weather);
+    const { running, url } = await dev(folder, "server.ts");
+    const client = await connect(url);
+    const { "server.ts": text = "" } = weather;
+    writeFileSync(join(folder, "server.ts"), text.replace('{ type: "string" }', '{ type: "strnig" }'));
+    const { message } = await running.event("error");
+    expect(message).toMatch(/^Tool "forecast": input: JSON Schema: properties\/city\/type: /);
+    expect(await client.callTool("forecast", { city: "Oslo" })).toMatchObject({ content: [{ text: "[4,6,5]" }] });
+    await client.close();
+    expect(await running.end()).toBe(0);
+  });
+
   test("stays unchanged while the file cannot be loaded, and reports the error and its location", async () => {
     const folder = makeProject(weather);
     const { running, url } = await dev(folder, "server.ts");

@@ -152,6 +152,19 @@ describe("extension", () => {
     expect(old.notifications).toEqual([]);
   });
 
+  test.each(revisions.slice(0, 4))("of tasks takes no part in %s, whatever it says itself", async (revision) => {
+    const id = "io.modelcontextprotocol/tasks";
+    const requests = { "tasks/get": { handle: () => ({}) } };
+    const server = createServer(info)
+      .extend({ id, on: () => ({ requests }) })
+      .extend({ id: "io.modelcontextprotocol/ui", on: () => ({}) });
+    const old = await connect(server, { revision, capabilities: { extensions: { [id]: {} } } });
+    expect(old.initialized?.result.capabilities.extensions).toEqual({ "io.modelcontextprotocol/ui": {} });
+    expect((await old.request("tasks/get")).error?.code).toBe(-32601);
+    const newest = await connect(server, { revision: "2026-07-28", capabilities: { extensions: { [id]: {} } } });
+    expect((await newest.request("tasks/get")).result).toBeDefined();
+  });
+
   test("may support a stateful revision too", async () => {
     const everywhere = createServer(info).extend({ id: "com.example/ui", on: () => ({ settings: { a: 1 } }) });
     const { initialized } = await connect(everywhere, { revision: "2025-06-18" });

@@ -17,8 +17,29 @@ await runMain({
     if (name === "nobody") throw new Error("nobody cannot be greeted");
     const times = line.count("times") ?? 1;
     const text = `Hello ${name}`.repeat(times);
-    return createServer({ name: "greeter", version: "1.2.3" }).tool("greet", {
-      run: () => (line.isSet("loud") ? text.toUpperCase() : text),
-    });
+    let finish = () => {};
+    return createServer({ name: "greeter", version: "1.2.3" })
+      .tool("greet", { run: () => (line.isSet("loud") ? text.toUpperCase() : text) })
+      .tool("wait", {
+        run() {
+          console.error("waiting");
+          return new Promise((resolve) => {
+            finish = () => resolve("waited");
+            for (const signal of ["SIGTERM", "SIGINT"]) if (line.isSet("loud")) process.once(signal, finish);
+          });
+        },
+      })
+      .tool("forget", {
+        run() {
+          Promise.reject(new Error("forgotten by its author"));
+          return "forgot";
+        },
+      })
+      .tool("finish", {
+        run() {
+          finish();
+          return "finished";
+        },
+      });
   },
 });

@@ -1,9 +1,9 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { get } from "node:http";
+import { get, request as httpRequest } from "node:http";
 import { connect } from "portolan/client";
 import { http } from "portolan/client/http";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { pathTo, run } from "../examples/example.ts";
 import { freePort } from "../kit/free-port.ts";
 
@@ -17,9 +17,32 @@ async function serve(args: string[], env: Record<string, string> = {}) {
     child.kill("SIGKILL");
     await exited;
   });
+  const output = { stderr: "" };
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    output.stderr += text;
+  });
   const [line] = await once(child.stdout.setEncoding("utf8"), "data");
-  return { child, exited, url: /^Serving (http:\S+)\n$/.exec(line)?.[1] ?? line };
+  return { child, exited, output, url: /^Serving (http:\S+)\n$/.exec(line)?.[1] ?? line };
 }
+
+/** Posts a body with the client of node, and resolves to the status. */
+function postWithNode(url: string, bytes: Uint8Array): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = { method: "POST", headers: { ...posted, "content-length": bytes.length }, agent: false };
+    const request = httpRequest(url, options, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode));
+    });
+    request.on("error", reject).end(bytes);
+  });
+}
+
+async function postWithFetch(url: string, bytes: Uint8Array<ArrayBuffer>): Promise<number> {
+  const response = await fetch(url, { method: "POST", headers: posted, body: bytes });
+  await response.text();
+  return response.status;
+}
+
+const posted = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 async function greeted(target: Parameters<typeof connect>[0]): Promise<unknown> {
   const client = await connect(target);
@@ -40,12 +63,88 @@ test("a server runs over standard input and output by default", async () => {
   expect(await greeted(target)).toEqual([{ type: "text", text: "HELLO ADA" }]);
 });
 
+test("over standard input and output an unhandled rejection is logged, and serving goes on", async () => {
+  const lines: string[] = [];
+  const onStderr = (line: string) => void lines.push(line);
+  const client = await connect({ command: process.execPath, args: [program, "Ada"], onStderr });
+  onTestFinished(() => client.close());
+  const waiting = client.callTool("wait");
+  await vi.waitUntil(() => lines.includes("waiting"));
+  await client.callTool("forget");
+  await vi.waitUntil(() => lines.some((line) => line.includes("forgotten by its author")));
+  expect(lines.join("\n")).toContain(
+    'greeter: a promise was rejected and not handled; calls in progress: tools/call "wait"',
+  );
+  await client.callTool("finish");
+  expect((await waiting).content).toEqual([{ type: "text", text: "waited" }]);
+});
+
 describe("over HTTP", () => {
   test("it prints its URL and exits with 0 on SIGTERM", async () => {
     const { child, exited, url } = await serve(["--times", "2", "Ada"]);
     expect(await greeted(url)).toEqual([{ type: "text", text: "Hello AdaHello Ada" }]);
     child.kill("SIGTERM");
     expect(await exited).toEqual([0, null]);
+  });
+
+  test.each(["SIGTERM", "SIGINT"] as const)("it answers running calls before it exits on %s", async (signal) => {
+    // The call ends when the signal arrives.
+    const { child, exited, url, output } = await serve(["--loud", "Ada"]);
+    const client = await connect(url);
+    onTestFinished(() => client.close());
+    const running = client.callTool("wait");
+    await vi.waitUntil(() => output.stderr.includes("waiting"));
+    child.kill(signal);
+    expect((await running).content).toEqual([{ type: "text", text: "waited" }]);
+    expect(await exited).toEqual([0, null]);
+  });
+
+  test.each([
+    ["SIGTERM", "SIGTERM", 143],
+    ["SIGINT", "SIGTERM", 143],
+    ["SIGTERM", "SIGINT", 130],
+  ] as const)("it exits at once on %s followed by %s", async (first, second, code) => {
+    const { child, exited, url, output } = await serve(["Ada"]);
+    const client = await connect(url);
+    onTestFinished(() => client.close());
+    client.callTool("wait").catch(() => {});
+    await vi.waitUntil(() => output.stderr.includes("waiting"));
+    child.kill(first);
+    // The server refuses new connections once it has seen the first signal.
+    await vi.waitUntil(() =>
+      fetch(url).then(
+        () => false,
+        () => true,
+      ),
+    );
+    child.kill(second);
+    expect(await exited).toEqual([code, null]);
+  });
+
+  test("it logs an unhandled rejection with the calls in progress and goes on serving", async () => {
+    const { url, output } = await serve(["Ada"]);
+    const client = await connect(url);
+    onTestFinished(() => client.close());
+    const waiting = client.callTool("wait");
+    await vi.waitUntil(() => output.stderr.includes("waiting"));
+    await client.callTool("forget");
+    await vi.waitUntil(() => output.stderr.includes("forgotten by its author"));
+    expect(output.stderr).toContain(
+      'greeter: a promise was rejected and not handled; calls in progress: tools/call "wait"',
+    );
+    await client.callTool("finish");
+    expect((await waiting).content).toEqual([{ type: "text", text: "waited" }]);
+  });
+
+  describe.each([
+    ["the client of node", postWithNode],
+    ["fetch", postWithFetch],
+  ])("a body above the limit that %s sends", (_, post) => {
+    test.each([5, 20, 50])("is answered 413 at %i MB, and the connection is not reset", async (megabytes) => {
+      const { url } = await serve(["Ada"]);
+      const bytes = new Uint8Array(megabytes * 1_000_000).fill(120);
+      for (let count = 0; count < 3; count += 1) expect(await post(url, bytes)).toBe(413);
+    });
   });
 
   test("it refuses requests without the configured token", async () => {

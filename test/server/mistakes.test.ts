@@ -1,6 +1,7 @@
 import { createMemoryPair, PortolanError } from "portolan";
-import { createServer, form, inputRequired, live, type Servable, serveChannel } from "portolan/server";
-import { describe, expect, test } from "vitest";
+import { type Context, createServer, form, inputRequired, live, type Servable, serveChannel } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { connect, info } from "./peers.ts";
 
@@ -200,6 +201,66 @@ describe("a mistake in a definition throws with a message of one line", () => {
       /^inputRequired: expected requests, a state, or both; got neither/,
     ],
     [
+      "an unknown value of asks",
+      () => server.tool("t", { asks: wrong("parked"), run }),
+      /^Tool "t": asks: expected "replay" or "park", got "parked"/,
+    ],
+    [
+      "a misspelt annotation of a tool",
+      () => server.tool("t", { annotations: wrong({ readonlyHint: true }), run }),
+      /^Tool "t": annotations: unknown option `readonlyHint`; did you mean `readOnlyHint`\?/,
+    ],
+    [
+      "a misspelt annotation of a resource",
+      () => server.resource("x:a", { annotations: wrong({ prio: 1 }), read }),
+      /^Resource "x:a": annotations: unknown option `prio`; did you mean `priority`\?/,
+    ],
+    [
+      "an unknown capability in needs",
+      () => server.tool("t", { needs: wrong({ elicit: {} }), run }),
+      /^Tool "t": needs: unknown option `elicit`; did you mean `elicitation`\?/,
+    ],
+    [
+      "an unknown member of the server's info",
+      () => createServer(wrong({ ...info, instructions: "x" })),
+      /^createServer: info: unknown option `instructions`/,
+    ],
+    [
+      "an unknown topic",
+      () => server.publish(wrong("tools/listChanged"), {}),
+      /^publish: expected a topic such as "resources\/updated", got "tools\/listChanged"/,
+    ],
+    [
+      "a raw shape as input",
+      () => server.tool("t", { input: wrong({ city: z.string() }), run }),
+      /^Tool "t": input: expected one schema, got an object of schemas; wrap it in z.object/,
+    ],
+    [
+      "a raw shape as output",
+      () => server.tool("t", { output: wrong({ city: z.string() }), run }),
+      /^Tool "t": output: expected one schema, got an object of schemas; wrap it in z.object/,
+    ],
+    [
+      "a prompt with run",
+      () => server.prompt("p", wrong({ run })),
+      /^Prompt "p": unknown option `run`; did you mean `get`\?/,
+    ],
+    [
+      "a description instead of a definition",
+      () => server.tool("t", wrong("Adds numbers")),
+      /^Tool "t": expected one object \{ description, run \}, got "Adds numbers"/,
+    ],
+    [
+      "a path without a slash",
+      () => serveHttp(server, { path: "mcp" }),
+      /^serveHttp: path: expected a path such as "\/mcp", got "mcp"/,
+    ],
+    [
+      "limits.body",
+      () => serveHttp(server, { limits: wrong({ body: 1 }) }),
+      /^serveHttp: limits: unknown option `body`; did you mean `bodyBytes`\?/,
+    ],
+    [
       "an update that is not a function",
       () => live(server).update(wrong(server)),
       /^update: expected a function, got an object/,
@@ -221,35 +282,132 @@ describe("a mistake in a definition throws with a message of one line", () => {
     expect(["invalid-definition", "invalid-argument"]).toContain((thrown as PortolanError).code);
   });
 
-  test("a mistake that is found only after loading is reported to onError at the first request", async () => {
-    const late: [server: Servable, expected: RegExp][] = [];
-    const reported = (define: (from: typeof server) => Servable, expected: RegExp) =>
-      late.push([define(server), expected]);
+  test("a mistake that is found only after loading is reported to onError, and the feature is left out", async () => {
     const errors: Error[] = [];
-    const from = createServer(info, { onError: (error) => errors.push(error as Error) });
-    reported(() => from.template("x:{a", { read }), /^Resource "x:\{a": |x:\{a/);
-    reported(
-      () => from.template("x:{a}", { read, complete: { b: [] } }),
-      /^Resource "x:\{a\}": complete: the template has no variable "b"/,
-    );
-    reported(
-      () => from.tool("t", { input: { type: "object", properties: { a: { type: "strnig" } } }, run }),
-      /^Tool "t": input: .*strnig/,
-    );
-    reported(
-      () => from.tool("t", { output: { $ref: "https://example.com/x" }, run }),
-      /^Tool "t": output: .*https:\/\/example.com\/x/,
-    );
+    const from = createServer(info, { onError: (error) => errors.push(error as Error) }).tool("good", { run });
+    const late: [server: Servable, expected: RegExp][] = [
+      [from.template("x:{a", { read }), /^URI template "x:\{a"/],
+      [
+        from.template("x:{a}", { read, complete: { b: [] } }),
+        /^Resource "x:\{a\}": complete: the template has no variable "b"/,
+      ],
+      [
+        from.tool("t", { input: { type: "object", properties: { a: { type: "strnig" } } }, run }),
+        /^Tool "t": input: .*strnig/,
+      ],
+      [
+        from.tool("t", { output: { $ref: "https://example.com/x" }, run }),
+        /^Tool "t": output: .*https:\/\/example.com\/x/,
+      ],
+    ];
     expect(() => from.tool("t", { input: { type: "array" }, run })).toThrow(
       /^Tool "t": input: expected a schema whose root is \{ type: "object" \}/,
     );
     for (const [served, expected] of late) {
       errors.length = 0;
-      const { error } = await (await connect(served)).request("tools/list");
-      expect(error?.code).toBe(-32603);
+      const { result } = await (await connect(served)).request("tools/list");
+      expect(result.tools.map(({ name }: { name: string }) => name)).toEqual(["good"]);
       expect(errors).toHaveLength(1);
       expect(errors[0]?.message).toMatch(expected);
       expect(errors[0]?.message).not.toContain("\n");
     }
   });
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: these are the mistakes that types would catch
+const mistaken = (value: unknown): any => value;
+
+describe("a mistake in a handler is reported to onError with a message of one line", () => {
+  const mistakes: [what: string, run: (ctx: Context) => unknown, expected: RegExp][] = [
+    [
+      "confirm without a key",
+      (ctx) => mistaken(ctx).confirm("Sure?"),
+      /^ctx\.confirm\(key, message\): message: expected a string, got nothing/,
+    ],
+    [
+      "confirm with an object",
+      (ctx) => mistaken(ctx).confirm({ message: "Sure?" }),
+      /^ctx\.confirm\(key, message\): key: expected a name of the question, got an object/,
+    ],
+    [
+      "elicit without a key",
+      (ctx) => mistaken(ctx).elicit({ message: "Who?", form: {} }),
+      /^ctx\.elicit\(key, \{ message, form \}\): key: expected a name of the question, got an object/,
+    ],
+    [
+      "elicit without a question",
+      (ctx) => mistaken(ctx).elicit("who"),
+      /^ctx\.elicit\(key, \{ message, form \}\): message: expected a string, got nothing/,
+    ],
+    [
+      "elicit with requestedSchema",
+      (ctx) => mistaken(ctx).elicit("who", { message: "Who?", requestedSchema: {} }),
+      /^ctx\.elicit\(key, \{ message, form \}\): form: expected a schema, got nothing/,
+    ],
+    [
+      "openUrl without a URL",
+      (ctx) => mistaken(ctx).openUrl("page", { message: "Look" }),
+      /^ctx\.openUrl: expected an http: or https: URL, got nothing/,
+    ],
+  ];
+
+  test.each(mistakes)("%s", async (_, run, expected) => {
+    const errors: Error[] = [];
+    const onError = (error: unknown) => errors.push(error as Error);
+    const server = createServer(info, { onError }).tool("t", { run: async (_, ctx) => String(await run(ctx)) });
+    for (const revision of ["2025-11-25", "2026-07-28"] as const) {
+      const peer = await connect(server, { revision, capabilities: { elicitation: { form: {}, url: {} } } });
+      expect((await peer.callTool("t")).result).toMatchObject({ isError: true });
+    }
+    expect(errors).toMatchObject([{ code: "invalid-argument" }, { code: "invalid-argument" }]);
+    for (const { message } of errors) expect(message).toMatch(expected);
+    for (const { message } of errors) expect(message).not.toContain("\n");
+  });
+
+  test("middleware that returns nothing", async () => {
+    const errors: Error[] = [];
+    const server = createServer(info, { onError: (error) => errors.push(error as Error) })
+      .tool("t", { run: () => "" })
+      .use(mistaken(async () => {}));
+    expect((await (await connect(server)).callTool("t")).error?.code).toBe(-32603);
+    expect(errors[0]?.message).toMatch(
+      /^Middleware: expected the return value of next\(exchange\), or .*, got nothing$/,
+    );
+  });
+
+  test("a result with a BigInt", async () => {
+    const errors: Error[] = [];
+    const onError = (error: unknown) => errors.push(error as Error);
+    const server = createServer(info, { onError }).tool("t", { run: mistaken(() => ({ rows: [{ n: 1n }] })) });
+    expect((await (await connect(server)).callTool("t")).result).toMatchObject({ isError: true });
+    expect(errors).toMatchObject([
+      {
+        code: "unserializable",
+        message: "result.structuredContent.rows[0].n: a BigInt has no JSON form; send a string",
+      },
+    ]);
+  });
+});
+
+test.each([true, undefined, "ada", {}])("verify that returns %j is reported as a mistake", async (verdict) => {
+  const errors: Error[] = [];
+  const server = createServer(info, { onError: (error) => errors.push(error as Error) });
+  const serving = serveHttp(server, { verify: () => mistaken(verdict) });
+  onTestFinished(() => serving.close(0));
+  const { url } = await serving.listen();
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const { status } = await fetch(url, { method: "POST", headers, body: "{}" });
+  expect(status).toBe(500);
+  expect(errors).toHaveLength(1);
+  expect(errors[0]?.message).toMatch(/^verify: expected a principal such as \{ key: "ada" \}, or a refusal such as/);
+});
+
+test.each<[unknown[], string]>([
+  [[{ port: 0 }], "listen(port, host, { signals }): port: expected a number, got an object"],
+  [[0, { signals: true }], "listen(port, host, { signals }): host: expected a string"],
+  [[0, "127.0.0.1", { signal: true }], "listen: unknown option `signal`; did you mean `signals`?"],
+])("listen refuses %j", async (args, expected) => {
+  const serving = serveHttp(createServer(info));
+  onTestFinished(() => serving.close(0));
+  await expect(serving.listen(...(args as []))).rejects.toThrow(expected);
 });

@@ -30,6 +30,7 @@ export async function runCli(system: System): Promise<number> {
     signal: stop.signal,
     terminal: new Terminal(system, screen),
     onInterrupt: stop.handle,
+    untilStopped: stop.untilStopped,
     print: (line) => void system.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`),
     note(line) {
       if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
@@ -167,10 +168,14 @@ function printFailure({ system, screen, isJson }: BaseContext, { kind, message, 
   system.stderr.write(`${lines.join("\n")}\n`);
 }
 
-/** Handles signals: the first Ctrl-C aborts the command; the second one, SIGTERM and SIGHUP end the program. */
+/**
+ * Handles signals: the first Ctrl-C aborts the command; the second one, SIGTERM and SIGHUP end the program. A command that
+ * serves until it is stopped gets the first SIGTERM as a Ctrl-C.
+ */
 function listenForInterrupt(system: System): {
   readonly signal: AbortSignal;
   readonly handle: CommandContext["onInterrupt"];
+  readonly untilStopped: CommandContext["untilStopped"];
   end(): void;
 } {
   const { stdout, stderr } = system;
@@ -182,7 +187,11 @@ function listenForInterrupt(system: System): {
     if (isLast) system.exit(exitCodes.interrupted);
     if (!handler) controller.abort(interruption());
   };
-  const terminate = (signal: number) => system.exit(128 + signal);
+  let isServing = false;
+  const terminate = (signal: number) => {
+    if (!isServing || controller.signal.aborted) system.exit(128 + signal);
+    controller.abort(interruption());
+  };
   const closed = ({ code, message }: NodeJS.ErrnoException) => {
     // A reader such as `head` closes the pipe when it has seen enough: no error. A full disk is one.
     if (code === "EPIPE" || code === "EOF" || stdout.isTTY) system.exit(0);
@@ -201,6 +210,12 @@ function listenForInterrupt(system: System): {
       return () => {
         handlers.splice(handlers.indexOf(interrupted), 1);
       };
+    },
+    untilStopped() {
+      isServing = true;
+      const { signal } = controller;
+      if (signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     },
     end() {
       for (const release of releases) release();

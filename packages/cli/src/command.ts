@@ -19,6 +19,8 @@ export interface CommandContext {
   readonly command: readonly string[];
   /** Handles Ctrl-C instead of the default, until the returned function is called. `leave` ends the program at once. */
   onInterrupt(handle: () => "leave" | undefined): () => void;
+  /** Resolves at the first Ctrl-C or SIGTERM, for commands that serve until they are stopped. The next one ends the program. */
+  untilStopped(): Promise<void>;
   /** Writes a line to standard output. */
   print(line: string): void;
   /** Writes a line to standard error for the person at the terminal. Does nothing in a pipe. */

@@ -117,6 +117,14 @@ describe.each(revisions)("on %s", (revision) => {
   });
 });
 
+test("notifies a client of 2026-07-28 about an added file, although it never listed the files", async () => {
+  const folder = await makePages();
+  const client = await serve({ folders: [folder] }, { revision: "2026-07-28" });
+  const next = await watch(client, { resources: true });
+  await writeFile(join(folder, "new.txt"), "");
+  expect(await next()).toBe("resources");
+});
+
 test("explains how to read a file that is too large for a resource", async () => {
   const folder = await makeFolder();
   await writeFile(join(folder, "large.txt"), "x".repeat(100));

@@ -1,7 +1,7 @@
 import { connectInMemory, type ScriptedAnswer, scriptedAnswers, type TestClient } from "portolan/testing";
 import { createTravel } from "portolan-travel";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { between, revisions } from "../../kit/revisions.ts";
+import { between, isStateless, revisions } from "../../kit/revisions.ts";
 
 const now = Date.parse("2026-11-15T10:00:00Z");
 const ada = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "aisle", bags: 1 };
@@ -94,6 +94,16 @@ describe.each(revisions)("on %s", (revision) => {
     answers.done();
     const mute = await open({ revision });
     expect(textOf(await call(mute, "choose-flight", wish))).toContain("does not support sampling");
+  });
+
+  test("the cheapest flight is taken if the user declines sampling, or the client ends the call", async () => {
+    const refuse = () => {
+      throw new Error("the user said no");
+    };
+    const client = await open({ revision, answers: { sample: refuse }, onError: () => {} });
+    const chosen = call(client, "choose-flight", { ...journey, wish: "late in the day" });
+    if (isStateless(revision)) await expect(chosen).rejects.toThrow("the user said no");
+    else expect(textOf(await chosen)).toContain("The cheapest was taken: the client refused to ask the model");
   });
 
   test("a client without forms books in two calls, with a code for one booking of one flight", async () => {

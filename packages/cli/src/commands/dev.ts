@@ -5,7 +5,7 @@ import { tokenVariable } from "portolan/server/main";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { type Catalog, changesBetween, countsOf, tokensOf } from "../output/catalog.ts";
-import { type HttpListener, listen, parsePort, waitForInterrupt } from "../serve/listen.ts";
+import { type HttpListener, listen, parsePort } from "../serve/listen.ts";
 import { openReloadingServer, type ReloadingServer } from "../serve/reloading-server.ts";
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
@@ -21,7 +21,7 @@ export async function run(
   [given = ""]: readonly string[],
   flags: Flags,
 ): Promise<CommandResult | undefined> {
-  const { system, signal } = context;
+  const { system } = context;
   const path = resolve(system.cwd, given);
   if (!existsSync(path)) throw new Failure("usage", `file not found: ${given}`);
   const port = typeof flags["http"] === "string" ? parsePort(flags["http"]) : undefined;
@@ -35,12 +35,15 @@ export async function run(
       isPreferred: port === undefined,
     });
     session.introduce(listener, given);
-    await waitForInterrupt(signal);
+    await context.untilStopped();
+    // Calls in progress are answered before their connections are closed.
+    await server.close();
     await listener.close();
   } finally {
     await session.close();
   }
-  return undefined;
+  // Timers and connections of the server file must not keep the program running.
+  return system.exit(0);
 }
 
 type DevEvent =

@@ -19,7 +19,12 @@ export async function run(
     const server = await serverFrom(await loadServerFile(file, context), given);
     if (isRead(system.stdin)) return undefined;
     if (server) {
-      const { serveStdio } = await importLibrary<typeof import("portolan/server/stdio")>(file, "server/stdio", context);
+      const [{ serveStdio }, { logUnhandledRejections }] = await Promise.all([
+        importLibrary<typeof import("portolan/server/stdio")>(file, "server/stdio", context),
+        importLibrary<typeof import("portolan/server/main")>(file, "server/main", context),
+      ]);
+      // An older copy of the library does not have the function.
+      logUnhandledRejections?.(given, server);
       serveStdio(server);
       return undefined;
     }

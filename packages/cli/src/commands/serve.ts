@@ -1,9 +1,9 @@
 import { serveHttp } from "portolan/server/http";
-import { tokenVariable, verifierOf } from "portolan/server/main";
+import { logUnhandledRejections, tokenVariable, verifierOf } from "portolan/server/main";
 import { serveStdio } from "portolan/server/stdio";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { parsePort, waitForInterrupt } from "../serve/listen.ts";
+import { parsePort } from "../serve/listen.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
@@ -15,7 +15,7 @@ export async function run(
   [given]: readonly string[],
   flags: Flags,
 ): Promise<CommandResult | undefined> {
-  const { system, signal } = context;
+  const { system } = context;
   const { http, stdio, revision, host } = flags;
   if (http !== undefined && stdio === true) throw new Failure("usage", "expected --http or --stdio, not both");
   if (host !== undefined && stdio === true) throw new Failure("usage", "--host needs --http");
@@ -41,9 +41,10 @@ export async function run(
   );
   try {
     const { server } = await upstream.client();
+    logUnhandledRejections("portolan serve", proxy.server);
     if (overStdio) {
       const serving = serveStdio(proxy.server, { exit: false });
-      await Promise.race([serving.closed, waitForInterrupt(signal)]);
+      await Promise.race([serving.closed, context.untilStopped()]);
       system.stdin.destroy();
     } else
       await serveOverHttp(proxy, context, port, { host, about: { name: server.info?.name, speaks: server.version } });
@@ -60,7 +61,7 @@ function isLoopback(host: string): boolean {
 
 async function serveOverHttp(
   { server }: ProxyServer,
-  { system, screen, print, isJson, signal }: CommandContext,
+  { system, screen, print, isJson, untilStopped }: CommandContext,
   port: number,
   { host, about }: { readonly host: Flags[string]; readonly about: { name: string | undefined; speaks: string } },
 ): Promise<void> {
@@ -76,6 +77,6 @@ async function serveOverHttp(
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(screen.style("dim", "  press Ctrl-C to stop"));
   }
-  await waitForInterrupt(signal);
-  await serving.close(0);
+  await untilStopped();
+  await serving.close();
 }

@@ -15,7 +15,7 @@ export interface Catalog {
 }
 
 /**
- * Lists everything that a server in this process offers. `serveChannel` comes from the server's copy of the library.
+ * Lists everything that a server in this process offers. Rejects if a feature is invalid. `serveChannel` comes from the server's copy of the library.
  */
 export async function catalogOf(
   server: Servable,
@@ -23,11 +23,16 @@ export async function catalogOf(
 ): Promise<Catalog> {
   const [near, far] = createMemoryPair();
   const serving = serveChannel(server, far);
-  const client = await connect(near);
   try {
-    return await listAll(client);
+    // Rejects if a feature is invalid, which would otherwise only be missing from the lists.
+    await serving.ready;
+    const client = await connect(near);
+    try {
+      return await listAll(client);
+    } finally {
+      await client.close();
+    }
   } finally {
-    await client.close();
     await serving.close();
   }
 }

@@ -61,9 +61,3 @@ export function parsePort(given: string): number {
   if (/^\d{1,5}$/.test(given) && port <= 65_535) return port;
   throw new Failure("usage", `--http: expected a port, got ${JSON.stringify(given)}`);
 }
-
-/** Resolves at the first Ctrl-C. */
-export function waitForInterrupt(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}

@@ -132,7 +132,11 @@ export class ProxyServer {
     const { info, instructions } = client.server;
     let server: Server = createServer(
       { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },
-      { onError: (error) => this.#report(error), ...(instructions !== undefined && { instructions }) },
+      {
+        leaveOutInvalid: true,
+        onError: (error) => this.#report(error),
+        ...(instructions !== undefined && { instructions }),
+      },
     );
     /** Adds each feature that the library accepts, and reports the others. */
     const addEach = <T>(features: readonly T[], add: (feature: T) => Server) => {

@@ -39,15 +39,17 @@ export async function openReloadingServer(
 ): Promise<ReloadingServer> {
   const text = readFileSync(file, "utf8");
   if (servesItself.test(text) || !exportsServer.test(text)) return new ChildProcessServer(entry, context);
-  const [{ live, serveChannel }, { serveHttp }] = await Promise.all([
+  const [{ live, serveChannel }, { serveHttp }, { logUnhandledRejections }] = await Promise.all([
     importLibrary<typeof import("portolan/server")>(file, "server", context),
     importLibrary<typeof import("portolan/server/http")>(file, "server/http", context),
+    importLibrary<typeof import("portolan/server/main")>(file, "server/main", context),
   ]);
-  return new InProcessServer(file, context, { live, serveChannel, serveHttp });
+  return new InProcessServer(file, context, { live, serveChannel, serveHttp, logUnhandledRejections });
 }
 
 type Library = Pick<typeof import("portolan/server"), "live" | "serveChannel"> &
-  Pick<typeof import("portolan/server/http"), "serveHttp">;
+  Pick<typeof import("portolan/server/http"), "serveHttp"> &
+  Pick<typeof import("portolan/server/main"), "logUnhandledRejections">;
 
 /** A server in this process. Loading replaces its definition. */
 class InProcessServer implements ReloadingServer {
@@ -78,17 +80,19 @@ class InProcessServer implements ReloadingServer {
   }
 
   async close(): Promise<void> {
-    await this.#serving?.close(0);
+    await this.#serving?.close();
   }
 
   async #serve(server: Servable): Promise<void> {
     // A live server changes by itself, so it replaces the one before.
     const isLive = "update" in server;
     if (!isLive && this.#live) {
-      this.#live.update(() => server as Server);
+      await this.#live.update(() => server as Server);
       return;
     }
     const before = this.#serving;
+    // An older copy of the library does not have the function.
+    if (!before) this.#library.logUnhandledRejections?.("portolan dev", server);
     this.#live = isLive ? undefined : this.#library.live(server as Server);
     this.#serving = this.#library.serveHttp(this.#live ?? server, verifierOf(this.#context.system.env[tokenVariable]));
     await before?.close(0);
@@ -130,7 +134,7 @@ class ChildProcessServer implements ReloadingServer {
   }
 
   async close(): Promise<void> {
-    await this.#serving?.close(0);
+    await this.#serving?.close();
     await this.#proxy.close();
     await this.#upstream?.close();
   }

@@ -85,8 +85,8 @@ function resolveFrom(file: string, name: string): string | undefined {
 
 /** Describes an error in a server file, with its location. */
 export function explainError(thrown: unknown, file: string, system: System): string {
-  if (thrown instanceof Failure || thrown instanceof PortolanError) return thrown.message;
   if (!(thrown instanceof Error)) return `${file}: ${String(thrown)}`;
+  if (thrown instanceof Failure || thrown instanceof PortolanError) return thrown.message;
   const { name, message, stack = "" } = thrown;
   // The command provides `portolan` to files that have no copy of it, and no other package.
   if (/^Cannot find (?:package|module) 'portolan-host/.test(message)) {
@@ -94,6 +94,8 @@ export function explainError(thrown: unknown, file: string, system: System): str
   }
   const place =
     locationIn(stack, file) ?? (thrown instanceof SyntaxError ? locationOfSyntaxError(file, system) : undefined);
+  // A mistake that the file's own copy of the library found later: its message names the tool, and no place in the file.
+  if (name === "PortolanError" && !place?.startsWith(dirname(file))) return message;
   const [first = ""] = message.split("\n");
   // Some messages already begin with the name of the error.
   return `${place ?? file}: ${/^\w*Error: /.test(first) ? "" : `${name}: `}${first.trim()}`;

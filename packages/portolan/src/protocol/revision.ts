@@ -175,6 +175,8 @@ type Traits = Pick<
   Revision,
   "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
 > & {
+  /** Extensions that must not be used with it. */
+  readonly refusedExtensions: readonly string[];
   /** The structured content that a tool may return. */
   readonly structured: "none" | "object" | "any";
   readonly errorCodes: { readonly [K in ErrorKind]: number };

@@ -91,7 +91,12 @@ export function conversions(): number {
  */
 export function compileSchema<T>(schema: Schema<T>, direction: Direction): CompiledSchema<T> {
   if (isStandard(schema)) return new CompiledStandard(schema, direction);
-  if (isObject(schema)) return new CompiledJsonSchema(schema);
+  if (isObject(schema)) {
+    if (Object.values(schema).some((member) => isStandard(member as Schema<unknown>))) {
+      throw invalid("expected one schema, got an object of schemas; wrap it in z.object({ … })");
+    }
+    return new CompiledJsonSchema(schema);
+  }
   throw invalid(`expected a Standard Schema (zod, valibot, arktype…) or a JSON Schema object, got ${nameOf(schema)}`);
 }
 

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenDone } from "../async.ts";
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome, type Peer, type Revision } from "../protocol/revision.ts";
 import type { ShapeCheck } from "../schema/shape.ts";
@@ -62,9 +62,22 @@ export function runAround(
       );
     }
     const around = chain[index];
-    return around ? around(current, (next) => step(index + 1, next)) : whenDone(handle(current), withoutText);
+    if (!around) return whenDone(handle(current), withoutText);
+    return whenDone(
+      around(current, (next) => step(index + 1, next)),
+      checkOutcome,
+    );
   };
   return step(0, exchange);
+}
+
+/** Throws if middleware returned no outcome, which is easily forgotten. */
+function checkOutcome(outcome: Outcome): Outcome {
+  if (typeof outcome?.kind === "string") return outcome;
+  throw new PortolanError(
+    "invalid-definition",
+    `Middleware: expected the return value of next(exchange), or { kind: "complete", result }, got ${nameOf(outcome)}`,
+  );
 }
 
 /** Removes the serialized text of a result, because middleware may change the result. */

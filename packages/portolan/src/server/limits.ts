@@ -39,11 +39,20 @@ export const defaultQuestionTtlMs: number = 60 * 60_000;
 /** Time in which a parked handler waits for an answer. Shorter, because the handler stays in memory. */
 export const defaultParkedTtlMs: number = 10 * 60_000;
 
-/** Handlers that may be parked at once. */
-export const maxParkedHandlers = 1_000;
+/** Bytes that are counted for a parked handler besides its request: its stack, closures and timer. */
+export const parkedHandlerBytes: number = 64 * 1024;
+
+/** Bytes of parked handlers, stored states and open subscriptions of one channel: 1,000 handlers with small requests. */
+export const maxKeptBytesPerCaller: number = 64 * 1024 * 1024;
+
+/** Bytes of the same of all channels together. */
+export const maxKeptBytes: number = 256 * 1024 * 1024;
 
 /** A longer `requestState` stays in the storage, and the client carries a handle to it. */
 export const maxStateCharacters: number = 32 * 1024;
+
+/** Time for which a state stays in the storage after a retry has used it, in case the retry is sent again. */
+export const usedStateTtlMs = 60_000;
 
 /** Rounds of `inputRequired` in one call of a stateful client; a handler that asks more often is taken for an endless loop. */
 export const maxQuestionRounds = 16;
@@ -59,6 +68,15 @@ export const manyUnreadMessages = 1_000;
 
 /** Unread messages on one channel above which the channel is closed. */
 export const maxUnreadMessages = 20_000;
+
+/** Unread bytes on one channel above which progress and log messages are dropped. */
+export const manyUnreadBytes: number = 8 * 1024 * 1024;
+
+/** Unread bytes on one channel above which an answer is replaced by an error. One answer of any size is always sent. */
+export const maxUnreadBytes: number = 64 * 1024 * 1024;
+
+/** Characters that `serveStdio` collects in one turn before it writes them, so that unread output is noticed. */
+export const maxUnwrittenCharacters: number = 1024 * 1024;
 
 /** Time for which closing a channel waits for subscriptions that are still beginning. */
 export const subscriptionEndMs = 2_000;

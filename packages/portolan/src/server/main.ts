@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { parseArgs } from "node:util";
-import type { Servable } from "./define/server.ts";
+import type { ServedExchange } from "./call/exchange.ts";
+import { runtimeOf, type Servable } from "./define/server.ts";
 import type { ServeHttpOptions } from "./http/options.ts";
 import { serveStdio } from "./stdio.ts";
 
@@ -84,7 +85,7 @@ export async function runMain(options: MainOptions, args: readonly string[] = pr
     const line = read(options, args);
     if (line.isSet("help")) console.log(helpOf(options));
     else if (line.isSet("version")) console.log(`${options.name} ${options.version}`);
-    else await serve(await options.create(line), line);
+    else await serve(options.name, await options.create(line), line);
   } catch (reason) {
     const isMistake = reason instanceof UsageError;
     const why = reason instanceof Error ? reason.message : String(reason);
@@ -93,20 +94,39 @@ export async function runMain(options: MainOptions, args: readonly string[] = pr
   }
 }
 
-async function serve(server: Servable, line: CommandLine): Promise<void> {
+async function serve(name: string, server: Servable, line: CommandLine): Promise<void> {
   const port = line.count("http");
   const http = httpOptions(line, port);
+  logUnhandledRejections(name, server);
   if (port === undefined) {
     serveStdio(server);
     return;
   }
   const { serveHttp } = await import("./http/index.ts");
   const serving = serveHttp(server, { ...verifierOf(process.env[tokenVariable]), ...http });
-  const { url } = await serving.listen(port, line.text("host"));
+  const { url } = await serving.listen(port, line.text("host"), { signals: true });
   console.log(`Serving ${url}`);
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    process.once(signal, () => serving.close().finally(() => process.exit(0)));
-  }
+}
+
+/**
+ * Logs promises that are rejected without a handler, with the calls in progress, one of which probably caused it. The
+ * program goes on serving. `name` begins the message.
+ */
+export function logUnhandledRejections(name: string, server: Servable): void {
+  process.on("unhandledRejection", (reason) => {
+    const calls = [...runtimeOf(server).inFlight].flatMap((requests) => [...requests()]).map(describe);
+    const shown = calls.slice(0, maxNamedCalls).join(", ") + (calls.length > maxNamedCalls ? ", …" : "");
+    console.error(`${name}: a promise was rejected and not handled; calls in progress: ${shown || "none"}\n`, reason);
+  });
+}
+
+/** Calls that are named in the log of an unhandled rejection. */
+const maxNamedCalls = 10;
+
+/** Returns the method of a request and the name or URI that it names: `tools/call "greet"`. */
+function describe({ method, params }: ServedExchange): string {
+  const name = params["name"] ?? params["uri"];
+  return typeof name === "string" ? `${method} ${JSON.stringify(name.slice(0, 80))}` : method;
 }
 
 /** Returns the options of the flags for HTTP. Throws a `UsageError` if one of them has no use or no valid value. */

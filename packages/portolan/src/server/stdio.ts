@@ -4,8 +4,8 @@ import { LineReader } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
-import { runtimeOf, type Servable } from "./define/server.ts";
-import { defaultMaxMessageBytes, defaultStdioGraceMs, stdioCleanupMs } from "./limits.ts";
+import type { Servable } from "./define/server.ts";
+import { defaultMaxMessageBytes, defaultStdioGraceMs, maxUnwrittenCharacters, stdioCleanupMs } from "./limits.ts";
 
 export interface ServeStdioOptions {
   /** Longest line that is read. A longer one is refused, and the connection stays open. Default: 16 MiB. */
@@ -31,8 +31,8 @@ export function serveStdio(server: Servable, options: ServeStdioOptions = {}): S
   if (exit) {
     inputEnded.then(() => process.exit(0));
     exitOnSignals(serving, graceMs);
-    runtimeOf(server).snapshot.loading?.catch(exitWithError);
   }
+  serving.ready.catch(exit ? exitWithError : () => serving.close());
   return serving;
 }
 
@@ -86,7 +86,8 @@ class StdioChannel implements Channel {
   send(message: Sendable): void | Promise<void> {
     if (this.#isClosed) return;
     this.#pending += `${serialize(message)}\n`;
-    if (!this.#isScheduled) {
+    if (this.#pending.length > maxUnwrittenCharacters) this.#flush();
+    else if (!this.#isScheduled) {
       this.#isScheduled = true;
       process.nextTick(this.#flushLater);
     }
@@ -164,7 +165,7 @@ function after(ms: number): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), ms));
 }
 
-/** Exits with the reason if a schema or template turns out to be wrong after it is loaded. */
+/** Exits with the reason if a schema or template turns out to be invalid. */
 function exitWithError(error: Error): void {
   process.stderr.write(`${error.message}\n`);
   process.exit(1);

@@ -27,7 +27,10 @@ export interface TestClient<S = unknown> extends Client<S> {
   readonly serving: ServedChannel;
 }
 
-/** Connects a client to a server in this process. Every message is serialized and parsed. */
+/**
+ * Connects a client to a server in this process. Every message is serialized and parsed. Rejects if a feature of the server
+ * is invalid.
+ */
 export async function connectInMemory<S extends Servable>(
   server: S,
   options: ConnectInMemoryOptions = {},
@@ -37,6 +40,7 @@ export async function connectInMemory<S extends Servable>(
   const serving = serveChannel(server, far, serve);
   const [recorded, transcript] = recordChannel(through(near));
   try {
+    await serving.ready;
     const client = await connect<S>(recorded, {
       ...rest,
       ...(revision !== undefined && { era: revision }),

@@ -42,7 +42,7 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
       whole = whole.resource(base, { ...about, name: root.name, mimeType: folderType, read: (ctx) => read(base, ctx) });
   }
   // The list agrees with the tool info: without folders that the roots of this client leave out.
-  const served = whole.use(
+  const listed = whole.use(
     async (exchange, next) => {
       const outcome = await next(exchange);
       const known = new Set(workspace.knownJailFor(exchange).roots.map(({ real }) => real));
@@ -53,6 +53,17 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
     },
     { method: "resources/list" },
   );
+  const served = listed.use(
+    async (exchange, next) => {
+      const { notifications } = exchange.params as { notifications?: { resourcesListChanged?: boolean } };
+      if (notifications?.resourcesListChanged !== true) return next(exchange);
+      // The client need not have read the list before. What cannot be watched is not acknowledged.
+      if (await listing.watch(workspace.knownJailFor(exchange), () => changed())) return next(exchange);
+      const rest = { ...notifications, resourcesListChanged: false };
+      return next(exchange.withParams({ ...exchange.params, notifications: rest }));
+    },
+    { method: "subscriptions/listen" },
+  );
   const changed = () => served.publish("resources/list_changed", {});
   return served;
 }
@@ -60,15 +71,21 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
 /** The list of resources, and the watchers that detect its changes. */
 class Listing {
   readonly #workspace: Workspace;
-  readonly #watched = new Map<string, Promise<unknown>>();
+  readonly #watched = new Map<string, Promise<boolean>>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(workspace: Workspace) {
     this.#workspace = workspace;
   }
 
+  /** Watches all roots for changes of the list. Returns false if one of them cannot be watched. */
+  async watch(jail: Jail, changed: () => void): Promise<boolean> {
+    const watched = await Promise.all(jail.roots.map((root) => this.#watch(jail, root, changed)));
+    return watched.every((isWatched) => isWatched);
+  }
+
   async list(jail: Jail, changed: () => void): Promise<Resource[]> {
-    await Promise.all(jail.roots.map((root) => this.#watch(jail, root, changed)));
+    await this.watch(jail, changed);
     const found: (Resource & { depth: number })[] = [];
     for (const root of jail.roots) {
       await jail
@@ -104,7 +121,7 @@ class Listing {
     }
   }
 
-  #watch(jail: Jail, root: Root, changed: () => void): Promise<unknown> {
+  #watch(jail: Jail, root: Root, changed: () => void): Promise<boolean> {
     let watched = this.#watched.get(root.real);
     if (!watched) {
       watched = watchBelow(this.#workspace, jail, root, root.real, ({ isListChange }) => {
@@ -113,8 +130,13 @@ class Listing {
           this.#timer = undefined;
           changed();
         }, settleMs).unref();
-      });
+      }).then(
+        () => true,
+        () => false,
+      );
       this.#watched.set(root.real, watched);
+      // A root that cannot be watched now is tried again with the next list.
+      watched.then((isWatched) => isWatched || this.#watched.delete(root.real));
     }
     return watched;
   }

@@ -96,8 +96,8 @@ export async function choose(
     });
     said = [content].flat().reduce((all, block) => (block.type === "text" ? `${all} ${block.text}` : all), "");
   } catch (reason) {
-    // A stateful client answers with an RpcError if its user declines; every other error must propagate.
-    if (!(reason instanceof RpcError)) throw reason;
+    // Every other error must propagate. A client of 2026-07-28 has no way to refuse: it ends the call.
+    if (!(reason instanceof RpcError) || reason.kind !== "question-refused") throw reason;
     return byPrice("the client refused to ask the model");
   }
   const named = flights.filter(({ id }) => new RegExp(`\\b${id}\\b`, "i").test(said));

@@ -11,14 +11,14 @@ const server = new URL("../../servers/content.mjs", import.meta.url);
 const unfit = new URL("../../servers/unfit.mjs", import.meta.url);
 const runner = fileURLToPath(new URL("../../../kit/serve.mjs", import.meta.url));
 
-/** Serves a tool with an unusable schema; expects that requests fail and resolves to the reported error. */
+/** Serves a tool with an unusable schema; expects that it is left out and resolves to the reported error. */
 async function refusal(revision: RevisionDate, input: JsonObject): Promise<string> {
   const reported: unknown[] = [];
   const onError = (error: unknown) => reported.push(error);
   const served = createServer({ name: "unfit", version: "1" }, { onError }).tool("unfit", { input, run: () => "" });
   const peer = await connectMemory(served, { revision });
-  const { error } = await peer.request("tools/list");
-  expect(error?.code).toBe(-32603);
+  expect((await peer.request("tools/list")).result.tools).toEqual([]);
+  expect((await peer.callTool("unfit")).error?.code).toBe(-32602);
   await peer.close();
   expect(reported).toHaveLength(1);
   return (reported[0] as Error).message;

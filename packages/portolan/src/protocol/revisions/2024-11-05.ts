@@ -18,6 +18,8 @@ export const first: FirstRevision = {
   batches: false,
   unreadableId: "null",
   http: { primes: false, namesVersion: false },
+  // Apps and skills are used with stateful revisions in practice; tasks must not be.
+  refusedExtensions: ["io.modelcontextprotocol/tasks"],
   structured: "none",
   errorCodes: { "resource-not-found": protocolCodes.resourceNotFound, "missing-capability": rpcCodes.invalidParams },
   // This revision defines no codes of its own.

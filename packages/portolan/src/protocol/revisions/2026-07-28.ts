@@ -16,6 +16,7 @@ export const stateless: RevisionChanges = {
   questions: "in-result",
   logsUnasked: false,
   changes: "listen",
+  refusedExtensions: [],
   structured: "any",
   errorCodes: { "resource-not-found": rpcCodes.invalidParams, "missing-capability": protocolCodes.missingCapability },
   allowedCode,

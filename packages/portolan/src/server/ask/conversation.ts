@@ -1,5 +1,6 @@
+import type { MaybePromise } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
-import type { JsonObject } from "../../jsonrpc/message.ts";
+import { type JsonObject, RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams, missingCapability } from "../../protocol/errors.ts";
 import { encodeQuestion, lackedBy } from "../../protocol/questions.ts";
 import type { InputRequired, Outcome } from "../../protocol/revision.ts";
@@ -7,6 +8,7 @@ import type { CreateMessageParams, InputRequest, InputRequests, SamplingContent 
 import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { ServedExchange } from "../call/exchange.ts";
+import type { Runtime } from "../subscribe/hub.ts";
 import {
   emptyState,
   type Parking,
@@ -39,6 +41,10 @@ export class Conversation {
   readonly #pending = new Map<string, InputRequest>();
   /** Questions of a handler that waits in memory. */
   readonly #waiting = new Map<string, WaitingQuestion>();
+  /** The handle under which the handler is parked. */
+  #handle: string | undefined;
+  /** The outcome of a parked handler that ended between two rounds. */
+  #outcome: Promise<Outcome> | undefined;
   #busy = 0;
   #turn: "none" | "running" | "over" = "none";
   #answered = false;
@@ -95,7 +101,15 @@ export class Conversation {
   async #ask(key: string, question: InputRequest): Promise<JsonObject> {
     this.#claim("question", key);
     const encoded = this.checked(question);
-    if (this.#strategy === "send") return checkAnswer(key, encoded, await this.#send(encoded));
+    if (this.#strategy === "send") {
+      let answer: JsonObject;
+      try {
+        answer = await this.#send(encoded);
+      } catch (cause) {
+        throw cause instanceof RpcError ? toRefusal(cause) : cause;
+      }
+      return checkAnswer(key, encoded, answer);
+    }
     if (this.#strategy === "park") return checkAnswer(key, encoded, await this.#wait(key, encoded));
     const answer = await this.#recall(key, encoded);
     if (answer) return answer;
@@ -144,6 +158,22 @@ export class Conversation {
       resolve(received.get(key) as JsonObject);
     }
     if (this.#waiting.size > 0) this.#takeTurn();
+  }
+
+  /** The outcome of a parked handler that ended while no request waited for it: the answer to the retry. */
+  get outcome(): Promise<Outcome> | undefined {
+    return this.#outcome;
+  }
+
+  /** Keeps the outcome of a handler whose request is answered with questions. Reports it if no retry can get it. */
+  endUnheard(outcome: MaybePromise<Outcome>, runtime: Runtime): void {
+    const handle = this.#handle;
+    const ended = Promise.resolve(outcome);
+    if (this.#strategy !== "park") ended.catch((mistake) => runtime.report(mistake, this.#exchange.method));
+    else if (handle !== undefined) this.#outcome = ended.then((done) => this.#parking.keep(handle, done));
+    // The error goes to the retry.
+    this.#outcome?.catch(() => {});
+    ended.catch(() => {});
   }
 
   /** Rejects the questions of a parked handler whose client did not come back. */
@@ -239,7 +269,14 @@ export class Conversation {
     const { rounds } = this.#state;
     this.#state.rounds = rounds + 1;
     const questions = new Map([...this.#waiting].map(([key, { question }]) => [key, question]));
-    return this.#interim({ ...emptyState(), rounds, parked: this.#parking.park(this) }, questions);
+    try {
+      this.#handle = this.#parking.park(this, this.current);
+    } catch (refusal) {
+      // The handler must not wait for answers that cannot come.
+      this.abandon(refusal as Error);
+      throw refusal;
+    }
+    return this.#interim({ ...emptyState(), rounds, parked: this.#handle }, questions);
   }
 
   async #interim(before: SealedState, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {
@@ -266,6 +303,12 @@ export class SuspendError extends Error {
         "Do not catch the error that suspends the handler.",
     );
   }
+}
+
+/** Marks the client's own error, so that a handler can tell it from the errors of this server. */
+function toRefusal(cause: RpcError): RpcError {
+  const { code, message, data } = cause;
+  return new RpcError(code, message, { data, kind: "question-refused", cause });
 }
 
 function digestOf(question: InputRequest): Promise<string> {

@@ -1,4 +1,4 @@
-import { PortolanError } from "../../errors.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
 import { callLost, invalidParams } from "../../protocol/errors.ts";
 import type { Outcome } from "../../protocol/revision.ts";
 import type { ElicitResult, InputRequest } from "../../protocol/types/index.ts";
@@ -33,6 +33,10 @@ export async function retry(runtime: Runtime, exchange: ServedExchange, run: Han
     const { parked } = state;
     const conversation = parking.find(parked);
     if (!conversation) throw callLost();
+    if (conversation.outcome) {
+      parking.release(parked);
+      return conversation.outcome;
+    }
     return new Promise((resolve) => {
       exchange.settleEarly = resolve;
       conversation.resume(exchange, received);
@@ -88,12 +92,29 @@ export function ignoredQuestion(exchange: ServedExchange): PortolanError {
   );
 }
 
+/** Throws if a question has no key or no message. The key is easily forgotten: it comes before the message. */
+function checkAsked(name: string, rest: string, key: unknown, message: unknown): void {
+  const where = `ctx.${name}(key, ${rest})`;
+  if (typeof key !== "string" || key === "") {
+    throw new PortolanError("invalid-argument", `${where}: key: expected a name of the question, got ${nameOf(key)}`);
+  }
+  if (typeof message === "string") return;
+  throw new PortolanError("invalid-argument", `${where}: message: expected a string, got ${nameOf(message)}`);
+}
+
 /** Asks the user to fill in a form. */
 export async function elicit<T>(
   conversation: Conversation,
   key: string,
   question: ElicitForm<T>,
 ): Promise<ElicitAnswer<T>> {
+  checkAsked("elicit", "{ message, form }", key, question?.message);
+  if (question.form === undefined) {
+    throw new PortolanError(
+      "invalid-argument",
+      "ctx.elicit(key, { message, form }): form: expected a schema, got nothing",
+    );
+  }
   const fields = isForm(question.form) ? (question.form as Form<T>) : form<T>(question.form);
   if (fields.compiled.loading) await fields.compiled.loading;
   const params = { mode: "form", message: question.message, requestedSchema: fields.schema } as const;
@@ -107,6 +128,7 @@ export async function elicit<T>(
 
 /** Asks the user to confirm, with a form that has no fields. */
 export async function confirm(conversation: Conversation, key: string, message: string): Promise<boolean> {
+  checkAsked("confirm", "message", key, message);
   const params = { mode: "form", message, requestedSchema: emptyForm } as const;
   const { action } = await askFor<ElicitResult>(conversation, key, { method: "elicitation/create", params });
   return action === "accept";
@@ -117,11 +139,13 @@ export async function openUrl(
   conversation: Conversation,
   exchange: ServedExchange,
   key: string,
-  { message, url, ready }: OpenUrl,
+  page: OpenUrl,
 ): Promise<{ action: "accept" | "decline" | "cancel" }> {
-  const { protocol } = new URL(url);
+  checkAsked("openUrl", "{ message, url }", key, page?.message);
+  const { message, url, ready } = page;
+  const protocol = URL.canParse(url) ? new URL(url).protocol : undefined;
   if (protocol !== "https:" && protocol !== "http:") {
-    throw new PortolanError("invalid-argument", `ctx.openUrl: expected an http: or https: URL, got ${protocol}`);
+    throw new PortolanError("invalid-argument", `ctx.openUrl: expected an http: or https: URL, got ${nameOf(url)}`);
   }
   const elicitationId = crypto.randomUUID();
   const params = { mode: "url", message, url, elicitationId } as const;

@@ -4,9 +4,9 @@ import { revisions } from "../../protocol/revisions/index.ts";
 import { createSealer } from "../../storage/crypto.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import { ServedExchange } from "../call/exchange.ts";
-import { maxParkedHandlers, maxStateCharacters } from "../limits.ts";
+import { maxKeptBytes, maxKeptBytesPerCaller, maxStateCharacters, parkedHandlerBytes } from "../limits.ts";
 import type { Conversation } from "./conversation.ts";
-import { emptyState, openState, Parking, type StateSealer, sealState } from "./round-state.ts";
+import { emptyState, KeptBytes, openState, Parking, type StateSealer, sealState } from "./round-state.ts";
 
 const secret = "0123456789abcdef0123456789abcdef";
 
@@ -16,7 +16,7 @@ function call(params: JsonObject, { method = "tools/call", principal = "a" } = {
 }
 
 function sealerOf(secrets: string[] = [secret], storage = createMemoryStorage()): StateSealer {
-  return { sealer: createSealer({ secrets }), storage, ttlMs: 1_000 };
+  return { sealer: createSealer({ secrets }), storage, ttlMs: 1_000, budget: new KeptBytes(), stored: new Map() };
 }
 
 describe("a sealed state", () => {
@@ -69,18 +69,21 @@ describe("a parked handler", () => {
   const conversation = (abandon: (reason: Error) => void = () => {}) => ({ abandon }) as unknown as Conversation;
 
   test("is found by its handle until it is released", () => {
-    const parking = new Parking(1_000);
+    const parking = new Parking(new KeptBytes(), 1_000);
     const parked = conversation();
-    const handle = parking.park(parked);
+    const handle = parking.park(parked, call({}));
     expect(parking.find(handle)).toBe(parked);
     parking.release(handle);
     expect(parking.find(handle)).toBeUndefined();
   });
 
   test("is abandoned with a timeout when no answer comes in time", () => {
-    const parking = new Parking(1_000);
+    const parking = new Parking(new KeptBytes(), 1_000);
     const reasons: Error[] = [];
-    const handle = parking.park(conversation((reason) => reasons.push(reason)));
+    const handle = parking.park(
+      conversation((reason) => reasons.push(reason)),
+      call({}),
+    );
     vi.advanceTimersByTime(999);
     expect(reasons).toEqual([]);
     vi.advanceTimersByTime(1);
@@ -88,9 +91,29 @@ describe("a parked handler", () => {
     expect(parking.find(handle)).toBeUndefined();
   });
 
-  test("is refused when too many wait", () => {
-    const parking = new Parking(1_000);
-    for (let count = 0; count < maxParkedHandlers; count += 1) parking.park(conversation());
-    expect(() => parking.park(conversation())).toThrow(`${maxParkedHandlers} handlers wait for answers`);
+  test("is refused when the others of its caller hold too many bytes, and fits again when one is released", () => {
+    const parking = new Parking(new KeptBytes(), 1_000);
+    const mine = call({ text: "x".repeat(parkedHandlerBytes) });
+    const most = Math.floor(maxKeptBytesPerCaller / (2 * parkedHandlerBytes + JSON.stringify({ text: "" }).length));
+    const handles = Array.from({ length: most }, () => parking.park(conversation(), mine));
+    expect(() => parking.park(conversation(), mine)).toThrow("Too much is kept for this caller");
+    // Every exchange of this test has a return path of its own, and so is another caller.
+    parking.park(conversation(), call({}));
+    parking.release(handles[0] ?? "");
+    parking.release(handles[0] ?? "");
+    parking.park(conversation(), mine);
+    expect(() => parking.park(conversation(), mine)).toThrow("Too much is kept for this caller");
+    vi.advanceTimersByTime(1_000);
+    expect(Array.from({ length: most }, () => parking.park(conversation(), mine))).toHaveLength(most);
+  });
+
+  test("is refused when those of all callers together hold too many bytes", () => {
+    const parking = new Parking(new KeptBytes(), 1_000);
+    const text = "x".repeat(maxKeptBytesPerCaller / 4);
+    // Each exchange has a return path of its own, and so is another caller.
+    const park = () => parking.park(conversation(), call({ text }));
+    const most = Math.floor(maxKeptBytes / (text.length + parkedHandlerBytes));
+    for (let count = 0; count < most; count += 1) park();
+    expect(park).toThrow("Too much is kept for all callers");
   });
 });

@@ -1,16 +1,28 @@
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { invalidState } from "../../protocol/errors.ts";
+import { invalidState, limitExceeded } from "../../protocol/errors.ts";
+import type { Outcome } from "../../protocol/revision.ts";
 import { canonicalJson, createSealer, randomSecret, type Sealer, sha256 } from "../../storage/crypto.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
-import type { ServedExchange } from "../call/exchange.ts";
-import { defaultParkedTtlMs, defaultQuestionTtlMs, maxParkedHandlers, maxStateCharacters } from "../limits.ts";
+import type { ReturnPath, ServedExchange } from "../call/exchange.ts";
+import { Caller, Callers } from "../callers.ts";
+import {
+  defaultParkedTtlMs,
+  defaultQuestionTtlMs,
+  maxKeptBytes,
+  maxKeptBytesPerCaller,
+  maxStateCharacters,
+  parkedHandlerBytes,
+  usedStateTtlMs,
+} from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import type { Conversation } from "./conversation.ts";
 
 /** The state that the questions of one server need between their rounds. */
 export interface RoundState {
+  /** Also counts other requests that are kept for long. */
+  readonly budget: KeptBytes;
   readonly sealer: StateSealer;
   readonly parking: Parking;
 }
@@ -20,9 +32,11 @@ export function roundStateOf(runtime: Runtime): RoundState {
   if (!runtime.roundState) {
     const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
+    const budget = new KeptBytes();
     runtime.roundState = {
-      sealer: { sealer: createSealer({ secrets }), storage, ttlMs },
-      parking: new Parking(questionTtlMs),
+      budget,
+      sealer: { sealer: createSealer({ secrets }), storage, ttlMs, budget, stored: new Map() },
+      parking: new Parking(budget, questionTtlMs),
     };
   }
   return runtime.roundState;
@@ -47,12 +61,58 @@ export function emptyState(): SealedState {
   return { answers: new Map(), once: new Map(), asked: new Map(), rounds: 0 };
 }
 
+/** Counts the bytes that are kept for callers between their requests. */
+export class KeptBytes {
+  readonly #callers = new Callers({
+    atOnce: { keptBytes: { perCaller: maxKeptBytesPerCaller, total: maxKeptBytes } },
+    perMinute: {},
+  });
+  /** The callers of transports that name none: each connection is one. */
+  readonly #connections = new WeakMap<ReturnPath, Caller>();
+
+  /** Counts the bytes of a request until the returned function is called. Throws as `take` does. */
+  holdRequest(exchange: ServedExchange, what: string): () => void {
+    const bytes = sizeOf(exchange.params);
+    const caller = this.take(exchange, bytes, what);
+    return () => caller.release("keptBytes", bytes);
+  }
+
+  /** Counts bytes for the caller of a request. Throws if the caller, or all callers together, have too much. */
+  take({ returnPath }: ServedExchange, bytes: number, what: string): Caller {
+    const caller = this.#callerOf(returnPath);
+    const exhausted = caller.take("keptBytes", bytes);
+    if (exhausted === undefined) return caller;
+    const whose = exhausted === "caller" ? "this caller" : "all callers";
+    const why = `Too much is kept for ${whose} to keep ${what}; end or answer earlier requests first`;
+    throw limitExceeded(why, exhausted);
+  }
+
+  #callerOf(path: ReturnPath): Caller {
+    if (path.caller) return path.caller;
+    let caller = this.#connections.get(path);
+    if (!caller) {
+      caller = new Caller(this.#callers, "");
+      this.#connections.set(path, caller);
+    }
+    return caller;
+  }
+}
+
 /** The parts that seal and open states. */
 export interface StateSealer {
   readonly sealer: Sealer;
   /** Keeps states that are too long for clients to carry. */
   readonly storage: Storage;
   readonly ttlMs: number;
+  readonly budget: KeptBytes;
+  /** The states of this process in the storage, by handle. */
+  readonly stored: Map<string, StoredState>;
+}
+
+/** A state in the storage, whose bytes are counted until it expires. */
+interface StoredState {
+  readonly release: () => void;
+  expiry: ReturnType<typeof setTimeout>;
 }
 
 const purpose = "requestState";
@@ -60,7 +120,7 @@ const handlePrefix = "kept:";
 
 /** Seals a state, bound to this call of this caller. */
 export async function sealState(
-  { sealer, storage, ttlMs }: StateSealer,
+  { sealer, storage, ttlMs, budget, stored }: StateSealer,
   exchange: ServedExchange,
   state: SealedState,
 ): Promise<string> {
@@ -74,14 +134,20 @@ export async function sealState(
   });
   const sealed = await sealer.seal(value, { purpose, binding: await bindingOf(exchange), ttlMs });
   if (sealed.length <= maxStateCharacters) return sealed;
+  const caller = budget.take(exchange, sealed.length, "the state of this call");
   const handle = handlePrefix + crypto.randomUUID();
+  const release = () => {
+    stored.delete(handle);
+    caller.release("keptBytes", sealed.length);
+  };
+  stored.set(handle, { release, expiry: unrefTimeout(release, ttlMs) });
   await storage.kv.set(handle, sealed, { ttlMs });
   return handle;
 }
 
 /** Opens the state of a retry. Every wrong state gets the same error, so that a caller cannot probe for the reason. */
 export async function openState(
-  { sealer, storage }: StateSealer,
+  { sealer, storage, stored }: StateSealer,
   exchange: ServedExchange,
   state: string,
 ): Promise<SealedState> {
@@ -89,6 +155,12 @@ export async function openState(
   if (sealed === undefined) throw invalidState();
   const opened = await sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
   if (!opened.ok) throw invalidState();
+  const used = stored.get(state);
+  if (used) {
+    clearTimeout(used.expiry);
+    used.expiry = unrefTimeout(used.release, usedStateTtlMs);
+    await storage.kv.set(state, sealed, { ttlMs: usedStateTtlMs });
+  }
   const { answers, once, asked, userState, parked, rounds } = JSON.parse(opened.value);
   return {
     answers: new Map(Object.entries(answers)),
@@ -108,33 +180,34 @@ async function bindingOf({ method, params, principal }: ServedExchange): Promise
 interface ParkedHandler {
   readonly conversation: Conversation;
   readonly timer: ReturnType<typeof setTimeout>;
+  /** The request that it was parked on. */
+  readonly exchange: ServedExchange;
+  readonly caller: Caller;
+  /** The bytes that are counted for it. */
+  bytes: number;
 }
 
-/** Handlers that wait in memory for answers, bounded in number and time. */
+/** Handlers that wait in memory for answers, bounded in bytes and time. */
 export class Parking {
   readonly #handlers = new Map<string, ParkedHandler>();
+  readonly #budget: KeptBytes;
   readonly #ttlMs: number;
 
-  constructor(ttlMs: number = defaultParkedTtlMs) {
+  constructor(budget: KeptBytes, ttlMs: number = defaultParkedTtlMs) {
+    this.#budget = budget;
     this.#ttlMs = ttlMs;
   }
 
-  /** Returns the handle under which the retry finds the handler. */
-  park(conversation: Conversation): string {
-    if (this.#handlers.size >= maxParkedHandlers) {
-      throw new PortolanError(
-        "limit-reached",
-        `${maxParkedHandlers} handlers wait for answers, the most that may wait`,
-      );
-    }
+  /** Returns the handle under which the retry finds the handler. Throws if its caller has too much parked. */
+  park(conversation: Conversation, exchange: ServedExchange): string {
+    const bytes = parkedHandlerBytes + sizeOf(exchange.params);
+    const caller = this.#budget.take(exchange, bytes, "another call that waits for answers");
     const handle = crypto.randomUUID();
-    const timer = setTimeout(() => {
-      this.#handlers.delete(handle);
+    const timer = unrefTimeout(() => {
+      this.release(handle);
       conversation.abandon(new PortolanError("timeout", `The client did not answer within ${this.#ttlMs} ms`));
     }, this.#ttlMs);
-    // A parked handler does not keep the process alive.
-    (timer as { unref?: () => void }).unref?.();
-    this.#handlers.set(handle, { conversation, timer });
+    this.#handlers.set(handle, { conversation, timer, exchange, caller, bytes });
     return handle;
   }
 
@@ -142,9 +215,38 @@ export class Parking {
     return this.#handlers.get(handle)?.conversation;
   }
 
+  /** Keeps the outcome of a parked handler until its retry. Returns it; throws if it is too large. */
+  keep(handle: string, outcome: Outcome): Outcome {
+    const parked = this.#handlers.get(handle);
+    if (!parked) return outcome;
+    const bytes = sizeOf(outcome);
+    this.#budget.take(parked.exchange, bytes, "the result of this call until it was asked for");
+    parked.bytes += bytes;
+    return outcome;
+  }
+
   /** Removes a handler that continues: a second retry with the same state finds nothing, so that none runs twice. */
   release(handle: string): void {
-    clearTimeout(this.#handlers.get(handle)?.timer);
+    const parked = this.#handlers.get(handle);
+    if (!parked) return;
+    clearTimeout(parked.timer);
+    parked.caller.release("keptBytes", parked.bytes);
     this.#handlers.delete(handle);
   }
+}
+
+/** Returns the length of a value as JSON text; 0 if it has none, which its encoder reports. */
+function sizeOf(value: object): number {
+  try {
+    return JSON.stringify(value).length;
+  } catch {
+    return 0;
+  }
+}
+
+/** Sets a timer that does not keep the process alive. */
+function unrefTimeout(work: () => void, ms: number): ReturnType<typeof setTimeout> {
+  const timer = setTimeout(work, ms);
+  (timer as { unref?: () => void }).unref?.();
+  return timer;
 }

@@ -1,7 +1,7 @@
 import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { RpcError } from "../../jsonrpc/message.ts";
+import { RpcError, serializeResult } from "../../jsonrpc/message.ts";
 import { missingCapability, unknownTool } from "../../protocol/errors.ts";
 import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import type { Peer } from "../../protocol/revision.ts";
@@ -174,14 +174,23 @@ function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: Cal
 
 /** Returns structured content with its JSON text beside it, for clients that read text only. */
 function mirrored(structuredContent: unknown, wrapped: boolean): Complete {
-  const mirror: string | undefined = JSON.stringify(structuredContent);
+  const mirror = textOf(structuredContent);
   const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
   return { kind: "complete", result, wrapped, mirror };
+}
+
+/** Returns JSON text. Throws a PortolanError "unserializable" that names the bad value. */
+function textOf(structuredContent: unknown): string | undefined {
+  try {
+    return JSON.stringify(structuredContent);
+  } catch {
+    return serializeResult({ structuredContent });
+  }
 }
 
 /** Adds the JSON text of structured content unless the author's own content has a text. */
 function mirroredIn(full: CallToolResult, structuredContent: unknown): JsonObject {
   const hasText = full.content.some((block) => block.type === "text");
-  const mirror = hasText ? [] : [{ type: "text", text: JSON.stringify(structuredContent) ?? "null" }];
+  const mirror = hasText ? [] : [{ type: "text", text: textOf(structuredContent) ?? "null" }];
   return { ...full, content: [...full.content, ...mirror], structuredContent };
 }

@@ -210,13 +210,15 @@ function isOutcome(value: JsonObject | Outcome): value is Outcome {
 /** Hands a notification of a stateful client to the server's own handler and to those of its extensions. */
 export function handleNotification(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
   const { snapshot } = runtime;
-  try {
-    snapshot.parts.notifications.get(method)?.(params, peer);
-    for (const [{ id }, extension] of snapshot.extensionsOn(peer.revision)) {
-      const { notifications = {} } = extension;
-      if (knows(peer, id) && Object.hasOwn(notifications, method)) notifications[method]?.(params, peer);
+  const handlers = [snapshot.parts.notifications.get(method)];
+  for (const [{ id }, { notifications = {} }] of snapshot.extensionsOn(peer.revision)) {
+    if (knows(peer, id) && Object.hasOwn(notifications, method)) handlers.push(notifications[method]);
+  }
+  for (const handle of handlers) {
+    try {
+      handle?.(params, peer);
+    } catch (cause) {
+      runtime.report(cause, method);
     }
-  } catch (cause) {
-    runtime.report(cause, method);
   }
 }

@@ -5,6 +5,7 @@ import { checkOptions } from "../../options.ts";
 import { type Outcome, type Peer, progressTokenOf } from "../../protocol/revision.ts";
 import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/types/index.ts";
 import type { Conversation } from "../ask/conversation.ts";
+import type { Caller } from "../callers.ts";
 import type { SessionSettings } from "../channel/session.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 
@@ -76,6 +77,8 @@ export interface ReturnPath {
   readonly writesText?: boolean | undefined;
   /** The session of a stateful peer. */
   readonly session?: SessionSettings | undefined;
+  /** The caller whose limits the request uses. Absent where callers are not counted. */
+  readonly caller?: Caller | undefined;
 }
 
 /** The implementation of `Exchange`, with what only the library needs. */
@@ -278,7 +281,9 @@ function finish(
   run: HandlerRun,
   produced: Produced,
 ): MaybePromise<Outcome> {
-  if (exchange.conversation?.isSuspended || exchange.forgotQuestion) {
+  const { conversation } = exchange;
+  // A parked handler may end while its question is with the client, such as after a timeout of its own.
+  if (conversation?.isSuspended || (exchange.forgotQuestion && !conversation?.isAnswered)) {
     return loadQuestions().then(({ ignoredQuestion }) => {
       throw ignoredQuestion(exchange);
     });
@@ -297,13 +302,10 @@ function awaitHandler(
   return new Promise((resolve) => {
     exchange.settleEarly = resolve;
     const settle = (outcome: MaybePromise<Outcome>) => {
-      if (exchange.conversation?.isAnswered && isPromise(outcome)) {
-        // The request was answered with the questions, so that only the operator can get this error.
-        outcome.catch((mistake) => runtime.report(mistake, exchange.method));
-        return;
-      }
-      const target = exchange.conversation?.current ?? exchange;
-      target.settleEarly?.(outcome);
+      const { conversation } = exchange;
+      // The request was answered with the questions: the outcome waits for the retry, or only the operator gets it.
+      if (conversation?.isAnswered) conversation.endUnheard(outcome, runtime);
+      else (conversation?.current ?? exchange).settleEarly?.(outcome);
     };
     produced.then(
       (value) => settle(finish(runtime, exchange, run, value)),

@@ -18,12 +18,18 @@ import { type Produced, runHandler } from "./exchange.ts";
 export async function listWithTemplates(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const { resources, templates } = runtime.snapshot;
   const entries = new Map<string, JsonObject>();
+  const failures: unknown[] = [];
   for (const { definition, entry, makeApp } of templates.visible(exchange)) {
     if (!definition.list) continue;
     const context = new HandlerContext(exchange, runtime, makeApp);
     // A resource inherits the members of its template that it does not have itself.
     const { uriTemplate: _, ...shared } = entry;
-    for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
+    try {
+      for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
+    } catch (failure) {
+      // One template that cannot list its resources does not hide those of the others.
+      failures.push(failure);
+    }
     if (entries.size > maxListedResources) {
       throw new PortolanError(
         "limit-reached",
@@ -32,6 +38,9 @@ export async function listWithTemplates(runtime: Runtime, exchange: ServedExchan
     }
   }
   for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
+  // Without any resource, the failure must not look like an empty list.
+  if (failures.length > 0 && entries.size === 0) throw failures[0];
+  for (const failure of failures) runtime.report(failure, exchange.method);
   const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const start = resources.start(
     exchange,

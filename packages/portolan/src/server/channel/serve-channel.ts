@@ -7,11 +7,13 @@ import {
   RpcError,
   type RpcNotification,
   type RpcRequest,
+  type RpcResponse,
   rpcCodes,
+  serialize,
 } from "../../jsonrpc/message.ts";
 import type { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
-import { invalidParams, invalidRequest, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
+import { invalidParams, invalidRequest, limitExceeded, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
@@ -20,7 +22,14 @@ import { handleNotification, type SendReply, serveExchange, toRpcError } from ".
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
-import { defaultMaxInFlight, manyUnreadMessages, maxUnreadMessages, subscriptionEndMs } from "../limits.ts";
+import {
+  defaultMaxInFlight,
+  manyUnreadBytes,
+  manyUnreadMessages,
+  maxUnreadBytes,
+  maxUnreadMessages,
+  subscriptionEndMs,
+} from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
@@ -35,6 +44,11 @@ const optionNames = { principal: 1, maxInFlight: 1 } satisfies OptionNames<Serve
 
 /** One channel being served. */
 export interface ServedChannel extends AsyncDisposable {
+  /**
+   * Resolves when all features of the server are loaded. Rejects if one of them is invalid; it is then left out, and
+   * `onError` receives the reason unless `ready` was read before.
+   */
+  readonly ready: Promise<void>;
   /** Resolves when the channel is closed, from either side, and everything that was begun for it is released. */
   readonly closed: Promise<void>;
   /** Resolves when no request is being served, apart from open listen streams. */
@@ -65,6 +79,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   readonly #maxInFlight: number;
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
+  readonly #requests = (): Iterable<ServedExchange> => this.#inFlight.values();
   /** The server's own requests; made with the first question. */
   #questions: PendingRequests | undefined;
   /** For stateless peers, which are never asked by requests. */
@@ -92,6 +107,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.closed = new Promise((resolve) => {
       this.#settleClosed = resolve;
     });
+    runtime.reportWhenLoaded();
+    runtime.inFlight.add(this.#requests);
     channel.open({
       message: (message) => this.#receive(message),
       batch: (messages) => this.#receiveBatch(messages),
@@ -108,6 +125,13 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   get session(): Session | undefined {
     return this.#session;
+  }
+
+  get ready(): Promise<void> {
+    const ready = this.#runtime.ready();
+    // A caller that reads it without awaiting it must not end the process.
+    ready.catch(() => {});
+    return ready;
   }
 
   notify(method: string, params: JsonObject): void {
@@ -269,6 +293,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       exchange.cancel(reason);
     }
     this.#endSession();
+    this.#runtime.inFlight.delete(this.#requests);
     this.#settleClosed();
   }
 }
@@ -290,11 +315,15 @@ async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Sends messages on a channel. A peer that does not read loses progress and log messages first, then the connection. */
+/**
+ * Sends messages on a channel. A peer that does not read loses progress and log messages first, then gets errors instead
+ * of answers, and at last loses the connection.
+ */
 class Outbox {
   readonly #channel: Channel;
   readonly #overflow: (reason: Error) => void;
   #unread = 0;
+  #unreadBytes = 0;
 
   constructor(channel: Channel, overflow: (reason: Error) => void) {
     this.#channel = channel;
@@ -302,20 +331,34 @@ class Outbox {
   }
 
   send(message: Sendable): void {
-    if (this.#unread > manyUnreadMessages && isDispensable(message)) return;
-    const sent = this.#channel.send(message);
+    if ((this.#unread > manyUnreadMessages || this.#unreadBytes > manyUnreadBytes) && isDispensable(message)) return;
+    // Hot path: sizes are only computed while the peer leaves messages unread.
+    const isFull = this.#unread > 0 && this.#unreadBytes + serialize(message).length > maxUnreadBytes;
+    const sending = isFull ? refused(message) : message;
+    const sent = this.#channel.send(sending);
     if (!sent) return;
+    const bytes = serialize(sending).length;
     this.#unread += 1;
+    this.#unreadBytes += bytes;
     if (this.#unread > maxUnreadMessages) {
       const why = `The client has not read ${maxUnreadMessages} messages; its connection is closed`;
       this.#overflow(new PortolanError("limit-reached", why));
     }
     const read = () => {
       this.#unread -= 1;
+      this.#unreadBytes -= bytes;
     };
     // A failure means that the peer is gone, which the channel reports by itself.
     sent.then(read, read);
   }
+}
+
+/** Returns the errors that replace answers for which there is no room. Every other message is small. */
+function refused(message: Sendable): Sendable {
+  if (Array.isArray(message)) return message.map((each) => refused(each) as RpcResponse);
+  if ("messageText" in message || "method" in message) return message;
+  const error = limitExceeded(`Answer dropped: ${maxUnreadBytes} bytes of earlier answers are unread; read them first`);
+  return { jsonrpc: "2.0", id: message.id as RequestId, error: error.toErrorObject() };
 }
 
 function isDispensable(message: Sendable): boolean {

@@ -1,11 +1,13 @@
 import { nameOf, PortolanError, type PortolanErrorCode } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
+import type { Annotations, ClientCapabilities, ToolAnnotations } from "../../protocol/types/index.ts";
 import { isObject } from "../../schema/shape.ts";
 import type { CustomMethod } from "../extension.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
   ResourceDefinition,
+  ServerInfo,
   ServerOptions,
   TemplateDefinition,
   ToolDefinition,
@@ -49,17 +51,57 @@ const handlers = { tool: "run", resource: "read", template: "read", prompt: "get
 export function checkDefinition<K extends keyof Definitions>(kind: K, where: string, definition: Definitions[K]): void {
   const handler: string = handlers[kind];
   const given: unknown = definition;
+  if (typeof given === "string") throw unexpected(where, `one object { description, ${handler} }`, given);
   if (!isObject(given)) throw unexpected(where, `{ ${handler} }`, given);
-  // Names from the official SDK and from other libraries.
+  // Names from the official SDK and from other libraries, and our own names for handlers of other kinds.
   const synonyms = {
     inputSchema: "input",
     outputSchema: "output",
     handler,
     callback: handler,
     execute: handler,
+    run: handler,
+    get: handler,
+    read: handler,
+    handle: handler,
   };
   checkOptions<Definitions[K]>(definition, members[kind], where, { code, synonyms });
   expectFunction(`${where}: ${handler}`, given[handler]);
+  const { asks = "park" } = given;
+  if (asks !== "park" && asks !== "replay") throw unexpected(`${where}: asks`, '"replay" or "park"', asks);
+}
+
+const infoNames: OptionNames<ServerInfo> = { name: 1, version: 1, title: 1, description: 1, icons: 1, websiteUrl: 1 };
+const toolHints: OptionNames<ToolAnnotations> = {
+  title: 1,
+  readOnlyHint: 1,
+  destructiveHint: 1,
+  idempotentHint: 1,
+  openWorldHint: 1,
+};
+const readableHints: OptionNames<Annotations> = { audience: 1, priority: 1, lastModified: 1 };
+const capabilityNames: OptionNames<ClientCapabilities> = {
+  roots: 1,
+  sampling: 1,
+  elicitation: 1,
+  extensions: 1,
+  experimental: 1,
+  tasks: 1,
+};
+
+/** Throws if the parts of an author's own definition have unknown members. Those of another server may have any. */
+export function checkMembers(where: string, definition: MemberParts, isTool: boolean): void {
+  // A definition that is no object is refused by `checkDefinition`.
+  const { annotations, needs } = definition ?? {};
+  if (annotations) {
+    checkOptions<object>(annotations, isTool ? toolHints : readableHints, `${where}: annotations`, { code });
+  }
+  if (needs) checkOptions<object>(needs, capabilityNames, `${where}: needs`, { code });
+}
+
+interface MemberParts {
+  readonly annotations?: object | undefined;
+  readonly needs?: object | undefined;
 }
 
 /** Throws if an argument of a prompt has an unknown member. */
@@ -77,13 +119,15 @@ const serverOptions: OptionNames<ServerOptions<unknown>> = {
   secrets: 1,
   storage: 1,
   questionTtlMs: 1,
+  leaveOutInvalid: 1,
   onError: 1,
 };
 
-/** Throws if `createServer` got options that it does not know. */
-export function checkServerOptions(options: ServerOptions<unknown>): void {
+/** Throws if `createServer` got an identity or options that it does not know. */
+export function checkServerOptions(info: ServerInfo, options: ServerOptions<unknown>): void {
   if (!isObject(options)) throw unexpected("createServer: options", "an object", options);
   checkOptions(options, serverOptions, "createServer", { code });
+  if (!options.leaveOutInvalid) checkOptions(info, infoNames, "createServer: info", { code });
 }
 
 /** Throws unless the value is a function. */

@@ -156,6 +156,11 @@ export interface ServerOptions<App> {
   storage?: Storage;
   /** Time in which a question may be answered. Default: one hour, in a parked handler ten minutes. */
   questionTtlMs?: number;
+  /**
+   * Starts without features that are invalid, and reports each of them to `onError`. For servers that offer the features of
+   * another server. Default: false; the server does not start.
+   */
+  leaveOutInvalid?: boolean;
   /** Receives every error that is masked for the peer. Default: prints it to stderr. */
   onError?: (error: unknown, about: ErrorReport) => void;
 }

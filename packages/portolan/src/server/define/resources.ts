@@ -83,14 +83,19 @@ export function compileTemplate(
     template: undefined,
     makeApp,
     around: [],
-    loading: import("../../protocol/uri-template.ts").then(({ parseUriTemplate }) => {
-      compiled.template = parseUriTemplate(uriTemplate);
-      checkCompleters(compiled.template, definition);
-      compiled.loading = undefined;
-    }),
+    loading: import("../../protocol/uri-template.ts")
+      .then(({ parseUriTemplate }) => {
+        compiled.template = parseUriTemplate(uriTemplate);
+        checkCompleters(compiled.template, definition);
+      })
+      // An invalid template is left out, and its neighbours are served.
+      .catch((problem) => {
+        compiled.problem = problem;
+      })
+      .finally(() => {
+        compiled.loading = undefined;
+      }),
   };
-  // The snapshot awaits this promise and reports its failure; until then it must not count as unhandled.
-  compiled.loading?.catch(() => {});
   return compiled;
 }
 

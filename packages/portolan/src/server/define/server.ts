@@ -4,7 +4,7 @@ import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
 import { type Audience, Runtime, reportError, type Topics } from "../subscribe/hub.ts";
-import { checkDefinition, checkServerOptions, expectFunction, unexpected } from "./check.ts";
+import { checkDefinition, checkMembers, checkServerOptions, expectFunction, unexpected } from "./check.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -67,8 +67,11 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
 /** A server whose features change while it is served. */
 export interface LiveServer<App = undefined> extends Servable {
   readonly current: Server<App>;
-  /** Replaces the definition. Clients get one notification per changed list, however often it changes in one turn. */
-  update(change: (current: Server<App>) => Server<App>): void;
+  /**
+   * Replaces the definition. Clients get one notification per changed list, however often it changes in one turn.
+   * Resolves when the new features are loaded. Rejects if one of them is invalid: it is left out, and the others are served.
+   */
+  update(change: (current: Server<App>) => Server<App>): Promise<void>;
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
 
@@ -77,7 +80,7 @@ export function createServer<App = undefined>(info: ServerInfo, options: ServerO
   if (typeof info?.name !== "string" || typeof info.version !== "string") {
     throw unexpected("createServer", "{ name, version } as strings", info);
   }
-  checkServerOptions(options as ServerOptions<unknown>);
+  checkServerOptions(info, options as ServerOptions<unknown>);
   if (options.secrets?.some((secret) => secret.length < minSecretCharacters)) {
     throw new PortolanError(
       "invalid-definition",
@@ -106,6 +109,7 @@ class Definition<App> implements Server<App, never> {
 
   tool<I, O, A>(name: string, definition: ToolDefinition<I, O, App, A>): Server<App, never> {
     warnOfName(this.#options, checkName("tool", name));
+    this.#checkMembers(`Tool "${name}"`, definition, true);
     const feature = compileTool(
       name,
       definition as unknown as ToolDefinition<unknown, unknown, unknown>,
@@ -115,11 +119,13 @@ class Definition<App> implements Server<App, never> {
   }
 
   resource(uri: string, definition: ResourceDefinition<App>): Server<App, never> {
+    this.#checkMembers(`Resource "${uri}"`, definition, false);
     const feature = compileResource(uri, definition as unknown as ResourceDefinition<unknown>, this.#options.app);
     return this.#with({ kind: "resources", feature });
   }
 
   template(uriTemplate: string, definition: TemplateDefinition<App>): Server<App, never> {
+    this.#checkMembers(`Resource "${uriTemplate}"`, definition, false);
     const feature = compileTemplate(
       uriTemplate,
       definition as unknown as TemplateDefinition<unknown>,
@@ -191,6 +197,11 @@ class Definition<App> implements Server<App, never> {
 
   toSnapshot(isLive: boolean): Snapshot {
     return new Snapshot(this.info, this.#options, this.#features.toParts(), isLive);
+  }
+
+  /** Features of another server may have members that we do not know. */
+  #checkMembers(where: string, definition: object, isTool: boolean): void {
+    if (!this.#options.leaveOutInvalid) checkMembers(where, definition, isTool);
   }
 
   #with(...added: DefinedFeature[]): Definition<App> {
@@ -312,11 +323,14 @@ function mounted(prefix: string, snapshot: Snapshot): Pick<Parts, "tools" | "res
 
 /** Returns an object that inherits from the feature, because parts of the feature may still be loading. */
 function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Middleware[], prefix?: string): F {
-  const around = [...chain, ...feature.around];
-  if (prefix === undefined) return Object.create(feature, { around: { value: around } });
+  const changes: PropertyDescriptorMap = {
+    around: { value: [...chain, ...feature.around] },
+    isMounted: { value: true },
+  };
+  if (prefix === undefined) return Object.create(feature, changes);
   const key = prefix + feature.key;
   const entry = (): JsonObject => ({ ...feature.entry, name: key });
-  return Object.create(feature, { around: { value: around }, key: { value: key }, entry: { get: entry } });
+  return Object.create(feature, { ...changes, key: { value: key }, entry: { get: entry } });
 }
 
 /** Makes a server that may change. A running call keeps the feature it began with. */
@@ -340,9 +354,14 @@ export function live<App>(server: Server<App>): LiveServer<App> {
       const before = runtime.snapshot;
       runtime.snapshot = liveSnapshotOf(next);
       current = next;
-      if (announced) return;
-      announced = before;
-      queueMicrotask(announce);
+      if (!announced) {
+        announced = before;
+        queueMicrotask(announce);
+      }
+      const ready = runtime.ready();
+      // Many callers do not await an update: then `onError` alone learns of the failure.
+      ready.catch(() => runtime.reportInvalid());
+      return ready;
     },
     publish(topic, payload, audience) {
       publishOn(runtime, topic, payload, audience);
@@ -368,8 +387,14 @@ function changedLists(before: Snapshot, after: Snapshot): string[] {
   return topics;
 }
 
+const topics = /^((tools|prompts|resources)\/list_changed|resources\/updated|message|elicitation\/complete)$/;
+
 /** Publishes to this process and to the processes that share a storage. Throws for a list that cannot change. */
 function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
+  // Extensions have topics of their own.
+  if (runtime.snapshot.parts.extensions.length === 0 && !topics.test(topic)) {
+    throw unexpected("publish", 'a topic such as "resources/updated"', topic, "invalid-argument");
+  }
   const mayChange =
     topic === "resources/list_changed" ? runtime.snapshot.listsTemplates : !topic.endsWith("list_changed");
   if (!mayChange && !runtime.snapshot.isLive) {

@@ -50,8 +50,10 @@ export class Snapshot {
   readonly logging: boolean;
   /** The capabilities that methods depend on. */
   readonly offered: { readonly [C in OfferedCapability]: boolean };
-  /** Pending while features load what they need; requests wait for it. Undefined afterwards. */
+  /** Pending while features load what they need; requests wait for it. Never rejects. Undefined afterwards. */
   loading: Promise<void> | undefined;
+  /** The features that turned out to be invalid and are left out. Complete after `loading`. */
+  invalid: readonly Feature[] = [];
   readonly tools: FeatureList<CompiledTool>;
   readonly resources: FeatureList<CompiledResource>;
   readonly templates: FeatureList<CompiledTemplate>;
@@ -74,12 +76,14 @@ export class Snapshot {
     this.prompts = this.#list("prompts/list", "prompts", "prompt", parts.prompts);
     this.offered = this.#offered();
     const loading = [...parts.tools, ...parts.templates].flatMap((feature) => feature.loading ?? []);
-    if (loading.length > 0) this.loading = this.#load(loading);
+    if (loading.length > 0) this.loading = Promise.all(loading).then(() => this.#leaveOut());
+    else this.#leaveOut();
   }
 
-  async #load(loading: Promise<void>[]): Promise<void> {
-    await Promise.all(loading);
+  /** Leaves out invalid features: one of them never takes its neighbours with it. */
+  #leaveOut(): void {
     this.loading = undefined;
+    this.invalid = [...this.tools.removeInvalid(), ...this.templates.removeInvalid()];
   }
 
   #offered(): Snapshot["offered"] {
@@ -154,7 +158,8 @@ export class Snapshot {
     let active = this.#extensions.get(revision);
     if (!active) {
       active = this.parts.extensions.flatMap((extension): [ServerExtension, ExtensionParts][] => {
-        const parts = extension.on(revision);
+        const isRefused = revision.encoderParts.traits.refusedExtensions.includes(extension.id);
+        const parts = isRefused ? undefined : extension.on(revision);
         return parts ? [[extension, parts]] : [];
       });
       this.#extensions.set(revision, active);
@@ -218,8 +223,12 @@ export interface Feature {
   /** Its list entry before a revision encodes it; incomplete while it is loading. */
   entry: JsonObject;
   readonly visibleTo?: ((view: string) => boolean) | undefined;
-  /** Pending while it loads what it needs; undefined once it can be used. */
+  /** Pending while it loads what it needs; undefined once it can be used. Never rejects. */
   loading?: Promise<void> | undefined;
+  /** The reason why it is invalid, found while it was loading. */
+  problem?: PortolanError | undefined;
+  /** True if it comes from a mounted server, so that this server starts without it. */
+  readonly isMounted?: boolean;
 }
 
 /** A feature with what its handler needs. */
@@ -258,6 +267,13 @@ export class FeatureList<F extends Feature> {
 
   get size(): number {
     return this.#byKey.size;
+  }
+
+  /** Removes the invalid features and returns them. */
+  removeInvalid(): F[] {
+    const invalid = [...this.#byKey.values()].filter(({ problem }) => problem);
+    for (const { key } of invalid) this.#byKey.delete(key);
+    return invalid;
   }
 
   /** Returns a feature, or undefined if it does not exist or the caller's view hides it. */

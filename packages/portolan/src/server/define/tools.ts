@@ -39,19 +39,23 @@ export function compileTool(
   if (input?.loading || output?.loading) {
     checkRoot(tool);
     tool.loading = load(tool);
-    // The snapshot awaits this promise and reports its failure; until then it must not count as unhandled.
-    tool.loading.catch(() => {});
   } else describeTool(tool);
   return tool;
 }
 
+/** Loads what the schemas need. Never rejects: an invalid tool gets a `problem`, and its neighbours are served. */
 async function load(tool: CompiledTool): Promise<void> {
   const { key, input, output } = tool;
-  await Promise.all([
-    input?.loading?.catch((cause) => Promise.reject(invalidSchema(key, "input", cause))),
-    output?.loading?.catch((cause) => Promise.reject(invalidSchema(key, "output", cause))),
-  ]);
-  describeTool(tool);
+  const refuse = (part: string) => (cause: unknown) => {
+    throw invalidSchema(key, part, cause);
+  };
+  try {
+    await input?.loading?.catch(refuse("input"));
+    await output?.loading?.catch(refuse("output"));
+    describeTool(tool);
+  } catch (problem) {
+    tool.problem = problem as PortolanError;
+  }
   tool.loading = undefined;
 }
 

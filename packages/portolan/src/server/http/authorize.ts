@@ -1,4 +1,5 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
 import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
@@ -24,8 +25,9 @@ export class Authorizer {
       return undefined;
     }
     return whenDone(this.#access.verify(request), (verdict) => {
-      if (!("status" in verdict)) return verdict;
-      answerRefusal(reply, verdict, headers);
+      if (typeof (verdict as Principal)?.key === "string") return verdict as Principal;
+      if (typeof (verdict as Refusal)?.status !== "number") throw noVerdict(verdict);
+      answerRefusal(reply, verdict as Refusal, headers);
       return undefined;
     });
   }
@@ -36,6 +38,11 @@ export class Authorizer {
     if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
     return !refusal;
   }
+}
+
+function noVerdict(verdict: unknown): PortolanError {
+  const expected = 'a principal such as { key: "ada" }, or a refusal such as { status: 401, why: "…" }';
+  return new PortolanError("invalid-argument", `verify: expected ${expected}, got ${nameOf(verdict)}`);
 }
 
 function answerRefusal(reply: HttpReply, refusal: Refusal, headers: HttpHeaders, id?: RequestId): void {

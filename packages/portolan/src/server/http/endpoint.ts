@@ -27,14 +27,27 @@ import type { StatefulServer } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
 import { Streams } from "./streams.ts";
 
+/** Options of `listen`. */
+export interface ListenSignals {
+  /** Closes on SIGTERM and SIGINT and exits; a second signal exits at once. Default: false. */
+  readonly signals?: boolean;
+}
+
 /** A server that is served over HTTP. */
 export interface HttpEndpoint extends AsyncDisposable {
   /** For `node:http`, and for frameworks that hand over its request and response. */
   readonly node: NodeListener;
   /** For runtimes and frameworks with web-standard requests. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Listens on a port. Default: a free port of 127.0.0.1. Resolves to the URL of the endpoint. */
-  listen(port?: number, host?: string): Promise<{ readonly url: string; readonly port: number }>;
+  /**
+   * Listens on a port. Default: a free port of 127.0.0.1. Resolves to the URL of the endpoint. Rejects if a feature of the
+   * server is invalid.
+   */
+  listen(
+    port?: number,
+    host?: string,
+    options?: ListenSignals,
+  ): Promise<{ readonly url: string; readonly port: number }>;
   /** Refuses new requests, waits for running ones at most `graceMs`, and releases everything. Default: 10 s. */
   close(graceMs?: number): Promise<void>;
 }
@@ -45,6 +58,8 @@ const defaultPath = "/mcp";
 export function serveHttp(server: Servable, options: ServeHttpOptions = {}): HttpEndpoint {
   checkHttpOptions(options);
   const endpoint = new Endpoint(server, options);
+  const runtime = runtimeOf(server);
+  runtime.reportWhenLoaded();
   const { limits = {}, path = defaultPath } = options;
   const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
   const closers: ((graceMs?: number) => Promise<void>)[] = [];
@@ -54,11 +69,14 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
   return {
     node: nodeListener(endpoint.handle, limits),
     fetch: async (request) => (await fetches.get())(request),
-    async listen(port = 0, host = "127.0.0.1") {
-      const { listenOn, unsafeBinding } = await import("#server-listen");
+    async listen(port = 0, host = "127.0.0.1", settings = {}) {
+      const { checkListen, exitOnSignals, listenOn, unsafeBinding } = await import("#server-listen");
+      checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) throw unsafeBinding(host);
+      await runtime.ready();
       const listening = await listenOn(nodeListener(ownPathsOnly(endpoint), limits), { port, host, limits });
       closers.push((graceMs) => listening.close(graceMs));
+      if (settings.signals) exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
     close,
@@ -271,6 +289,7 @@ export class EndpointState {
 
   constructor(runtime: Runtime, options: ServeHttpOptions) {
     this.runtime = runtime;
+    runtime.inFlight.add(() => this.#running);
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
     this.streams = new Streams({ limits: options.limits ?? {}, keepAliveMs: this.keepAliveMs });

@@ -18,11 +18,17 @@ export const bodyCheckMs = 1_000;
 /** Unread body that a refused request may have without losing its connection. */
 export const maxUnreadBodyBytes: number = 64 * 1024;
 
-/** Bytes that are read and dropped after an early answer, so that the client sees the answer and no reset. */
-export const lingerBytes: number = 1024 * 1024;
+/**
+ * Bytes that are read and dropped after an early answer. High, because many clients send their whole body before they read
+ * the answer, and would see a reset connection instead of it.
+ */
+export const lingerBytes: number = 64 * 1024 * 1024;
+
+/** Silence after which such a connection is closed. */
+export const lingerMs = 1_000;
 
 /** Time for which bytes are read and dropped after an early answer. */
-export const lingerMs = 1_000;
+export const maxLingerMs = 10_000;
 
 /** Time in which the headers of a request have to arrive. */
 export const defaultHeadersMs = 10_000;

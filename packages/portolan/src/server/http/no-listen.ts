@@ -12,3 +12,9 @@ export async function listenOn(): Promise<never> {
 export function unsafeBinding(): PortolanError {
   return new PortolanError("invalid-argument", "listen: this runtime cannot open a port");
 }
+
+/** Replaces `checkListen` of `node/listen.ts`. */
+export function checkListen(): void {}
+
+/** Replaces `exitOnSignals` of `node/listen.ts`. */
+export function exitOnSignals(): void {}

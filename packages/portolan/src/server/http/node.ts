@@ -20,7 +20,7 @@ import {
   tooLarge,
   tooSlow,
 } from "./guard.ts";
-import { bodyCheckMs, lingerBytes, lingerMs, maxUnreadBodyBytes } from "./limits.ts";
+import { bodyCheckMs, lingerBytes, lingerMs, maxLingerMs, maxUnreadBodyBytes } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";
 
@@ -427,15 +427,17 @@ function serialize(body: unknown): string | BodyProblem {
 
 /**
  * Ends an answered request whose client is still sending. Closing the connection at once would reset it, and the client
- * would see the reset instead of the response. So a little more is read and dropped.
+ * would see the reset instead of the response. So the rest is read and dropped, up to a limit.
  */
 function linger(req: IncomingMessage, res: ServerResponse): void {
   let remaining = lingerBytes;
+  const since = performance.now();
   const drop = () => req.socket.destroy();
   const timer = setTimeout(drop, lingerMs);
   req.on("data", (chunk: Buffer) => {
     remaining -= chunk.length;
-    if (remaining < 0) drop();
+    if (remaining < 0 || performance.now() - since > maxLingerMs) drop();
+    else timer.refresh();
   });
   req.on("end", () => res.end());
   req.on("close", () => clearTimeout(timer));

@@ -1,4 +1,4 @@
-import { PortolanError } from "../../errors.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../call/exchange.ts";
@@ -111,11 +111,14 @@ const sessionNames = { idleMs: 1, max: 1, perMinute: 1 } satisfies OptionNames<S
 /** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
 export function checkHttpOptions(options: ServeHttpOptions): void {
   checkOptions(options, optionNames, "serveHttp");
-  const { auth, verify, limits, sessions } = options;
+  const { auth, verify, limits, sessions, path } = options;
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
-  if (limits) checkOptions(limits, limitNames, "serveHttp: limits");
+  if (path !== undefined && !path.startsWith("/")) {
+    throw new PortolanError("invalid-argument", `serveHttp: path: expected a path such as "/mcp", got ${nameOf(path)}`);
+  }
+  if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
 }
 

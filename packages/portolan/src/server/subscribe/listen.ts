@@ -4,6 +4,7 @@ import { RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
 import { complete, metaKeys, type Outcome } from "../../protocol/revision.ts";
 import type { SubscriptionFilter } from "../../protocol/types/index.ts";
+import { roundStateOf } from "../ask/round-state.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { findResource } from "../call/resources.ts";
 import { maxSubscriptions } from "../limits.ts";
@@ -24,7 +25,8 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
     exchange,
     exchange.params["notifications"] as SubscriptionFilter & JsonObject,
   );
-  const releases = await watchAll(runtime, exchange, notifications);
+  const releaseRequest = roundStateOf(runtime).budget.holdRequest(exchange, "another subscription");
+  const releases = [releaseRequest, ...(await watchAll(runtime, exchange, notifications))];
   const extra = runtime.snapshot.listenTests(exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 

@@ -1,6 +1,9 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
+import { checkOptions, type OptionNames } from "../../../options.ts";
+import { unexpected } from "../../define/check.ts";
+import type { ListenSignals } from "../endpoint.ts";
 import { bodyLimits } from "../guard.ts";
 import {
   acceptQueueLength,
@@ -62,6 +65,36 @@ export async function listenOn(
       return closed;
     },
   };
+}
+
+const settingNames = { signals: 1 } satisfies OptionNames<ListenSignals>;
+
+/** Throws if the arguments of `listen` are not a port, a host and known options. */
+export function checkListen(port: unknown, host: unknown, settings: ListenSignals): void {
+  const where = "listen(port, host, { signals })";
+  const code = "invalid-argument";
+  if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port, code);
+  if (typeof host !== "string") throw unexpected(`${where}: host`, 'a string such as "127.0.0.1"', host, code);
+  if (typeof settings !== "object" || settings === null)
+    throw unexpected(where, "options as an object", settings, code);
+  checkOptions(settings, settingNames, "listen");
+}
+
+/** Closes the endpoint on the first SIGTERM or SIGINT and exits; exits at once on the second. */
+export function exitOnSignals(close: () => Promise<void>): void {
+  let isLeaving = false;
+  const leave = (_: string, signal: number) => {
+    if (isLeaving) process.exit(128 + signal);
+    isLeaving = true;
+    close().then(
+      () => process.exit(0),
+      (reason) => {
+        console.error(reason);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, leave);
 }
 
 function serverOptions(limits: HttpLimits): ServerOptions {

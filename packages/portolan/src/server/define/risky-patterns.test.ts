@@ -1,0 +1,52 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { z } from "zod";
+import { connectInMemory } from "../../testing/index.ts";
+import type { ToolDefinition } from "./definition.ts";
+import { createServer } from "./server.ts";
+
+const run = () => "";
+
+/** Starts a server with one tool, and returns the messages that its `onError` received once it has the last tool's. */
+async function warningsFor(input: ToolDefinition<unknown, unknown, undefined>["input"] & {}): Promise<string[]> {
+  const messages: string[] = [];
+  const server = createServer({ name: "s", version: "1" }, { onError: (error) => messages.push(String(error)) })
+    .tool("first", { input, run })
+    // Its warning comes last, so that the others have come before.
+    .tool("last", { input: { type: "object", properties: { x: { type: "string", pattern: "(a+)+$" } } }, run });
+  const client = await connectInMemory(server);
+  onTestFinished(() => client.close());
+  await vi.waitUntil(() => messages.some((message) => message.includes('"last"')));
+  return messages.filter((message) => message.includes('"first"'));
+}
+
+const text = (pattern: string, more = {}) => ({
+  type: "object",
+  properties: { x: { type: "string", pattern, ...more } },
+});
+
+test.each(["^(a+)+$", "^([a-z]+)*$", "(.*)*x", "^(\\w+\\s?)*$", "^(-[a-z-]+)*$", "(a|a)*b"])(
+  "the author of the pattern %s is warned when the server starts",
+  async (pattern) => {
+    expect(await warningsFor(text(pattern))).toEqual([
+      expect.stringContaining(
+        `Tool "first": input: properties/x: the pattern ${JSON.stringify(pattern)} repeats a group`,
+      ),
+    ]);
+  },
+);
+
+test.each(["^[a-z]+$", "^[a-z0-9]+(?:-[a-z0-9]+)*$", "^\\d{4}-\\d{2}-\\d{2}$", "^v\\d+(\\.\\d+)*$", "^(a|b)+$"])(
+  "the pattern %s is not warned about",
+  async (pattern) => {
+    expect(await warningsFor(text(pattern))).toEqual([]);
+  },
+);
+
+test("a pattern for short texts is not warned about", async () => {
+  expect(await warningsFor(text("^(a+)+$", { maxLength: 10 }))).toEqual([]);
+});
+
+test("patterns of zod schemas are judged, but not those of its own formats", async () => {
+  const input = z.object({ mail: z.email(), id: z.uuid(), x: z.string().regex(/^(a+)+$/) });
+  expect(await warningsFor(input)).toEqual([expect.stringContaining("properties/x: the pattern")]);
+});

@@ -1,0 +1,50 @@
+import { PortolanError } from "../../errors.ts";
+import { longestText, riskOf } from "../../schema/pattern.ts";
+import { isObject } from "../../schema/shape.ts";
+import type { CompiledTool } from "./tools.ts";
+
+/** Texts up to this length are short enough for every pattern. */
+const shortText = 16;
+
+/** Returns a warning for each pattern of a tool's arguments that a crafted text can make very slow. */
+export function riskyPatternsOf({ key, input }: CompiledTool): PortolanError[] {
+  const found: string[] = [];
+  collect(input?.jsonSchema, "", found);
+  return found.map((why) => new PortolanError("invalid-definition", `Tool "${key}": input: ${why}`));
+}
+
+function collect(schema: unknown, path: string, found: string[]): void {
+  if (Array.isArray(schema)) for (const [index, item] of schema.entries()) collect(item, `${path}/${index}`, found);
+  if (!isObject(schema)) return;
+  const { pattern, format, maxLength } = schema;
+  // Beside a format, the pattern is the one of a schema library.
+  if (typeof pattern === "string" && format === undefined) {
+    const longest = typeof maxLength === "number" ? maxLength : Infinity;
+    const risk = longest > shortText ? riskOf(withoutSeparated(pattern)) : undefined;
+    if (risk !== undefined && !(longest <= longestText(pattern))) {
+      found.push(
+        `${path.slice(1)}: the pattern ${JSON.stringify(pattern)} ${risk}, so that a crafted text can block the server; ` +
+          "write it without nested repeats, or set a maxLength of at most 16",
+      );
+    }
+  }
+  for (const [name, member] of Object.entries(schema)) {
+    if (typeof member === "object" && member !== null && !isData(name)) collect(member, `${path}/${name}`, found);
+  }
+}
+
+/** Returns whether a keyword holds values instead of schemas. */
+function isData(name: string): boolean {
+  return name === "const" || name === "enum" || name === "default" || name === "examples";
+}
+
+/** A repeated group that begins with a separator, and the rest of which is one repeated class: `(-[a-z0-9]+)*`. */
+const separatedGroup =
+  /\((?:\?:)?(\\?[^\w\s\\[\]().*+?^$|{}]|\\[.+*?/])(\[[^\]\\^]+\]|\\[wd])(?:\+|\{\d+(?:,\d*)?\})\)(?:[*+]|\{\d+(?:,\d*)?\})/g;
+
+/** Removes groups that match in one way only, because the separator between their repeats is not in the repeated class. */
+function withoutSeparated(pattern: string): string {
+  return pattern.replace(separatedGroup, (group, separator: string, repeated: string) =>
+    new RegExp(`^${repeated}$`, "u").test(separator.slice(-1)) ? group : "",
+  );
+}
