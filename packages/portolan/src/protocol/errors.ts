@@ -1,7 +1,7 @@
 import { RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import type { ClientCapabilities } from "./types/index.ts";
 
-/** The error codes that MCP defines, beyond those of JSON-RPC. */
+/** The error codes that MCP defines beyond those of JSON-RPC, and one of our own. */
 export const protocolCodes = {
   /** A resource that does not exist, before 2026-07-28; since then it is `rpcCodes.invalidParams`. */
   resourceNotFound: -32002,
@@ -13,6 +13,8 @@ export const protocolCodes = {
   unsupportedVersion: -32022,
   /** A request that needs the user to visit a URL first, in 2025-11-25 only. */
   urlElicitationRequired: -32042,
+  /** A request beyond a limit. Our own code, outside the range that JSON-RPC reserves. */
+  limitExceeded: -31429,
 } as const;
 
 /** Returns true for a code of the range that MCP reserves for itself. */
@@ -119,6 +121,20 @@ export function tooManyRequests(limit: number): RpcError {
   return new RpcError(429, `Too many requests in flight: at most ${limit}; wait for answers first`, {
     stage: "dispatch",
   });
+}
+
+/** The data of an error that `limitExceeded` returns. */
+export interface LimitData {
+  /** The owner of the limit: the caller, or the whole process. */
+  readonly limit: "caller" | "process";
+  /** Time after which the same request may succeed. */
+  readonly retryAfterSeconds: number;
+}
+
+/** A request beyond a limit of its caller or of the server. Over HTTP its status is 429 or 503. */
+export function limitExceeded(why: string, limit: LimitData["limit"] = "caller", retryAfterSeconds = 5): RpcError {
+  const data: LimitData = { limit, retryAfterSeconds };
+  return new RpcError(protocolCodes.limitExceeded, why, { stage: "dispatch", data });
 }
 
 /** A result that has no JSON form. Its author may well be told why. */

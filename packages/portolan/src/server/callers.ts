@@ -1,5 +1,8 @@
+import type { RpcError } from "../jsonrpc/message.ts";
+import { limitExceeded } from "../protocol/errors.ts";
+
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
-export type Resource = "sessions" | "calls" | "streams" | "keptBytes";
+export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes";
 
 /** An event that is counted by the minute. */
 export type RatedEvent = "handshakes" | "calls" | "completions";
@@ -12,41 +15,48 @@ export interface CallerLimit {
 
 /** What callers may use at once, and how often within one minute. A missing limit is none. */
 export interface CallerLimits {
-  readonly atOnce: { readonly [resource in Resource]?: CallerLimit };
+  readonly atOnce: { readonly [resource in CountedResource]?: CallerLimit };
   readonly perMinute: { readonly [event in RatedEvent]?: CallerLimit };
 }
 
 /** The limit that a caller has reached: its own, or the one of the whole process. */
 export type Exhausted = "caller" | "process";
 
+/** Minutes for which a caller that uses nothing is remembered: longer than a request takes to arrive. */
+const rememberedMinutes = 3;
+
 /** Counts what every caller uses, so that one caller cannot use up what others need. */
 export class Callers {
   readonly limits: CallerLimits;
   /** What all callers use together. Callers without a key count here only. */
   readonly total: Caller;
+  /** Callers that cannot be told apart. Together they have the totals at once, and the calls per minute of one caller. */
+  readonly shared: Caller;
   readonly #known = new Map<string, Caller>();
   #sweptAt = 0;
 
   constructor(limits: CallerLimits) {
     this.limits = limits;
     this.total = new Caller(this, undefined);
+    this.shared = new Caller(this, undefined);
   }
 
   /** Returns the caller with this key. A caller without a key is bound by the totals only. */
   get(key: string | undefined): Caller {
     if (key === undefined) return this.total;
+    const minute = currentMinute();
     let caller = this.#known.get(key);
     if (!caller) {
-      this.#sweep();
+      this.#sweep(minute);
       caller = new Caller(this, key);
       this.#known.set(key, caller);
     }
+    caller.seenAt = minute;
     return caller;
   }
 
-  /** Removes callers that use nothing and were not counted in this minute. At most once a minute. */
-  #sweep(): void {
-    const minute = currentMinute();
+  /** Removes callers that use nothing and were not seen lately. At most once a minute. */
+  #sweep(minute: number): void {
     if (minute === this.#sweptAt) return;
     this.#sweptAt = minute;
     for (const [key, caller] of this.#known) if (caller.isIdle(minute)) this.#known.delete(key);
@@ -56,6 +66,8 @@ export class Callers {
 /** What one caller uses. */
 export class Caller {
   readonly key: string | undefined;
+  /** The minute in which the caller was last looked up. */
+  seenAt = 0;
   readonly #callers: Callers;
   readonly #used = { sessions: 0, calls: 0, streams: 0, keptBytes: 0 };
   readonly #counted = { handshakes: 0, calls: 0, completions: 0 };
@@ -66,40 +78,66 @@ export class Caller {
     this.key = key;
   }
 
-  /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
-  take(resource: Resource, amount = 1): Exhausted | undefined {
+  /** Returns the limit that one more amount would exceed; undefined if there is room for it. */
+  exhausts(resource: CountedResource, amount = 1): Exhausted | undefined {
     const limit = this.#callers.limits.atOnce[resource];
-    const { total } = this.#callers;
-    if (limit) {
-      if (this !== total && this.#used[resource] + amount > limit.perCaller) return "caller";
-      if (total.#used[resource] + amount > limit.total) return "process";
-    }
-    this.#used[resource] += amount;
-    if (this !== total) total.#used[resource] += amount;
+    if (!limit) return undefined;
+    if (this.key !== undefined && this.#used[resource] + amount > limit.perCaller) return "caller";
+    return this.#callers.total.#used[resource] + amount > limit.total ? "process" : undefined;
+  }
+
+  /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
+  take(resource: CountedResource, amount = 1): Exhausted | undefined {
+    const exhausted = this.exhausts(resource, amount);
+    if (exhausted) return exhausted;
+    this.#add(resource, amount);
     return undefined;
   }
 
   /** Gives back what was taken. */
-  release(resource: Resource, amount = 1): void {
-    this.#used[resource] -= amount;
-    const { total } = this.#callers;
-    if (this !== total) total.#used[resource] -= amount;
+  release(resource: CountedResource, amount = 1): void {
+    this.#add(resource, -amount);
   }
 
   /** Counts an event of this minute. Returns the limit that is exceeded. */
   count(event: RatedEvent): Exhausted | undefined {
     const limit = this.#callers.limits.perMinute[event];
     if (!limit) return undefined;
+    const { total, shared } = this.#callers;
+    const isLimited = this.key !== undefined || (this === shared && event !== "handshakes");
+    // Callers of this machine are not rated, and need no clock.
+    if (!isLimited && limit.total === Number.POSITIVE_INFINITY) return undefined;
     const minute = currentMinute();
-    const { total } = this.#callers;
-    if (this !== total && this.#countIn(minute, event) > limit.perCaller) return "caller";
+    if (isLimited && this.#countIn(minute, event) > limit.perCaller) return "caller";
     return total.#countIn(minute, event) > limit.total ? "process" : undefined;
+  }
+
+  /**
+   * Returns the error for a request that would use more of a resource than there is.
+   *
+   * @param consequence says what became of the request, if that is not obvious
+   */
+  beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string): RpcError {
+    const limit = this.#callers.limits.atOnce[resource];
+    return refusal(exhausted, limit, `${resourceNames[resource]} at once`, 5, consequence);
+  }
+
+  /** Returns the error for an event that happens too often. */
+  tooOften(event: RatedEvent, exhausted: Exhausted): RpcError {
+    const limit = this.#callers.limits.perMinute[event];
+    return refusal(exhausted, limit, `${eventNames[event]} per minute`, 60 - (Math.floor(Date.now() / 1_000) % 60));
   }
 
   /** Returns whether nothing of this caller has to be remembered. */
   isIdle(minute: number): boolean {
     const { sessions, calls, streams, keptBytes } = this.#used;
-    return this.#minute !== minute && sessions + calls + streams + keptBytes === 0;
+    return minute - this.seenAt >= rememberedMinutes && sessions + calls + streams + keptBytes === 0;
+  }
+
+  #add(resource: CountedResource, amount: number): void {
+    this.#used[resource] += amount;
+    const { total } = this.#callers;
+    if (this !== total) total.#used[resource] += amount;
   }
 
   #countIn(minute: number, event: RatedEvent): number {
@@ -112,6 +150,32 @@ export class Caller {
     this.#counted[event] += 1;
     return this.#counted[event];
   }
+}
+
+const resourceNames: { readonly [resource in CountedResource]: string } = {
+  sessions: "sessions",
+  calls: "calls",
+  streams: "event streams",
+  keptBytes: "kept bytes",
+};
+
+const eventNames: { readonly [event in RatedEvent]: string } = {
+  handshakes: "new sessions",
+  calls: "tool calls",
+  completions: "completions",
+};
+
+function refusal(
+  exhausted: Exhausted,
+  limit: CallerLimit | undefined,
+  what: string,
+  retryAfterSeconds: number,
+  consequence = `retry in ${retryAfterSeconds} s`,
+): RpcError {
+  const [who, most] =
+    exhausted === "caller" ? ["this caller", limit?.perCaller] : ["all callers of this server together", limit?.total];
+  const why = `Limit reached: ${who} may have at most ${most} ${what}; ${consequence}`;
+  return limitExceeded(why, exhausted, retryAfterSeconds);
 }
 
 function currentMinute(): number {

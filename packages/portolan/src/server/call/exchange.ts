@@ -5,6 +5,7 @@ import { checkOptions } from "../../options.ts";
 import { type Outcome, type Peer, progressTokenOf } from "../../protocol/revision.ts";
 import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/types/index.ts";
 import type { Conversation } from "../ask/conversation.ts";
+import type { Caller } from "../callers.ts";
 import type { SessionSettings } from "../channel/session.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 
@@ -76,6 +77,8 @@ export interface ReturnPath {
   readonly writesText?: boolean | undefined;
   /** The session of a stateful peer. */
   readonly session?: SessionSettings | undefined;
+  /** The caller whose limits the request uses. Absent where callers are not counted. */
+  readonly caller?: Caller | undefined;
 }
 
 /** The implementation of `Exchange`, with what only the library needs. */

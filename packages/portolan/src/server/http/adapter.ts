@@ -37,6 +37,10 @@ export interface HttpReply {
   stream(headers: HttpHeaders): EventStream;
   /** Calls the listener once if the client disconnects before it has the whole response. */
   onGone(listener: () => void): void;
+  /** True if the client has disconnected before it has the whole response. */
+  readonly isGone: boolean;
+  /** Calls the listener once after `send`, when the client has taken the response or has disconnected. */
+  onSent(listener: () => void): void;
 }
 
 /** A stream of server-sent events that is being written. */

@@ -1,30 +1,54 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
 import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
+import type { Caller, Callers } from "../callers.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
+import { callerOf } from "./caller.ts";
 import type { HttpContext } from "./endpoint.ts";
 import { documentMaxAgeSeconds } from "./limits.ts";
-import type { AccessControl, AccessRequest, Refusal } from "./options.ts";
+import {
+  type AccessControl,
+  type AccessRequest,
+  accessControlOf,
+  anonymous,
+  type Refusal,
+  type ServeHttpOptions,
+} from "./options.ts";
 import { idOf, refuse } from "./reply.ts";
 
-/** Authenticates and authorizes the requests of an endpoint. Loaded with the first request of an endpoint that needs it. */
-export class Authorizer {
-  readonly #access: AccessControl;
+/** The identity of a request, and the caller whose limits it uses. */
+export interface Admitted {
+  readonly principal: Principal;
+  readonly caller: Caller;
+}
 
-  constructor(access: AccessControl) {
-    this.#access = access;
+/**
+ * Authenticates and authorizes the requests of an endpoint, and finds their callers. Loaded with the first request that
+ * needs it: an anonymous request of the same machine does not.
+ */
+export class Authorizer {
+  readonly #access: AccessControl | undefined;
+  readonly #options: ServeHttpOptions;
+  readonly #callers: Callers;
+
+  constructor(options: ServeHttpOptions, callers: Callers) {
+    this.#access = accessControlOf(options);
+    this.#options = options;
+    this.#callers = callers;
   }
 
-  /** Returns the principal of a request; undefined if it is answered already, with a document or a refusal. */
-  admit(request: HttpRequest, reply: HttpReply, headers: HttpHeaders): MaybePromise<Principal | undefined> {
-    const document = this.#access.documents?.get(request.path);
+  /** Returns the principal and the caller; undefined if the request is answered already, with a document or a refusal. */
+  admit(request: HttpRequest, reply: HttpReply, headers: HttpHeaders): MaybePromise<Admitted | undefined> {
+    const document = this.#access?.documents?.get(request.path);
     if (document !== undefined) {
       const caching = `max-age=${documentMaxAgeSeconds}`;
       reply.send(200, { ...headers, "content-type": "application/json", "cache-control": caching }, document);
       return undefined;
     }
-    return whenDone(this.#access.verify(request), (verdict) => {
-      if (!("status" in verdict)) return verdict;
+    return whenDone(this.#access ? this.#access.verify(request) : anonymous, (verdict) => {
+      if (!("status" in verdict)) {
+        return { principal: verdict, caller: callerOf(this.#callers, request, verdict, this.#options) };
+      }
       answerRefusal(reply, verdict, headers);
       return undefined;
     });
@@ -32,7 +56,7 @@ export class Authorizer {
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
   permits(messages: Message | Message[], { reply, principal, headers }: HttpContext): boolean {
-    const refusal = this.#access.permit?.(principal, actionsOf(messages));
+    const refusal = this.#access?.permit?.(principal, actionsOf(messages));
     if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
     return !refusal;
   }

@@ -1,10 +1,18 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { isRequest, type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  type RpcError,
+  type RpcRequest,
+  rpcCodes,
+  type Unreadable,
+} from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
+import { type Caller, Callers, type RatedEvent } from "../callers.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
@@ -19,9 +27,15 @@ import {
   readBody,
 } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
-import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, retryAfterSeconds } from "./limits.ts";
+import {
+  defaultCloseGraceMs,
+  defaultKeepAliveMs,
+  defaultQuietMs,
+  retryAfterSeconds,
+  uncountedBytes,
+} from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
-import { accessControlOf, anonymous, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
+import { accessControlOf, anonymous, callerLimitsOf, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
 import { idOf, refuse, sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
@@ -80,7 +94,9 @@ class Endpoint {
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
-  readonly #authorizer: Lazy<Authorizer> | undefined;
+  readonly #authorizer: Lazy<Authorizer>;
+  /** True if an anonymous request of the same machine needs nothing of the authorizer. */
+  readonly #trustsLoopback: boolean;
   readonly #stateful: Lazy<StatefulServer> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
@@ -91,10 +107,11 @@ class Endpoint {
     this.#options = options;
     const access = accessControlOf(options);
     this.#documents = access?.documents;
-    if (access) {
-      this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(access));
-    }
     this.#state = new EndpointState(runtimeOf(server), options);
+    this.#trustsLoopback = !access && !options.caller && !options.trustProxy;
+    this.#authorizer = new Lazy(
+      async () => new (await import("./authorize.ts")).Authorizer(options, this.#state.callers),
+    );
     this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
@@ -179,11 +196,14 @@ class Endpoint {
       return;
     }
     const accepts = readAccept(request.header("accept"));
-    if (!this.#authorizer) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    if (this.#trustsLoopback && loopbackAddresses.includes(request.remoteAddress)) {
+      const caller = this.#state.callers.total;
+      return this.#serve({ request, reply, principal: anonymous, caller, headers, accepts, size: 0 });
+    }
     return whenDone(this.#authorizer.get(), (authorizer) =>
       whenDone(
         authorizer.admit(request, reply, headers),
-        (principal) => principal && this.#serve({ request, reply, principal, headers, accepts }),
+        (admitted) => admitted && this.#serve({ request, reply, ...admitted, headers, accepts, size: 0 }),
       ),
     );
   }
@@ -215,6 +235,7 @@ class Endpoint {
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
+    context.size = body.length;
     return this.#route(readBody(body), context);
   }
 
@@ -234,7 +255,7 @@ class Endpoint {
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
   #permits(messages: Message | Message[], context: HttpContext): boolean {
-    return this.#authorizer?.loaded?.permits(messages, context) ?? true;
+    return this.#authorizer.loaded?.permits(messages, context) ?? true;
   }
 
   #postStateful(messages: Message | Message[], context: HttpContext): MaybePromise<void> {
@@ -260,9 +281,13 @@ class Endpoint {
   }
 }
 
+/** The usual addresses of clients on the same machine. */
+const loopbackAddresses: readonly (string | undefined)[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
+
 /** The state that all requests of an endpoint share. */
 export class EndpointState {
   readonly runtime: Runtime;
+  readonly callers: Callers;
   readonly streams: Streams;
   readonly keepAliveMs: number;
   readonly quietMs: number;
@@ -273,13 +298,39 @@ export class EndpointState {
     this.runtime = runtime;
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
-    this.streams = new Streams({ limits: options.limits ?? {}, keepAliveMs: this.keepAliveMs });
+    this.callers = new Callers(callerLimitsOf(options));
+    this.streams = new Streams({
+      backlog: options.limits?.backlog,
+      keepAliveMs: this.keepAliveMs,
+      // Progress would be lost silently otherwise. Reported once, so that a hostile caller cannot fill a log.
+      onRefused: (caller, exhausted) => runtime.report(caller.beyond("streams", exhausted, progressIsLost)),
+    });
+  }
+
+  /** Counts a request as a call of its caller. Returns the error if it is beyond a limit. */
+  admit({ method }: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
+    const event = ratedEvents.get(method);
+    const tooOften = event && caller.count(event);
+    if (tooOften) return caller.tooOften(event, tooOften);
+    const calls = caller.take("calls");
+    if (calls) return caller.beyond("calls", calls);
+    const bytes = size > uncountedBytes && caller.take("keptBytes", size);
+    if (!bytes) return undefined;
+    caller.release("calls");
+    return caller.beyond("keptBytes", bytes);
+  }
+
+  /** Ends what `admit` began. */
+  release({ caller, size }: CallSize): void {
+    caller.release("calls");
+    if (size > uncountedBytes) caller.release("keptBytes", size);
   }
 
   /** Counts an exchange as running until its promise settles. */
-  track(exchange: ServedExchange, running: Promise<void>): void {
+  track(exchange: ServedExchange, running: Promise<void>, size: CallSize): void {
     this.#running.add(exchange);
     running.then(() => {
+      this.release(size);
       this.#running.delete(exchange);
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
@@ -304,11 +355,28 @@ export class EndpointState {
   }
 }
 
+const progressIsLost = "calls are answered without progress and logs until a stream ends";
+
+/** The methods that are counted by the minute. */
+const ratedEvents: ReadonlyMap<string, RatedEvent> = new Map<string, RatedEvent>([
+  ["tools/call", "calls"],
+  ["completion/complete", "completions"],
+]);
+
+/** The part of its caller's limits that a request uses. */
+interface CallSize {
+  readonly caller: Caller;
+  /** Characters of its body. */
+  readonly size: number;
+}
+
 /** One admitted HTTP request. */
-export interface HttpContext {
+export interface HttpContext extends CallSize {
   readonly request: HttpRequest;
   readonly reply: HttpReply;
   readonly principal: Principal;
+  // Known after the body was read.
+  size: number;
   /** Headers that every response to it carries. */
   readonly headers: HttpHeaders;
   readonly accepts: Accepted;

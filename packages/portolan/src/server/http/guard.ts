@@ -317,7 +317,7 @@ export function isSafeBinding(host: string, options: ServeHttpOptions): boolean 
   return accessControlOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host);
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   const name = host.toLowerCase();
   return (
     name === "localhost" ||

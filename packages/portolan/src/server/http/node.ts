@@ -63,7 +63,7 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
   #isAnswered = false;
   /** True once the whole response is written, although the rest of the request is still read. */
   #isWhole = false;
-  #isGone = false;
+  #isClosed = false;
   #goneListeners: (() => void)[] | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, bodies: BodyReader) {
@@ -131,12 +131,30 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
 
   onGone(listener: () => void): void {
     if (this.#isWhole || this.#res.writableFinished) return;
-    if (this.#isGone || isGone(this.#req, this.#res)) queueMicrotask(listener);
+    if (this.#isClosed || isGone(this.#req, this.#res)) queueMicrotask(listener);
     else if (this.#goneListeners !== undefined) this.#goneListeners.push(listener);
     else {
       this.#goneListeners = [listener];
       this.#watchClose();
     }
+  }
+
+  get isGone(): boolean {
+    return !this.#isWhole && !this.#res.writableFinished && isGone(this.#req, this.#res);
+  }
+
+  onSent(listener: () => void): void {
+    const { socket } = this.#req;
+    let isCalled = false;
+    const sent = () => {
+      if (!isCalled) listener();
+      isCalled = true;
+      socket.off("close", sent);
+    };
+    if (this.#res.closed) sent();
+    else this.#res.once("close", sent);
+    // See `#watchClose`: a pipelined response may get no "close" event.
+    if (!isCalled && this.#res.socket === null) socket.setMaxListeners(0).once("close", sent);
   }
 
   #watchClose(): void {
@@ -152,8 +170,8 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
   }
 
   #closed(): void {
-    if (this.#isGone || this.#isWhole || this.#res.writableFinished) return;
-    this.#isGone = true;
+    if (this.#isClosed || this.#isWhole || this.#res.writableFinished) return;
+    this.#isClosed = true;
     for (const listener of this.#goneListeners ?? []) listener();
   }
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
+import { Callers } from "../../callers.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
 
 describe("parseEventId", () => {
@@ -16,12 +17,14 @@ describe("parseEventId", () => {
   });
 });
 
+const caller = new Callers({ atOnce: {}, perMinute: {} }).total;
+
 describe("the log of an answer", () => {
   const logs: EventLog[] = [];
   const open = async (storage = createMemoryStorage()) => {
     const log = new EventLog(storage);
     logs.push(log);
-    await log.open("session", "s");
+    await log.open("session", "s", caller);
     return { log, storage };
   };
   afterEach(() => {
@@ -71,9 +74,9 @@ describe("the log of an answer", () => {
 
 test("the log of a standalone stream yields the messages after a position, and nothing for an unknown one", async () => {
   const log = new EventLog(createMemoryStorage());
-  const first = await log.appendStandalone("session", "one");
-  await log.appendStandalone("session", "two");
-  const position = { stream: "get", id: first };
+  const first = await log.appendStandalone("session", "one", caller);
+  await log.appendStandalone("session", "two", caller);
+  const position = { stream: "get", id: String(first) };
   expect((await log.read("session", position))?.map(({ text }) => text)).toEqual(["two"]);
   expect(await log.read("session", { stream: "get", id: "unknown" })).toBeUndefined();
 });
