@@ -68,7 +68,7 @@ describe("callers that cannot be told apart", () => {
     atOnce: { calls: { perCaller: 1, total: 3 } },
     perMinute: {
       handshakes: { perCaller: 1, total: 3 },
-      calls: { perCaller: 2, total: Number.POSITIVE_INFINITY },
+      calls: { perCaller: 2 },
     },
   };
 
@@ -88,18 +88,18 @@ describe("callers that cannot be told apart", () => {
 test("an error says which limit is reached, whose it is, and when to retry", () => {
   vi.useFakeTimers({ now: 20_000 });
   try {
-    const perMinute = { calls: { perCaller: 6_000, total: Number.POSITIVE_INFINITY } };
+    const perMinute = { calls: { perCaller: 6_000 } };
     const caller = new Callers({ atOnce: { calls: { perCaller: 256, total: 10_000 } }, perMinute }).get("a");
     expect(caller.beyond("calls", "caller")).toMatchObject({
       code: -31429,
-      message: "Limit reached: this caller may have at most 256 calls at once; retry in 5 s",
+      message: "Limit reached: this caller may have 256 calls at once; retry in 5 s",
       data: { limit: "caller", retryAfterSeconds: 5 },
     });
     expect(caller.beyond("calls", "process").message).toBe(
-      "Limit reached: all callers of this server together may have at most 10000 calls at once; retry in 5 s",
+      "Limit reached: all callers may have 10000 calls at once; retry in 5 s",
     );
     expect(caller.tooOften("calls", "caller")).toMatchObject({
-      message: "Limit reached: this caller may have at most 6000 tool calls per minute; retry in 40 s",
+      message: "Limit reached: this caller may have 6000 calls per minute; retry in 40 s",
       data: { limit: "caller", retryAfterSeconds: 40 },
     });
   } finally {

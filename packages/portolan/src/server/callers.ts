@@ -10,7 +10,8 @@ export type RatedEvent = "handshakes" | "calls" | "completions";
 /** The limit of one caller, and the limit of all callers of this process together. */
 export interface CallerLimit {
   readonly perCaller: number;
-  readonly total: number;
+  /** Default: none. */
+  readonly total?: number;
 }
 
 /** What callers may use at once, and how often within one minute. A missing limit is none. */
@@ -70,7 +71,9 @@ export class Caller {
   seenAt = 0;
   readonly #callers: Callers;
   readonly #used = { sessions: 0, calls: 0, streams: 0, keptBytes: 0 };
-  readonly #counted = { handshakes: 0, calls: 0, completions: 0 };
+  /** The sum of what is used, whatever it is. */
+  #inUse = 0;
+  #counted = noEvents();
   #minute = 0;
 
   constructor(callers: Callers, key: string | undefined) {
@@ -83,7 +86,8 @@ export class Caller {
     const limit = this.#callers.limits.atOnce[resource];
     if (!limit) return undefined;
     if (this.key !== undefined && this.#used[resource] + amount > limit.perCaller) return "caller";
-    return this.#callers.total.#used[resource] + amount > limit.total ? "process" : undefined;
+    const { total = Number.POSITIVE_INFINITY } = limit;
+    return this.#callers.total.#used[resource] + amount > total ? "process" : undefined;
   }
 
   /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
@@ -106,10 +110,10 @@ export class Caller {
     const { total, shared } = this.#callers;
     const isLimited = this.key !== undefined || (this === shared && event !== "handshakes");
     // Callers of this machine are not rated, and need no clock.
-    if (!isLimited && limit.total === Number.POSITIVE_INFINITY) return undefined;
+    if (!isLimited && limit.total === undefined) return undefined;
     const minute = currentMinute();
     if (isLimited && this.#countIn(minute, event) > limit.perCaller) return "caller";
-    return total.#countIn(minute, event) > limit.total ? "process" : undefined;
+    return limit.total !== undefined && total.#countIn(minute, event) > limit.total ? "process" : undefined;
   }
 
   /**
@@ -119,51 +123,40 @@ export class Caller {
    */
   beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string): RpcError {
     const limit = this.#callers.limits.atOnce[resource];
-    return refusal(exhausted, limit, `${resourceNames[resource]} at once`, 5, consequence);
+    return refusal(exhausted, limit, `${resource === "keptBytes" ? "kept bytes" : resource} at once`, 5, consequence);
   }
 
   /** Returns the error for an event that happens too often. */
   tooOften(event: RatedEvent, exhausted: Exhausted): RpcError {
     const limit = this.#callers.limits.perMinute[event];
-    return refusal(exhausted, limit, `${eventNames[event]} per minute`, 60 - (Math.floor(Date.now() / 1_000) % 60));
+    return refusal(exhausted, limit, `${event} per minute`, 60 - (Math.floor(Date.now() / 1_000) % 60));
   }
 
   /** Returns whether nothing of this caller has to be remembered. */
   isIdle(minute: number): boolean {
-    const { sessions, calls, streams, keptBytes } = this.#used;
-    return minute - this.seenAt >= rememberedMinutes && sessions + calls + streams + keptBytes === 0;
+    return minute - this.seenAt >= rememberedMinutes && this.#inUse === 0;
   }
 
   #add(resource: CountedResource, amount: number): void {
-    this.#used[resource] += amount;
     const { total } = this.#callers;
+    this.#used[resource] += amount;
+    this.#inUse += amount;
     if (this !== total) total.#used[resource] += amount;
   }
 
   #countIn(minute: number, event: RatedEvent): number {
     if (minute !== this.#minute) {
       this.#minute = minute;
-      this.#counted.handshakes = 0;
-      this.#counted.calls = 0;
-      this.#counted.completions = 0;
+      this.#counted = noEvents();
     }
     this.#counted[event] += 1;
     return this.#counted[event];
   }
 }
 
-const resourceNames: { readonly [resource in CountedResource]: string } = {
-  sessions: "sessions",
-  calls: "calls",
-  streams: "event streams",
-  keptBytes: "kept bytes",
-};
-
-const eventNames: { readonly [event in RatedEvent]: string } = {
-  handshakes: "new sessions",
-  calls: "tool calls",
-  completions: "completions",
-};
+function noEvents(): { [event in RatedEvent]: number } {
+  return { handshakes: 0, calls: 0, completions: 0 };
+}
 
 function refusal(
   exhausted: Exhausted,
@@ -172,10 +165,9 @@ function refusal(
   retryAfterSeconds: number,
   consequence = `retry in ${retryAfterSeconds} s`,
 ): RpcError {
-  const [who, most] =
-    exhausted === "caller" ? ["this caller", limit?.perCaller] : ["all callers of this server together", limit?.total];
-  const why = `Limit reached: ${who} may have at most ${most} ${what}; ${consequence}`;
-  return limitExceeded(why, exhausted, retryAfterSeconds);
+  const owner =
+    exhausted === "caller" ? `this caller may have ${limit?.perCaller}` : `all callers may have ${limit?.total}`;
+  return limitExceeded(`Limit reached: ${owner} ${what}; ${consequence}`, exhausted, retryAfterSeconds);
 }
 
 function currentMinute(): number {

@@ -39,7 +39,7 @@ export interface HttpReply {
   onGone(listener: () => void): void;
   /** True if the client has disconnected before it has the whole response. */
   readonly isGone: boolean;
-  /** Calls the listener once after `send`, when the client has taken the response or has disconnected. */
+  /** Calls the listener when the client has taken the whole response or has disconnected. Call it before `send`. */
   onSent(listener: () => void): void;
 }
 

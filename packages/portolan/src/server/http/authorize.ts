@@ -1,11 +1,12 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
-import { isRequest, type Message, type RequestId } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RequestId, rpcCodes } from "../../jsonrpc/message.ts";
+import { perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { Caller, Callers } from "../callers.ts";
 import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpContext } from "./endpoint.ts";
-import { documentMaxAgeSeconds } from "./limits.ts";
+import { documentMaxAgeSeconds, retryAfterSeconds } from "./limits.ts";
 import {
   type AccessControl,
   type AccessRequest,
@@ -14,7 +15,8 @@ import {
   type Refusal,
   type ServeHttpOptions,
 } from "./options.ts";
-import { idOf, refuse } from "./reply.ts";
+import { preflightHeaders } from "./preflight.ts";
+import { idOf, refuse, sendError } from "./reply.ts";
 
 /** The identity of a request, and the caller whose limits it uses. */
 export interface Admitted {
@@ -23,8 +25,8 @@ export interface Admitted {
 }
 
 /**
- * Authenticates and authorizes the requests of an endpoint, and finds their callers. Loaded with the first request that
- * needs it: an anonymous request of the same machine does not.
+ * Authenticates and authorizes the requests of an endpoint, finds their callers, and answers what few clients send. Loaded
+ * with the first request that needs it: an anonymous call of the same machine does not.
  */
 export class Authorizer {
   readonly #access: AccessControl | undefined;
@@ -52,6 +54,25 @@ export class Authorizer {
       answerRefusal(reply, verdict, headers);
       return undefined;
     });
+  }
+
+  /** Refuses a request while the server closes. */
+  refuseClosing(reply: HttpReply, headers: HttpHeaders): void {
+    const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
+    const error = { code: rpcCodes.internalError, message: "The server is shutting down" };
+    sendError(reply, 503, error, undefined, closing);
+  }
+
+  /** Refuses a stateful client of a server without sessions. */
+  refuseSession(messages: Message | Message[], { reply, headers }: HttpContext): void {
+    const message = `This server has no sessions; use protocol version ${perRequestVersions.join(" or ")}`;
+    const error = { code: rpcCodes.invalidParams, message, data: { supported: perRequestVersions } };
+    sendError(reply, 400, error, idOf(messages), headers);
+  }
+
+  /** Answers the CORS preflight request of an allowed origin. */
+  answerPreflight(request: HttpRequest, reply: HttpReply): void {
+    reply.send(204, preflightHeaders(request));
   }
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */

@@ -9,7 +9,7 @@ import {
   type Unreadable,
 } from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
+import { handshakes } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
@@ -17,23 +17,9 @@ import { runtimeOf, type Servable } from "../define/server.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Authorizer } from "./authorize.ts";
-import {
-  type Accepted,
-  createGuard,
-  isSafeBinding,
-  isUnreadable,
-  preflightHeaders,
-  readAccept,
-  readBody,
-} from "./guard.ts";
+import { type Accepted, createGuard, isSafeBinding, isUnreadable, readAccept, readMessage } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
-import {
-  defaultCloseGraceMs,
-  defaultKeepAliveMs,
-  defaultQuietMs,
-  retryAfterSeconds,
-  uncountedBytes,
-} from "./limits.ts";
+import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
 import { accessControlOf, anonymous, callerLimitsOf, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
 import { idOf, refuse, sendError } from "./reply.ts";
@@ -180,21 +166,11 @@ class Endpoint {
       return;
     }
     if (this.#guard.isPreflight(request)) {
-      reply.send(204, preflightHeaders(request));
-      return;
+      return whenDone(this.#authorizer.get(), (authorizer) => authorizer.answerPreflight(request, reply));
     }
     const headers = this.#guard.corsHeaders(request);
-    if (this.#isClosing) {
-      const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
-      sendError(
-        reply,
-        503,
-        { code: rpcCodes.internalError, message: "The server is shutting down" },
-        undefined,
-        closing,
-      );
-      return;
-    }
+    if (this.#isClosing)
+      return whenDone(this.#authorizer.get(), (authorizer) => authorizer.refuseClosing(reply, headers));
     const accepts = readAccept(request.header("accept"));
     if (this.#trustsLoopback && loopbackAddresses.includes(request.remoteAddress)) {
       const caller = this.#state.callers.total;
@@ -236,7 +212,9 @@ class Endpoint {
       return;
     }
     context.size = body.length;
-    return this.#route(readBody(body), context);
+    const message = readMessage(body);
+    if (message) return this.#route(message, context);
+    return import("./read-body.ts").then(({ readBody }) => this.#route(readBody(body), context));
   }
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
@@ -261,9 +239,7 @@ class Endpoint {
   #postStateful(messages: Message | Message[], context: HttpContext): MaybePromise<void> {
     if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, context);
     if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, context));
-    const message = `This server has no sessions; use protocol version ${perRequestVersions.join(" or ")}`;
-    const error = { code: rpcCodes.invalidParams, message, data: { supported: perRequestVersions } };
-    sendError(context.reply, 400, error, idOf(messages), context.headers);
+    return whenDone(this.#authorizer.get(), (authorizer) => authorizer.refuseSession(messages, context));
   }
 
   #isHttpSse(path: string): boolean {
@@ -309,7 +285,7 @@ export class EndpointState {
 
   /** Counts a request as a call of its caller. Returns the error if it is beyond a limit. */
   admit({ method }: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
-    const event = ratedEvents.get(method);
+    const event = ratedEvent(method);
     const tooOften = event && caller.count(event);
     if (tooOften) return caller.tooOften(event, tooOften);
     const calls = caller.take("calls");
@@ -355,13 +331,13 @@ export class EndpointState {
   }
 }
 
-const progressIsLost = "calls are answered without progress and logs until a stream ends";
+const progressIsLost = "calls are answered without progress";
 
-/** The methods that are counted by the minute. */
-const ratedEvents: ReadonlyMap<string, RatedEvent> = new Map<string, RatedEvent>([
-  ["tools/call", "calls"],
-  ["completion/complete", "completions"],
-]);
+/** Returns the event that a request counts as, by the minute. */
+function ratedEvent(method: string): RatedEvent | undefined {
+  if (method === "tools/call") return "calls";
+  return method === "completion/complete" ? "completions" : undefined;
+}
 
 /** The part of its caller's limits that a request uses. */
 interface CallSize {

@@ -5,8 +5,9 @@ import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
-import { isUnreadable, readBody } from "./guard.ts";
+import { isUnreadable } from "./guard.ts";
 import { sessionIdBytes } from "./limits.ts";
+import { readBody } from "./read-body.ts";
 import { answerError, eventOf, idOf, refuse, sendError } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
 

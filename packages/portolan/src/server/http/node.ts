@@ -135,7 +135,7 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
     else if (this.#goneListeners !== undefined) this.#goneListeners.push(listener);
     else {
       this.#goneListeners = [listener];
-      this.#watchClose();
+      this.#onClose(() => this.#closed());
     }
   }
 
@@ -144,29 +144,18 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
   }
 
   onSent(listener: () => void): void {
-    const { socket } = this.#req;
-    let isCalled = false;
-    const sent = () => {
-      if (!isCalled) listener();
-      isCalled = true;
-      socket.off("close", sent);
-    };
-    if (this.#res.closed) sent();
-    else this.#res.once("close", sent);
-    // See `#watchClose`: a pipelined response may get no "close" event.
-    if (!isCalled && this.#res.socket === null) socket.setMaxListeners(0).once("close", sent);
+    this.#onClose(listener);
   }
 
-  #watchClose(): void {
+  #onClose(listener: () => void): void {
     const res = this.#res;
-    const closed = () => this.#closed();
-    res.on("close", closed);
+    res.on("close", listener);
     if (res.socket !== null) return;
     // A pipelined response that waits behind another gets no "close" event: watch its socket too.
     const { socket } = this.#req;
     socket.setMaxListeners(0);
-    socket.on("close", closed);
-    res.on("close", () => socket.off("close", closed));
+    socket.on("close", listener);
+    res.on("close", () => socket.off("close", listener));
   }
 
   #closed(): void {

@@ -185,7 +185,6 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
   const { max, maxPerCaller, perMinute, perMinutePerCaller } = sessions || {};
   const { calls, callsPerCaller, streams, streamsPerCaller, keptBytes, keptBytesPerCaller } = limits;
   const { callsPerMinute, completionsPerMinute } = limits;
-  const none = Number.POSITIVE_INFINITY;
   return {
     atOnce: {
       sessions: { perCaller: maxPerCaller ?? defaultMaxSessionsPerCaller, total: max ?? defaultMaxSessions },
@@ -198,8 +197,8 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
         perCaller: perMinutePerCaller ?? defaultSessionsPerMinutePerCaller,
         total: perMinute ?? defaultSessionsPerMinute,
       },
-      calls: { perCaller: callsPerMinute ?? defaultCallsPerMinute, total: none },
-      completions: { perCaller: completionsPerMinute ?? defaultCompletionsPerMinute, total: none },
+      calls: { perCaller: callsPerMinute ?? defaultCallsPerMinute },
+      completions: { perCaller: completionsPerMinute ?? defaultCompletionsPerMinute },
     },
   };
 }

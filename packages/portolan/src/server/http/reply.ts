@@ -104,14 +104,14 @@ export class PostReply {
   /** Counts a large response until the client has taken it. Returns the error that is sent instead if there is no room. */
   #countUnread(characters: number): RpcError | undefined {
     const { reply, caller } = this.#context;
-    const exhausted = caller.take("keptBytes", characters);
-    if (exhausted)
-      return caller.beyond(
-        "keptBytes",
-        exhausted,
-        `the request was served; its response of ${characters} characters is not sent`,
-      );
-    reply.onSent(() => caller.release("keptBytes", characters));
+    if (reply.isGone) return undefined;
+    const full = caller.take("keptBytes", characters);
+    if (full) return caller.beyond("keptBytes", full, `the response, ${characters} characters, is not sent`);
+    let unread = characters;
+    reply.onSent(() => {
+      caller.release("keptBytes", unread);
+      unread = 0;
+    });
     return undefined;
   }
 
