@@ -2,7 +2,7 @@ import type { RpcError } from "../jsonrpc/message.ts";
 import { limitExceeded } from "../protocol/errors.ts";
 
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
-export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes";
+export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes" | "eventBytes";
 
 /** An event that is counted by the minute. */
 export type RatedEvent = "handshakes" | "calls" | "completions";
@@ -70,7 +70,14 @@ export class Caller {
   /** The minute in which the caller was last looked up. */
   seenAt = 0;
   readonly #callers: Callers;
-  readonly #used = { sessions: 0, calls: 0, streams: 0, keptBytes: 0 };
+  /** What is used now. Read and written by hot paths too, which cannot afford a call. */
+  readonly used: { [resource in CountedResource]: number } = {
+    sessions: 0,
+    calls: 0,
+    streams: 0,
+    keptBytes: 0,
+    eventBytes: 0,
+  };
   /** The sum of what is used, whatever it is. */
   #inUse = 0;
   #counted = noEvents();
@@ -85,9 +92,9 @@ export class Caller {
   exhausts(resource: CountedResource, amount = 1): Exhausted | undefined {
     const limit = this.#callers.limits.atOnce[resource];
     if (!limit) return undefined;
-    if (this.key !== undefined && this.#used[resource] + amount > limit.perCaller) return "caller";
+    if (this.key !== undefined && this.used[resource] + amount > limit.perCaller) return "caller";
     const { total = Number.POSITIVE_INFINITY } = limit;
-    return this.#callers.total.#used[resource] + amount > total ? "process" : undefined;
+    return this.#callers.total.used[resource] + amount > total ? "process" : undefined;
   }
 
   /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
@@ -139,9 +146,9 @@ export class Caller {
 
   #add(resource: CountedResource, amount: number): void {
     const { total } = this.#callers;
-    this.#used[resource] += amount;
+    this.used[resource] += amount;
     this.#inUse += amount;
-    if (this !== total) total.#used[resource] += amount;
+    if (this !== total) total.used[resource] += amount;
   }
 
   #countIn(minute: number, event: RatedEvent): number {

@@ -131,7 +131,8 @@ class Endpoint {
   async close(graceMs = defaultCloseGraceMs): Promise<void> {
     this.#isClosing = true;
     const drained = this.#state.drain().then(() => true);
-    await Promise.all([this.#stateful?.loaded?.close(), this.#httpSse?.loaded?.close()]);
+    this.#stateful?.loaded?.close();
+    await this.#httpSse?.loaded?.close();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), graceMs);
@@ -267,6 +268,7 @@ export class EndpointState {
   readonly streams: Streams;
   readonly keepAliveMs: number;
   readonly quietMs: number;
+  readonly #maxCalls: number;
   readonly #running = new Set<ServedExchange>();
   #whenIdle: (() => void)[] = [];
 
@@ -274,7 +276,9 @@ export class EndpointState {
     this.runtime = runtime;
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
-    this.callers = new Callers(callerLimitsOf(options));
+    const limits = callerLimitsOf(options);
+    this.callers = new Callers(limits);
+    this.#maxCalls = limits.atOnce.calls?.total ?? 0;
     this.streams = new Streams({
       backlog: options.limits?.backlog,
       keepAliveMs: this.keepAliveMs,
@@ -283,30 +287,32 @@ export class EndpointState {
     });
   }
 
-  /** Counts a request as a call of its caller. Returns the error if it is beyond a limit. */
-  admit({ method }: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
+  /** Returns the error for a request that is beyond a limit of its caller. Takes nothing: most requests end at once. */
+  refusal({ method }: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
+    // Hot path: callers of this machine have the totals only.
+    if (caller === this.callers.total && size <= uncountedBytes && caller.used.calls < this.#maxCalls) return undefined;
     const event = ratedEvent(method);
     const tooOften = event && caller.count(event);
     if (tooOften) return caller.tooOften(event, tooOften);
-    const calls = caller.take("calls");
+    const calls = caller.exhausts("calls");
     if (calls) return caller.beyond("calls", calls);
-    const bytes = size > uncountedBytes && caller.take("keptBytes", size);
-    if (!bytes) return undefined;
-    caller.release("calls");
-    return caller.beyond("keptBytes", bytes);
+    const bytes = size > uncountedBytes && caller.exhausts("keptBytes", size);
+    return bytes ? caller.beyond("keptBytes", bytes) : undefined;
   }
 
-  /** Ends what `admit` began. */
-  release({ caller, size }: CallSize): void {
-    caller.release("calls");
-    if (size > uncountedBytes) caller.release("keptBytes", size);
+  /** Counts a call of a caller, with the bytes of its body, or ends the count. */
+  count({ caller, size }: CallSize, change: 1 | -1): void {
+    if (caller === this.callers.total) caller.used.calls += change;
+    else caller.release("calls", -change);
+    if (size > uncountedBytes) caller.release("keptBytes", -change * size);
   }
 
   /** Counts an exchange as running until its promise settles. */
   track(exchange: ServedExchange, running: Promise<void>, size: CallSize): void {
     this.#running.add(exchange);
+    this.count(size, 1);
     running.then(() => {
-      this.release(size);
+      this.count(size, -1);
       this.#running.delete(exchange);
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });

@@ -45,7 +45,7 @@ export class HttpSse {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#served].map((served) => served.close()));
+    await Promise.allSettled([...this.#served].map((served) => served.close()));
   }
 
   /** Opens a stream, which is also a session: it ends with the stream. */
@@ -140,11 +140,12 @@ class SseChannel implements Channel {
     for (const message of Array.isArray(read) ? read : [read]) {
       // The channel refuses an id that is in use.
       if (!isRequest(message) || this.#inFlight.has(message.id)) continue;
-      const refusal = this.#state.admit(message, { caller, size });
+      const refusal = this.#state.refusal(message, { caller, size });
       if (refusal) {
         for (const id of admitted) this.#settled(id);
         return refusal;
       }
+      this.#state.count({ caller, size }, 1);
       admitted.push(message.id);
       this.#inFlight.set(message.id, size);
       // The body is counted once, with the first request.
@@ -157,7 +158,7 @@ class SseChannel implements Channel {
     const size = this.#inFlight.get(id as RequestId);
     if (size === undefined) return;
     this.#inFlight.delete(id as RequestId);
-    this.#state.release({ caller: this.#caller, size });
+    this.#state.count({ caller: this.#caller, size }, -1);
   }
 
   open(incoming: ChannelEvents): void {

@@ -69,6 +69,9 @@ export const defaultKeptBytes: number = 256 * 1024 * 1024;
 /** Bytes that are kept for one caller. */
 export const defaultKeptBytesPerCaller: number = 64 * 1024 * 1024;
 
+/** Share of the kept bytes that stored events may take. They only serve clients that lost their connection. */
+export const eventShare = 0.25;
+
 /** Requests, answers and unread parts of streams up to this size are not counted as kept bytes. */
 export const uncountedBytes: number = 64 * 1024;
 

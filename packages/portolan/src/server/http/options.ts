@@ -17,6 +17,7 @@ import {
   defaultMaxStreamsPerCaller,
   defaultSessionsPerMinute,
   defaultSessionsPerMinutePerCaller,
+  eventShare,
 } from "./limits.ts";
 
 /** A refusal of a request. */
@@ -183,14 +184,15 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
 /** Returns the limits of the callers of an endpoint. */
 export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): CallerLimits {
   const { max, maxPerCaller, perMinute, perMinutePerCaller } = sessions || {};
-  const { calls, callsPerCaller, streams, streamsPerCaller, keptBytes, keptBytesPerCaller } = limits;
-  const { callsPerMinute, completionsPerMinute } = limits;
+  const { calls, callsPerCaller, streams, streamsPerCaller, callsPerMinute, completionsPerMinute } = limits;
+  const { keptBytes = defaultKeptBytes, keptBytesPerCaller = defaultKeptBytesPerCaller } = limits;
   return {
     atOnce: {
       sessions: { perCaller: maxPerCaller ?? defaultMaxSessionsPerCaller, total: max ?? defaultMaxSessions },
       calls: { perCaller: callsPerCaller ?? defaultMaxCallsPerCaller, total: calls ?? defaultMaxCalls },
       streams: { perCaller: streamsPerCaller ?? defaultMaxStreamsPerCaller, total: streams ?? defaultMaxStreams },
-      keptBytes: { perCaller: keptBytesPerCaller ?? defaultKeptBytesPerCaller, total: keptBytes ?? defaultKeptBytes },
+      keptBytes: { perCaller: keptBytesPerCaller, total: keptBytes },
+      eventBytes: { perCaller: keptBytesPerCaller * eventShare, total: keptBytes * eventShare },
     },
     perMinute: {
       handshakes: {

@@ -28,7 +28,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
       if (full) throw caller.beyond("streams", full);
       throw new RpcError(rpcCodes.internalError, "No event stream: Accept lacks text/event-stream");
     }
-    const refusal = state.admit(message, context);
+    const refusal = state.refusal(message, context);
     if (refusal) throw refusal;
     const returnPath: ReturnPath = {
       writesText: true,
@@ -40,10 +40,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const { expiresAt } = principal;
     if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully() };
     const running = serveExchange(runtime, exchange, (response, error) => answer.finish(serialize(response), error));
-    if (!running) {
-      state.release(context);
-      return;
-    }
+    if (!running) return;
     // spec 2026-07-28: a client that closes the stream of its request cancels it.
     reply.onGone(() => {
       exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));

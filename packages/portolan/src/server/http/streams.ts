@@ -57,7 +57,9 @@ export class Streams {
 
   /** Opens a stream in a reserved place. */
   openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller): OpenStream {
-    const stream = new OpenStream(reply.stream(headers), this.#backlog, caller, () => this.#remove(stream, caller));
+    const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, () =>
+      this.#remove(stream, caller),
+    );
     this.#open.add(stream);
     reply.onGone(() => stream.close());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
@@ -75,6 +77,15 @@ export class Streams {
   /** Ends all open streams. */
   closeAll(): void {
     for (const stream of [...this.#open]) stream.end();
+  }
+
+  #begin(reply: HttpReply, headers: HttpHeaders, caller: Caller): EventStream {
+    try {
+      return reply.stream(headers);
+    } catch (cause) {
+      this.release(caller);
+      throw cause;
+    }
   }
 
   #keepAlive(): void {

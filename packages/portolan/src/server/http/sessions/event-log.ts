@@ -54,14 +54,20 @@ class KeptEvents {
   add(text: string, ttlMs: number): boolean {
     const size = text.length + entryOverheadBytes;
     this.expiresAt = Date.now() + ttlMs;
-    if (this.#caller.take("keptBytes", size)) return false;
+    if (this.#caller.exhausts("eventBytes", size) || this.#caller.take("keptBytes", size)) return false;
+    this.#caller.take("eventBytes", size);
     this.#sizes.push(size);
-    if (this.#sizes.length > maxKeptEvents) this.#caller.release("keptBytes", this.#sizes.shift());
+    if (this.#sizes.length > maxKeptEvents) this.#release(this.#sizes.shift());
     return true;
   }
 
   clear(): void {
-    for (const size of this.#sizes.splice(0)) this.#caller.release("keptBytes", size);
+    for (const size of this.#sizes.splice(0)) this.#release(size);
+  }
+
+  #release(size: number | undefined): void {
+    this.#caller.release("eventBytes", size);
+    this.#caller.release("keptBytes", size);
   }
 }
 

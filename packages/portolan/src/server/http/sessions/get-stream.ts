@@ -47,11 +47,11 @@ export class GetStreams {
     }
   }
 
-  async close(): Promise<void> {
+  close(): void {
     for (const { id, standalone } of this.#liveSessions.values()) {
       if (!standalone) continue;
       standalone.end();
-      await this.#claims.release(id);
+      this.#state.background(this.#claims.release(id));
     }
   }
 
@@ -105,6 +105,7 @@ export class GetStreams {
     reply.onGone(() => events.return(undefined));
     const live = this.#liveSessions.open(session);
     live.resumed.add(stream);
+    live.connectedAt = Date.now();
     try {
       for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
     } finally {
@@ -123,6 +124,7 @@ export class GetStreams {
     position: EventPosition | undefined,
   ): StandaloneStream {
     const live = this.#liveSessions.open(known.id);
+    live.connectedAt = Date.now();
     const ended = () => {
       live.standalone = undefined;
       this.#liveSessions.forgetIdle(live);

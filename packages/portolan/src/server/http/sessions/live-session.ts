@@ -48,6 +48,7 @@ export class LiveSession {
 
   add(exchange: ServedExchange, reply: PostReply): void {
     this.#exchanges.set(exchange, reply);
+    this.connectedAt = Date.now();
   }
 
   remove(exchange: ServedExchange): void {
@@ -84,10 +85,9 @@ export class LiveSession {
     } finally {
       this.#questions.delete(id);
       stopFollowing();
-      await Promise.all([
-        this.#storage.kv.delete(questionKey(this.id, id)),
-        this.#storage.log.delete(answersKey(this.id, id)),
-      ]);
+      // The answer is there: a failure to remove the stored question, which expires, must not lose it.
+      this.#storage.kv.delete(questionKey(this.id, id)).catch(() => {});
+      this.#storage.log.delete(answersKey(this.id, id)).catch(() => {});
     }
   }
 

@@ -98,8 +98,12 @@ export class StatefulServer {
       this.#gets.renew();
       this.#sweep();
     };
+    // Without the bus this process serves its own sessions; only news of other processes are missing.
     const subscribe = (topic: string, receive: (value: string) => void, lost = () => {}) =>
-      storage.bus.subscribe(topic, receive, lost);
+      storage.bus.subscribe(topic, receive, lost).catch((cause) => {
+        state.runtime.report(cause);
+        return async () => {};
+      });
     this.#stops = [
       subscribe(cancelTopic, (value) => this.#cancelHere(value)),
       subscribe(endTopic, (id) => this.#endHere(id, sessionEnded)),
@@ -138,6 +142,7 @@ export class StatefulServer {
   }
 
   async get(context: HttpContext): Promise<void> {
+    this.#startSweeping();
     await this.#gets.open(context, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId])));
   }
 
@@ -145,16 +150,18 @@ export class StatefulServer {
     const known = await findSession(this.#sessions, context);
     if (!known) return;
     this.#endHere(known.id, sessionEnded);
-    await Promise.all([this.#sessions.end(known.id), this.#claims.release(known.id)]);
+    await this.#sessions.end(known.id);
+    this.#state.background(this.#claims.release(known.id));
     await this.#storage.bus.publish(endTopic, known.id);
     context.reply.send(204, context.headers);
   }
 
-  async close(): Promise<void> {
+  close(): void {
     clearInterval(this.#timer);
-    await this.#gets.close();
+    this.#gets.close();
     this.#log.close();
-    for (const stop of await Promise.all(this.#stops)) await stop();
+    // Each on its own: a storage that fails must not keep the server from closing.
+    for (const stopping of this.#stops) this.#state.background(stopping.then((stop) => stop()));
   }
 
   async #initialize(message: RpcRequest, context: HttpContext): Promise<void> {
@@ -184,7 +191,7 @@ export class StatefulServer {
   }
 
   #answer(message: RpcRequest, known: KnownSession, context: HttpContext): void {
-    const refusal = this.#state.admit(message, context);
+    const refusal = this.#state.refusal(message, context);
     if (refusal) {
       answerError(context.reply, refusal, context.headers, message.id);
       return;
@@ -212,7 +219,7 @@ export class StatefulServer {
         // The body is counted once, with the first request.
         const part = { ...context, size };
         size = 0;
-        const refusal = this.#state.admit(message, part);
+        const refusal = this.#state.refusal(message, part);
         if (refusal) collect({ jsonrpc: "2.0", id: message.id, error: refusal.toErrorObject() });
         else this.#serve(message, known, part, answer, collect, () => collect());
       } else this.#state.background(this.#receive(message, known, context.caller));
@@ -235,10 +242,7 @@ export class StatefulServer {
       new SessionReturnPath(known.id, context.caller, answer, this.#parts),
     );
     const running = serveExchange(this.#state.runtime, exchange, reply);
-    if (!running) {
-      this.#state.release(context);
-      return;
-    }
+    if (!running) return;
     // In a microtask, so that messages which the handler sends on cancellation go first.
     exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const live = this.#live.open(known.id);
