@@ -14,7 +14,7 @@ export interface CallerLimit {
   readonly total?: number;
 }
 
-/** What callers may use at once, and how often within one minute. A missing limit is none. */
+/** The amounts that callers may use at once, and the events that they may cause within one minute. A missing limit is none. */
 export interface CallerLimits {
   readonly atOnce: { readonly [resource in CountedResource]?: CallerLimit };
   readonly perMinute: { readonly [event in RatedEvent]?: CallerLimit };
@@ -29,7 +29,7 @@ const rememberedMinutes = 3;
 /** Counts what every caller uses, so that one caller cannot use up what others need. */
 export class Callers {
   readonly limits: CallerLimits;
-  /** What all callers use together. Callers without a key count here only. */
+  /** The use of all callers together. Callers without a key count here only. */
   readonly total: Caller;
   /** Callers that cannot be told apart. Together they have the totals at once, and the calls per minute of one caller. */
   readonly shared: Caller;
@@ -64,13 +64,13 @@ export class Callers {
   }
 }
 
-/** What one caller uses. */
+/** One caller, and the part of the server that it uses. */
 export class Caller {
   readonly key: string | undefined;
   /** The minute in which the caller was last looked up. */
   seenAt = 0;
   readonly #callers: Callers;
-  /** What is used now. Read and written by hot paths too, which cannot afford a call. */
+  /** The amounts in use. Hot paths read and write them directly, because a call would cost too much. */
   readonly used: { [resource in CountedResource]: number } = {
     sessions: 0,
     calls: 0,
