@@ -21,7 +21,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
   "server/http/index.ts": {
     "server/http/endpoint.ts": [
       ...["server/http/authorize.ts", "server/http/fetch.ts", "server/http/http-sse.ts"],
-      ...["server/http/sessions/post.ts"],
+      ...["server/http/read-body.ts", "server/http/sessions/post.ts"],
     ],
     "server/http/stateless.ts": ["transport/param-headers.ts"],
   },

@@ -63,6 +63,13 @@ export class Forked {
   }
 }
 
+export interface ProcessOptions {
+  /** Takes the Authorization header as the principal. Default: all callers are anonymous. */
+  readonly byToken?: boolean;
+  /** Further flags of node. */
+  readonly flags?: readonly string[];
+}
+
 /** A server in its own process. */
 export class ServerProcess {
   readonly url: string;
@@ -73,8 +80,13 @@ export class ServerProcess {
     this.#process = process;
   }
 
-  static async start(options: ServeHttpOptions = {}, port = 0): Promise<ServerProcess> {
-    const process = new Forked("server.mjs", [JSON.stringify(options), String(port)], ["--expose-gc"]);
+  static async start(
+    options: ServeHttpOptions = {},
+    port = 0,
+    { byToken = false, flags = [] }: ProcessOptions = {},
+  ): Promise<ServerProcess> {
+    const args = [JSON.stringify(options), String(port), ...(byToken ? ["by-token"] : [])];
+    const process = new Forked("server.mjs", args, ["--expose-gc", ...flags]);
     const { url } = await process.received((message) => "url" in message);
     return new ServerProcess(String(url), process);
   }

@@ -84,7 +84,7 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   T16: [
     [`${faults}/many-streams.test.ts`, "5,000 streams stay open, another is refused, and calls are served"],
     [limits, "a stream above the limit is refused with 503, and open streams continue"],
-    [limits, "streams are limited per principal"],
+    [limits, "streams are limited per caller"],
   ],
   T17: [
     [limits, "a client that does not read is disconnected, and other requests are served"],
@@ -93,7 +93,7 @@ export const threats: { readonly [threat: string]: readonly Tested[] } = {
   ],
   T18: [
     [limits, "sessions above the limit are refused with 503 until one ends"],
-    [limits, "sessions above the rate limit are refused with 429"],
+    [limits, "sessions above the rate limit are refused with 503, those of one caller with 429"],
     [`${faults}/abandoned-sessions.test.ts`, "10,000 abandoned sessions are removed from memory after they expire"],
   ],
   T19: [

@@ -53,7 +53,7 @@ describe("Callers", () => {
       const callers = new Callers({ atOnce: {}, perMinute: {} });
       const [idle, busy] = [callers.get("idle"), callers.get("busy")];
       busy.take("sessions");
-      vi.setSystemTime(120_000);
+      vi.setSystemTime(180_000);
       callers.get("next");
       expect(callers.get("busy")).toBe(busy);
       expect(callers.get("idle")).not.toBe(idle);
@@ -61,4 +61,48 @@ describe("Callers", () => {
       vi.useRealTimers();
     }
   });
+});
+
+describe("callers that cannot be told apart", () => {
+  const limits = {
+    atOnce: { calls: { perCaller: 1, total: 3 } },
+    perMinute: {
+      handshakes: { perCaller: 1, total: 3 },
+      calls: { perCaller: 2 },
+    },
+  };
+
+  test("share the totals at once, and the calls per minute of one caller", () => {
+    const { shared } = new Callers(limits);
+    expect([1, 2, 3, 4].map(() => shared.take("calls"))).toEqual([undefined, undefined, undefined, "process"]);
+    expect([1, 2, 3, 4].map(() => shared.count("handshakes"))).toEqual([undefined, undefined, undefined, "process"]);
+    expect([1, 2, 3].map(() => shared.count("calls"))).toEqual([undefined, undefined, "caller"]);
+  });
+
+  test("are not rated on the same machine", () => {
+    const { total } = new Callers(limits);
+    expect([1, 2, 3].map(() => total.count("calls"))).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+test("an error says which limit is reached, whose it is, and when to retry", () => {
+  vi.useFakeTimers({ now: 20_000 });
+  try {
+    const perMinute = { calls: { perCaller: 6_000 } };
+    const caller = new Callers({ atOnce: { calls: { perCaller: 256, total: 10_000 } }, perMinute }).get("a");
+    expect(caller.beyond("calls", "caller")).toMatchObject({
+      code: -31429,
+      message: "Limit reached: this caller may have 256 calls at once; retry in 5 s",
+      data: { limit: "caller", retryAfterSeconds: 5 },
+    });
+    expect(caller.beyond("calls", "process").message).toBe(
+      "Limit reached: all callers may have 10000 calls at once; retry in 5 s",
+    );
+    expect(caller.tooOften("calls", "caller")).toMatchObject({
+      message: "Limit reached: this caller may have 6000 calls per minute; retry in 40 s",
+      data: { limit: "caller", retryAfterSeconds: 40 },
+    });
+  } finally {
+    vi.useRealTimers();
+  }
 });

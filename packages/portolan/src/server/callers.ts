@@ -1,5 +1,8 @@
+import type { RpcError } from "../jsonrpc/message.ts";
+import { limitExceeded } from "../protocol/errors.ts";
+
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
-export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes";
+export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes" | "eventBytes";
 
 /** An event that is counted by the minute. */
 export type RatedEvent = "handshakes" | "calls" | "completions";
@@ -7,10 +10,11 @@ export type RatedEvent = "handshakes" | "calls" | "completions";
 /** The limit of one caller, and the limit of all callers of this process together. */
 export interface CallerLimit {
   readonly perCaller: number;
-  readonly total: number;
+  /** Default: none. */
+  readonly total?: number;
 }
 
-/** What callers may use at once, and how often within one minute. A missing limit is none. */
+/** The amounts that callers may use at once, and the events that they may cause within one minute. A missing limit is none. */
 export interface CallerLimits {
   readonly atOnce: { readonly [resource in CountedResource]?: CallerLimit };
   readonly perMinute: { readonly [event in RatedEvent]?: CallerLimit };
@@ -19,46 +23,64 @@ export interface CallerLimits {
 /** The limit that a caller has reached: its own, or the one of the whole process. */
 export type Exhausted = "caller" | "process";
 
+/** Minutes for which a caller that uses nothing is remembered: longer than a request takes to arrive. */
+const rememberedMinutes = 3;
+
 /** Counts what every caller uses, so that one caller cannot use up what others need. */
 export class Callers {
   readonly limits: CallerLimits;
-  /** What all callers use together. Callers without a key count here only. */
+  /** The use of all callers together. Callers without a key count here only. */
   readonly total: Caller;
+  /** Callers that cannot be told apart. Together they have the totals at once, and the calls per minute of one caller. */
+  readonly shared: Caller;
   readonly #known = new Map<string, Caller>();
   #sweptAt = 0;
 
   constructor(limits: CallerLimits) {
     this.limits = limits;
     this.total = new Caller(this, undefined);
+    this.shared = new Caller(this, undefined);
   }
 
   /** Returns the caller with this key. A caller without a key is bound by the totals only. */
   get(key: string | undefined): Caller {
     if (key === undefined) return this.total;
+    const minute = currentMinute();
     let caller = this.#known.get(key);
     if (!caller) {
-      this.#sweep();
+      this.#sweep(minute);
       caller = new Caller(this, key);
       this.#known.set(key, caller);
     }
+    caller.seenAt = minute;
     return caller;
   }
 
-  /** Removes callers that use nothing and were not counted in this minute. At most once a minute. */
-  #sweep(): void {
-    const minute = currentMinute();
+  /** Removes callers that use nothing and were not seen lately. At most once a minute. */
+  #sweep(minute: number): void {
     if (minute === this.#sweptAt) return;
     this.#sweptAt = minute;
     for (const [key, caller] of this.#known) if (caller.isIdle(minute)) this.#known.delete(key);
   }
 }
 
-/** What one caller uses. */
+/** One caller, and the part of the server that it uses. */
 export class Caller {
   readonly key: string | undefined;
+  /** The minute in which the caller was last looked up. */
+  seenAt = 0;
   readonly #callers: Callers;
-  readonly #used = { sessions: 0, calls: 0, streams: 0, keptBytes: 0 };
-  readonly #counted = { handshakes: 0, calls: 0, completions: 0 };
+  /** The amounts in use. Hot paths read and write them directly, because a call would cost too much. */
+  readonly used: { [resource in CountedResource]: number } = {
+    sessions: 0,
+    calls: 0,
+    streams: 0,
+    keptBytes: 0,
+    eventBytes: 0,
+  };
+  /** The sum of what is used, whatever it is. */
+  #inUse = 0;
+  #counted = noEvents();
   #minute = 0;
 
   constructor(callers: Callers, key: string | undefined) {
@@ -66,52 +88,93 @@ export class Caller {
     this.key = key;
   }
 
+  /** Returns the limit that one more amount would exceed; undefined if there is room for it. */
+  exhausts(resource: CountedResource, amount = 1): Exhausted | undefined {
+    const limit = this.#callers.limits.atOnce[resource];
+    if (!limit) return undefined;
+    if (this.key !== undefined && this.used[resource] + amount > limit.perCaller) return "caller";
+    const { total = Number.POSITIVE_INFINITY } = limit;
+    return this.#callers.total.used[resource] + amount > total ? "process" : undefined;
+  }
+
   /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
   take(resource: CountedResource, amount = 1): Exhausted | undefined {
-    const limit = this.#callers.limits.atOnce[resource];
-    const { total } = this.#callers;
-    if (limit) {
-      if (this !== total && this.#used[resource] + amount > limit.perCaller) return "caller";
-      if (total.#used[resource] + amount > limit.total) return "process";
-    }
-    this.#used[resource] += amount;
-    if (this !== total) total.#used[resource] += amount;
+    const exhausted = this.exhausts(resource, amount);
+    if (exhausted) return exhausted;
+    this.#add(resource, amount);
     return undefined;
   }
 
   /** Gives back what was taken. */
   release(resource: CountedResource, amount = 1): void {
-    this.#used[resource] -= amount;
-    const { total } = this.#callers;
-    if (this !== total) total.#used[resource] -= amount;
+    this.#add(resource, -amount);
   }
 
   /** Counts an event of this minute. Returns the limit that is exceeded. */
   count(event: RatedEvent): Exhausted | undefined {
     const limit = this.#callers.limits.perMinute[event];
     if (!limit) return undefined;
+    const { total, shared } = this.#callers;
+    const isLimited = this.key !== undefined || (this === shared && event !== "handshakes");
+    // Callers of this machine are not rated, and need no clock.
+    if (!isLimited && limit.total === undefined) return undefined;
     const minute = currentMinute();
-    const { total } = this.#callers;
-    if (this !== total && this.#countIn(minute, event) > limit.perCaller) return "caller";
-    return total.#countIn(minute, event) > limit.total ? "process" : undefined;
+    if (isLimited && this.#countIn(minute, event) > limit.perCaller) return "caller";
+    return limit.total !== undefined && total.#countIn(minute, event) > limit.total ? "process" : undefined;
+  }
+
+  /**
+   * Returns the error for a request that would use more of a resource than there is.
+   *
+   * @param consequence says what became of the request, if that is not obvious
+   */
+  beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string): RpcError {
+    const limit = this.#callers.limits.atOnce[resource];
+    return refusal(exhausted, limit, `${resource === "keptBytes" ? "kept bytes" : resource} at once`, 5, consequence);
+  }
+
+  /** Returns the error for an event that happens too often. */
+  tooOften(event: RatedEvent, exhausted: Exhausted): RpcError {
+    const limit = this.#callers.limits.perMinute[event];
+    return refusal(exhausted, limit, `${event} per minute`, 60 - (Math.floor(Date.now() / 1_000) % 60));
   }
 
   /** Returns whether nothing of this caller has to be remembered. */
   isIdle(minute: number): boolean {
-    const { sessions, calls, streams, keptBytes } = this.#used;
-    return this.#minute !== minute && sessions + calls + streams + keptBytes === 0;
+    return minute - this.seenAt >= rememberedMinutes && this.#inUse === 0;
+  }
+
+  #add(resource: CountedResource, amount: number): void {
+    const { total } = this.#callers;
+    this.used[resource] += amount;
+    this.#inUse += amount;
+    if (this !== total) total.used[resource] += amount;
   }
 
   #countIn(minute: number, event: RatedEvent): number {
     if (minute !== this.#minute) {
       this.#minute = minute;
-      this.#counted.handshakes = 0;
-      this.#counted.calls = 0;
-      this.#counted.completions = 0;
+      this.#counted = noEvents();
     }
     this.#counted[event] += 1;
     return this.#counted[event];
   }
+}
+
+function noEvents(): { [event in RatedEvent]: number } {
+  return { handshakes: 0, calls: 0, completions: 0 };
+}
+
+function refusal(
+  exhausted: Exhausted,
+  limit: CallerLimit | undefined,
+  what: string,
+  retryAfterSeconds: number,
+  consequence = `retry in ${retryAfterSeconds} s`,
+): RpcError {
+  const owner =
+    exhausted === "caller" ? `this caller may have ${limit?.perCaller}` : `all callers may have ${limit?.total}`;
+  return limitExceeded(`Limit reached: ${owner} ${what}; ${consequence}`, exhausted, retryAfterSeconds);
 }
 
 function currentMinute(): number {

@@ -5,12 +5,12 @@ import { purgeIntervalMs } from "./limits.ts";
 export class ExpiringMap<V> {
   readonly #rows = new Map<string, Row<V>>();
   readonly #now: () => number;
-  readonly #dropped: ((value: V) => void) | undefined;
+  readonly #dropped: ((value: V, key: string) => void) | undefined;
   /** No row expires before this time, so that a full map is not searched in vain. */
   #soonest = Number.POSITIVE_INFINITY;
   #purgedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(now: () => number, dropped?: (value: V) => void) {
+  constructor(now: () => number, dropped?: (value: V, key: string) => void) {
     this.#now = now;
     this.#dropped = dropped;
   }
@@ -42,7 +42,7 @@ export class ExpiringMap<V> {
     const row = this.#rows.get(key);
     if (row === undefined) return;
     this.#rows.delete(key);
-    this.#dropped?.(row.value);
+    this.#dropped?.(row.value, key);
   }
 
   /** Removes all expired rows. */

@@ -3,6 +3,8 @@
 
 /** Sessions, states and tokens of a busy server. A storage that is full refuses new keys. */
 export const defaultMaxEntries = 100_000;
+/** Text of all keys and values together: without this bound, large values would fill the memory. */
+export const defaultMaxChars: number = 256 * 1024 * 1024;
 /** Messages of all event streams together. */
 export const defaultMaxLogEntries = 100_000;
 /** Text of all logs together: without this bound, large messages would fill the memory. */

@@ -100,3 +100,20 @@ function createClock(): { now: () => number; pass(ms: number): void } {
     },
   };
 }
+
+test("counts the characters of keys and values, and frees those that are deleted, replaced or expired", async () => {
+  const clock = { now: 0 };
+  const { kv } = createMemoryStorage({ maxChars: 10, now: () => clock.now });
+  await kv.set("a", "1234");
+  await kv.set("b", "5678", { ttlMs: 1_000 });
+  await expect(kv.set("c", "")).rejects.toThrow("at most 100000 keys and 10 characters");
+  await expect(kv.set("a", "12345")).rejects.toThrow("10 characters");
+  await kv.set("a", "1");
+  await kv.set("c", "12");
+  await expect(kv.set("d", "1")).rejects.toThrow("10 characters");
+  await kv.delete("c");
+  await kv.set("d", "12");
+  clock.now = 2_000;
+  await kv.set("e", "1234");
+  expect(await kv.get("b")).toBeUndefined();
+});

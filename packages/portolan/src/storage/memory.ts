@@ -1,7 +1,13 @@
 import { PortolanError } from "../errors.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { ExpiringMap } from "./expiring-map.ts";
-import { defaultLimit, defaultMaxEntries, defaultMaxLogChars, defaultMaxLogEntries } from "./limits.ts";
+import {
+  defaultLimit,
+  defaultMaxChars,
+  defaultMaxEntries,
+  defaultMaxLogChars,
+  defaultMaxLogEntries,
+} from "./limits.ts";
 import type {
   AppendOptions,
   Bus,
@@ -19,6 +25,8 @@ import type {
 export interface MemoryStorageOptions {
   /** At most this many keys. Default: 100,000. */
   readonly maxEntries?: number;
+  /** At most this many characters of keys and values together. Default: 256 Mi. */
+  readonly maxChars?: number;
   /** At most this many log entries, all logs together. Default: 100,000. */
   readonly maxLogEntries?: number;
   /** At most this many characters of log entries, all logs together. Default: 64 Mi. */
@@ -31,9 +39,9 @@ export interface MemoryStorageOptions {
 export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage {
   checkOptions(options, memoryStorageOptions, "createMemoryStorage");
   const { maxEntries = defaultMaxEntries, maxLogEntries = defaultMaxLogEntries } = options;
-  const { maxLogChars = defaultMaxLogChars, now = Date.now } = options;
+  const { maxChars = defaultMaxChars, maxLogChars = defaultMaxLogChars, now = Date.now } = options;
   return {
-    kv: new MemoryKeyValue(maxEntries, now),
+    kv: new MemoryKeyValue({ maxEntries, maxChars }, now),
     log: new MemoryLog({ maxEntries: maxLogEntries, maxChars: maxLogChars }, now),
     bus: createMemoryBus(),
   };
@@ -41,6 +49,7 @@ export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage
 
 const memoryStorageOptions: OptionNames<MemoryStorageOptions> = {
   maxEntries: 1,
+  maxChars: 1,
   maxLogEntries: 1,
   maxLogChars: 1,
   now: 1,
@@ -48,11 +57,14 @@ const memoryStorageOptions: OptionNames<MemoryStorageOptions> = {
 
 class MemoryKeyValue implements KeyValue {
   readonly #rows: ExpiringMap<string>;
-  readonly #maxEntries: number;
+  readonly #bounds: Bounds;
+  #chars = 0;
 
-  constructor(maxEntries: number, now: () => number) {
-    this.#rows = new ExpiringMap(now);
-    this.#maxEntries = maxEntries;
+  constructor(bounds: Bounds, now: () => number) {
+    this.#rows = new ExpiringMap(now, (value, key) => {
+      this.#chars -= key.length + value.length;
+    });
+    this.#bounds = bounds;
   }
 
   async get(key: string): Promise<string | undefined> {
@@ -63,8 +75,10 @@ class MemoryKeyValue implements KeyValue {
     const { ttlMs, expect } = options;
     const present = this.#rows.get(key);
     if (expect !== undefined && expect !== (present ?? null)) return false;
-    if (present === undefined) this.#makeRoom();
+    const added = value.length - (present === undefined ? -key.length : present.length);
+    this.#makeRoom(present === undefined ? 1 : 0, added);
     this.#rows.set(key, value, ttlMs ?? "never");
+    this.#chars += added;
     return true;
   }
 
@@ -87,19 +101,26 @@ class MemoryKeyValue implements KeyValue {
     return page;
   }
 
-  #makeRoom(): void {
-    if (this.#rows.size < this.#maxEntries) return;
+  #makeRoom(entries: number, chars: number): void {
+    if (this.#hasRoom(entries, chars)) return;
     this.#rows.purge();
-    if (this.#rows.size < this.#maxEntries) return;
+    if (this.#hasRoom(entries, chars)) return;
+    const { maxEntries, maxChars } = this.#bounds;
     throw new PortolanError(
       "limit-reached",
-      `The memory storage is full: it holds at most ${this.#maxEntries} keys. Raise maxEntries, give values a ttlMs, or delete some`,
+      `The memory storage is full: it holds at most ${maxEntries} keys and ${maxChars} characters. Raise maxEntries or maxChars, give values a ttlMs, or delete some`,
     );
+  }
+
+  #hasRoom(entries: number, chars: number): boolean {
+    const { maxEntries, maxChars } = this.#bounds;
+    if (entries > 0 && this.#rows.size + entries > maxEntries) return false;
+    return chars <= 0 || this.#chars + chars <= maxChars;
   }
 }
 
-/** The limits of all logs together. */
-interface LogBounds {
+/** The limits of all keys, or of all logs, together. */
+interface Bounds {
   readonly maxEntries: number;
   readonly maxChars: number;
 }
@@ -110,13 +131,13 @@ interface Numbered extends LogEntry {
 
 class MemoryLog implements Log {
   readonly #logs: ExpiringMap<Numbered[]>;
-  readonly #bounds: LogBounds;
+  readonly #bounds: Bounds;
   readonly #waiting = new Map<string, Set<() => void>>();
   #count = 0;
   #chars = 0;
   #lastNumber = 0;
 
-  constructor(bounds: LogBounds, now: () => number) {
+  constructor(bounds: Bounds, now: () => number) {
     this.#logs = new ExpiringMap(now, (entries) => this.#forget(entries));
     this.#bounds = bounds;
   }

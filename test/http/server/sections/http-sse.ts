@@ -3,6 +3,7 @@ import { createFixture } from "../../fixture.ts";
 import { plainHeaders, send, start, toInitialize, toRequest } from "../../kit.ts";
 import { openOld } from "../../old-peer.ts";
 import { begin, StatelessPeer, textOf } from "../../peer.ts";
+import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const form = { elicitation: {} };
@@ -86,8 +87,72 @@ export const httpSse: readonly HttpRequirement[] = [
       await peer.post({ jsonrpc: "2.0", id: question.id, result: { action: "accept", content: { name: "Ada" } } });
       expect(textOf(await peer.next())).toBe("Hello Ada");
       expect((await peer.request("no/such", {}, 3)).error?.code).toBe(-32601);
-      await peer.post("{");
-      expect((await peer.next()).error?.code).toBe(-32700);
+    },
+  },
+  {
+    row: "D2",
+    says: "a malformed body is answered with 400, and the session goes on",
+    async test(revision) {
+      const { url } = await start(createFixture().server, { httpSse: true });
+      const peer = await openOld(url);
+      await peer.initialize(revision);
+      for (const [body, code] of [
+        ["{", -32700],
+        ['{"jsonrpc":"2.0","id":7}', -32600],
+      ] as const) {
+        const answer = await peer.post(body);
+        expect([answer.status, (await answer.json()).error?.code]).toEqual([400, code]);
+      }
+      expect(textOf(await peer.request("tools/call", { name: "echo", arguments: { text: "hi" } }))).toBe("hi");
+    },
+  },
+  {
+    row: "T18",
+    says: "a stream counts as a session of its caller until it ends",
+    on: ["2024-11-05"],
+    async test() {
+      const { url } = await start(createFixture().server, {
+        httpSse: true,
+        verify: byUser,
+        sessions: { maxPerCaller: 1 },
+      });
+      const openAs = (authorization: string) =>
+        send(new URL("/sse", url).href, { method: "GET", headers: { authorization, accept: "text/event-stream" } });
+      const first = await openAs("ada");
+      const [second, other] = [await openAs("ada"), await openAs("grace")];
+      expect([first.status, second.status, other.status]).toEqual([200, 429, 200]);
+      expect((await second.json()).error?.code).toBe(-31429);
+      first.drop();
+      await first.closed;
+      let status = 429;
+      while (status === 429) status = (await openAs("ada")).status;
+      expect(status).toBe(200);
+    },
+  },
+  {
+    row: "T18",
+    says: "calls in flight are limited per caller, and one that ends makes room",
+    on: ["2024-11-05"],
+    async test(revision) {
+      const fixture = createFixture();
+      const { url } = await start(fixture.server, {
+        httpSse: true,
+        caller: () => "everyone",
+        limits: { callsPerCaller: 1 },
+      });
+      const peer = await openOld(url);
+      await peer.initialize(revision);
+      const hold = (key: string, id: number) =>
+        peer.post(toRequest("tools/call", { name: "hold", arguments: { key } }, id));
+      expect((await hold("a", 1)).status).toBe(202);
+      const refused = await hold("b", 2);
+      expect([refused.status, (await refused.json()).error?.code]).toEqual([429, -31429]);
+      fixture.release("a");
+      expect(textOf(await peer.next())).toBe("released a");
+      expect((await hold("c", 3)).status).toBe(202);
+      await peer.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 3 } });
+      await fixture.noted("aborted c");
+      expect((await hold("d", 4)).status).toBe(202);
     },
   },
   {

@@ -1,7 +1,7 @@
 import { createMemoryStorage } from "portolan/storage";
 import { expect, onTestFinished, vi } from "vitest";
 import { createFixture } from "../../fixture.ts";
-import { send, start, toInitialize } from "../../kit.ts";
+import { plainHeaders, send, start, toInitialize } from "../../kit.ts";
 import { begin, open, SessionPeer, textOf } from "../../peer.ts";
 import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
@@ -42,16 +42,16 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T16",
-    says: "streams are limited per principal",
+    says: "streams are limited per caller",
     async test(revision) {
-      const { url } = await start(createFixture().server, { verify: byUser, limits: { streamsPerPrincipal: 1 } });
+      const { url } = await start(createFixture().server, { verify: byUser, limits: { streamsPerCaller: 1 } });
       const calls = ["ada", "ada", "grace"].map(async (authorization) => {
         const peer = await open(url, revision, { headers: { authorization } });
         const filter = { notifications: { toolsListChanged: true } };
         return peer instanceof SessionPeer ? peer.get() : peer.request("subscriptions/listen", filter);
       });
       const statuses = (await Promise.all(calls)).map(({ status, isStream }) => (isStream ? 200 : status));
-      expect([statuses.slice(0, 2).sort(), statuses[2]]).toEqual([[200, 503], 200]);
+      expect([statuses.slice(0, 2).sort(), statuses[2]]).toEqual([[200, 429], 200]);
     },
   },
   {
@@ -111,7 +111,7 @@ export const limits: readonly HttpRequirement[] = [
       const refused = await send(url, { body: toInitialize(revision, {}, "x") });
       expect([refused.status, refused.headers["retry-after"]]).toEqual([503, expect.stringMatching(/^\d+$/)]);
       expect(refused.headers["mcp-session-id"]).toBeUndefined();
-      expect(await refused.json()).toMatchObject({ id: "x", error: { code: -32603 } });
+      expect(await refused.json()).toMatchObject({ id: "x", error: { code: -31429 } });
       expect((await first.request("ping")).status).toBe(200);
       await first.delete();
       await begin(url, revision);
@@ -119,15 +119,18 @@ export const limits: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
-    says: "sessions above the rate limit are refused with 429",
+    says: "sessions above the rate limit are refused with 503, those of one caller with 429",
     async test(revision) {
       const clock = stopClock();
-      const { url } = await start(createFixture().server, { sessions: { perMinute: 2 } });
-      await begin(url, revision);
-      await begin(url, revision);
-      expect((await send(url, { body: toInitialize(revision) })).status).toBe(429);
+      const sessions = { perMinute: 3, perMinutePerCaller: 2 };
+      const { url } = await start(createFixture().server, { verify: byUser, sessions });
+      const tryAs = async (authorization: string) =>
+        (await send(url, { headers: { ...plainHeaders, authorization }, body: toInitialize(revision) })).status;
+      const statuses = [];
+      for (const user of ["ada", "ada", "ada", "grace", "grace"]) statuses.push(await tryAs(user));
+      expect(statuses).toEqual([200, 200, 429, 200, 503]);
       clock.pass(60_000);
-      await begin(url, revision);
+      expect(await tryAs("ada")).toBe(200);
     },
   },
   {

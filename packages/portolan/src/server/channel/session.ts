@@ -59,8 +59,8 @@ export class Session implements Listener, SessionSettings {
   }
 
   /** Unsubscribes from every resource but these. */
-  keepOnly(uris: readonly string[]): void {
-    for (const uri of [...this.#subscriptions.keys()]) if (!uris.includes(uri)) this.unsubscribe(uri);
+  keepOnly(uris: ReadonlySet<string>): void {
+    for (const uri of [...this.#subscriptions.keys()]) if (!uris.has(uri)) this.unsubscribe(uri);
   }
 
   wants(topic: string, payload: JsonObject): boolean {

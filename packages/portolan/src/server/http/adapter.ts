@@ -37,6 +37,10 @@ export interface HttpReply {
   stream(headers: HttpHeaders): EventStream;
   /** Calls the listener once if the client disconnects before it has the whole response. */
   onGone(listener: () => void): void;
+  /** True if the client has disconnected before it has the whole response. */
+  readonly isGone: boolean;
+  /** Calls the listener when the client has taken the whole response or has disconnected. Call it before `send`. */
+  onSent(listener: () => void): void;
 }
 
 /** A stream of server-sent events that is being written. */

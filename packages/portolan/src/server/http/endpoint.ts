@@ -1,27 +1,27 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import { isRequest, type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  type RpcError,
+  type RpcRequest,
+  rpcCodes,
+  type Unreadable,
+} from "../../jsonrpc/message.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { handshakes, perRequestVersions } from "../../protocol/revisions/index.ts";
+import { handshakes } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
+import { type Caller, Callers, type RatedEvent } from "../callers.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Authorizer } from "./authorize.ts";
-import {
-  type Accepted,
-  createGuard,
-  isSafeBinding,
-  isUnreadable,
-  preflightHeaders,
-  readAccept,
-  readBody,
-} from "./guard.ts";
+import { type Accepted, createGuard, isSafeBinding, isUnreadable, readAccept, readMessage } from "./guard.ts";
 import type { HttpSse } from "./http-sse.ts";
-import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, retryAfterSeconds } from "./limits.ts";
+import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
-import { accessControlOf, anonymous, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
+import { accessControlOf, anonymous, callerLimitsOf, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
 import { idOf, refuse, sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
@@ -98,7 +98,9 @@ class Endpoint {
   readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
-  readonly #authorizer: Lazy<Authorizer> | undefined;
+  readonly #authorizer: Lazy<Authorizer>;
+  /** True if an anonymous request of the same machine needs nothing of the authorizer. */
+  readonly #trustsLoopback: boolean;
   readonly #stateful: Lazy<StatefulServer> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
@@ -109,10 +111,11 @@ class Endpoint {
     this.#options = options;
     const access = accessControlOf(options);
     this.#documents = access?.documents;
-    if (access) {
-      this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(access));
-    }
     this.#state = new EndpointState(runtimeOf(server), options);
+    this.#trustsLoopback = !access && !options.caller && !options.trustProxy;
+    this.#authorizer = new Lazy(
+      async () => new (await import("./authorize.ts")).Authorizer(options, this.#state.callers),
+    );
     this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
@@ -146,7 +149,8 @@ class Endpoint {
   async close(graceMs = defaultCloseGraceMs): Promise<void> {
     this.#isClosing = true;
     const drained = this.#state.drain().then(() => true);
-    await Promise.all([this.#stateful?.loaded?.close(), this.#httpSse?.loaded?.close()]);
+    this.#stateful?.loaded?.close();
+    await this.#httpSse?.loaded?.close();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), graceMs);
@@ -181,27 +185,20 @@ class Endpoint {
       return;
     }
     if (this.#guard.isPreflight(request)) {
-      reply.send(204, preflightHeaders(request));
-      return;
+      return whenDone(this.#authorizer.get(), (authorizer) => authorizer.answerPreflight(request, reply));
     }
     const headers = this.#guard.corsHeaders(request);
-    if (this.#isClosing) {
-      const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
-      sendError(
-        reply,
-        503,
-        { code: rpcCodes.internalError, message: "The server is shutting down" },
-        undefined,
-        closing,
-      );
-      return;
-    }
+    if (this.#isClosing)
+      return whenDone(this.#authorizer.get(), (authorizer) => authorizer.refuseClosing(reply, headers));
     const accepts = readAccept(request.header("accept"));
-    if (!this.#authorizer) return this.#serve({ request, reply, principal: anonymous, headers, accepts });
+    if (this.#trustsLoopback && loopbackAddresses.includes(request.remoteAddress)) {
+      const caller = this.#state.callers.total;
+      return this.#serve({ request, reply, principal: anonymous, caller, headers, accepts, size: 0 });
+    }
     return whenDone(this.#authorizer.get(), (authorizer) =>
       whenDone(
         authorizer.admit(request, reply, headers),
-        (principal) => principal && this.#serve({ request, reply, principal, headers, accepts }),
+        (admitted) => admitted && this.#serve({ request, reply, ...admitted, headers, accepts, size: 0 }),
       ),
     );
   }
@@ -233,7 +230,10 @@ class Endpoint {
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
       return;
     }
-    return this.#route(readBody(body), context);
+    context.size = body.length;
+    const message = readMessage(body);
+    if (message) return this.#route(message, context);
+    return import("./read-body.ts").then(({ readBody }) => this.#route(readBody(body), context));
   }
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
@@ -252,15 +252,13 @@ class Endpoint {
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
   #permits(messages: Message | Message[], context: HttpContext): boolean {
-    return this.#authorizer?.loaded?.permits(messages, context) ?? true;
+    return this.#authorizer.loaded?.permits(messages, context) ?? true;
   }
 
   #postStateful(messages: Message | Message[], context: HttpContext): MaybePromise<void> {
     if (this.#stateful?.loaded) return this.#stateful.loaded.post(messages, context);
     if (this.#stateful) return whenDone(this.#stateful.get(), (stateful) => stateful.post(messages, context));
-    const message = `This server has no sessions; use protocol version ${perRequestVersions.join(" or ")}`;
-    const error = { code: rpcCodes.invalidParams, message, data: { supported: perRequestVersions } };
-    sendError(context.reply, 400, error, idOf(messages), context.headers);
+    return whenDone(this.#authorizer.get(), (authorizer) => authorizer.refuseSession(messages, context));
   }
 
   #isHttpSse(path: string): boolean {
@@ -278,12 +276,17 @@ class Endpoint {
   }
 }
 
+/** The usual addresses of clients on the same machine. */
+const loopbackAddresses: readonly (string | undefined)[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
+
 /** The state that all requests of an endpoint share. */
 export class EndpointState {
   readonly runtime: Runtime;
+  readonly callers: Callers;
   readonly streams: Streams;
   readonly keepAliveMs: number;
   readonly quietMs: number;
+  readonly #maxCalls: number;
   readonly #running = new Set<ServedExchange>();
   #whenIdle: (() => void)[] = [];
 
@@ -292,13 +295,43 @@ export class EndpointState {
     runtime.inFlight.add(() => this.#running);
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
-    this.streams = new Streams({ limits: options.limits ?? {}, keepAliveMs: this.keepAliveMs });
+    const limits = callerLimitsOf(options);
+    this.callers = new Callers(limits);
+    this.#maxCalls = limits.atOnce.calls?.total ?? 0;
+    this.streams = new Streams({
+      backlog: options.limits?.backlog,
+      keepAliveMs: this.keepAliveMs,
+      // Progress would be lost silently otherwise. Reported once, so that a hostile caller cannot fill a log.
+      onRefused: (caller, exhausted) => runtime.report(caller.beyond("streams", exhausted, progressIsLost)),
+    });
+  }
+
+  /** Returns the error for a request that is beyond a limit of its caller. Takes nothing: most requests end at once. */
+  refusal({ method }: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
+    // Hot path: callers of this machine have the totals only.
+    if (caller === this.callers.total && size <= uncountedBytes && caller.used.calls < this.#maxCalls) return undefined;
+    const event = ratedEvent(method);
+    const tooOften = event && caller.count(event);
+    if (tooOften) return caller.tooOften(event, tooOften);
+    const calls = caller.exhausts("calls");
+    if (calls) return caller.beyond("calls", calls);
+    const bytes = size > uncountedBytes && caller.exhausts("keptBytes", size);
+    return bytes ? caller.beyond("keptBytes", bytes) : undefined;
+  }
+
+  /** Counts a call of a caller, with the bytes of its body, or ends the count. */
+  count({ caller, size }: CallSize, change: 1 | -1): void {
+    if (caller === this.callers.total) caller.used.calls += change;
+    else caller.release("calls", -change);
+    if (size > uncountedBytes) caller.release("keptBytes", -change * size);
   }
 
   /** Counts an exchange as running until its promise settles. */
-  track(exchange: ServedExchange, running: Promise<void>): void {
+  track(exchange: ServedExchange, running: Promise<void>, size: CallSize): void {
     this.#running.add(exchange);
+    this.count(size, 1);
     running.then(() => {
+      this.count(size, -1);
       this.#running.delete(exchange);
       if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
     });
@@ -323,11 +356,28 @@ export class EndpointState {
   }
 }
 
+const progressIsLost = "calls are answered without progress";
+
+/** Returns the event that a request counts as, by the minute. */
+function ratedEvent(method: string): RatedEvent | undefined {
+  if (method === "tools/call") return "calls";
+  return method === "completion/complete" ? "completions" : undefined;
+}
+
+/** The part of its caller's limits that a request uses. */
+interface CallSize {
+  readonly caller: Caller;
+  /** Characters of its body. */
+  readonly size: number;
+}
+
 /** One admitted HTTP request. */
-export interface HttpContext {
+export interface HttpContext extends CallSize {
   readonly request: HttpRequest;
   readonly reply: HttpReply;
   readonly principal: Principal;
+  // Known after the body was read.
+  size: number;
   /** Headers that every response to it carries. */
   readonly headers: HttpHeaders;
   readonly accepts: Accepted;

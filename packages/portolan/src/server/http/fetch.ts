@@ -110,6 +110,15 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
     return stream;
   }
 
+  get isGone(): boolean {
+    return this.#isGone || (!this.#isOver && this.#request.signal.aborted);
+  }
+
+  // The runtime does not tell when a response was taken.
+  onSent(listener: () => void): void {
+    queueMicrotask(listener);
+  }
+
   onGone(listener: () => void): void {
     if (this.#isGone) queueMicrotask(listener);
     else if (this.#goneListeners.push(listener) === 1) onAbort(this.#request.signal, this.#gone);

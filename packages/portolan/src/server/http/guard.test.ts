@@ -1,18 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRequest } from "./adapter.ts";
-import {
-  bodyLimits,
-  createGuard,
-  decodeBody,
-  isSafeBinding,
-  isTooSlow,
-  isUnreadable,
-  preflightHeaders,
-  readAccept,
-  readBody,
-} from "./guard.ts";
+import { bodyLimits, createGuard, decodeBody, isSafeBinding, isTooSlow, isUnreadable, readAccept } from "./guard.ts";
 import { unsafeBinding } from "./node/listen.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
+import { preflightHeaders } from "./preflight.ts";
+import { readBody } from "./read-body.ts";
 
 interface RequestFields {
   readonly method?: string;

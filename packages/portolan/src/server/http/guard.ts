@@ -1,14 +1,7 @@
 import { nameOf, PortolanError } from "../../errors.ts";
-import { readText } from "../../jsonrpc/framing.ts";
-import { checkMessage, type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
+import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
 import type { BodyProblem, HttpHeaders, HttpRequest } from "./adapter.ts";
-import {
-  defaultBodyBytes,
-  defaultBodyMs,
-  maxAcceptedTypes,
-  minBodyBytesPerSecond,
-  preflightMaxAgeSeconds,
-} from "./limits.ts";
+import { defaultBodyBytes, defaultBodyMs, maxAcceptedTypes, minBodyBytesPerSecond } from "./limits.ts";
 import { accessControlOf, type HttpLimits, type ServeHttpOptions } from "./options.ts";
 
 /** A refusal of a request because of its headers. */
@@ -160,44 +153,6 @@ function invalidEntry(option: string, expected: string, entry: unknown): Portola
   return new PortolanError("invalid-argument", `${option}: expected ${expected}, got ${nameOf(entry)}`);
 }
 
-/** Returns the headers of the answer to a CORS preflight request of an allowed origin. */
-export function preflightHeaders(request: HttpRequest): HttpHeaders {
-  const headers = allowedHeaders(request.header("access-control-request-headers"));
-  return {
-    "access-control-allow-origin": request.header("origin") ?? "",
-    "access-control-allow-methods": "POST, GET, DELETE",
-    ...(headers !== "" && { "access-control-allow-headers": headers }),
-    "access-control-max-age": String(preflightMaxAgeSeconds),
-    vary: "Origin, Access-Control-Request-Headers",
-  };
-}
-
-const requestHeaders: ReadonlySet<string> = new Set([
-  "accept",
-  "authorization",
-  "content-type",
-  "last-event-id",
-  "mcp-method",
-  "mcp-name",
-  "mcp-protocol-version",
-  "mcp-session-id",
-]);
-
-const paramPrefix = "mcp-param-";
-
-/** Returns the requested headers that are allowed. Arguments of tools may be repeated in any header with the prefix. */
-function allowedHeaders(requested: string | undefined): string {
-  return (requested ?? "")
-    .split(",")
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => requestHeaders.has(name) || (name.startsWith(paramPrefix) && isToken(name)))
-    .join(", ");
-}
-
-function isToken(name: string): boolean {
-  return /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(name);
-}
-
 /** The response types that a client accepts. */
 export interface Accepted {
   readonly json: boolean;
@@ -272,39 +227,14 @@ export function decodeBody(bytes: Uint8Array): string | BodyProblem {
   }
 }
 
-/** Parses a body: one message, a batch, or the reason why it is neither. */
-export function readBody(body: string): Message | Message[] | Unreadable {
+/** Parses a body with one message, as nearly every body is. Returns undefined for any other body; `readBody` reads those. */
+export function readMessage(body: string): Message | Unreadable | undefined {
   let value: unknown;
   try {
     value = JSON.parse(body);
   } catch {}
-  // Nearly every body is one message; `readBatch` also finds out why a body is broken.
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return readBatch(body);
-  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   return checkMessage(value) ?? (value as Message);
-}
-
-/** Returns the messages of a batch, or the reason why a body is neither message nor batch. */
-function readBatch(body: string): Message[] | Unreadable {
-  const found: Message[] = [];
-  let problem: Unreadable | undefined;
-  let isBatch = false;
-  readText(body, {
-    message(message) {
-      found.push(message);
-    },
-    batch(messages) {
-      isBatch = true;
-      found.push(...messages);
-    },
-    unreadable(why) {
-      problem = why;
-    },
-  });
-  // In a batch of responses, unreadable ones are skipped.
-  if (isBatch || found.length > 0) return found;
-  return problem ?? { code: rpcCodes.parseError, why: "the body is empty", answerable: true };
 }
 
 /** Returns whether a body is not a message: every message has a `jsonrpc` member. */
@@ -317,7 +247,7 @@ export function isSafeBinding(host: string, options: ServeHttpOptions): boolean 
   return accessControlOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host);
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   const name = host.toLowerCase();
   return (
     name === "localhost" ||

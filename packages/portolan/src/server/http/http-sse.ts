@@ -1,13 +1,14 @@
 import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
-import type { Message, Unreadable } from "../../jsonrpc/message.ts";
-import { rpcCodes, serialize } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RequestId, type RpcError, serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
+import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
-import { isUnreadable, readBody } from "./guard.ts";
-import { retryAfterSeconds, sessionIdBytes } from "./limits.ts";
-import { eventOf, refuse, sendError, tooManyStreams } from "./reply.ts";
+import { isUnreadable } from "./guard.ts";
+import { sessionIdBytes } from "./limits.ts";
+import { readBody } from "./read-body.ts";
+import { answerError, eventOf, idOf, refuse, sendError } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
 
 /** The paths of the two endpoints. */
@@ -44,27 +45,42 @@ export class HttpSse {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#served].map((served) => served.close()));
+    await Promise.allSettled([...this.#served].map((served) => served.close()));
   }
 
-  #open({ reply, principal, headers }: HttpContext): void {
-    const stream = this.#state.streams.open(reply, headers, principal.key);
-    if (!stream) {
-      const full = { ...headers, "retry-after": String(retryAfterSeconds) };
-      sendError(reply, 503, { code: rpcCodes.internalError, message: tooManyStreams }, undefined, full);
+  /** Opens a stream, which is also a session: it ends with the stream. */
+  #open({ reply, principal, caller, headers }: HttpContext): void {
+    const refusal = this.#refusal(caller);
+    if (refusal) {
+      answerError(reply, refusal, headers);
       return;
     }
+    const stream = this.#state.streams.openReserved(reply, headers, caller);
     const id = toBase64url(crypto.getRandomValues(new Uint8Array(sessionIdBytes)));
     stream.write(`event: endpoint\ndata: ${this.#messagesPath}/${id}\n\n`);
-    const channel = new SseChannel(stream);
+    const channel = new SseChannel(stream, this.#state, caller);
     this.#channels.set(id, { principal: principal.key, channel });
     const served = serveChannel(this.#server, channel, { principal });
     this.#served.add(served);
+    if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => channel.close() };
     reply.onGone(() => channel.disconnect());
     served.closed.then(() => {
       this.#channels.delete(id);
       this.#served.delete(served);
+      caller.release("sessions");
     });
+  }
+
+  /** Takes a session and a stream. Returns the error if one of them is beyond a limit; then nothing is taken. */
+  #refusal(caller: Caller): RpcError | undefined {
+    const tooOften = caller.count("handshakes");
+    if (tooOften) return caller.tooOften("handshakes", tooOften);
+    const tooMany = caller.take("sessions");
+    if (tooMany) return caller.beyond("sessions", tooMany);
+    const full = this.#state.streams.reserve(caller);
+    if (!full) return undefined;
+    caller.release("sessions");
+    return caller.beyond("streams", full);
   }
 
   #post(
@@ -82,7 +98,17 @@ export class HttpSse {
         return;
       }
       const read = readBody(body);
-      if (!isUnreadable(read) && !permits(read)) return;
+      if (isUnreadable(read)) {
+        const { code, why, id } = read;
+        sendError(reply, 400, { code, message: `Not a JSON-RPC message: ${why}` }, id, headers);
+        return;
+      }
+      if (!permits(read)) return;
+      const refusal = known.channel.admit(read, body.length);
+      if (refusal) {
+        answerError(reply, refusal, headers, idOf(read));
+        return;
+      }
       reply.send(202, headers);
       known.channel.receive(read);
     });
@@ -93,11 +119,46 @@ export class HttpSse {
 class SseChannel implements Channel {
   readonly writesText = true;
   readonly #stream: OpenStream;
+  readonly #state: EndpointState;
+  readonly #caller: Caller;
+  /** The requests that are counted as calls in flight, with the size of the body that they came in. */
+  readonly #inFlight = new Map<RequestId, number>();
   #incoming: ChannelEvents | undefined;
   #isClosed = false;
 
-  constructor(stream: OpenStream) {
+  constructor(stream: OpenStream, state: EndpointState, caller: Caller) {
     this.#stream = stream;
+    this.#state = state;
+    this.#caller = caller;
+  }
+
+  /** Counts the requests of a body as calls in flight. Returns the error if one of them is beyond a limit. */
+  admit(read: Message | Message[], bodySize: number): RpcError | undefined {
+    const caller = this.#caller;
+    const admitted: RequestId[] = [];
+    let size = bodySize;
+    for (const message of Array.isArray(read) ? read : [read]) {
+      // The channel refuses an id that is in use.
+      if (!isRequest(message) || this.#inFlight.has(message.id)) continue;
+      const refusal = this.#state.refusal(message, { caller, size });
+      if (refusal) {
+        for (const id of admitted) this.#settled(id);
+        return refusal;
+      }
+      this.#state.count({ caller, size }, 1);
+      admitted.push(message.id);
+      this.#inFlight.set(message.id, size);
+      // The body is counted once, with the first request.
+      size = 0;
+    }
+    return undefined;
+  }
+
+  #settled(id: unknown): void {
+    const size = this.#inFlight.get(id as RequestId);
+    if (size === undefined) return;
+    this.#inFlight.delete(id as RequestId);
+    this.#state.count({ caller: this.#caller, size }, -1);
   }
 
   open(incoming: ChannelEvents): void {
@@ -106,13 +167,19 @@ class SseChannel implements Channel {
 
   send(message: Sendable): void {
     if (!this.#isClosed) this.#stream.write(eventOf(serialize(message)));
+    for (const sent of Array.isArray(message) ? message : [message])
+      if ("id" in sent && !("method" in sent)) this.#settled(sent.id);
     if (this.#stream.isClosed) this.disconnect();
   }
 
-  receive(read: Message | Message[] | Unreadable): void {
+  receive(read: Message | Message[]): void {
     if (!this.#incoming || this.#isClosed) return;
+    for (const message of Array.isArray(read) ? read : [read]) {
+      // A cancelled request gets no response.
+      if ("method" in message && message.method === "notifications/cancelled")
+        this.#settled(message.params?.["requestId"]);
+    }
     if (Array.isArray(read)) this.#incoming.batch(read);
-    else if (isUnreadable(read)) this.#incoming.unreadable(read);
     else this.#incoming.message(read);
   }
 
@@ -125,6 +192,7 @@ class SseChannel implements Channel {
   disconnect(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    for (const id of [...this.#inFlight.keys()]) this.#settled(id);
     this.#incoming?.closed();
   }
 }

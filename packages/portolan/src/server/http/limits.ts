@@ -54,8 +54,35 @@ export const documentMaxAgeSeconds = 3_600;
 /** Open event streams of one endpoint. */
 export const defaultMaxStreams = 5_000;
 
-/** Open event streams of one principal, so that one caller cannot take all of them. */
-export const defaultMaxStreamsPerPrincipal = 1_000;
+/** Open event streams of one caller. */
+export const defaultMaxStreamsPerCaller = 100;
+
+/** Requests in flight of one endpoint. Listen streams count as streams. */
+export const defaultMaxCalls = 10_000;
+
+/** Requests in flight of one caller. */
+export const defaultMaxCallsPerCaller = 256;
+
+/** Tool calls of one caller within one minute. */
+export const defaultCallsPerMinute = 6_000;
+
+/** Completion requests of one caller within one minute. */
+export const defaultCompletionsPerMinute = 6_000;
+
+/** Bytes that an endpoint keeps for its callers: sessions, events, large requests in flight, unread answers. */
+export const defaultKeptBytes: number = 256 * 1024 * 1024;
+
+/** Bytes that are kept for one caller. */
+export const defaultKeptBytesPerCaller: number = 64 * 1024 * 1024;
+
+/** Share of the kept bytes that stored events may take. They only serve clients that lost their connection. */
+export const eventShare = 0.25;
+
+/** Requests, answers and unread parts of streams up to this size are not counted as kept bytes. */
+export const uncountedBytes: number = 64 * 1024;
+
+/** Bytes that a stored session, event or subscription takes beside its text. */
+export const entryOverheadBytes = 256;
 
 /** Characters that a client may leave unread before its stream is closed. */
 export const defaultBacklogCharacters: number = 8 * 1024 * 1024;
@@ -75,11 +102,8 @@ export const defaultQuietMs = 5_000;
 /** Time after which a client reconnects to a resumable stream. */
 export const reconnectMs = 1_000;
 
-/** Time after which a client may retry when there is no room for a stream, or while the server closes. */
+/** Time after which a client may retry when its standalone stream is in use, or while the server closes. */
 export const retryAfterSeconds = 5;
-
-/** Time after which a client may retry when no session can begin. */
-export const sessionRetryAfterSeconds = 60;
 
 /** Time for which closing waits for running calls. */
 export const defaultCloseGraceMs = 10_000;
@@ -87,11 +111,29 @@ export const defaultCloseGraceMs = 10_000;
 /** Time for which an unused session is kept. */
 export const defaultSessionIdleMs: number = 30 * 60_000;
 
+/** Time for which the calls of a session go on while nothing of the session is connected. */
+export const defaultAbandonMs: number = 5 * 60_000;
+
 /** Sessions that this process keeps in its cache and lets begin. */
 export const defaultMaxSessions = 10_000;
 
+/** Sessions that one caller may have at once. */
+export const defaultMaxSessionsPerCaller = 100;
+
 /** Sessions that may begin within one minute. */
-export const defaultSessionsPerMinute = 600;
+export const defaultSessionsPerMinute = 6_000;
+
+/** Sessions that one caller may begin within one minute. */
+export const defaultSessionsPerMinutePerCaller = 120;
+
+/** JSON text of the capabilities in a handshake. */
+export const maxCapabilitiesCharacters: number = 16 * 1024;
+
+/** Characters of the name, the title and the version of a client that are kept, if its whole description is above 2 KB. */
+export const maxClientInfoCharacters = 680;
+
+/** Time between two searches for sessions that have expired or were abandoned. */
+export const sessionSweepMs = 15_000;
 
 /** Age at which a cached session is read from the storage again and its expiry there is renewed. */
 export const maxSessionCacheAgeMs = 60_000;
@@ -122,6 +164,9 @@ export const eventTtlMs: number = 5 * 60_000;
 
 /** Time for which the events of a finished answer are kept. */
 export const finishedEventTtlMs = 60_000;
+
+/** Time for which a standalone stream that lost events refuses positions from before the loss. */
+export const restartMarkMs: number = 60 * 60_000;
 
 /** A stream whose lease is not renewed for this long has lost its process. */
 export const streamLeaseMs = 60_000;

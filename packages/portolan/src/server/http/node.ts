@@ -63,7 +63,7 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
   #isAnswered = false;
   /** True once the whole response is written, although the rest of the request is still read. */
   #isWhole = false;
-  #isGone = false;
+  #isClosed = false;
   #goneListeners: (() => void)[] | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, bodies: BodyReader) {
@@ -131,29 +131,36 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
 
   onGone(listener: () => void): void {
     if (this.#isWhole || this.#res.writableFinished) return;
-    if (this.#isGone || isGone(this.#req, this.#res)) queueMicrotask(listener);
+    if (this.#isClosed || isGone(this.#req, this.#res)) queueMicrotask(listener);
     else if (this.#goneListeners !== undefined) this.#goneListeners.push(listener);
     else {
       this.#goneListeners = [listener];
-      this.#watchClose();
+      this.#onClose(() => this.#closed());
     }
   }
 
-  #watchClose(): void {
+  get isGone(): boolean {
+    return !this.#isWhole && !this.#res.writableFinished && isGone(this.#req, this.#res);
+  }
+
+  onSent(listener: () => void): void {
+    this.#onClose(listener);
+  }
+
+  #onClose(listener: () => void): void {
     const res = this.#res;
-    const closed = () => this.#closed();
-    res.on("close", closed);
+    res.on("close", listener);
     if (res.socket !== null) return;
     // A pipelined response that waits behind another gets no "close" event: watch its socket too.
     const { socket } = this.#req;
     socket.setMaxListeners(0);
-    socket.on("close", closed);
-    res.on("close", () => socket.off("close", closed));
+    socket.on("close", listener);
+    res.on("close", () => socket.off("close", listener));
   }
 
   #closed(): void {
-    if (this.#isGone || this.#isWhole || this.#res.writableFinished) return;
-    this.#isGone = true;
+    if (this.#isClosed || this.#isWhole || this.#res.writableFinished) return;
+    this.#isClosed = true;
     for (const listener of this.#goneListeners ?? []) listener();
   }
 

@@ -2,7 +2,23 @@ import { nameOf, PortolanError } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../call/exchange.ts";
+import type { CallerLimits } from "../callers.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
+import {
+  defaultCallsPerMinute,
+  defaultCompletionsPerMinute,
+  defaultKeptBytes,
+  defaultKeptBytesPerCaller,
+  defaultMaxCalls,
+  defaultMaxCallsPerCaller,
+  defaultMaxSessions,
+  defaultMaxSessionsPerCaller,
+  defaultMaxStreams,
+  defaultMaxStreamsPerCaller,
+  defaultSessionsPerMinute,
+  defaultSessionsPerMinutePerCaller,
+  eventShare,
+} from "./limits.ts";
 
 /** A refusal of a request. */
 export interface Refusal {
@@ -30,12 +46,21 @@ export interface AccessControl {
 export type Verifier = (request: HttpRequest) => Promise<Principal | Refusal> | Principal | Refusal;
 
 export interface SessionOptions {
-  /** Time for which an unused session is kept. Default: 30 minutes. */
+  /** Time for which an unused session is kept. A call that nobody waits for is no use. Default: 30 minutes. */
   readonly idleMs?: number;
+  /**
+   * Time for which the calls of a session go on while nothing of the session is connected. The events of its streams are
+   * kept no longer than this. Default: 5 minutes.
+   */
+  readonly abandonMs?: number;
   /** Sessions at once. Default: 10,000. */
   readonly max?: number;
-  /** Sessions that may begin within one minute. Default: 600. */
+  /** Sessions of one caller at once. Default: 100. */
+  readonly maxPerCaller?: number;
+  /** Sessions that may begin within one minute. Default: 6,000. */
   readonly perMinute?: number;
+  /** Sessions that one caller may begin within one minute. Default: 120. */
+  readonly perMinutePerCaller?: number;
 }
 
 export interface HttpLimits {
@@ -47,8 +72,20 @@ export interface HttpLimits {
   readonly headersMs?: number;
   /** Open event streams of the endpoint. A further one is refused; none is closed for another. Default: 5,000. */
   readonly streams?: number;
-  /** Open event streams of one principal. Default: 1,000. */
-  readonly streamsPerPrincipal?: number;
+  /** Open event streams of one caller. Default: 100. */
+  readonly streamsPerCaller?: number;
+  /** Requests in flight. Default: 10,000. */
+  readonly calls?: number;
+  /** Requests in flight of one caller. Default: 256. */
+  readonly callsPerCaller?: number;
+  /** Tool calls of one caller within one minute. Default: 6,000. */
+  readonly callsPerMinute?: number;
+  /** Completion requests of one caller within one minute. Default: 6,000. */
+  readonly completionsPerMinute?: number;
+  /** Bytes of sessions, stored events, large requests in flight and unread answers. Default: 256 MiB. */
+  readonly keptBytes?: number;
+  /** The same for one caller. Default: 64 MiB. */
+  readonly keptBytesPerCaller?: number;
   /** Characters that a client may leave unread before its stream is closed. Default: 8 Mi. */
   readonly backlog?: number;
   /** Open connections. Default: as many as the system allows. */
@@ -66,6 +103,16 @@ export interface ServeHttpOptions {
   readonly verify?: Verifier;
   /** Authenticates every request and decides what its caller may do. */
   readonly auth?: AccessControl;
+  /**
+   * Returns who sends an anonymous request, so that each caller has limits of its own. Default: the remote address.
+   * An authenticated caller is its principal.
+   */
+  readonly caller?: (request: HttpRequest) => string | undefined;
+  /**
+   * Takes the address of an anonymous caller from `X-Forwarded-For`, or else from `Forwarded`, where the nearest proxy
+   * wrote it. A number counts the proxies in front of this server. Default: false, because any client can send these headers.
+   */
+  readonly trustProxy?: boolean | number;
   /** Allows listening on other than loopback addresses without `auth` or `verify`. */
   readonly dangerouslyAllowUnauthenticated?: boolean;
   /** Keeps sessions and their events; all processes that share it serve the same sessions. Default: in memory. */
@@ -87,6 +134,8 @@ const optionNames = {
   allowedOrigins: 1,
   verify: 1,
   auth: 1,
+  caller: 1,
+  trustProxy: 1,
   dangerouslyAllowUnauthenticated: 1,
   storage: 1,
   sessions: 1,
@@ -101,12 +150,25 @@ const limitNames = {
   bodyMs: 1,
   headersMs: 1,
   streams: 1,
-  streamsPerPrincipal: 1,
+  streamsPerCaller: 1,
+  calls: 1,
+  callsPerCaller: 1,
+  callsPerMinute: 1,
+  completionsPerMinute: 1,
+  keptBytes: 1,
+  keptBytesPerCaller: 1,
   backlog: 1,
   connections: 1,
 } satisfies OptionNames<HttpLimits>;
 
-const sessionNames = { idleMs: 1, max: 1, perMinute: 1 } satisfies OptionNames<SessionOptions>;
+const sessionNames = {
+  idleMs: 1,
+  abandonMs: 1,
+  max: 1,
+  maxPerCaller: 1,
+  perMinute: 1,
+  perMinutePerCaller: 1,
+} satisfies OptionNames<SessionOptions>;
 
 /** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
 export function checkHttpOptions(options: ServeHttpOptions): void {
@@ -120,6 +182,30 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
   }
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
+}
+
+/** Returns the limits of the callers of an endpoint. */
+export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): CallerLimits {
+  const { max, maxPerCaller, perMinute, perMinutePerCaller } = sessions || {};
+  const { calls, callsPerCaller, streams, streamsPerCaller, callsPerMinute, completionsPerMinute } = limits;
+  const { keptBytes = defaultKeptBytes, keptBytesPerCaller = defaultKeptBytesPerCaller } = limits;
+  return {
+    atOnce: {
+      sessions: { perCaller: maxPerCaller ?? defaultMaxSessionsPerCaller, total: max ?? defaultMaxSessions },
+      calls: { perCaller: callsPerCaller ?? defaultMaxCallsPerCaller, total: calls ?? defaultMaxCalls },
+      streams: { perCaller: streamsPerCaller ?? defaultMaxStreamsPerCaller, total: streams ?? defaultMaxStreams },
+      keptBytes: { perCaller: keptBytesPerCaller, total: keptBytes },
+      eventBytes: { perCaller: keptBytesPerCaller * eventShare, total: keptBytes * eventShare },
+    },
+    perMinute: {
+      handshakes: {
+        perCaller: perMinutePerCaller ?? defaultSessionsPerMinutePerCaller,
+        total: perMinute ?? defaultSessionsPerMinute,
+      },
+      calls: { perCaller: callsPerMinute ?? defaultCallsPerMinute },
+      completions: { perCaller: completionsPerMinute ?? defaultCompletionsPerMinute },
+    },
+  };
 }
 
 /** Returns the access control of an endpoint; undefined if all callers are anonymous. */

@@ -9,10 +9,10 @@ import {
   rpcCodes,
   serialize,
 } from "../../jsonrpc/message.ts";
-import { protocolCodes } from "../../protocol/errors.ts";
+import { type LimitData, protocolCodes } from "../../protocol/errors.ts";
 import type { HttpHeaders, HttpReply } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
-import { reconnectMs } from "./limits.ts";
+import { reconnectMs, uncountedBytes } from "./limits.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 
 /** Takes the messages of a stream. */
@@ -53,8 +53,13 @@ export class PostReply {
 
   /** True if a message can be sent before the response. */
   get mayStream(): boolean {
-    const { accepts, principal } = this.#context;
-    return accepts.events && (this.#isStreaming || this.#streams.hasRoom(principal.key));
+    const { accepts, caller } = this.#context;
+    return accepts.events && (this.#isStreaming || caller.exhausts("streams") === undefined);
+  }
+
+  /** True if the client waits for the response on this connection. */
+  get isConnected(): boolean {
+    return !this.#isOver && !this.#context.reply.isGone && this.#stream?.isClosed !== true;
   }
 
   /** Keeps a pending answer open: sends buffered messages after this turn, and begins a stream after `quietMs` of silence. */
@@ -77,12 +82,16 @@ export class PostReply {
   }
 
   /** Sends the response and ends the answer. */
-  finish(text: string, status: number): void {
+  finish(text: string, error?: RpcError, statusOfError: (error: RpcError) => number = statusOf): void {
     if (this.#isOver) return;
     this.#end();
-    const { reply, headers, accepts } = this.#context;
+    const { reply, accepts } = this.#context;
+    const status = error ? statusOfError(error) : 200;
+    const headers = error ? headersOf(error, this.#context.headers) : this.#context.headers;
     this.#stream?.sendDeferred();
-    if (this.#sink) this.#sink.end(text);
+    const refusal = text.length > uncountedBytes && !this.#sink ? this.#countUnread(text.length) : undefined;
+    if (refusal) answerError(reply, refusal, headers);
+    else if (this.#sink) this.#sink.end(text);
     else if (!this.#buffered && accepts.json)
       reply.send(status, { ...headers, "content-type": "application/json" }, text);
     else {
@@ -90,6 +99,20 @@ export class PostReply {
       for (const message of this.#buffered ?? []) events += eventOf(message);
       reply.send(status, { ...headers, ...wholeStreamHeaders }, events + eventOf(text));
     }
+  }
+
+  /** Counts a large response until the client has taken it. Returns the error that is sent instead if there is no room. */
+  #countUnread(characters: number): RpcError | undefined {
+    const { reply, caller } = this.#context;
+    if (reply.isGone) return undefined;
+    const full = caller.take("keptBytes", characters);
+    if (full) return caller.beyond("keptBytes", full, `the response, ${characters} characters, is not sent`);
+    let unread = characters;
+    reply.onSent(() => {
+      caller.release("keptBytes", unread);
+      unread = 0;
+    });
+    return undefined;
   }
 
   /** Closes the connection if the client reconnects by itself. */
@@ -118,8 +141,8 @@ export class PostReply {
 
   /** Reserves a place for a stream. Returns false if there can be none. */
   #reserve(): boolean {
-    const { accepts, principal } = this.#context;
-    if (!accepts.events || !this.#streams.reserve(principal.key)) return false;
+    const { accepts, caller } = this.#context;
+    if (!accepts.events || this.#streams.reserve(caller)) return false;
     clearTimeout(this.#quietTimer);
     this.#buffered = [];
     if (this.#isPending) this.#streams.afterTurn(() => this.#flush());
@@ -133,9 +156,9 @@ export class PostReply {
   }
 
   #open(buffered: readonly string[]): void {
-    const { reply, headers, principal } = this.#context;
+    const { reply, headers, caller } = this.#context;
     this.#buffered = undefined;
-    const stream = this.#streams.openReserved(reply, headers, principal.key);
+    const stream = this.#streams.openReserved(reply, headers, caller);
     stream.expiry = this.expiry;
     this.#stream = stream;
     this.#sink = this.#record ? this.#record(stream) : plainSink(stream);
@@ -156,7 +179,7 @@ export class PostReply {
   #end(): void {
     this.#isOver = true;
     clearTimeout(this.#quietTimer);
-    if (this.#buffered) this.#streams.release();
+    if (this.#buffered) this.#streams.release(this.#context.caller);
   }
 }
 
@@ -192,16 +215,28 @@ const badRequestCodes: readonly number[] = [
   protocolCodes.unsupportedVersion,
 ];
 
-/** Returns the HTTP status of an error: 400 for a bad request, 404 for an unknown method, 200 for errors of a handler. */
-export function statusOf({ stage, code }: RpcError): number {
+/**
+ * Returns the HTTP status of an error: 400 for a bad request, 404 for an unknown method, 429 or 503 beyond a limit, 200 for
+ * errors of a handler.
+ */
+export function statusOf({ stage, code, data }: RpcError): number {
   if (stage === "envelope") return 400;
   if (stage === "handler") return 200;
+  if (code === protocolCodes.limitExceeded) return (data as LimitData | undefined)?.limit === "process" ? 503 : 429;
   if (code === rpcCodes.methodNotFound) return 404;
   return badRequestCodes.includes(code) ? 400 : 200;
 }
 
-/** The message of a 503 when no further event stream may open. */
-export const tooManyStreams = "Too many event streams are open; retry later";
+/** Returns the headers of an error response; beyond a limit they say when to retry. */
+function headersOf({ code, data }: RpcError, headers: HttpHeaders): HttpHeaders {
+  if (code !== protocolCodes.limitExceeded) return headers;
+  return { ...headers, "retry-after": String((data as LimitData).retryAfterSeconds) };
+}
+
+/** Answers with an error and its HTTP status. */
+export function answerError(reply: HttpReply, error: RpcError, headers: HttpHeaders, id?: RequestId): void {
+  sendError(reply, statusOf(error), error.toErrorObject(), id, headersOf(error, headers));
+}
 
 /** Returns the id of a single request, under which an error for the whole body is sent. */
 export function idOf(messages: Message | Message[]): RequestId | undefined {

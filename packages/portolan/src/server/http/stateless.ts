@@ -10,12 +10,11 @@ import { serveExchange } from "../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
-import { retryAfterSeconds } from "./limits.ts";
-import { PostReply, sendError, statusOf } from "./reply.ts";
+import { answerError, PostReply } from "./reply.ts";
 
 /** Serves one request that describes itself. Nothing is kept before or after it. */
 export function serveStateless(state: EndpointState, message: RpcRequest, context: HttpContext): void {
-  const { request, reply, principal, headers } = context;
+  const { request, reply, principal, caller, headers } = context;
   const { runtime, streams } = state;
   const { id } = message;
   try {
@@ -25,22 +24,22 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     if (problem !== undefined) throw headerMismatch(problem);
     const answer = new PostReply(context, streams);
     if (revision.requests.get(message.method)?.openEnded && !answer.mayStream) {
-      const full = { ...headers, "retry-after": String(retryAfterSeconds) };
-      const message = "No event stream: too many are open, or Accept lacks text/event-stream";
-      sendError(reply, 503, { code: rpcCodes.internalError, message }, id, full);
-      return;
+      const full = caller.exhausts("streams");
+      if (full) throw caller.beyond("streams", full);
+      throw new RpcError(rpcCodes.internalError, "No event stream: Accept lacks text/event-stream");
     }
+    const refusal = state.refusal(message, context);
+    if (refusal) throw refusal;
     const returnPath: ReturnPath = {
       writesText: true,
+      caller,
       notify: (method, params) => answer.send({ jsonrpc: "2.0", method, params }),
       checkArguments: (schema, args) => checkParams(schema, args, request),
     };
     const exchange = new ServedExchange(message, peer, principal, returnPath);
     const { expiresAt } = principal;
     if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully() };
-    const running = serveExchange(runtime, exchange, (response, error) =>
-      answer.finish(serialize(response), error ? statusOf(error) : 200),
-    );
+    const running = serveExchange(runtime, exchange, (response, error) => answer.finish(serialize(response), error));
     if (!running) return;
     // spec 2026-07-28: a client that closes the stream of its request cancels it.
     reply.onGone(() => {
@@ -48,11 +47,11 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
       answer.drop();
     });
     answer.keepOpen(state.quietMs);
-    state.track(exchange, running);
+    state.track(exchange, running, context);
   } catch (cause) {
     const error = cause instanceof RpcError ? cause : internalError();
     if (error !== cause) runtime.report(cause, message.method);
-    sendError(reply, statusOf(error), error.toErrorObject(), id, headers);
+    answerError(reply, error, headers, id);
   }
 }
 

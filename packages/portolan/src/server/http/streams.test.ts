@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { Callers } from "../callers.ts";
 import type { EventStream, HttpReply } from "./adapter.ts";
 import { OpenStream, Streams } from "./streams.ts";
 
@@ -26,31 +27,47 @@ class FakeStream implements EventStream {
 }
 
 function replyWith(stream: EventStream): HttpReply {
-  return { send() {}, stream: () => stream, onGone() {} };
+  return { send() {}, stream: () => stream, onGone() {}, isGone: false, onSent() {} };
 }
 
-describe("the streams of an endpoint", () => {
-  const limits = { streams: 3, streamsPerPrincipal: 2 };
-  const open = (streams: Streams, principal: string) => streams.open(replyWith(new FakeStream()), {}, principal);
+function callersOf(streams: { perCaller: number; total: number }): Callers {
+  return new Callers({ atOnce: { streams }, perMinute: {} });
+}
 
-  test("are bounded per principal and in all", () => {
-    const streams = new Streams({ limits, keepAliveMs: 1_000 });
-    const first = open(streams, "a");
-    expect(open(streams, "a")).toBeDefined();
-    expect(open(streams, "a")).toBeUndefined();
-    expect(open(streams, "b")).toBeDefined();
-    expect(open(streams, "b")).toBeUndefined();
-    first?.end();
-    expect(open(streams, "b")).toBeDefined();
+const someone = callersOf({ perCaller: 10, total: 10 }).get("someone");
+
+describe("the streams of an endpoint", () => {
+  test("count as streams of their caller until they end", () => {
+    const streams = new Streams({ keepAliveMs: 1_000 });
+    const callers = callersOf({ perCaller: 2, total: 3 });
+    const open = (key: string) =>
+      streams.reserve(callers.get(key)) ?? streams.openReserved(replyWith(new FakeStream()), {}, callers.get(key));
+    const first = open("a");
+    expect(open("a")).toBeInstanceOf(OpenStream);
+    expect(open("a")).toBe("caller");
+    expect(open("b")).toBeInstanceOf(OpenStream);
+    expect(open("b")).toBe("process");
+    if (first instanceof OpenStream) first.end();
+    expect(open("b")).toBeInstanceOf(OpenStream);
     streams.closeAll();
   });
 
   test("count reserved places until they are released", () => {
-    const streams = new Streams({ limits: { streams: 1 }, keepAliveMs: 1_000 });
-    expect(streams.reserve("a")).toBe(true);
-    expect(streams.hasRoom("b")).toBe(false);
-    streams.release();
-    expect(streams.hasRoom("b")).toBe(true);
+    const streams = new Streams({ keepAliveMs: 1_000 });
+    const callers = callersOf({ perCaller: 1, total: 1 });
+    expect(streams.reserve(callers.get("a"))).toBeUndefined();
+    expect(callers.get("b").exhausts("streams")).toBe("process");
+    streams.release(callers.get("a"));
+    expect(callers.get("b").exhausts("streams")).toBeUndefined();
+  });
+
+  test("report the first refusal only", () => {
+    const onRefused = vi.fn();
+    const streams = new Streams({ keepAliveMs: 1_000, onRefused });
+    const caller = callersOf({ perCaller: 0, total: 1 }).get("a");
+    expect([streams.reserve(caller), streams.reserve(caller)]).toEqual(["caller", "caller"]);
+    expect(onRefused).toHaveBeenCalledOnce();
+    expect(onRefused).toHaveBeenCalledWith(caller, "caller");
   });
 });
 
@@ -63,10 +80,10 @@ describe("a keep-alive tick", () => {
   });
 
   test("writes a comment to a silent stream and closes one that stays slow", () => {
-    const streams = new Streams({ limits: { backlog: 100 }, keepAliveMs: 1_000 });
+    const streams = new Streams({ backlog: 100, keepAliveMs: 1_000 });
     const [silent, slow] = [new FakeStream(), new FakeStream()];
-    streams.open(replyWith(silent), {}, "a");
-    streams.open(replyWith(slow), {}, "a");
+    streams.openReserved(replyWith(silent), {}, someone);
+    streams.openReserved(replyWith(slow), {}, someone);
     slow.backlog = 51;
     vi.advanceTimersByTime(1_000);
     expect(silent.written).toHaveLength(1);
@@ -77,10 +94,10 @@ describe("a keep-alive tick", () => {
   });
 
   test("ends a stream whose principal has expired", () => {
-    const streams = new Streams({ limits: {}, keepAliveMs: 1_000 });
-    const stream = streams.open(replyWith(new FakeStream()), {}, "a");
+    const streams = new Streams({ keepAliveMs: 1_000 });
+    const stream = streams.openReserved(replyWith(new FakeStream()), {}, someone);
     const end = vi.fn();
-    if (stream) stream.expiry = { at: Date.now() + 1_500, end };
+    stream.expiry = { at: Date.now() + 1_500, end };
     vi.advanceTimersByTime(1_000);
     expect(end).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1_000);
@@ -92,7 +109,7 @@ describe("a keep-alive tick", () => {
 describe("an open stream", () => {
   test("is slow above half of the backlog and very slow above three quarters", () => {
     const raw = new FakeStream();
-    const stream = new OpenStream(raw, 100, () => {});
+    const stream = new OpenStream(raw, 100, someone, () => {});
     raw.backlog = 50;
     expect([stream.isSlow, stream.isVerySlow]).toEqual([false, false]);
     raw.backlog = 51;
@@ -104,12 +121,28 @@ describe("an open stream", () => {
   test("is destroyed by a write above the backlog, and takes nothing more", () => {
     const raw = new FakeStream();
     const onClosed = vi.fn();
-    const stream = new OpenStream(raw, 100, onClosed);
+    const stream = new OpenStream(raw, 100, someone, onClosed);
     raw.backlog = 101;
     stream.write("lost");
     stream.write("lost too");
     stream.end();
     expect(raw).toMatchObject({ written: [], destroyed: 1, ended: 0 });
     expect(onClosed).toHaveBeenCalledOnce();
+  });
+
+  test("counts what is unread as kept bytes of its caller, and is destroyed if there are no more", () => {
+    const callers = new Callers({ atOnce: { keptBytes: { perCaller: 300_000, total: 1e9 } }, perMinute: {} });
+    const caller = callers.get("a");
+    const [first, second] = [new FakeStream(), new FakeStream()];
+    const [slow, late] = [first, second].map((raw) => new OpenStream(raw, 1e6, caller, () => {}));
+    first.backlog = 199_000;
+    slow?.write("x".repeat(1_000));
+    expect(caller.exhausts("keptBytes", 100_001)).toBe("caller");
+    second.backlog = 100_001;
+    late?.write("");
+    expect([first.destroyed, second.destroyed]).toEqual([0, 1]);
+    first.backlog = 0;
+    slow?.countUnread();
+    expect(caller.exhausts("keptBytes", 300_000)).toBeUndefined();
   });
 });

@@ -1,13 +1,7 @@
 import { comment } from "../../transport/sse.ts";
+import type { Caller, Exhausted } from "../callers.ts";
 import type { EventStream, HttpHeaders, HttpReply } from "./adapter.ts";
-import {
-  defaultBacklogCharacters,
-  defaultMaxStreams,
-  defaultMaxStreamsPerPrincipal,
-  slowShare,
-  verySlowShare,
-} from "./limits.ts";
-import type { HttpLimits } from "./options.ts";
+import { defaultBacklogCharacters, slowShare, uncountedBytes, verySlowShare } from "./limits.ts";
 
 /** The time at which a principal may no longer listen. */
 export interface Expiry {
@@ -17,30 +11,28 @@ export interface Expiry {
 }
 
 export interface StreamsOptions {
-  readonly limits: HttpLimits;
+  /** Characters that a client may leave unread. */
+  readonly backlog?: number | undefined;
   readonly keepAliveMs: number;
+  /** Called once, when the first stream is refused. */
+  readonly onRefused?: (caller: Caller, exhausted: Exhausted) => void;
 }
 
-/** All event streams of an endpoint. Bounds their number, keeps them alive, and closes those whose client does not read. */
+/** All event streams of an endpoint. Counts them, keeps them alive, and closes those whose client does not read. */
 export class Streams {
-  readonly #max: number;
-  readonly #maxPerPrincipal: number;
   readonly #backlog: number;
   readonly #keepAliveMs: number;
   readonly #open = new Set<OpenStream>();
-  /** Places for streams that may open at the end of this turn. */
-  #reserved = 0;
-  readonly #perPrincipal = new Map<string, number>();
+  #onRefused: StreamsOptions["onRefused"];
   /** Called with each keep-alive tick. */
   onTick: (() => void) | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
   #due: (() => void)[] = [];
 
-  constructor({ limits, keepAliveMs }: StreamsOptions) {
-    this.#max = limits.streams ?? defaultMaxStreams;
-    this.#maxPerPrincipal = limits.streamsPerPrincipal ?? defaultMaxStreamsPerPrincipal;
-    this.#backlog = limits.backlog ?? defaultBacklogCharacters;
+  constructor({ backlog = defaultBacklogCharacters, keepAliveMs, onRefused }: StreamsOptions) {
+    this.#backlog = backlog;
     this.#keepAliveMs = keepAliveMs;
+    this.#onRefused = onRefused;
   }
 
   /** Characters of one answer that are buffered until the end of the turn. */
@@ -48,35 +40,27 @@ export class Streams {
     return this.#backlog * slowShare;
   }
 
-  /** Returns whether the principal may open one more stream. */
-  hasRoom(principal: string): boolean {
-    const isFull = this.#open.size + this.#reserved >= this.#max;
-    return !isFull && (this.#perPrincipal.get(principal) ?? 0) < this.#maxPerPrincipal;
-  }
-
-  /** Reserves a place for a stream that may open at the end of this turn. Returns false if there is none. */
-  reserve(principal: string): boolean {
-    if (!this.hasRoom(principal)) return false;
-    this.#reserved += 1;
-    return true;
+  /** Reserves a place for a stream that may open at the end of this turn. Returns the limit that is reached. */
+  reserve(caller: Caller): Exhausted | undefined {
+    const exhausted = caller.take("streams");
+    if (exhausted) {
+      this.#onRefused?.(caller, exhausted);
+      this.#onRefused = undefined;
+    }
+    return exhausted;
   }
 
   /** Gives a reserved place back. */
-  release(): void {
-    this.#reserved -= 1;
-  }
-
-  /** Opens a stream. Returns undefined if there are too many; none is closed to make room. */
-  open(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream | undefined {
-    return this.reserve(principal) ? this.openReserved(reply, headers, principal) : undefined;
+  release(caller: Caller): void {
+    caller.release("streams");
   }
 
   /** Opens a stream in a reserved place. */
-  openReserved(reply: HttpReply, headers: HttpHeaders, principal: string): OpenStream {
-    this.release();
-    const stream = new OpenStream(reply.stream(headers), this.#backlog, () => this.#remove(stream, principal));
+  openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller): OpenStream {
+    const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, () =>
+      this.#remove(stream, caller),
+    );
     this.#open.add(stream);
-    this.#perPrincipal.set(principal, (this.#perPrincipal.get(principal) ?? 0) + 1);
     reply.onGone(() => stream.close());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
@@ -95,6 +79,15 @@ export class Streams {
     for (const stream of [...this.#open]) stream.end();
   }
 
+  #begin(reply: HttpReply, headers: HttpHeaders, caller: Caller): EventStream {
+    try {
+      return reply.stream(headers);
+    } catch (cause) {
+      this.release(caller);
+      throw cause;
+    }
+  }
+
   #keepAlive(): void {
     if (this.#open.size === 0) {
       clearInterval(this.#timer);
@@ -109,14 +102,12 @@ export class Streams {
       else if (stream.staysSlow()) stream.destroy();
       else if (stream.writtenAt < before) stream.write(keepAlive);
       if (!stream.isSlow) stream.sendDeferred();
+      stream.countUnread();
     }
   }
 
-  #remove(stream: OpenStream, principal: string): void {
-    if (!this.#open.delete(stream)) return;
-    const count = this.#perPrincipal.get(principal) ?? 1;
-    if (count > 1) this.#perPrincipal.set(principal, count - 1);
-    else this.#perPrincipal.delete(principal);
+  #remove(stream: OpenStream, caller: Caller): void {
+    if (this.#open.delete(stream)) this.release(caller);
   }
 }
 
@@ -139,13 +130,17 @@ export class OpenStream {
   deferred: (() => void) | undefined;
   readonly #stream: EventStream;
   readonly #maxBacklog: number;
+  readonly #caller: Caller;
   readonly #onClosed: () => void;
   #isClosed = false;
   #wasSlow = false;
+  /** Unread characters that count as kept bytes of the caller. */
+  #counted = 0;
 
-  constructor(stream: EventStream, maxBacklog: number, onClosed: () => void) {
+  constructor(stream: EventStream, maxBacklog: number, caller: Caller, onClosed: () => void) {
     this.#stream = stream;
     this.#maxBacklog = maxBacklog;
+    this.#caller = caller;
     this.#onClosed = onClosed;
   }
 
@@ -183,12 +178,22 @@ export class OpenStream {
 
   write(text: string): void {
     if (this.#isClosed) return;
-    if (this.#stream.backlog > this.#maxBacklog) {
+    if (this.#stream.backlog > this.#maxBacklog || !this.countUnread(text.length)) {
       this.destroy();
       return;
     }
     this.writtenAt = Date.now();
     this.#stream.write(text);
+  }
+
+  /** Counts what the client has not read, and what is added now. Returns false if the caller may not keep that much. */
+  countUnread(added = 0): boolean {
+    const unread = this.#isClosed ? 0 : this.#stream.backlog + added;
+    const more = (unread > uncountedBytes ? unread : 0) - this.#counted;
+    if (more > 0 && this.#caller.take("keptBytes", more)) return false;
+    if (more < 0) this.#caller.release("keptBytes", -more);
+    this.#counted += more;
+    return true;
   }
 
   /** Writes a stored event, and waits while the client reads slowly. */
@@ -213,6 +218,7 @@ export class OpenStream {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.countUnread();
     this.#onClosed();
   }
 }

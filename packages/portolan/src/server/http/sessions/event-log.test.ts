@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
+import { Callers } from "../../callers.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
 
 describe("parseEventId", () => {
@@ -16,12 +17,14 @@ describe("parseEventId", () => {
   });
 });
 
+const caller = new Callers({ atOnce: {}, perMinute: {} }).total;
+
 describe("the log of an answer", () => {
   const logs: EventLog[] = [];
   const open = async (storage = createMemoryStorage()) => {
     const log = new EventLog(storage);
     logs.push(log);
-    await log.open("session", "s");
+    await log.open("session", "s", caller);
     return { log, storage };
   };
   afterEach(() => {
@@ -71,9 +74,67 @@ describe("the log of an answer", () => {
 
 test("the log of a standalone stream yields the messages after a position, and nothing for an unknown one", async () => {
   const log = new EventLog(createMemoryStorage());
-  const first = await log.appendStandalone("session", "one");
-  await log.appendStandalone("session", "two");
-  const position = { stream: "get", id: first };
+  const first = await log.appendStandalone("session", "one", caller);
+  await log.appendStandalone("session", "two", caller);
+  const position = { stream: "get", id: String(first) };
   expect((await log.read("session", position))?.map(({ text }) => text)).toEqual(["two"]);
   expect(await log.read("session", { stream: "get", id: "unknown" })).toBeUndefined();
+});
+
+describe("a log that its caller may not keep", () => {
+  const limited = (bytes: number) =>
+    new Callers({ atOnce: { keptBytes: { perCaller: bytes, total: 1e9 } }, perMinute: {} }).get("a");
+  const large = "x".repeat(1_000);
+
+  test("can be resumed from after the lost message only", async () => {
+    const storage = createMemoryStorage();
+    const log = new EventLog(storage);
+    await log.open("session", "s", limited(1_000));
+    await log.append("session", "s", 1, "one", false);
+    await log.append("session", "s", 2, large, false);
+    const isKept = (id: string) => log.isKept("session", { stream: "s", id });
+    expect([await isKept(""), await isKept("1"), await isKept("2")]).toEqual([false, false, true]);
+    await log.append("session", "s", 3, "three", true);
+    expect([await isKept(""), await isKept("1"), await isKept("2")]).toEqual([false, false, true]);
+    const rest: string[] = [];
+    for await (const { text } of log.follow("session", { stream: "s", id: "2" })) rest.push(text);
+    expect(rest).toEqual(["three"]);
+    log.close();
+  });
+
+  test("gives back its bytes when it is dropped, expires or ends with its session", async () => {
+    const owner = limited(2_000);
+    const log = new EventLog(createMemoryStorage());
+    await log.open("session", "s", owner);
+    await log.append("session", "s", 1, large, false);
+    expect(owner.exhausts("keptBytes", 1_000)).toBe("caller");
+    await log.append("session", "s", 2, large, false);
+    expect(owner.exhausts("keptBytes", 2_000)).toBeUndefined();
+    await log.append("session", "s", 3, large, false);
+    await log.forget("session");
+    expect(owner.exhausts("keptBytes", 2_000)).toBeUndefined();
+    expect(log.isEmpty).toBe(true);
+    log.close();
+  });
+
+  test("of a standalone stream refuses positions from before the loss", async () => {
+    const log = new EventLog(createMemoryStorage());
+    const owner = limited(1_000);
+    const first = String(await log.appendStandalone("session", "one", owner));
+    expect(await log.appendStandalone("session", large, owner)).toBeUndefined();
+    await log.restartStandalone("session", "new");
+    expect(await log.read("session", { stream: "get", id: first, proof: "old" })).toBeUndefined();
+    expect(await log.read("session", { stream: "get", id: "", proof: "new" })).toEqual([]);
+  });
+});
+
+test("a reader that follows an answer stops at a gap", async () => {
+  const storage = createMemoryStorage();
+  const log = new EventLog(storage);
+  await log.open("session", "s", caller);
+  for (const entry of ["m1 one", "m3 three", "e4 four"]) await storage.log.append("mcp/events/session/s", entry);
+  const read: string[] = [];
+  for await (const { text } of log.follow("session", { stream: "s", id: "" })) read.push(text);
+  expect(read).toEqual(["one"]);
+  log.close();
 });

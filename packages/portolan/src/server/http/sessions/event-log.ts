@@ -1,6 +1,15 @@
 import { PortolanError } from "../../../errors.ts";
 import type { Storage } from "../../../storage/storage.ts";
-import { eventTtlMs, finishedEventTtlMs, maxEventIdCharacters, maxKeptEvents, streamLeaseMs } from "../limits.ts";
+import type { Caller } from "../../callers.ts";
+import {
+  entryOverheadBytes,
+  eventTtlMs,
+  finishedEventTtlMs,
+  maxEventIdCharacters,
+  maxKeptEvents,
+  restartMarkMs,
+  streamLeaseMs,
+} from "../limits.ts";
 import { eventOf, type MessageSink, openingEvent } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 
@@ -28,49 +37,115 @@ const leaseCheckMs = streamLeaseMs / 3;
 const lastMark = "e";
 const otherMark = "m";
 
+/** The stored events of one stream, as the limits of its caller count them. */
+class KeptEvents {
+  readonly #caller: Caller;
+  readonly #sizes: number[] = [];
+  /** The time at which the storage drops them. */
+  expiresAt = Number.POSITIVE_INFINITY;
+  /** The number of an event that is not stored, while events before it may still be. */
+  gap: number | undefined;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** Counts one more event. Returns false if the caller may not keep it. */
+  add(text: string, ttlMs: number): boolean {
+    const size = text.length + entryOverheadBytes;
+    this.expiresAt = Date.now() + ttlMs;
+    if (this.#caller.exhausts("eventBytes", size) || this.#caller.take("keptBytes", size)) return false;
+    this.#caller.take("eventBytes", size);
+    this.#sizes.push(size);
+    if (this.#sizes.length > maxKeptEvents) this.#release(this.#sizes.shift());
+    return true;
+  }
+
+  clear(): void {
+    for (const size of this.#sizes.splice(0)) this.#release(size);
+  }
+
+  #release(size: number | undefined): void {
+    this.#caller.release("eventBytes", size);
+    this.#caller.release("keptBytes", size);
+  }
+}
+
 /**
  * The messages that were sent on the streams of sessions, so that a client that lost its connection can continue in any
  * process. An answer has one writer, which numbers its events; the standalone stream of a session may have several.
  */
 export class EventLog {
   readonly #storage: Storage;
-  /** The streams that this process is writing. Their leases tell other processes that more may come. */
-  readonly #leases = new Set<string>();
+  readonly #ttlMs: number;
+  /** The streams that this process is writing, each with the number of its last event that is lost. */
+  readonly #leases = new Map<string, number>();
+  /** The events that this process has stored, by session and stream. */
+  readonly #kept = new Map<string, Map<string, KeptEvents>>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(storage: Storage) {
+  /** @param ttlMs the time for which events of a running answer are kept */
+  constructor(storage: Storage, ttlMs: number = eventTtlMs) {
     this.#storage = storage;
+    this.#ttlMs = ttlMs;
+  }
+
+  /** True if no stored events are counted. */
+  get isEmpty(): boolean {
+    return this.#kept.size === 0;
   }
 
   /** Begins the stream of an answer. */
-  async open(session: string, stream: string): Promise<void> {
+  async open(session: string, stream: string, caller: Caller): Promise<void> {
     const key = keyOf(session, stream);
-    this.#leases.add(key);
+    this.#keptOf(session, stream, caller);
+    this.#leases.set(key, 0);
     this.#timer ??= every(leaseCheckMs, () => this.#renew());
-    await this.#storage.kv.set(leaseOf(key), "", { ttlMs: streamLeaseMs });
+    await this.#renewLease(key);
   }
 
-  /** Stores a message of an answer under its number. */
+  /** Stores a message of an answer under its number. If it cannot be stored, the stream cannot be resumed from before it. */
   async append(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
     const key = keyOf(session, stream);
+    const kept = this.#kept.get(session)?.get(stream);
+    const ttlMs = isLast ? finishedEventTtlMs : this.#ttlMs;
     try {
+      if (!kept) return;
+      if (kept.gap !== undefined) await this.#dropBefore(key, kept);
+      if (!kept.add(text, ttlMs)) throw new PortolanError("limit-reached", "The caller keeps too many bytes");
       await this.#storage.log.append(key, `${isLast ? lastMark : otherMark}${number} ${text}`, {
         keep: maxKeptEvents,
-        ttlMs: isLast ? finishedEventTtlMs : eventTtlMs,
+        ttlMs,
       });
+    } catch (cause) {
+      if (kept) kept.gap = number;
+      // Events on both sides of a gap would be replayed as if none were missing.
+      if (kept) await this.#dropBefore(key, kept).catch(() => {});
+      if (!(cause instanceof PortolanError && cause.code === "limit-reached")) throw cause;
     } finally {
       if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
     }
   }
 
-  /** Stores a message of the standalone stream. Resolves to its id. */
-  appendStandalone(session: string, text: string): Promise<string> {
-    const kept = { keep: maxKeptEvents, ttlMs: eventTtlMs };
-    return this.#storage.log.append(keyOf(session, standaloneName), text, kept);
+  /** Stores a message of the standalone stream. Resolves to its id; undefined if it cannot be stored. */
+  async appendStandalone(session: string, text: string, caller: Caller): Promise<string | undefined> {
+    const key = keyOf(session, standaloneName);
+    const kept = this.#keptOf(session, standaloneName, caller);
+    if (!kept.add(text, this.#ttlMs)) return undefined;
+    return this.#storage.log.append(key, text, { keep: maxKeptEvents, ttlMs: this.#ttlMs });
+  }
+
+  /** Drops the standalone stream of a session. From now on only a position with this proof can be resumed. */
+  async restartStandalone(session: string, proof: string): Promise<void> {
+    this.#kept.get(session)?.get(standaloneName)?.clear();
+    await this.#storage.log.delete(keyOf(session, standaloneName));
+    await this.#storage.kv.set(restartKey(session), proof, { ttlMs: restartMarkMs });
   }
 
   /** Returns the stored messages of the standalone stream after a position; undefined if there is no such position. */
-  async read(session: string, { stream, id }: EventPosition): Promise<SentEvent[] | undefined> {
+  async read(session: string, { stream, id, proof }: EventPosition): Promise<SentEvent[] | undefined> {
+    const restarted = await this.#storage.kv.get(restartKey(session));
+    if (restarted !== undefined && restarted !== proof) return undefined;
     const events: SentEvent[] = [];
     try {
       for await (const entry of this.#storage.log.after(keyOf(session, stream), id)) {
@@ -87,20 +162,28 @@ export class EventLog {
   async isKept(session: string, { stream, id }: EventPosition): Promise<boolean> {
     const key = keyOf(session, stream);
     for await (const entry of this.#storage.log.after(key, "")) return numberOf(entry.value) <= Number(id) + 1;
-    return (await this.#storage.kv.get(leaseOf(key))) !== undefined;
+    const lost = await this.#storage.kv.get(leaseOf(key));
+    return lost !== undefined && Number(lost) <= Number(id);
   }
 
-  /** Yields the messages of an answer after a position, until the last one or the end of the process that writes it. */
+  /**
+   * Yields the messages of an answer after a position, until the last one, a gap, or the end of the process that writes
+   * it.
+   */
   async *follow(session: string, { stream, id }: EventPosition): AsyncGenerator<SentEvent> {
     const key = keyOf(session, stream);
     let read = "";
+    let last = Number(id);
     for (;;) {
       // Read first, so that messages written before the lease ended are read in any case.
       const isWritten = (await this.#storage.kv.get(leaseOf(key))) !== undefined;
       for await (const entry of this.#storage.log.after(key, read)) {
         read = entry.id;
         const event = toEvent(stream, entry.value);
-        if (numberOf(entry.value) > Number(id)) yield event;
+        const number = numberOf(entry.value);
+        if (number > last + 1) return;
+        if (number > last) yield event;
+        last = Math.max(last, number);
         if (event.isLast) return;
       }
       if (!isWritten) return;
@@ -108,9 +191,59 @@ export class EventLog {
     }
   }
 
+  /** Stops counting events that the storage has dropped. */
+  sweep(): void {
+    const now = Date.now();
+    for (const [session, streams] of this.#kept) {
+      for (const [stream, kept] of streams) {
+        if (kept.expiresAt > now) continue;
+        kept.clear();
+        if (!this.#leases.has(keyOf(session, stream))) streams.delete(stream);
+      }
+      if (streams.size === 0) this.#kept.delete(session);
+    }
+  }
+
+  /** Drops the events of a session that has ended. */
+  async forget(session: string): Promise<void> {
+    const streams = this.#kept.get(session);
+    this.#kept.delete(session);
+    for (const kept of streams?.values() ?? []) kept.clear();
+    for (const stream of streams?.keys() ?? []) await this.#storage.log.delete(keyOf(session, stream));
+  }
+
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  #keptOf(session: string, stream: string, caller: Caller): KeptEvents {
+    let streams = this.#kept.get(session);
+    if (!streams) {
+      streams = new Map();
+      this.#kept.set(session, streams);
+    }
+    let kept = streams.get(stream);
+    if (!kept) {
+      kept = new KeptEvents(caller);
+      streams.set(stream, kept);
+    }
+    return kept;
+  }
+
+  /** Drops all events up to a gap, and says in the lease that the stream cannot be resumed from before it. */
+  async #dropBefore(key: string, kept: KeptEvents): Promise<void> {
+    kept.clear();
+    await this.#storage.log.delete(key);
+    if (kept.gap !== undefined && this.#leases.has(key)) {
+      this.#leases.set(key, kept.gap);
+      await this.#renewLease(key);
+    }
+    kept.gap = undefined;
+  }
+
+  async #renewLease(key: string): Promise<void> {
+    await this.#storage.kv.set(leaseOf(key), String(this.#leases.get(key) ?? 0), { ttlMs: streamLeaseMs });
   }
 
   /** Waits for another entry, or until the lease has to be checked again. */
@@ -125,7 +258,7 @@ export class EventLog {
   #renew(): void {
     if (this.#leases.size === 0) this.close();
     // A lease that cannot be renewed ends resumption only; the stream itself goes on.
-    for (const key of this.#leases) this.#storage.kv.set(leaseOf(key), "", { ttlMs: streamLeaseMs }).catch(() => {});
+    for (const key of this.#leases.keys()) this.#renewLease(key).catch(() => {});
   }
 }
 
@@ -156,6 +289,10 @@ function numberOf(value: string): number {
 
 function keyOf(session: string, stream: string): string {
   return `mcp/events/${session}/${stream}`;
+}
+
+function restartKey(session: string): string {
+  return `mcp/events/${session}/${standaloneName}/restarted`;
 }
 
 function leaseOf(key: string): string {
@@ -192,11 +329,12 @@ export class StreamRecorder {
   }
 
   /** @param primes sends an opening event, so that the client can reconnect before it has received a message */
-  record(stream: OpenStream, session: string, primes: boolean): MessageSink {
+  record(stream: OpenStream, session: string, primes: boolean, caller: Caller): MessageSink {
     this.#count += 1;
     const name = `${this.#prefix}${this.#count.toString(36)}`;
     if (primes) stream.write(openingEvent(name));
-    return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn);
+    const begun = this.#log.open(session, name, caller).catch(() => {});
+    return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn, begun);
   }
 }
 
@@ -226,6 +364,7 @@ class RecordedStream implements MessageSink {
     name: string,
     isPrimed: boolean,
     afterTurn: (call: () => void) => void,
+    begun: Promise<void>,
   ) {
     this.#isPrimed = isPrimed;
     this.#stream = stream;
@@ -233,7 +372,7 @@ class RecordedStream implements MessageSink {
     this.#session = session;
     this.#name = name;
     this.#afterTurn = afterTurn;
-    this.#stored = log.open(session, name).catch(() => {});
+    this.#stored = begun;
   }
 
   write(text: string): void {

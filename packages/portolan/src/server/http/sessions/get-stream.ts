@@ -1,14 +1,16 @@
-import { rpcCodes, serialize } from "../../../jsonrpc/message.ts";
+import { serialize } from "../../../jsonrpc/message.ts";
+import type { Peer } from "../../../protocol/revision.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
+import type { Caller } from "../../callers.ts";
 import { Session } from "../../channel/session.ts";
 import type { Runtime } from "../../subscribe/hub.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import type { HttpReply } from "../adapter.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import { retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
+import { maxKeptEvents, retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
 import { anonymous } from "../options.ts";
-import { eventOf, openingEvent, refuse, sendError, tooManyStreams } from "../reply.ts";
+import { answerError, eventOf, openingEvent, refuse } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import { type EventLog, type EventPosition, parseEventId, standaloneName, standaloneNameWith } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
@@ -36,28 +38,26 @@ export class GetStreams {
     this.#liveSessions = liveSessions;
   }
 
-  /** Renews the expiry of sessions with a standalone stream, and the claims on streams whose clients read. */
+  /** Renews the claims on streams whose clients read. */
   renew(): void {
     for (const { id, standalone } of this.#liveSessions.values()) {
-      if (!standalone) continue;
-      this.#state.background(this.#sessions.touch(id));
-      if (standalone.isRead && isAnonymous(standalone.session.principal)) {
+      if (standalone?.isRead && isAnonymous(standalone.session.principal)) {
         this.#state.background(this.#claims.hold(id, standalone.proof));
       }
     }
   }
 
-  async close(): Promise<void> {
+  close(): void {
     for (const { id, standalone } of this.#liveSessions.values()) {
       if (!standalone) continue;
       standalone.end();
-      await this.#claims.release(id);
+      this.#state.background(this.#claims.release(id));
     }
   }
 
   /** @param announce tells other processes that this one has the standalone stream of the session now */
   async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
-    const { request, reply, principal, headers, accepts } = context;
+    const { request, reply, principal, caller, headers, accepts } = context;
     if (!accepts.events) {
       refuse(reply, 406, "Accept: expected text/event-stream", headers);
       return;
@@ -76,11 +76,16 @@ export class GetStreams {
       refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
       return;
     }
-    const stream = this.#state.streams.open(reply, headers, principal.key);
-    if (!stream) {
-      sendError(reply, 503, { code: rpcCodes.internalError, message: tooManyStreams }, undefined, retryAfter);
-    } else if (isStandalone) {
-      const { proof } = this.#attach(known, context, stream, position);
+    const uris = isStandalone ? await this.#sessions.subscriptions(known.id) : noUris;
+    const full = this.#state.streams.reserve(caller);
+    if (full) {
+      answerError(reply, caller.beyond("streams", full), headers);
+      return;
+    }
+    const stream = this.#state.streams.openReserved(reply, headers, caller);
+    this.#sessions.hold(known.id, caller);
+    if (isStandalone) {
+      const { proof } = this.#attach(known, uris, context, stream, position);
       if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);
       await announce(known.id);
     } else await this.#resume(known.id, position, stream, reply);
@@ -89,6 +94,8 @@ export class GetStreams {
   /** Returns whether every message after a position is still stored. */
   async #isKept(session: string, position: EventPosition): Promise<boolean> {
     if (position.stream !== standaloneName) return this.#log.isKept(session, position);
+    const standalone = this.#liveSessions.get(session)?.standalone;
+    if (standalone?.hasLost(position)) return false;
     return (await this.#log.read(session, position)) !== undefined;
   }
 
@@ -96,23 +103,37 @@ export class GetStreams {
   async #resume(session: string, position: EventPosition, stream: OpenStream, reply: HttpReply): Promise<void> {
     const events = this.#log.follow(session, position);
     reply.onGone(() => events.return(undefined));
-    for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
-    stream.end();
+    const live = this.#liveSessions.open(session);
+    live.resumed.add(stream);
+    live.connectedAt = Date.now();
+    try {
+      for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
+    } finally {
+      stream.end();
+      live.resumed.delete(stream);
+      this.#liveSessions.forgetIdle(live);
+    }
   }
 
   /** Attaches a connection to the standalone stream. The newest one wins: an older one is mostly a dead connection. */
   #attach(
     known: KnownSession,
-    { reply, principal }: HttpContext,
+    uris: ReadonlySet<string>,
+    { reply, principal, caller }: HttpContext,
     stream: OpenStream,
     position: EventPosition | undefined,
   ): StandaloneStream {
     const live = this.#liveSessions.open(known.id);
+    live.connectedAt = Date.now();
     const ended = () => {
       live.standalone = undefined;
       this.#liveSessions.forgetIdle(live);
     };
-    live.standalone ??= new StandaloneStream(this.#state.runtime, known, principal, this.#log, position?.proof, ended);
+    const owner = { known, principal, caller };
+    if (!live.standalone) {
+      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, position?.proof, ended);
+      live.standalone.applySettings(known.peer, uris);
+    }
     const { standalone } = live;
     standalone.attach(stream, position);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
@@ -124,45 +145,58 @@ export class GetStreams {
   }
 }
 
+const noUris: ReadonlySet<string> = new Set();
+
 function isAnonymous(key: string): boolean {
   return key === anonymous.key;
+}
+
+/** The session that a standalone stream belongs to, and the caller that opened it. */
+interface StreamOwner {
+  readonly known: KnownSession;
+  readonly principal: Principal;
+  readonly caller: Caller;
 }
 
 /** The notifications of a session outside requests: changes and log messages. It outlives a lost connection. */
 export class StandaloneStream {
   readonly session: Session;
   /** A secret in the ids of its events: a client that knows it has read the stream. */
-  readonly proof: string;
+  proof: string;
   readonly #runtime: Runtime;
-  readonly #principal: Principal;
-  readonly #id: string;
+  readonly #owner: StreamOwner;
   readonly #log: EventLog;
   readonly #ended: () => void;
   readonly #stopListening: () => void;
+  /** The latest connection. */
+  #connection: OpenStream | undefined;
+  /** The connection that messages are written to: the latest one, after it has the messages that it missed. */
   #stream: OpenStream | undefined;
   /** Resolves when all queued steps are done. */
   #queue: Promise<void> = Promise.resolve();
+  #queued = 0;
   #graceTimer: ReturnType<typeof setTimeout> | undefined;
+  /** True if a message was not stored: a position with an earlier proof cannot be resumed. */
+  #hasRestarted = false;
+  /** True if an event id with the present proof was sent. */
+  #isProofUsed = false;
 
-  constructor(
-    runtime: Runtime,
-    known: KnownSession,
-    principal: Principal,
-    log: EventLog,
-    proof: string | undefined,
-    ended: () => void,
-  ) {
+  constructor(runtime: Runtime, owner: StreamOwner, log: EventLog, proof: string | undefined, ended: () => void) {
     this.proof = proof ?? crypto.randomUUID();
+    this.#isProofUsed = proof !== undefined;
     this.#runtime = runtime;
-    this.#principal = principal;
-    this.#id = known.id;
+    this.#owner = owner;
     this.#log = log;
     this.#ended = ended;
-    this.session = new Session(known.peer, principal.key, (method, params) => {
+    this.session = new Session(owner.known.peer, owner.principal.key, (method, params) => {
       this.#send(serialize({ jsonrpc: "2.0", method, params }));
     });
     this.#stopListening = runtime.hub.listen(this.session);
-    this.applySettings(known);
+  }
+
+  /** True if a client is connected. */
+  get isConnected(): boolean {
+    return this.#connection?.isClosed === false;
   }
 
   /** True if a client is connected and reads. */
@@ -170,17 +204,24 @@ export class StandaloneStream {
     return this.#stream?.isRead === true;
   }
 
+  /** Returns whether messages after a position were not stored. */
+  hasLost({ proof }: EventPosition): boolean {
+    return this.#hasRestarted && proof !== this.proof;
+  }
+
   /** Continues on this connection, after a position if there is one. Ends the previous connection. */
   attach(stream: OpenStream, position: EventPosition | undefined): void {
     clearTimeout(this.#graceTimer);
-    this.#stream?.end();
+    this.#connection?.end();
+    this.#connection = stream;
     this.#stream = undefined;
     this.#enqueue(async () => {
       // A client that resumes has a position already; the id of an opening event would reset it.
       if (!position && this.session.peer.revision.http.primes) {
+        this.#isProofUsed = true;
         stream.write(openingEvent(standaloneNameWith(this.proof)));
       }
-      const missed = position && (await this.#log.read(this.#id, position));
+      const missed = position && (await this.#log.read(this.#owner.known.id, position));
       for (const { id, text } of missed ?? []) await stream.replay(this.#toEvent(id, text));
       this.#stream = stream;
     });
@@ -196,11 +237,11 @@ export class StandaloneStream {
     });
   }
 
-  /** Takes log level and subscriptions from the record of the session. */
-  applySettings({ peer, uris }: KnownSession): void {
-    if (peer.logLevel !== undefined) this.session.setLogLevel(peer.logLevel);
+  /** Takes log level and subscriptions from the storage. */
+  applySettings({ logLevel }: Peer, uris: ReadonlySet<string>): void {
+    if (logLevel !== undefined) this.session.setLogLevel(logLevel);
     this.session.keepOnly(uris);
-    for (const uri of uris) void this.#subscribe(uri);
+    for (const uri of uris) void this.subscribe(uri);
   }
 
   /** Ends the stream and releases its subscriptions. */
@@ -208,19 +249,43 @@ export class StandaloneStream {
     clearTimeout(this.#graceTimer);
     this.#stopListening();
     this.session.end();
-    this.#stream?.end();
+    this.#connection?.end();
     this.#stream = undefined;
     this.#ended();
   }
 
+  /** Sends a message, also if it cannot be stored: then only resumption is lost. */
   #send(text: string): void {
+    // A client that does not read what it missed holds up everything after it.
+    if (this.#queued >= maxKeptEvents) this.#connection?.destroy();
+    this.#queued += 1;
     this.#enqueue(async () => {
-      const id = await this.#log.appendStandalone(this.#id, text);
-      this.#stream?.write(this.#toEvent(id, text));
+      this.#queued -= 1;
+      const id = await this.#store(text);
+      this.#stream?.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
     });
   }
 
+  /** Stores a message. Resolves to its id; undefined if it cannot be stored. */
+  async #store(text: string): Promise<string | undefined> {
+    const { known, caller } = this.#owner;
+    let id: string | undefined;
+    try {
+      id = await this.#log.appendStandalone(known.id, text, caller);
+    } catch (cause) {
+      this.#runtime.report(cause);
+    }
+    if (id === undefined && this.#isProofUsed) {
+      this.proof = crypto.randomUUID();
+      this.#isProofUsed = false;
+      this.#hasRestarted = true;
+      await this.#log.restartStandalone(known.id, this.proof).catch((cause) => this.#runtime.report(cause));
+    }
+    return id;
+  }
+
   #toEvent(id: string, text: string): string {
+    this.#isProofUsed = true;
     return eventOf(text, `${standaloneNameWith(this.proof)}_${id}`);
   }
 
@@ -231,9 +296,10 @@ export class StandaloneStream {
     });
   }
 
-  async #subscribe(uri: string): Promise<void> {
+  /** Subscribes to a URI. Reports a failure instead of rejecting. */
+  async subscribe(uri: string): Promise<void> {
     const request = { jsonrpc: "2.0", id: 0, method: "resources/subscribe", params: { uri } } as const;
-    const exchange = new ServedExchange(request, this.session.peer, this.#principal, { notify() {} });
+    const exchange = new ServedExchange(request, this.session.peer, this.#owner.principal, { notify() {} });
     try {
       const begin = watchOf(this.#runtime, exchange, uri);
       await this.session.subscribe(uri, () => begin && this.#runtime.hub.hold(uri, begin));

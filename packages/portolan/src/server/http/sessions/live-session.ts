@@ -3,8 +3,10 @@ import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../
 import type { InputRequest } from "../../../protocol/types/index.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { ServedExchange } from "../../call/exchange.ts";
+import type { Caller } from "../../callers.ts";
 import { sessionAnswerTtlMs, sessionQuestionTtlMs } from "../limits.ts";
 import type { PostReply } from "../reply.ts";
+import type { OpenStream } from "../streams.ts";
 import type { StandaloneStream } from "./get-stream.ts";
 
 /** The running requests, questions and stream of a session in this process. An idle session has none. */
@@ -12,8 +14,14 @@ export class LiveSession {
   readonly id: string;
   /** The stream for notifications outside requests. */
   standalone: StandaloneStream | undefined;
+  /** Connections that get the rest of an interrupted answer. */
+  readonly resumed: Set<OpenStream> = new Set();
+  /** The time at which something of the session was last connected. */
+  connectedAt: number = Date.now();
+  /** The time at which other processes were last told that something is connected here. */
+  markedAt = 0;
   readonly #storage: Storage;
-  readonly #exchanges = new Set<ServedExchange>();
+  readonly #exchanges = new Map<ServedExchange, PostReply>();
   readonly #questions = new Map<string, PendingQuestion>();
 
   constructor(id: string, storage: Storage) {
@@ -22,11 +30,25 @@ export class LiveSession {
   }
 
   get isIdle(): boolean {
-    return this.#exchanges.size === 0 && this.#questions.size === 0 && this.standalone === undefined;
+    const isUsed = this.hasCalls || this.#questions.size > 0 || this.resumed.size > 0;
+    return !isUsed && this.standalone === undefined;
   }
 
-  add(exchange: ServedExchange): void {
-    this.#exchanges.add(exchange);
+  get hasCalls(): boolean {
+    return this.#exchanges.size > 0;
+  }
+
+  /** True if the client has a stream open, or waits for an answer. */
+  get isConnected(): boolean {
+    if (this.standalone?.isConnected) return true;
+    for (const stream of this.resumed) if (!stream.isClosed) return true;
+    for (const reply of this.#exchanges.values()) if (reply.isConnected) return true;
+    return false;
+  }
+
+  add(exchange: ServedExchange, reply: PostReply): void {
+    this.#exchanges.set(exchange, reply);
+    this.connectedAt = Date.now();
   }
 
   remove(exchange: ServedExchange): void {
@@ -35,7 +57,7 @@ export class LiveSession {
 
   /** Cancels all requests with this id; clients may use an id several times. */
   cancel(id: RequestId, reason: Error): void {
-    for (const exchange of this.#exchanges) {
+    for (const exchange of this.#exchanges.keys()) {
       if (exchange.id === id && exchange.mayBeCancelled) exchange.cancel(reason);
     }
   }
@@ -63,28 +85,38 @@ export class LiveSession {
     } finally {
       this.#questions.delete(id);
       stopFollowing();
-      await Promise.all([
-        this.#storage.kv.delete(questionKey(this.id, id)),
-        this.#storage.log.delete(answersKey(this.id, id)),
-      ]);
+      // The answer is there: a failure to remove the stored question, which expires, must not lose it.
+      this.#storage.kv.delete(questionKey(this.id, id)).catch(() => {});
+      this.#storage.log.delete(answersKey(this.id, id)).catch(() => {});
     }
   }
 
   /** Hands an answer to the question that waits for it, in this or another process. */
-  async settle(response: RpcResponse): Promise<void> {
+  async settle(response: RpcResponse, caller: Caller): Promise<void> {
     const { id } = response;
     if (typeof id !== "string") return;
     if (this.#questions.has(id)) this.#settle(id, response);
     else if ((await this.#storage.kv.get(questionKey(this.id, id))) !== undefined) {
-      const kept = { keep: 1, ttlMs: sessionAnswerTtlMs };
-      await this.#storage.log.append(answersKey(this.id, id), JSON.stringify(response), kept);
+      const text = JSON.stringify(response);
+      const size = text.length;
+      const full = caller.take("keptBytes", size);
+      if (full) throw caller.beyond("keptBytes", full);
+      const timer = setTimeout(() => caller.release("keptBytes", size), sessionAnswerTtlMs);
+      if (typeof timer === "object") timer.unref?.();
+      await this.#storage.log.append(answersKey(this.id, id), text, { keep: 1, ttlMs: sessionAnswerTtlMs });
     }
   }
 
-  /** Cancels all requests and ends the stream, because the session has ended. */
+  /** Cancels all requests. */
+  cancelAll(reason: Error): void {
+    for (const exchange of [...this.#exchanges.keys()]) exchange.cancel(reason);
+  }
+
+  /** Cancels all requests and ends all streams, because the session has ended. */
   end(reason: Error): void {
-    for (const exchange of [...this.#exchanges]) exchange.cancel(reason);
+    this.cancelAll(reason);
     this.standalone?.end();
+    for (const stream of this.resumed) stream.end();
   }
 
   #settle(id: string, response: RpcResponse): void {
@@ -142,6 +174,10 @@ export class LiveSessions {
       this.#all.set(id, live);
     }
     return live;
+  }
+
+  get isEmpty(): boolean {
+    return this.#all.size === 0;
   }
 
   forgetIdle(live: LiveSession): void {

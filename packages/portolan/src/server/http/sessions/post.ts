@@ -5,25 +5,33 @@ import {
   type JsonObject,
   type Message,
   type RequestId,
-  type RpcError,
+  RpcError,
   type RpcNotification,
   type RpcRequest,
-  rpcCodes,
   serialize,
 } from "../../../jsonrpc/message.ts";
-import { invalidParams, invalidRequest } from "../../../protocol/errors.ts";
-import type { InputRequest } from "../../../protocol/types/index.ts";
+import { invalidParams, invalidRequest, protocolCodes } from "../../../protocol/errors.ts";
+import type { Peer } from "../../../protocol/revision.ts";
+import type { Implementation, InputRequest } from "../../../protocol/types/index.ts";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import { collectResponses, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../../call/exchange.ts";
-import { checkSubscriptionLimit, peerFromHandshake, type SessionSettings } from "../../channel/session.ts";
+import type { Caller } from "../../callers.ts";
+import { peerFromHandshake, type SessionSettings } from "../../channel/session.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import { sessionRetryAfterSeconds } from "../limits.ts";
+import {
+  defaultAbandonMs,
+  defaultSessionIdleMs,
+  eventTtlMs,
+  maxCapabilitiesCharacters,
+  maxClientInfoCharacters,
+  sessionSweepMs,
+} from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
-import { idOf, PostReply, sendError, statusOf } from "../reply.ts";
+import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
 import { GetStreams } from "./get-stream.ts";
 import { LiveSession, LiveSessions } from "./live-session.ts";
@@ -38,8 +46,14 @@ const takeTopic = "mcp/session-stream";
 
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
 export function createStatefulServer(state: EndpointState, options: ServeHttpOptions): StatefulServer {
-  const { sessions = {}, storage = createMemoryStorage() } = options;
+  const { sessions = {}, storage } = options;
   return new StatefulServer(state, storage, sessions || {});
+}
+
+/** Creates the storage of an endpoint that has no other. The limits of callers bound it, so that they share it fairly. */
+function createOwnStorage(): Storage {
+  const none = Number.POSITIVE_INFINITY;
+  return createMemoryStorage({ maxEntries: none, maxChars: none, maxLogEntries: none, maxLogChars: none });
 }
 
 /** Serves clients that begin with a handshake. Their session keeps what their later requests do not repeat. */
@@ -56,28 +70,49 @@ export class StatefulServer {
   readonly #gets: GetStreams;
   readonly #parts: SessionParts;
   readonly #stops: Promise<() => Promise<void> | void>[];
+  readonly #isShared: boolean;
+  readonly #abandonMs: number;
+  readonly #sweepMs: number;
+  #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(state: EndpointState, storage: Storage, options: SessionOptions) {
+  constructor(state: EndpointState, shared: Storage | undefined, options: SessionOptions) {
+    const storage = shared ?? createOwnStorage();
+    const { idleMs = defaultSessionIdleMs, abandonMs = defaultAbandonMs } = options;
+    this.#isShared = shared !== undefined;
+    this.#abandonMs = abandonMs;
+    this.#sweepMs = Math.min(sessionSweepMs, state.keepAliveMs, idleMs / 4, abandonMs / 4);
     this.#state = state;
     this.#storage = storage;
-    this.#sessions = new Sessions(storage, options);
-    this.#log = new EventLog(storage);
+    this.#sessions = new Sessions(storage, options, (id) => this.#endHere(id, "The session has expired"));
+    this.#log = new EventLog(storage, Math.min(eventTtlMs, abandonMs));
     this.#live = new LiveSessions(storage);
     this.#recorder = new StreamRecorder(this.#log, (call) => state.streams.afterTurn(call));
     this.#parts = {
       live: this.#live,
-      settingsOf: (id) => storedSettings(this.#sessions, id, this.#live, () => storage.bus.publish(changeTopic, id)),
+      settingsOf: (id, caller) =>
+        storedSettings(this.#sessions, id, caller, this.#live, (change) => this.#announce(id, change)),
     };
     this.#claims = new StreamClaims(storage, state.keepAliveMs);
     this.#gets = new GetStreams(state, this.#sessions, this.#log, this.#live, this.#claims);
-    state.streams.onTick = () => this.#gets.renew();
-    const subscribe = (topic: string, receive: (value: string) => void) =>
-      storage.bus.subscribe(topic, receive, () => {});
+    state.streams.onTick = () => {
+      this.#gets.renew();
+      this.#sweep();
+    };
+    // Without the bus this process serves its own sessions; only news of other processes are missing.
+    const subscribe = (topic: string, receive: (value: string) => void, lost = () => {}) =>
+      storage.bus.subscribe(topic, receive, lost).catch((cause) => {
+        state.runtime.report(cause);
+        return async () => {};
+      });
     this.#stops = [
       subscribe(cancelTopic, (value) => this.#cancelHere(value)),
-      subscribe(endTopic, (id) => this.#endHere(id)),
+      subscribe(endTopic, (id) => this.#endHere(id, sessionEnded)),
       subscribe(takeTopic, (value) => this.#takenElsewhere(value)),
-      subscribe(changeTopic, (id) => this.#changedElsewhere(id)),
+      subscribe(
+        changeTopic,
+        (value) => state.background(this.#changedElsewhere(value)),
+        () => state.background(this.#changesLost()),
+      ),
     ];
   }
 
@@ -96,30 +131,41 @@ export class StatefulServer {
     if (!known) return;
     if (Array.isArray(messages)) return this.#batch(messages, known, context);
     if (isRequest(messages)) return this.#answer(messages, known, context);
-    return this.#receive(messages, known).then(() => context.reply.send(202, context.headers));
+    const { caller, reply, headers } = context;
+    return this.#receive(messages, known, caller).then(
+      () => reply.send(202, headers),
+      (cause) => {
+        if (!(cause instanceof RpcError)) throw cause;
+        answerError(reply, cause, headers);
+      },
+    );
   }
 
   async get(context: HttpContext): Promise<void> {
+    this.#startSweeping();
     await this.#gets.open(context, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId])));
   }
 
   async delete(context: HttpContext): Promise<void> {
     const known = await findSession(this.#sessions, context);
     if (!known) return;
-    await Promise.all([this.#sessions.end(known.id), this.#claims.release(known.id)]);
-    this.#endHere(known.id);
+    this.#endHere(known.id, sessionEnded);
+    await this.#sessions.end(known.id);
+    this.#state.background(this.#claims.release(known.id));
     await this.#storage.bus.publish(endTopic, known.id);
     context.reply.send(204, context.headers);
   }
 
-  async close(): Promise<void> {
-    await this.#gets.close();
+  close(): void {
+    clearInterval(this.#timer);
+    this.#gets.close();
     this.#log.close();
-    for (const stop of await Promise.all(this.#stops)) await stop();
+    // Each on its own: a storage that fails must not keep the server from closing.
+    for (const stopping of this.#stops) this.#state.background(stopping.then((stop) => stop()));
   }
 
   async #initialize(message: RpcRequest, context: HttpContext): Promise<void> {
-    const { request, reply, principal, headers } = context;
+    const { request, reply, principal, caller, headers } = context;
     const { id, params = {} } = message;
     if (request.header(headerKeys.session) !== undefined) {
       const error = invalidRequest("initialize: expected no Mcp-Session-Id; this session has begun already");
@@ -127,24 +173,32 @@ export class StatefulServer {
       return;
     }
     const peer = peerFromHandshake(params);
-    const problem = peer.revision.requests.get("initialize")?.params(params, "params");
+    const problem = peer.revision.requests.get("initialize")?.params(params, "params") ?? problemOfSize(peer);
     if (problem !== undefined) {
       sendError(reply, 400, invalidParams(problem).toErrorObject(), id, headers);
       return;
     }
-    const begun = await this.#sessions.begin(peer, principal.key);
-    if ("status" in begun) {
-      const error = { code: rpcCodes.internalError, message: `Cannot start a session: ${begun.why}` };
-      sendError(reply, begun.status, error, id, { ...headers, "retry-after": String(sessionRetryAfterSeconds) });
+    let begun: KnownSession;
+    try {
+      begun = await this.#sessions.begin({ ...peer, info: keptInfo(peer.info) }, principal.key, caller);
+    } catch (cause) {
+      if (!(cause instanceof RpcError)) throw cause;
+      answerError(reply, cause, headers, id);
       return;
     }
+    this.#startSweeping();
     this.#answer(message, begun, { ...context, headers: { ...headers, [headerKeys.session]: begun.id } });
   }
 
   #answer(message: RpcRequest, known: KnownSession, context: HttpContext): void {
+    const refusal = this.#state.refusal(message, context);
+    if (refusal) {
+      answerError(context.reply, refusal, context.headers, message.id);
+      return;
+    }
     const answer = this.#replyFor(known, context);
     this.#serve(message, known, context, answer, (response, error) =>
-      answer.finish(serialize(response), error ? requestStatus(error) : 200),
+      answer.finish(serialize(response), error, requestStatus),
     );
   }
 
@@ -157,11 +211,18 @@ export class StatefulServer {
     }
     const answer = this.#replyFor(known, context);
     const collect = collectResponses(messages, (responses) =>
-      responses.length === 0 ? answer.drop() : answer.finish(serialize(responses), 200),
+      responses.length === 0 ? answer.drop() : answer.finish(serialize(responses)),
     );
+    let { size } = context;
     for (const message of messages) {
-      if (isRequest(message)) this.#serve(message, known, context, answer, collect, () => collect());
-      else void this.#receive(message, known);
+      if (isRequest(message)) {
+        // The body is counted once, with the first request.
+        const part = { ...context, size };
+        size = 0;
+        const refusal = this.#state.refusal(message, part);
+        if (refusal) collect({ jsonrpc: "2.0", id: message.id, error: refusal.toErrorObject() });
+        else this.#serve(message, known, part, answer, collect, () => collect());
+      } else this.#state.background(this.#receive(message, known, context.caller));
     }
     if (!messages.some(isRequest)) reply.send(202, headers);
   }
@@ -178,16 +239,18 @@ export class StatefulServer {
       message,
       known.peer,
       context.principal,
-      new SessionReturnPath(known.id, answer, this.#parts),
+      new SessionReturnPath(known.id, context.caller, answer, this.#parts),
     );
     const running = serveExchange(this.#state.runtime, exchange, reply);
     if (!running) return;
     // In a microtask, so that messages which the handler sends on cancellation go first.
     exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
     const live = this.#live.open(known.id);
-    live.add(exchange);
+    live.add(exchange, answer);
+    this.#sessions.hold(known.id, context.caller);
+    this.#startSweeping();
     answer.keepOpen(this.#state.quietMs);
-    this.#state.track(exchange, running);
+    this.#state.track(exchange, running, context);
     running.then(() => {
       live.remove(exchange);
       this.#live.forgetIdle(live);
@@ -196,15 +259,15 @@ export class StatefulServer {
 
   #replyFor({ id, peer }: KnownSession, context: HttpContext): PostReply {
     return new PostReply(context, this.#state.streams, (stream) =>
-      this.#recorder.record(stream, id, peer.revision.http.primes),
+      this.#recorder.record(stream, id, peer.revision.http.primes, context.caller),
     );
   }
 
   /** Handles a notification, or the answer to a question. */
-  async #receive(message: Message, known: KnownSession): Promise<void> {
+  async #receive(message: Message, known: KnownSession, caller: Caller): Promise<void> {
     if (!("method" in message)) {
       const live = this.#live.get(known.id) ?? new LiveSession(known.id, this.#storage);
-      await live.settle(message);
+      await live.settle(message, caller);
       return;
     }
     const { method, params = {} } = message as RpcNotification;
@@ -223,12 +286,33 @@ export class StatefulServer {
     this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
   }
 
-  /** Applies the changed settings of a session to its standalone stream, if this process has the stream. */
-  async #changedElsewhere(id: string): Promise<void> {
+  async #announce(id: string, change: SettingsChange): Promise<void> {
+    await this.#storage.bus.publish(changeTopic, JSON.stringify([this.#processId, id, change]));
+  }
+
+  /** Applies a setting that another process has changed to the standalone stream, if this process has the stream. */
+  async #changedElsewhere(value: string): Promise<void> {
+    const [by, id, { uri, isSubscribed }] = JSON.parse(value) as [string, string, SettingsChange];
+    if (by === this.#processId) return;
     const standalone = this.#live.get(id)?.standalone;
-    this.#sessions.forget(id);
+    if (uri !== undefined) {
+      await this.#sessions.changedElsewhere(id, uri, isSubscribed === true);
+      if (isSubscribed) await standalone?.subscribe(uri);
+      else standalone?.session.unsubscribe(uri);
+      return;
+    }
+    this.#sessions.forgetCached(id);
     const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
-    if (known) standalone.applySettings(known);
+    if (known?.peer.logLevel !== undefined) standalone?.session.setLogLevel(known.peer.logLevel);
+  }
+
+  /** Reads the settings of all sessions again, because changes of other processes may have been missed. */
+  async #changesLost(): Promise<void> {
+    this.#sessions.forgetAllCached();
+    for (const { id, standalone } of this.#live.values()) {
+      const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
+      if (known) standalone.applySettings(known.peer, await this.#sessions.subscriptions(id));
+    }
   }
 
   /** Ends the standalone stream here if another process has a newer connection. */
@@ -237,37 +321,108 @@ export class StatefulServer {
     if (by !== this.#processId) this.#live.get(id)?.standalone?.end();
   }
 
-  #endHere(id: string): void {
+  /** Ends everything that runs for a session in this process, and releases what it keeps. */
+  #endHere(id: string, why: string): void {
     this.#sessions.forget(id);
-    this.#live.get(id)?.end(new PortolanError("cancelled", "The session has ended"));
+    this.#live.get(id)?.end(new PortolanError("cancelled", why));
+    this.#state.background(this.#log.forget(id));
+  }
+
+  #startSweeping(): void {
+    if (this.#timer !== undefined) return;
+    this.#timer = setInterval(() => this.#sweep(), this.#sweepMs);
+    if (typeof this.#timer === "object") this.#timer.unref?.();
+  }
+
+  /** Renews connected sessions, ends expired ones, and cancels calls whose client is gone. */
+  #sweep(): void {
+    const now = Date.now();
+    for (const live of this.#live.values()) {
+      if (live.isConnected) {
+        live.connectedAt = now;
+        this.#state.background(this.#renew(live, now));
+      } else if (live.hasCalls && now - live.connectedAt >= this.#abandonMs) {
+        this.#state.background(this.#abandon(live));
+      }
+    }
+    this.#log.sweep();
+    this.#state.background(this.#sessions.expire());
+    if (!this.#sessions.isEmpty || !this.#live.isEmpty || !this.#log.isEmpty) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  /** Renews the expiry of a connected session, and tells other processes that it is connected. */
+  async #renew(live: LiveSession, now: number): Promise<void> {
+    await this.#sessions.touch(live.id);
+    if (!this.#isShared || now - live.markedAt < this.#abandonMs / 3) return;
+    live.markedAt = now;
+    // A mark outlives the connection by at least `abandonMs`.
+    await this.#storage.kv.set(connectedKey(live.id), "", { ttlMs: (this.#abandonMs * 4) / 3 });
+  }
+
+  /** Cancels the calls of a session if nothing of it is connected, in any process. */
+  async #abandon(live: LiveSession): Promise<void> {
+    if (this.#isShared && (await this.#storage.kv.get(connectedKey(live.id))) !== undefined) return;
+    if (live.isConnected) return;
+    live.cancelAll(new PortolanError("cancelled", `The client was not connected for ${this.#abandonMs} ms`));
   }
 }
 
+const sessionEnded = "The session has ended";
+
+function connectedKey(id: string): string {
+  return `mcp/connected/${id}`;
+}
+
+/** Returns why a handshake is too large to be kept; undefined if it is not. */
+function problemOfSize({ capabilities }: Peer): string | undefined {
+  const { length } = JSON.stringify(capabilities);
+  if (length <= maxCapabilitiesCharacters) return undefined;
+  return `params.capabilities: expected at most ${maxCapabilitiesCharacters} characters of JSON, got ${length}`;
+}
+
+/** Returns the part of a client's description that a session keeps. Large icons and the like would fill the memory. */
+function keptInfo(info: Implementation | undefined): Implementation | undefined {
+  if (!info || JSON.stringify(info).length <= 3 * maxClientInfoCharacters) return info;
+  const { name, title, version } = info;
+  const cut = (text: string) => text.slice(0, maxClientInfoCharacters);
+  return { name: cut(name), version: cut(version), ...(title !== undefined && { title: cut(title) }) };
+}
+
 function requestStatus(error: RpcError): number {
-  return error.stage === "envelope" ? statusOf(error) : 200;
+  return error.stage === "envelope" || error.code === protocolCodes.limitExceeded ? statusOf(error) : 200;
 }
 
 /** The parts that the requests of all sessions share. */
 interface SessionParts {
   readonly live: LiveSessions;
-  settingsOf(id: string): SessionSettings;
+  settingsOf(id: string, caller: Caller): SessionSettings;
+}
+
+/** A changed setting, as processes tell each other: a subscription, or the log level if there is no URI. */
+interface SettingsChange {
+  readonly uri?: string;
+  readonly isSubscribed?: boolean;
 }
 
 // Hot path: a class, because an object with closures would cost more on every request.
 class SessionReturnPath implements ReturnPath {
   readonly writesText = true;
+  readonly caller: Caller;
   readonly #id: string;
   readonly #answer: PostReply;
   readonly #parts: SessionParts;
 
-  constructor(id: string, answer: PostReply, parts: SessionParts) {
+  constructor(id: string, caller: Caller, answer: PostReply, parts: SessionParts) {
+    this.caller = caller;
     this.#id = id;
     this.#answer = answer;
     this.#parts = parts;
   }
 
   get session(): SessionSettings {
-    return this.#parts.settingsOf(this.#id);
+    return this.#parts.settingsOf(this.#id, this.caller);
   }
 
   notify(method: string, params: JsonObject): void {
@@ -288,32 +443,34 @@ class SessionReturnPath implements ReturnPath {
   }
 }
 
-/** Settings that are written to the record of a session, applied to its standalone stream, and announced to other processes. */
+/** Settings that are stored, applied to the standalone stream of the session, and announced to other processes. */
 function storedSettings(
   sessions: Sessions,
   id: string,
+  caller: Caller,
   live: LiveSessions,
-  announce: () => Promise<void>,
+  announce: (change: SettingsChange) => Promise<void>,
 ): SessionSettings {
   return {
     async setLogLevel(logLevel) {
       live.get(id)?.standalone?.session.setLogLevel(logLevel);
       await sessions.change(id, () => ({ logLevel }));
-      await announce();
+      await announce({});
     },
     async subscribe(uri, hold) {
-      await live.get(id)?.standalone?.session.subscribe(uri, hold);
-      await sessions.change(id, ({ uris }) => {
-        if (uris.includes(uri)) return {};
-        checkSubscriptionLimit(uris.length);
-        return { uris: [...uris, uri] };
-      });
-      await announce();
+      await sessions.subscribe(id, uri, caller);
+      try {
+        await live.get(id)?.standalone?.session.subscribe(uri, hold);
+      } catch (cause) {
+        await sessions.unsubscribe(id, uri);
+        throw cause;
+      }
+      await announce({ uri, isSubscribed: true });
     },
     async unsubscribe(uri) {
       live.get(id)?.standalone?.session.unsubscribe(uri);
-      await sessions.change(id, ({ uris }) => ({ uris: uris.filter((other) => other !== uri) }));
-      await announce();
+      await sessions.unsubscribe(id, uri);
+      await announce({ uri, isSubscribed: false });
     },
   };
 }

@@ -3,14 +3,17 @@ import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { handshakes, revisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
-import { toBase64url } from "../../../storage/crypto.ts";
+import { sha256, toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
+import type { Caller } from "../../callers.ts";
+import { checkSubscriptionLimit } from "../../channel/session.ts";
+import { maxSubscriptions } from "../../limits.ts";
 import type { HttpContext } from "../endpoint.ts";
 import {
   defaultMaxSessions,
   defaultSessionIdleMs,
-  defaultSessionsPerMinute,
+  entryOverheadBytes,
   maxSessionCacheAgeMs,
   sessionIdBytes,
   sessionReorderMs,
@@ -19,15 +22,15 @@ import {
 import type { SessionOptions } from "../options.ts";
 import { refuse } from "../reply.ts";
 
-/** A session as it is stored. */
+/** A session as it is stored. Its subscriptions have keys of their own. */
 interface SessionRecord {
   readonly principal: string;
   readonly version: string;
   readonly capabilities: ClientCapabilities;
   readonly info?: Implementation | undefined;
   readonly logLevel?: LogLevel | undefined;
-  /** The resources it is subscribed to. */
-  readonly uris: readonly string[];
+  /** The time at which the keys of its subscriptions were last renewed. Absent before the first subscription. */
+  readonly urisAt?: number | undefined;
 }
 
 /** A session as requests use it. */
@@ -35,23 +38,32 @@ export interface KnownSession {
   readonly id: string;
   readonly principal: string;
   readonly peer: Peer;
-  readonly uris: readonly string[];
 }
 
 interface CacheEntry {
   readonly session: KnownSession;
   /** The stored record. */
   readonly text: string;
+  readonly urisAt: number | undefined;
+  /** The URIs of its subscriptions; undefined until they are needed. */
+  uris: Promise<Set<string>> | undefined;
   /** The time at which the session was last read from the storage or renewed there. */
   touchedAt: number;
   /** The time at which the session last moved to the end of the cache. */
   usedAt: number;
 }
 
-/** The reason why a session cannot begin. */
-export interface SessionRefusal {
-  readonly status: 429 | 503;
-  readonly why: string;
+/** The part of its caller's limits that a session uses in this process. */
+interface HeldSession {
+  readonly caller: Caller;
+  /** True if the session began in this process, which counts it. */
+  readonly isCounted: boolean;
+  /** Bytes of its record. */
+  readonly bytes: number;
+  /** The URIs whose bytes are counted. */
+  readonly uris: Set<string>;
+  /** The time at which the record expires, as far as this process knows. */
+  expiresAt: number;
 }
 
 /** Sessions, stored as records and read through a bounded cache. Every process that shares the storage serves all of them. */
@@ -60,23 +72,31 @@ export class Sessions {
   readonly #idleMs: number;
   readonly #maxCacheAgeMs: number;
   readonly #max: number;
-  readonly #perMinute: number;
+  readonly #onExpired: (id: string) => void;
   /** Least recently used first. */
   readonly #cache = new Map<string, CacheEntry>();
-  #begun = 0;
-  #minute = 0;
+  /** The sessions that began or have calls in this process. The first to expire first. */
+  readonly #held = new Map<string, HeldSession>();
+  #expiring: Promise<void> | undefined;
 
-  constructor(storage: Storage, options: SessionOptions) {
+  /** @param onExpired ends what runs for a session that has expired */
+  constructor(storage: Storage, options: SessionOptions, onExpired: (id: string) => void) {
     this.#storage = storage;
     this.#idleMs = options.idleMs ?? defaultSessionIdleMs;
     this.#maxCacheAgeMs = Math.min(maxSessionCacheAgeMs, this.#idleMs / 10);
     this.#max = options.max ?? defaultMaxSessions;
-    this.#perMinute = options.perMinute ?? defaultSessionsPerMinute;
+    this.#onExpired = onExpired;
   }
 
-  async begin(peer: Peer, principal: string): Promise<KnownSession | SessionRefusal> {
-    const refusal = this.#refusal();
-    if (refusal) return refusal;
+  /** True if nothing has to expire in this process. */
+  get isEmpty(): boolean {
+    return this.#held.size === 0;
+  }
+
+  /** Begins a session. Rejects with the error for the client if it would be beyond a limit. */
+  async begin(peer: Peer, principal: string, caller: Caller): Promise<KnownSession> {
+    const tooOften = caller.count("handshakes");
+    if (tooOften) throw caller.tooOften("handshakes", tooOften);
     const bytes = crypto.getRandomValues(new Uint8Array(sessionIdBytes));
     const id = toBase64url(bytes);
     const record: SessionRecord = {
@@ -84,11 +104,29 @@ export class Sessions {
       version: peer.revision.version,
       capabilities: peer.capabilities,
       info: peer.info,
-      uris: [],
     };
     const text = JSON.stringify(record);
-    await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs });
-    return this.#add(id, text, record).session;
+    const size = text.length + entryOverheadBytes;
+    const expiring = this.expire();
+    // A storage that fails here fails again below, where the failure is reported.
+    expiring.catch(() => {});
+    if (caller.exhausts("sessions") || caller.exhausts("keptBytes", size)) await expiring;
+    const tooMany = caller.take("sessions");
+    if (tooMany) throw caller.beyond("sessions", tooMany);
+    const tooLarge = caller.take("keptBytes", size);
+    if (tooLarge) {
+      caller.release("sessions");
+      throw caller.beyond("keptBytes", tooLarge);
+    }
+    this.#held.set(id, { caller, isCounted: true, bytes: size, uris: new Set(), expiresAt: Date.now() + this.#idleMs });
+    try {
+      await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs });
+    } catch (cause) {
+      this.forget(id);
+      throw cause;
+    }
+    // Parsed again: the strings of a peer may be parts of a body that would stay in memory with them.
+    return this.#add(id, text, JSON.parse(text) as SessionRecord).session;
   }
 
   /** Returns the session with this id; undefined if it does not exist or belongs to another principal. */
@@ -100,6 +138,16 @@ export class Sessions {
     }
     if (now - cached.usedAt > sessionReorderMs) this.#moveToEnd(id, cached, now);
     return ofPrincipal(cached.session, principal);
+  }
+
+  /** Watches the expiry of a session that has something in this process. */
+  hold(id: string, caller: Caller): HeldSession {
+    let held = this.#held.get(id);
+    if (!held) {
+      held = { caller, isCounted: false, bytes: 0, uris: new Set(), expiresAt: Date.now() + this.#idleMs };
+      this.#held.set(id, held);
+    }
+    return held;
   }
 
   /** Changes the record of a session. Retries if another process has changed it at the same time. */
@@ -117,41 +165,141 @@ export class Sessions {
     }
   }
 
+  /** Returns the URIs that a session is subscribed to. */
+  async subscriptions(id: string): Promise<Set<string>> {
+    const entry = this.#cache.get(id) ?? (await this.#load(id));
+    if (!entry) return new Set();
+    entry.uris ??= entry.urisAt === undefined ? Promise.resolve(new Set()) : this.#listUris(id);
+    try {
+      return await entry.uris;
+    } catch (cause) {
+      entry.uris = undefined;
+      throw cause;
+    }
+  }
+
+  /** Stores a subscription under a key of its own, so that its cost does not depend on the others. */
+  async subscribe(id: string, uri: string, caller: Caller): Promise<void> {
+    const uris = await this.subscriptions(id);
+    if (uris.has(uri)) return;
+    checkSubscriptionLimit(uris.size);
+    const held = this.hold(id, caller);
+    const full = held.caller.take("keptBytes", sizeOf(uri));
+    if (full) throw held.caller.beyond("keptBytes", full);
+    held.uris.add(uri);
+    uris.add(uri);
+    try {
+      if (this.#cache.get(id)?.urisAt === undefined) await this.change(id, () => ({ urisAt: Date.now() }));
+      await this.#storeUri(id, uri);
+    } catch (cause) {
+      uris.delete(uri);
+      releaseUri(held, uri);
+      throw cause;
+    }
+  }
+
+  async unsubscribe(id: string, uri: string): Promise<void> {
+    (await this.subscriptions(id)).delete(uri);
+    const held = this.#held.get(id);
+    if (held) releaseUri(held, uri);
+    await this.#storage.kv.delete(await uriKey(id, uri));
+  }
+
+  /** Applies a subscription that another process has changed. */
+  async changedElsewhere(id: string, uri: string, isSubscribed: boolean): Promise<void> {
+    const uris = await this.#cache.get(id)?.uris;
+    if (!uris) this.forgetCached(id);
+    else if (isSubscribed) uris.add(uri);
+    else uris.delete(uri);
+  }
+
   /** Renews the expiry of a session that is in use without requests. */
   async touch(id: string): Promise<void> {
     const cached = this.#cache.get(id);
-    if (!cached || Date.now() - cached.touchedAt < this.#maxCacheAgeMs) return;
-    cached.touchedAt = Date.now();
+    const now = Date.now();
+    if (cached && now - cached.touchedAt < this.#maxCacheAgeMs) return;
+    if (!cached) {
+      await this.#load(id);
+      return;
+    }
+    this.#renewed(id, cached, now);
     await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs });
+    await this.#renewUris(id, cached);
   }
 
   async end(id: string): Promise<void> {
+    const uris = await this.subscriptions(id);
     this.forget(id);
     await this.#storage.kv.delete(keyOf(id));
+    for (const uri of uris) await this.#storage.kv.delete(await uriKey(id, uri));
   }
 
-  /** Removes a session from the cache, because another process has changed or ended it. */
+  /** Removes a session from this process, because it has ended. */
   forget(id: string): void {
+    this.forgetCached(id);
+    const held = this.#held.get(id);
+    if (!held) return;
+    this.#held.delete(id);
+    if (held.isCounted) held.caller.release("sessions");
+    held.caller.release("keptBytes", held.bytes);
+    for (const uri of held.uris) releaseUri(held, uri);
+  }
+
+  /** Removes a session from the cache, because another process has changed it. */
+  forgetCached(id: string): void {
     this.#cache.delete(id);
+  }
+
+  /** Removes all sessions from the cache, because changes of other processes may have been missed. */
+  forgetAllCached(): void {
+    this.#cache.clear();
+  }
+
+  /** Ends the sessions of this process whose records have expired. */
+  expire(): Promise<void> {
+    this.#expiring ??= this.#expireAll().finally(() => {
+      this.#expiring = undefined;
+    });
+    return this.#expiring;
+  }
+
+  async #expireAll(): Promise<void> {
+    const now = Date.now();
+    for (const [id, held] of this.#held) {
+      if (held.expiresAt > now) return;
+      // Another process may have renewed the record.
+      if ((await this.#storage.kv.get(keyOf(id))) === undefined) this.#expired(id);
+      else this.#renewHeld(id, now);
+    }
+  }
+
+  #expired(id: string): void {
+    this.forget(id);
+    this.#onExpired(id);
   }
 
   async #load(id: string): Promise<CacheEntry | undefined> {
     const text = await this.#storage.kv.get(keyOf(id));
     if (text === undefined) {
-      this.forget(id);
+      if (this.#held.has(id)) this.#expired(id);
+      else this.forgetCached(id);
       return undefined;
     }
     await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs, expect: text });
-    return this.#add(id, text, JSON.parse(text) as SessionRecord);
+    const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
+    await this.#renewUris(id, entry);
+    return entry;
   }
 
   #add(id: string, text: string, record: SessionRecord): CacheEntry {
-    const { principal, version, capabilities, info, logLevel, uris } = record;
+    const { principal, version, capabilities, info, logLevel, urisAt } = record;
     const revision = revisions.find((known) => known.version === version);
     if (!revision) throw new Error(`Session ${id.slice(0, 4)}… has the unknown protocol version ${version}`);
-    const session: KnownSession = { id, principal, uris, peer: { revision, capabilities, info, logLevel } };
+    const session: KnownSession = { id, principal, peer: { revision, capabilities, info, logLevel } };
     const now = Date.now();
-    const entry: CacheEntry = { session, text, touchedAt: now, usedAt: now };
+    const uris = this.#cache.get(id)?.uris;
+    const entry: CacheEntry = { session, text, urisAt, uris, touchedAt: now, usedAt: now };
+    this.#renewed(id, entry, now);
     this.#moveToEnd(id, entry, now);
     // Sessions that other processes began count too. The storage keeps those that are removed here.
     for (const oldest of this.#cache.keys()) {
@@ -161,29 +309,39 @@ export class Sessions {
     return entry;
   }
 
+  #renewed(id: string, entry: CacheEntry, now: number): void {
+    entry.touchedAt = now;
+    this.#renewHeld(id, now);
+  }
+
+  #renewHeld(id: string, now: number): void {
+    const held = this.#held.get(id);
+    if (!held) return;
+    held.expiresAt = now + this.#idleMs;
+    this.#held.delete(id);
+    this.#held.set(id, held);
+  }
+
   #moveToEnd(id: string, entry: CacheEntry, now: number): void {
     entry.usedAt = now;
     this.#cache.delete(id);
     this.#cache.set(id, entry);
   }
 
-  #refusal(): SessionRefusal | undefined {
-    const minute = Math.floor(Date.now() / 60_000);
-    if (minute !== this.#minute) {
-      this.#minute = minute;
-      this.#begun = 0;
-    }
-    this.#begun += 1;
-    if (this.#begun > this.#perMinute) {
-      return { status: 429, why: `more than ${this.#perMinute} sessions began within one minute` };
-    }
-    const now = Date.now();
-    for (const [id, { touchedAt }] of this.#cache) {
-      if (this.#cache.size < this.#max && now - touchedAt < this.#idleMs) break;
-      if (now - touchedAt < this.#idleMs) return { status: 503, why: `${this.#max} sessions are in use` };
-      this.#cache.delete(id);
-    }
-    return undefined;
+  async #listUris(id: string): Promise<Set<string>> {
+    const found = await this.#storage.kv.list(uriPrefix(id), { limit: 2 * maxSubscriptions });
+    return new Set(found.map(({ value }) => value));
+  }
+
+  /** The keys of subscriptions outlive the record, so that they need not be renewed with each of its renewals. */
+  async #storeUri(id: string, uri: string): Promise<void> {
+    await this.#storage.kv.set(await uriKey(id, uri), uri, { ttlMs: 3 * this.#idleMs });
+  }
+
+  async #renewUris(id: string, { urisAt }: CacheEntry): Promise<void> {
+    if (urisAt === undefined || Date.now() - urisAt < this.#idleMs) return;
+    for (const uri of await this.subscriptions(id)) await this.#storeUri(id, uri);
+    await this.change(id, () => ({ urisAt: Date.now() }));
   }
 }
 
@@ -193,6 +351,23 @@ function ofPrincipal(session: KnownSession | undefined, principal: string): Know
 
 function keyOf(id: string): string {
   return `mcp/session/${id}`;
+}
+
+function uriPrefix(id: string): string {
+  return `mcp/subscription/${id}/`;
+}
+
+/** Returns the key of a subscription. A digest, because a storage may limit the length of keys. */
+async function uriKey(id: string, uri: string): Promise<string> {
+  return uriPrefix(id) + (await sha256(uri));
+}
+
+function sizeOf(uri: string): number {
+  return uri.length + entryOverheadBytes;
+}
+
+function releaseUri(held: HeldSession, uri: string): void {
+  if (held.uris.delete(uri)) held.caller.release("keptBytes", sizeOf(uri));
 }
 
 /** Returns the session of a request; answers with an error and returns undefined if there is none. */

@@ -1,0 +1,58 @@
+import type { Principal } from "../call/exchange.ts";
+import type { Caller, Callers } from "../callers.ts";
+import type { HttpRequest } from "./adapter.ts";
+import { isLoopback } from "./guard.ts";
+import { anonymous, type ServeHttpOptions } from "./options.ts";
+
+/** Longer keys are cut. An address has at most 45 characters. */
+const maxKeyCharacters = 200;
+
+/** Returns the caller of a request, whose limits the request uses. */
+export function callerOf(
+  callers: Callers,
+  request: HttpRequest,
+  principal: Principal,
+  { caller, trustProxy = false }: ServeHttpOptions,
+): Caller {
+  if (principal !== anonymous) return callers.get(`principal ${principal.key}`);
+  const named = caller?.(request);
+  if (named !== undefined) return callers.get(`caller ${named.slice(0, maxKeyCharacters)}`);
+  const forwarded = trustProxy === false ? undefined : forwardedAddress(request, Number(trustProxy));
+  if (forwarded !== undefined) return callers.get(`address ${networkOf(forwarded)}`);
+  const address = request.remoteAddress;
+  if (address === undefined) return callers.shared;
+  return isLoopback(address) ? callers.total : callers.get(`address ${networkOf(address)}`);
+}
+
+/**
+ * Returns the address that the outermost of our proxies wrote. Each proxy appends the address that it sees, so everything
+ * before that entry may be forged.
+ */
+function forwardedAddress(request: HttpRequest, proxies: number): string | undefined {
+  const entries =
+    request.header("x-forwarded-for")?.split(",") ??
+    request
+      .header("forwarded")
+      ?.split(",")
+      .map((entry) => /(?:^|;)\s*for=("[^"]*"|[^;]*)/i.exec(entry)?.[1]?.replaceAll('"', "") ?? "");
+  const entry = entries?.[Math.max(0, entries.length - proxies)]?.trim();
+  return entry === undefined || entry === "" ? undefined : withoutPort(entry);
+}
+
+function withoutPort(address: string): string {
+  return /^\[([^\]]*)\]/.exec(address)?.[1] ?? /^([\d.]+):\d+$/.exec(address)?.[1] ?? address;
+}
+
+/** Returns the key of an address: an IPv4 address itself, of an IPv6 address the /64 network, which one customer has. */
+export function networkOf(address: string): string {
+  const text = address.toLowerCase().split("%", 1)[0] ?? "";
+  const mapped = /^::ffff:([\d.]+)$/.exec(text)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!text.includes(":")) return text.slice(0, maxKeyCharacters);
+  const [head = "", tail] = text.split("::", 2);
+  const groups = head === "" ? [] : head.split(":");
+  const rest = tail === undefined || tail === "" ? [] : tail.split(":");
+  while (groups.length + rest.length < 8) groups.push("0");
+  const network = [...groups, ...rest].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
+  return `${network.join(":")}::/64`;
+}

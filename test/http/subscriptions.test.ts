@@ -1,0 +1,117 @@
+import { createServer, live } from "portolan/server";
+import { createMemoryStorage, type Storage } from "portolan/storage";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { start } from "./kit.ts";
+import { begin } from "./peer.ts";
+import { byUser } from "./users.ts";
+
+const revision = "2025-11-25";
+const uriOf = (index: number) => `note://${index}`;
+
+/** A server with many notes, which counts how often a note is looked up. */
+function createNotes(): { server: ReturnType<typeof live>; watched: string[] } {
+  const watched: string[] = [];
+  const server = createServer({ name: "notes", version: "1.0.0" }).template("note://{id}", {
+    name: "note",
+    watch(uri) {
+      watched.push(uri);
+      return () => {};
+    },
+    read: () => "text",
+  });
+  return { server: live(server), watched };
+}
+
+/** A storage that counts the characters that are written to its keys. */
+function createCountingStorage(): { storage: Storage; written(): number } {
+  const storage = createMemoryStorage();
+  let written = 0;
+  return {
+    storage: {
+      ...storage,
+      kv: {
+        get: (key) => storage.kv.get(key),
+        set(key, value, options) {
+          written += key.length + value.length;
+          return storage.kv.set(key, value, options);
+        },
+        delete: (key) => storage.kv.delete(key),
+        list: (prefix, options) => storage.kv.list(prefix, options),
+      },
+    },
+    written: () => written,
+  };
+}
+
+test("a subscription costs the same, however many the session has", async () => {
+  const { storage, written } = createCountingStorage();
+  const { server, watched } = createNotes();
+  const { url } = await start(server, { storage });
+  const peer = await begin(url, revision);
+  await peer.get();
+  const costs: number[] = [];
+  for (let index = 0; index < 300; index += 1) {
+    const before = written();
+    expect((await peer.request("resources/subscribe", { uri: uriOf(index) })).status).toBe(200);
+    costs.push(written() - before);
+  }
+  // The first one also marks the record of the session.
+  expect(Math.max(...costs.slice(1))).toBeLessThan(500);
+  // Each resource is watched once.
+  expect(watched).toHaveLength(300);
+});
+
+test("subscriptions made in one process are heard in another, before and after the stream opens", async () => {
+  const storage = createMemoryStorage();
+  const [here, there] = [createNotes(), createNotes()];
+  const { url } = await start(here.server, { storage });
+  const other = await start(there.server, { storage });
+  const peer = await begin(url, revision);
+  await (await peer.request("resources/subscribe", { uri: uriOf(1) })).json();
+  const stream = await peer.at(other.url).get();
+  await (await peer.request("resources/subscribe", { uri: uriOf(2) })).json();
+  await (await peer.request("resources/unsubscribe", { uri: uriOf(1) })).json();
+  for (const index of [1, 2]) there.server.publish("resources/updated", { uri: uriOf(index) });
+  expect((await stream.message()).params).toEqual({ uri: uriOf(2) });
+});
+
+test("subscriptions outlive many renewals of their session", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const storage = createMemoryStorage();
+  const idleMs = 60_000;
+  const first = await start(createNotes().server, { storage, sessions: { idleMs } });
+  const peer = await begin(first.url, revision);
+  await (await peer.request("resources/subscribe", { uri: uriOf(1) })).json();
+  for (let round = 0; round < 20; round += 1) {
+    vi.setSystemTime(Date.now() + idleMs / 2);
+    expect((await peer.request("ping")).status).toBe(200);
+  }
+  const second = createNotes();
+  const { url } = await start(second.server, { storage });
+  const stream = await peer.at(url).get();
+  second.server.publish("resources/updated", { uri: uriOf(1) });
+  expect((await stream.message()).params).toEqual({ uri: uriOf(1) });
+});
+
+test("subscriptions take kept bytes of their caller, and give them back when the session ends", async () => {
+  const limits = { keptBytesPerCaller: 20_000 };
+  const { url } = await start(createNotes().server, { verify: byUser, limits });
+  const tryAll = async () => {
+    const peer = await begin(url, revision, { headers: { authorization: "ada" } });
+    const statuses = [];
+    for (let index = 0; index < 100; index += 1) {
+      statuses.push((await peer.request("resources/subscribe", { uri: uriOf(index) })).status);
+    }
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+    // An innocent caller has its own share.
+    const other = await begin(url, revision, { headers: { authorization: "grace" } });
+    expect((await other.request("resources/subscribe", { uri: uriOf(1) })).status).toBe(200);
+    await Promise.all([peer.delete(), other.delete()]);
+    return statuses.filter((status) => status === 200).length;
+  };
+  const first = await tryAll();
+  expect(await tryAll()).toBe(first);
+});
