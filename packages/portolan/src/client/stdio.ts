@@ -1,7 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { PortolanError } from "../errors.ts";
+import { ByteBlock, largeFrom } from "../jsonrpc/byte-block.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
-import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
+import { type ByteCollection, ByteList, LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
@@ -169,7 +170,7 @@ export class ProcessChannel implements Channel {
   #listen(child: ChildProcess, incoming: ChannelEvents): void {
     const { maxMessageBytes = defaultMaxMessageBytes } = this.#target;
     const { stdin, stdout, stderr } = child;
-    const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes });
+    const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes }, new LineBytes());
     stdout?.on("data", (chunk: Buffer) => reader.push(chunk));
     stdout?.on("end", () => {
       reader.end();
@@ -255,5 +256,35 @@ export class ProcessChannel implements Channel {
   #resumeSending(): void {
     this.#drained = undefined;
     this.#resolveDrained();
+  }
+}
+
+/** Collects the bytes of a line in pieces or, if there are many, in a block. */
+class LineBytes implements ByteCollection {
+  readonly #pieces = new ByteList();
+  #block: ByteBlock | undefined;
+
+  get length(): number {
+    return this.#block?.length ?? this.#pieces.length;
+  }
+
+  push(piece: Uint8Array): void {
+    if (!this.#block && this.#pieces.length + piece.length < largeFrom) {
+      this.#pieces.push(piece);
+      return;
+    }
+    this.#block ??= new ByteBlock();
+    for (const earlier of this.#pieces.takePieces()) this.#block.push(earlier);
+    this.#block.push(piece);
+  }
+
+  take(): Uint8Array {
+    const block = this.#block;
+    this.#block = undefined;
+    return block ? block.take() : this.#pieces.take();
+  }
+
+  takePieces(): Uint8Array[] {
+    return this.#block ? [this.take()] : this.#pieces.takePieces();
   }
 }
