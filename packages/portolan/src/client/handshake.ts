@@ -6,7 +6,7 @@ import { handshakes } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
 import type { ClientConnection } from "./connection.ts";
-import { toError } from "./failures.ts";
+import { silent, toError } from "./failures.ts";
 import {
   applyProbe,
   type Evidence,
@@ -80,7 +80,7 @@ export async function raceProbeAndHandshake(
   const result = await withProbeTimeout(connection, lateProbe);
   if (result === "silence" || (result.kind === "stateful" && result.revision === handshake)) {
     throw refusal === "silence"
-      ? new PortolanError("timeout", "The server answers neither server/discover nor initialize")
+      ? await silent(connection.link, "The server answers neither server/discover nor initialize")
       : refusal;
   }
   await applyProbe(connection, result, probed);

@@ -11,6 +11,8 @@ export const defaultIdleMs = 60_000;
 export const defaultTotalMs: number = 30 * 60_000;
 /** Timers are no finer than this, so that many deadlines share few of them. */
 export const timerGranularityMs = 10;
+/** The longest delay that `setTimeout` accepts; a longer one would fire at once. */
+export const longestTimerMs: number = 2 ** 31 - 1;
 
 /** Larger lists than any server is known to have. */
 export const defaultMaxItems = 100_000;
@@ -54,6 +56,8 @@ export const exitPollMs = 10;
 /** The end of standard error is kept in 16 blocks: 256 KB hold any stack trace. */
 export const stderrBlockBytes: number = 16 * 1024;
 export const maxStderrBlocks = 16;
+/** The beginning of standard error is kept too: its first line often names the cause. */
+export const stderrHeadBytes: number = 2 * 1024;
 /** Longer lines of standard error are cut before `onStderr` receives them. */
 export const maxStderrLineChars: number = 8 * 1024;
 /** The part of standard error that is searched for the cause of an exit. */
@@ -63,6 +67,8 @@ export const maxExitScanLines = 12;
 /** Lines and characters of standard error in an error message. */
 export const maxExitLines = 5;
 export const maxExitChars = 500;
+/** Characters of the first line in an error message. */
+export const maxExitFirstChars = 200;
 /** A command in an error message: its words, characters of each word, and characters of a path. */
 export const maxCommandWords = 5;
 export const maxCommandWordChars = 80;

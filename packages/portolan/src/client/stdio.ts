@@ -1,17 +1,19 @@
 import type { ChildProcess } from "node:child_process";
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { ByteBlock, largeFrom } from "../jsonrpc/byte-block.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { type ByteCollection, ByteList, LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
-import { checkOptions, type OptionNames } from "../options.ts";
+import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
 import { defaultGraceMs, exitSettleMs } from "./limits.ts";
 import { launch, ProcessGroup } from "./node/process.ts";
-import { exitError, StderrTail, startError } from "./node/stderr.ts";
+import type * as ProcessErrors from "./node/process-errors.ts";
+import type { KeptStderr } from "./node/process-errors.ts";
+import { StderrTail } from "./node/stderr.ts";
 import type { CommandTarget } from "./options.ts";
 
 export { childEnvironment, type Environment } from "./node/environment.ts";
@@ -28,7 +30,21 @@ export interface StdioLink extends Link {
 /** Creates a link to a server that is started when the link is opened. */
 export function stdio(target: CommandTarget): StdioLink {
   checkOptions(target, targetOptions, "stdio");
+  checkNumbers(target, "maxMessageBytes", "graceMs");
+  const { command, args = [], env = {} } = target;
+  if (typeof command !== "string" || command === "") throw unexpected("command", "a program", command);
+  if (!Array.isArray(args) || !args.every(isText)) throw unexpected("args", "an array of strings", args);
+  const values = Object.values(env).filter((value) => value !== undefined);
+  if (typeof env !== "object" || !values.every(isText)) throw unexpected("env", "an object of strings", env);
   return new ProcessLink(target);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function unexpected(name: string, what: string, got: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `stdio: ${name}: expected ${what}, got ${nameOf(got)}`);
 }
 
 const targetOptions = {
@@ -43,10 +59,12 @@ const targetOptions = {
 
 class ProcessLink implements StdioLink {
   readonly #link: Link;
+  readonly #target: CommandTarget;
   #newest: ProcessChannel | undefined;
   #closings = 0;
 
   constructor(target: CommandTarget) {
+    this.#target = target;
     this.#link = channelLink(() => {
       this.#newest = new ProcessChannel(target);
       return this.#newest;
@@ -59,6 +77,11 @@ class ProcessLink implements StdioLink {
 
   get stderr(): string {
     return this.#newest?.stderr ?? "";
+  }
+
+  async recentOutput(): Promise<string> {
+    const kept = this.#newest?.kept;
+    return kept ? (await import("./node/process-errors.ts")).causeIn(this.#target, kept) : "";
   }
 
   async open(events: LinkEvents): Promise<void> {
@@ -129,6 +152,10 @@ export class ProcessChannel implements Channel {
     return this.#stderrTail.text;
   }
 
+  get kept(): KeptStderr {
+    return this.#stderrTail;
+  }
+
   /** Resolves when the process is gone; undefined while the channel is open. */
   get released(): Promise<void> | undefined {
     return this.#released;
@@ -142,8 +169,7 @@ export class ProcessChannel implements Channel {
     try {
       this.#child = launch(this.#target);
     } catch (error) {
-      // Later, because events never come before `open` has returned.
-      queueMicrotask(() => this.#end(startError(this.#target, error)));
+      this.#fail(({ startError }) => startError(this.#target, error));
       return;
     }
     this.#listen(this.#child, incoming);
@@ -182,7 +208,7 @@ export class ProcessChannel implements Channel {
     stderr?.on("error", () => {});
     stdin?.on("drain", () => this.#resumeSending());
     stdin?.on("error", () => this.#noteEnd("closed its standard input"));
-    child.on("error", (error) => this.#end(startError(this.#target, error)));
+    child.on("error", (error) => this.#fail(({ startError }) => startError(this.#target, error)));
     child.on("exit", (code, signal) => {
       this.#ending = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#noteEnd(this.#ending);
@@ -222,7 +248,17 @@ export class ProcessChannel implements Channel {
   }
 
   #endAsLost(): void {
-    this.#end(exitError(this.#target, this.#ending ?? "is gone", this.stderr));
+    this.#fail(({ exitError }) => exitError(this.#target, this.#ending ?? "is gone", this.kept));
+  }
+
+  /** Ends with an error whose text is composed by a part that is loaded first, so never inside `open`. */
+  #fail(describe: (errors: typeof ProcessErrors) => Error): void {
+    if (this.#isClosed) return;
+    import("./node/process-errors.ts").then(describe).then(
+      (reason) => this.#end(reason),
+      // For example when the process has too many open files.
+      (cause) => this.#end(new PortolanError("connection-closed", `The server ${this.#ending ?? "failed"}`, { cause })),
+    );
   }
 
   #end(reason?: Error): void {
