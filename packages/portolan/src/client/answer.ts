@@ -19,7 +19,7 @@ import { type ClientConnection, capabilitiesFor } from "./connection.ts";
 import { pauseFor } from "./deadlines.ts";
 import { toError } from "./failures.ts";
 import { checkFormAnswer } from "./form-answer.ts";
-import { firstEmptyRoundMs, maxEmptyRoundMs, maxOpenQuestions, maxRounds } from "./limits.ts";
+import { firstEmptyRoundMs, maxEmptyRoundMs, maxOpenQuestionChars, maxOpenQuestions, maxRounds } from "./limits.ts";
 import type { Answers, QuestionContext } from "./options.ts";
 
 /** Answers the server's questions, which come as requests (stateful) or in results (stateless). */
@@ -27,6 +27,7 @@ export class QuestionAnswerer {
   readonly #connection: ClientConnection;
   readonly #answers: Answers;
   readonly #open = new Map<RequestId, AbortController>();
+  #openChars = 0;
   /** Questions that must not be answered any more. */
   readonly #cancelled = new WeakSet<AbortController>();
 
@@ -43,10 +44,12 @@ export class QuestionAnswerer {
   ): Promise<void> {
     const { id, method } = request;
     const respond = (error: RpcError) => answer({ jsonrpc: "2.0", id, error: error.toErrorObject() });
-    if (this.#open.size >= maxOpenQuestions) {
-      respond(tooManyQuestions(maxOpenQuestions));
+    const chars = JSON.stringify(request).length;
+    if (this.#open.size >= maxOpenQuestions || this.#openChars + chars > maxOpenQuestionChars) {
+      respond(tooManyQuestions(maxOpenQuestions, maxOpenQuestionChars));
       return;
     }
+    this.#openChars += chars;
     const controller = new AbortController();
     this.#open.set(id, controller);
     const call = this.#callOf(during);
@@ -65,6 +68,7 @@ export class QuestionAnswerer {
       call?.questionSignal.removeEventListener("abort", onCallEnd);
       abort.stop();
       this.#open.delete(id);
+      this.#openChars -= chars;
       for (const each of paused) each.resume();
     }
   }

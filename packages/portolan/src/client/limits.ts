@@ -18,8 +18,12 @@ export const longestTimerMs: number = 2 ** 31 - 1;
 export const defaultMaxItems = 100_000;
 /** A list in pages of ten items still reaches `defaultMaxItems`. */
 export const defaultMaxPages = 10_000;
+/** JSON text of a list that is read as a whole, from its second page on; one page is a message and has its own bound. */
+export const maxListChars: number = 64 * 1024 * 1024;
 /** Output schemas are remembered for as many tools as a list may have. */
 export const maxOutputSchemas = 100_000;
+/** JSON text of all remembered output schemas. */
+export const maxOutputSchemaChars: number = 16 * 1024 * 1024;
 
 /** The lists and resources of dozens of servers. */
 export const defaultMaxEntries = 1_000;
@@ -34,6 +38,8 @@ export const eraTtlMs: number = 7 * 24 * 60 * 60_000;
 export const maxRounds = 16;
 /** More questions at once than a person would ever answer. */
 export const maxOpenQuestions = 100;
+/** JSON text of all open questions of a stateful server: a question waits for a person, who may take long. */
+export const maxOpenQuestionChars: number = 16 * 1024 * 1024;
 /** Problems of a form answer that one message lists. */
 export const maxFormProblems = 10;
 /** First pause when a server returns its state without a question, doubled each time. */
@@ -49,6 +55,8 @@ export const maxListenRetryMs = 30_000;
 
 /** Each step of a shutdown: end of input, SIGTERM, SIGKILL. */
 export const defaultGraceMs = 2_000;
+/** Answers that a child has not read: it sends requests and ignores their answers. */
+export const maxUnreadAnswerBytes: number = 16 * 1024 * 1024;
 /** After the first sign that a child has ended, its last output and its exit code arrive within this time. */
 export const exitSettleMs = 200;
 /** Grandchildren send no event when they end, so the process group is polled. */

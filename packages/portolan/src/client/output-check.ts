@@ -4,7 +4,7 @@ import type { JsonSchema, Tool } from "../protocol/types/index.ts";
 import { compileJsonSchema, type JsonSchemaCheck } from "../schema/json-schema.ts";
 import type { Call } from "./call.ts";
 import { toError } from "./failures.ts";
-import { maxOutputSchemas } from "./limits.ts";
+import { maxOutputSchemaChars, maxOutputSchemas } from "./limits.ts";
 
 // Loaded late: only tools with an output schema need this file and the schema compiler.
 
@@ -18,12 +18,14 @@ export interface OutputCheck {
 
 interface KnownOutput {
   readonly schema: JsonSchema;
+  readonly chars: number;
   check?: OutputCheck;
 }
 
 /** The output schemas of listed tools, compiled when a tool is first called. */
 export class OutputChecks {
   readonly #known = new Map<string, KnownOutput>();
+  #chars = 0;
   readonly #warn: (error: Error) => void;
 
   constructor(warn: (error: Error) => void) {
@@ -33,10 +35,13 @@ export class OutputChecks {
   /** Takes the definitions of a list page. */
   learn(tools: readonly Tool[]): void {
     for (const { name, outputSchema } of tools) {
-      if (outputSchema === undefined) this.#known.delete(name);
-      else if (this.#known.size < maxOutputSchemas || this.#known.has(name)) {
-        this.#known.set(name, { schema: outputSchema });
-      }
+      this.#chars -= this.#known.get(name)?.chars ?? 0;
+      this.#known.delete(name);
+      if (outputSchema === undefined || this.#known.size >= maxOutputSchemas) continue;
+      const chars = JSON.stringify(outputSchema).length;
+      if (this.#chars + chars > maxOutputSchemaChars) continue;
+      this.#chars += chars;
+      this.#known.set(name, { schema: outputSchema, chars });
     }
   }
 

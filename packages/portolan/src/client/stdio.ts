@@ -9,7 +9,7 @@ import { serialize } from "../jsonrpc/message.ts";
 import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
-import { defaultGraceMs, exitSettleMs } from "./limits.ts";
+import { defaultGraceMs, exitSettleMs, maxUnreadAnswerBytes } from "./limits.ts";
 import { launch, ProcessGroup } from "./node/process.ts";
 import type * as ProcessErrors from "./node/process-errors.ts";
 import type { KeptStderr } from "./node/process-errors.ts";
@@ -179,6 +179,13 @@ export class ProcessChannel implements Channel {
   /** Messages of one turn of the event loop are written together at its end. */
   send(message: Sendable): void | Promise<void> {
     if (this.#isClosed) return;
+    // Our own requests are bounded by their callers, the answers to requests of the server by nothing else.
+    const isAnswer = "result" in message || "error" in message;
+    if (this.#drained && isAnswer && this.#unreadBytes > maxUnreadAnswerBytes) {
+      this.#noteEnd("sends requests and does not read the answers");
+      this.#endAsLost();
+      return;
+    }
     this.#pending += `${serialize(message)}\n`;
     if (!this.#isScheduled) {
       this.#isScheduled = true;
@@ -287,6 +294,10 @@ export class ProcessChannel implements Channel {
     this.#drained = new Promise((resolve) => {
       this.#resolveDrained = resolve;
     });
+  }
+
+  get #unreadBytes(): number {
+    return (this.#child?.stdin?.writableLength ?? 0) + this.#pending.length;
   }
 
   #resumeSending(): void {
