@@ -7,7 +7,7 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   schema: [],
   net: [],
   storage: [],
-  auth: ["net", "storage"],
+  auth: ["net", "storage", "protocol"],
   protocol: ["jsonrpc", "schema"],
   transport: ["jsonrpc", "schema", "protocol"],
   server: ["jsonrpc", "schema", "storage", "protocol", "transport"],

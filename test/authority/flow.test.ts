@@ -102,6 +102,18 @@ describe("a login", () => {
     expect(JSON.stringify(started.events)).not.toContain(body["refresh_token"]);
   });
 
+  test("succeeds although the listener for events throws, and the error is reported", async () => {
+    const { issuer, errors } = await start({
+      onEvent: () => {
+        throw new Error("the log is full");
+      },
+    });
+    const app = await App.register(issuer);
+    const { status } = await app.redeem((await app.login()).get("code") ?? "");
+    expect(status).toBe(200);
+    expect(errors.map(String)).toContain("Error: the log is full");
+  });
+
   test.each([undefined, "", "offline_access"])(
     "requests all scopes of the only server for the scope %j",
     async (scope) => {

@@ -3,7 +3,7 @@ import { protect } from "portolan/auth/server";
 import { connect } from "portolan/client";
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
-import { createAuthority, upstream } from "portolan-authority";
+import { createAuthority, developmentUser, upstream } from "portolan-authority";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { Browser } from "./browser.ts";
 import { serve } from "./kit.ts";
@@ -56,6 +56,42 @@ async function startServer() {
   remote = await UpstreamProvider.start({ redirectUri: `${origin}/callback` });
   return { url: `${origin}/mcp`, remote };
 }
+
+/** Sends the person to the page and follows its redirect, because nothing is asked there. */
+async function passThrough(page: URL): Promise<URL> {
+  const response = await fetch(page, { redirect: "manual" });
+  return new URL(response.headers.get("location") ?? "about:blank");
+}
+
+test("a development user signs in to a server that requires scopes, and the token is renewed", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const server = createServer({ name: "notes", version: "1.0.0" }).tool("whoami", {
+    run: (_, { principal }) => JSON.stringify([principal.subject, principal.scopes]),
+  });
+  const origin = await serve(async (origin) => {
+    const resource = `${origin}/mcp`;
+    const scopes = { "notes:read": "Read your notes", "notes:write": "Change your notes" };
+    const authority = await createAuthority({
+      ...{ issuer: origin, name: "Acme", resources: [{ resource, scopes }], registration: { dynamic: true } },
+      signIn: developmentUser("alice"),
+    });
+    const serving = serveHttp(server, {
+      auth: protect({ resource, issuers: [authority.protection], scopes: ["notes:read"] }),
+    });
+    onTestFinished(() => serving.close(0));
+    return (request, response) => authority.handle(request, response, () => serving.node(request, response));
+  });
+  const events: OAuthEvent["kind"][] = [];
+  const begin = async () => ({ redirectUri, visit: passThrough, close: async () => {} });
+  const auth = oauth({ redirect: { begin }, onEvent: ({ kind }) => events.push(kind) });
+  const client = await connect(`${origin}/mcp`, { auth });
+  onTestFinished(() => client.close());
+  const whoami = async () => (await client.callTool("whoami")).content;
+  expect(await whoami()).toEqual([{ type: "text", text: '["alice",["notes:read"]]' }]);
+  vi.setSystemTime(Date.now() + 9.5 * 60_000);
+  expect(await whoami()).toEqual([{ type: "text", text: '["alice",["notes:read"]]' }]);
+  expect(events).toEqual(["registered", "visiting", "signed-in", "renewed"]);
+});
 
 afterEach(() => vi.useRealTimers());
 

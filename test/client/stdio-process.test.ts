@@ -58,6 +58,17 @@ describe("a running server process", () => {
     expect(link.stderr.length).toBeLessThanOrEqual(256 * 1024);
   });
 
+  test("sends messages of any size up to the limit, one after the other", async () => {
+    const { call, odd } = await start([], { maxMessageBytes: 9_000_000 });
+    for (const length of [1_000_000, 1_048_576, 5_000_000, 10, 8_000_000, 2_000_000]) {
+      const { text } = await call("large", { length });
+      expect(text === "x".repeat(length)).toBe(true);
+    }
+    await expect(call("large", { length: 9_000_000 })).rejects.toThrow("message too large: over 9000000 bytes");
+    expect(await call("echo", { text: "still here" })).toEqual({ text: "still here" });
+    expect(odd).toEqual([]);
+  });
+
   test("reports standard error line by line, even if the listener throws", async () => {
     const lines: string[] = [];
     const onStderr = (line: string) => {
@@ -113,7 +124,9 @@ describe("a server process that ends", () => {
 
   test("before the first request, reports the reason without secret variables", async () => {
     const { lost, link } = await start(["fail"], { env: { PASSPHRASE: "open sesame" } });
-    expect((await lost).message).toMatch(/exited with code 3: Error: no database$/);
+    expect((await lost).message).toMatch(
+      /exited with code 3: Error: no database \(its first line: starting with \*\*\*\)$/,
+    );
     expect(link.stderr).toBe("starting with open sesame\nError: no database\n");
   });
 

@@ -115,6 +115,26 @@ test("the error of an unusable server names everything that was tried", async ()
   expect(server.seen.map(({ method }) => method)).toEqual(["POST", "POST", "GET"]);
 });
 
+test.each([true, false])(
+  "a wrong path that is answered with a JSON-RPC error is named, legacySse: %s",
+  async (isAuto) => {
+    const body = { jsonrpc: "2.0", id: null, error: { code: -32_600, message: "Not found" } };
+    const server = await startRaw((_, response) => sendJson(response, 404, body));
+    const reason = await reasonOf(connect(http(server.url, { legacySse: isAuto ? "auto" : false })));
+    expect(reason).toMatchObject({ code: "http-status" });
+    expect(reason.message).toContain(`POST ${server.url} answered 404: Not found`);
+  },
+);
+
+test("a 403 with an explanation shows it and is no demand for a login", async () => {
+  const server = await startRaw((_, response) => {
+    response.writeHead(403, { "content-type": "text/plain" }).end("Host not allowed: evil.example");
+  });
+  const reason = await reasonOf(connect(server.url));
+  expect(reason).toMatchObject({ code: "http-status", status: 403 });
+  expect(reason.message).toBe(`POST ${server.url} answered 403: Host not allowed: evil.example`);
+});
+
 test.each([
   ["ftp://127.0.0.1/", "an http or https address"],
   ["not an address", "an http or https address"],

@@ -41,6 +41,13 @@ export async function toSettings(options: AuthorityOptions): Promise<Settings> {
   checkAuthorityOptions(options);
   const issuer = new URL(options.issuer);
   const { storage = createMemoryStorage(), secrets = [randomSecret()], signIn, onEvent } = options;
+  const reportError = (error: unknown) => {
+    try {
+      (options.onError ?? writeError)(error);
+    } catch (failure) {
+      writeError(failure);
+    }
+  };
   const rows = await Rows.of(options.issuer, storage, secrets);
   const isHttps = issuer.protocol === "https:";
   // Cookies ignore ports: two authorities on one host need different names.
@@ -64,8 +71,15 @@ export async function toSettings(options: AuthorityOptions): Promise<Settings> {
     },
     addressOf: (request) => networkOf(options.addressOf?.(request) ?? request.socket.remoteAddress ?? "unknown"),
     resourceOf: (identifier) => options.resources.find(({ resource }) => isSame(resource, identifier)),
-    emit: (event) => onEvent?.(event),
-    reportError: options.onError ?? writeError,
+    // A listener that throws does not fail the request of a person.
+    emit: (event) => {
+      try {
+        onEvent?.(event);
+      } catch (error) {
+        reportError(error);
+      }
+    },
+    reportError,
   };
 }
 

@@ -1,4 +1,4 @@
-import { PortolanError, type PortolanErrorCode } from "./errors.ts";
+import { nameOf, PortolanError, type PortolanErrorCode } from "./errors.ts";
 
 /** The names of all options of a type. The compiler refuses a table that lacks one. */
 export type OptionNames<T> = { readonly [K in keyof Required<T>]: 1 };
@@ -28,6 +28,15 @@ export function checkOptions<T extends object>(
     const meant = Object.hasOwn(synonyms, name) ? synonyms[name] : nearest(shown, names);
     const advice = meant === undefined ? `expected one of ${names.join(", ")}` : `did you mean \`${meant}\`?`;
     throw new PortolanError(code, `${where}: unknown option \`${shown}\`; ${advice}`);
+  }
+}
+
+/** Throws unless each of these options is absent or a number from 0 on. */
+export function checkNumbers<T extends object>(given: T, ...names: readonly (keyof T & string)[]): void {
+  for (const name of names) {
+    const value: unknown = given[name];
+    if (value === undefined || (typeof value === "number" && value >= 0)) continue;
+    throw new PortolanError("invalid-argument", `${name}: expected a number from 0 on, got ${nameOf(value)}`);
   }
 }
 

@@ -25,6 +25,28 @@ describe("the metadata of the server", () => {
     expect(wellKnown(world.server.site.asked)).toEqual([`${prm}/mcp`]);
   });
 
+  test("is requested with the newest protocol version, and so is that of the authorization server", async () => {
+    const world = await startWorld();
+    await world.connect();
+    for (const { asked } of [world.server.site, world.authority.site]) {
+      const first = asked.find(({ path }) => path.includes("/.well-known/"));
+      expect(first?.headers["mcp-protocol-version"]).toBe("2026-07-28");
+    }
+  });
+
+  test("is requested without a version from a server that refuses the newest one", async () => {
+    const world = await startWorld();
+    const { site, metadataPath } = world.server;
+    const versions: unknown[] = [];
+    site.instead.set(metadataPath, ({ headers }) => {
+      const version = headers["mcp-protocol-version"];
+      versions.push(version);
+      return version === undefined ? undefined : { status: 400, body: { error: "Unsupported protocol version" } };
+    });
+    await world.connect();
+    expect(versions).toEqual(["2026-07-28", undefined]);
+  });
+
   test("is looked up below the path of the server and then at the root, if the challenge has no URL", async () => {
     const world = await startWorld();
     nameNoMetadata(world);

@@ -118,23 +118,43 @@ describe("the callback", () => {
   test("may arrive before the browser command has ended", async () => {
     const attempt = await begin({ open: () => new Promise(() => {}) });
     const back = attempt.visit(authorization, never);
-    await ask(`${attempt.redirectUri}?code=a`);
-    expect((await back).search).toBe("?code=a");
+    await ask(`${attempt.redirectUri}?code=a&state=s`);
+    expect((await back).search).toBe("?code=a&state=s");
+  });
+
+  test("ends nothing if it has another state than the login, twice its state, or none", async () => {
+    const attempt = await begin();
+    const statuses: number[] = [];
+    const request = async (query: string) => {
+      statuses.push(Number((await ask(`${attempt.redirectUri}?${query}`)).status));
+    };
+    await request("code=early&state=s");
+    const back = attempt.visit(authorization, never);
+    for (const query of ["code=forged&state=other", "error=access_denied&state=other", "code=forged", "error=x"]) {
+      await request(query);
+    }
+    for (const query of ["code=forged&state=", "code=forged&state=s&state=other", "code=forged&STATE=s", "state=S"]) {
+      await request(query);
+    }
+    expect(statuses).toEqual(Array.from({ length: 9 }, () => 400));
+    await request("code=own&state=s");
+    expect((await back).search).toBe("?code=own&state=s");
+    expect(statuses.at(-1)).toBe(200);
   });
 
   test("is accepted once; a second one gets 410", async () => {
     const attempt = await begin();
     const back = attempt.visit(authorization, never);
-    expect((await ask(`${attempt.redirectUri}?code=first`)).status).toBe(200);
-    expect((await ask(`${attempt.redirectUri}?code=second`)).status).toBe(410);
-    expect((await back).search).toBe("?code=first");
+    expect((await ask(`${attempt.redirectUri}?code=first&state=s`)).status).toBe(200);
+    expect((await ask(`${attempt.redirectUri}?code=second&state=s`)).status).toBe(410);
+    expect((await back).search).toBe("?code=first&state=s");
   });
 
   test("is not accepted from other requests", async () => {
     const attempt = await begin();
     const back = attempt.visit(authorization, never);
     const { port, pathname } = new URL(attempt.redirectUri);
-    const callback = `${attempt.redirectUri}?code=stolen`;
+    const callback = `${attempt.redirectUri}?code=stolen&state=s`;
     const statusOf = async (...args: Parameters<typeof ask>) => (await ask(...args)).status;
     for (const host of [`evil.example:${port}`, `localhost:${port}`, "127.0.0.1", `127.0.0.1:${port}.evil.example`]) {
       expect(await statusOf(callback, { host })).toBe(403);
@@ -154,12 +174,12 @@ describe("the callback", () => {
       `http://127.0.0.1:${port}${pathname}`,
       pathname.toUpperCase(),
     ]) {
-      expect(await statusOf(callback, { target: `${path}?code=stolen` })).toBe(404);
+      expect(await statusOf(callback, { target: `${path}?code=stolen&state=s` })).toBe(404);
     }
-    for (const query of ["", "?", "?foo=bar", "?codes=1"])
+    for (const query of ["", "?", "?foo=bar", "?codes=1", "?code=1"])
       expect(await statusOf(`${attempt.redirectUri}${query}`)).toBe(400);
-    await ask(`${attempt.redirectUri}?code=own`);
-    expect((await back).search).toBe("?code=own");
+    await ask(`${attempt.redirectUri}?code=own&state=s`);
+    expect((await back).search).toBe("?code=own&state=s");
   });
 });
 
@@ -167,8 +187,13 @@ describe("the callback page", () => {
   test("never contains parts of the request", async () => {
     const script = encodeURIComponent("\"><script>alert('SECRET')</script>");
     const bodies: string[] = [];
-    for (const query of [`code=${script}&state=SECRET`, `error=${script}&error_description=SECRET`, "code=1"]) {
+    for (const query of [
+      `code=${script}&state=SECRET`,
+      `error=${script}&error_description=SECRET&state=SECRET`,
+      "code=1&state=SECRET",
+    ]) {
       const attempt = await begin();
+      attempt.visit(new URL("https://idp.example/authorize?state=SECRET"), never).catch(() => {});
       bodies.push((await ask(`${attempt.redirectUri}?${query}`)).body);
       for (const again of [query, script]) {
         const { body, headers } = await ask(`${attempt.redirectUri}?${again}`);
@@ -182,12 +207,16 @@ describe("the callback page", () => {
   });
 
   test("loads and runs nothing, is not cached and sends no referrer", async () => {
-    const { redirectUri } = await begin();
+    const attempt = await begin();
+    const { redirectUri } = attempt;
+    attempt.visit(authorization, never).catch(() => {});
     const pages = [
       await ask(`${redirectUri}?code=1`),
-      await ask(`${redirectUri}?code=1`),
+      await ask(`${redirectUri}?code=1&state=s`),
+      await ask(`${redirectUri}?code=1&state=s`),
       await ask(`${redirectUri}x`),
     ];
+    expect(pages.map(({ status }) => status)).toEqual([400, 200, 410, 404]);
     for (const { headers, body } of pages) {
       const style = createHash("sha256")
         .update(body.match(/<style>([\s\S]*)<\/style>/)![1]!)

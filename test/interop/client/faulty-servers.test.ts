@@ -160,8 +160,19 @@ describe("versions", () => {
   });
 });
 
+test("a bridge that begins its session with the probe is started again, and gets the handshake first", async () => {
+  const output: Output = { errors: [], stderr: [] };
+  const client = await open(faulty("begins-on-probe"), {}, output);
+  expect(await sentTo(client)).toBe("initialize notifications/initialized");
+  expect(pidsIn(output)).toHaveLength(2);
+  expect(output.errors).toEqual([]);
+});
+
 describe("connect fails", () => {
-  test("with the error of a server that refuses initialize", async () => {
+  test("with the error of a server that refuses initialize, after a second attempt in a new process", async () => {
+    const stderr: string[] = [];
+    await expect(open(faulty("refuses-everybody"), {}, { errors: [], stderr })).rejects.toThrow("license has expired");
+    expect(pidsIn({ errors: [], stderr })).toHaveLength(2);
     const reason = await refusalOf(faulty("refuses-everybody"));
     expect(reason).toBeInstanceOf(RpcError);
     expect(reason).toMatchObject({ code: -32000, data: { since: "2020" } });

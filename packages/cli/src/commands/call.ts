@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { type JsonObject, PortolanError } from "portolan";
+import { type JsonObject, PortolanError, RpcError } from "portolan";
 import type { Host } from "portolan-host";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
@@ -52,7 +52,9 @@ export async function run(
         ...(timeout !== undefined && { idleMs: timeout }),
       })
       .catch((reason: unknown) => {
-        throw explainTimeout(reason);
+        throw isFailureOfTool(reason)
+          ? new Failure("tool", reason.message, { next, cause: reason })
+          : explainTimeout(reason);
       })
       .finally(async () => {
         progress.end();
@@ -109,6 +111,11 @@ async function readInput(
     schema,
     next,
   );
+}
+
+/** True for an error that the tool itself caused: an internal one, or one with a code of the server's own. */
+function isFailureOfTool(reason: unknown): reason is RpcError {
+  return reason instanceof RpcError && (reason.code === -32_603 || reason.code < -32_768 || reason.code > -32_000);
 }
 
 /** Adds the flag for a longer timeout. */

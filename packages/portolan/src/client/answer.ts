@@ -3,23 +3,23 @@ import { type JsonObject, type RequestId, RpcError, type RpcRequest, type RpcRes
 import { encodeAnswer } from "../protocol/client-codec.ts";
 import { invalidParams, methodNotFound, questionRefused, tooManyQuestions } from "../protocol/errors.ts";
 import { lackedBy } from "../protocol/questions.ts";
-import type { Revision } from "../protocol/revision.ts";
+import type { InputRequired, Revision } from "../protocol/revision.ts";
 import type {
   ClientCapabilities,
   CreateMessageParams,
   ElicitParams,
   ElicitResult,
   InputRequest,
-  InputRequests,
   InputResponse,
   InputResponses,
 } from "../protocol/types/index.ts";
 import { array, isObject, number, object, oneOf, optional, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { Call } from "./call.ts";
 import { type ClientConnection, capabilitiesFor } from "./connection.ts";
+import { pauseFor } from "./deadlines.ts";
 import { toError } from "./failures.ts";
 import { checkFormAnswer } from "./form-answer.ts";
-import { maxOpenQuestions } from "./limits.ts";
+import { firstEmptyRoundMs, maxEmptyRoundMs, maxOpenQuestionChars, maxOpenQuestions, maxRounds } from "./limits.ts";
 import type { Answers, QuestionContext } from "./options.ts";
 
 /** Answers the server's questions, which come as requests (stateful) or in results (stateless). */
@@ -27,6 +27,7 @@ export class QuestionAnswerer {
   readonly #connection: ClientConnection;
   readonly #answers: Answers;
   readonly #open = new Map<RequestId, AbortController>();
+  #openChars = 0;
   /** Questions that must not be answered any more. */
   readonly #cancelled = new WeakSet<AbortController>();
 
@@ -43,10 +44,12 @@ export class QuestionAnswerer {
   ): Promise<void> {
     const { id, method } = request;
     const respond = (error: RpcError) => answer({ jsonrpc: "2.0", id, error: error.toErrorObject() });
-    if (this.#open.size >= maxOpenQuestions) {
-      respond(tooManyQuestions(maxOpenQuestions));
+    const chars = JSON.stringify(request).length;
+    if (this.#open.size >= maxOpenQuestions || this.#openChars + chars > maxOpenQuestionChars) {
+      respond(tooManyQuestions(maxOpenQuestions, maxOpenQuestionChars));
       return;
     }
+    this.#openChars += chars;
     const controller = new AbortController();
     this.#open.set(id, controller);
     const call = this.#callOf(during);
@@ -65,13 +68,22 @@ export class QuestionAnswerer {
       call?.questionSignal.removeEventListener("abort", onCallEnd);
       abort.stop();
       this.#open.delete(id);
+      this.#openChars -= chars;
       for (const each of paused) each.resume();
     }
   }
 
-  /** Answers all questions of a round. Rejects if one of them is not answered. */
-  async answerRound(requests: InputRequests, call: Call): Promise<InputResponses> {
+  /** Answers all questions of a round; undefined if it has none. Rejects if one of them is not answered. */
+  async answerRound({ requests = {} }: InputRequired, call: Call): Promise<InputResponses | undefined> {
+    if (call.rounds >= maxRounds) {
+      const why = `${call.what}: the server still asks questions after ${maxRounds} rounds`;
+      throw new PortolanError("limit-reached", why);
+    }
     const entries = Object.entries(requests);
+    if (entries.length === 0) {
+      await pauseFor(this.#connection.clock, pauseAfter(call.rounds), call.questionSignal);
+      return undefined;
+    }
     if (entries.length > maxOpenQuestions) {
       const why = `${call.what}: the server asks ${entries.length} questions at once; at most ${maxOpenQuestions}`;
       throw new PortolanError("limit-reached", why);
@@ -277,6 +289,11 @@ function resultBlock(value: unknown, path: string): string | undefined {
 function checkBlock(value: unknown, path: string, known: BlockChecks): string | undefined {
   const type = isObject(value) ? String(value["type"]) : "";
   return Object.hasOwn(known, type) ? known[type]?.(value, path) : undefined;
+}
+
+/** A round without questions is repeated at once the first time, then after growing pauses. */
+function pauseAfter(rounds: number): number {
+  return rounds === 1 ? 0 : Math.min(firstEmptyRoundMs * 2 ** (rounds - 2), maxEmptyRoundMs);
 }
 
 /** Other schemes than http and https may start programs. */

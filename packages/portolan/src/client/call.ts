@@ -5,9 +5,8 @@ import type { InputResponses } from "../protocol/types/index.ts";
 import { any, array, integer, object, optional, type ShapeCheck, string } from "../schema/shape.ts";
 import type { ResponseSink } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
-import { pauseFor, type Timed } from "./deadlines.ts";
+import type { Timed } from "./deadlines.ts";
 import { aborted, disconnected, timedOut, toError } from "./failures.ts";
-import { firstEmptyRoundMs, maxEmptyRoundMs, maxRounds } from "./limits.ts";
 import type { SerializedCallOptions } from "./options.ts";
 
 type Resolve = (result: JsonObject) => void;
@@ -171,23 +170,15 @@ export class Call implements ResponseSink, Timed {
   }
 
   /** Answers a round of questions and sends the request again, with a new id and the unchanged state. */
-  async #answer({ requests, state }: InputRequired): Promise<void> {
+  async #answer(round: InputRequired): Promise<void> {
     this.pause();
     // Between two requests the link knows nothing of this call, so the call itself must learn of a loss.
     const stopWaiting = this.#connection.onLost((reason) => this.failed(reason));
     try {
-      if (this.rounds >= maxRounds) {
-        throw new PortolanError(
-          "limit-reached",
-          `${this.what}: the server still asks questions after ${maxRounds} rounds`,
-        );
-      }
-      const isEmpty = requests === undefined || Object.keys(requests).length === 0;
-      if (isEmpty) await pauseFor(this.#connection.clock, pauseAfter(this.rounds), this.questionSignal);
-      const answers = isEmpty ? undefined : await (await this.#connection.answerer()).answerRound(requests, this);
+      const answers = await (await this.#connection.answerer()).answerRound(round, this);
       if (this.#isOver) return;
       this.resume();
-      this.#send(answers, state);
+      this.#send(answers, round.state);
     } catch (reason) {
       this.#fail(toError(reason));
     } finally {
@@ -219,11 +210,6 @@ export class Call implements ResponseSink, Timed {
     if (this.#abortListener) this.options.signal?.removeEventListener("abort", this.#abortListener);
     this.#questions?.abort(new PortolanError("cancelled", `${this.what} has ended`));
   }
-}
-
-/** A round without questions is repeated at once the first time, then after growing pauses. */
-function pauseAfter(rounds: number): number {
-  return rounds === 1 ? 0 : Math.min(firstEmptyRoundMs * 2 ** (rounds - 2), maxEmptyRoundMs);
 }
 
 /** Returns undefined for a valid result. */

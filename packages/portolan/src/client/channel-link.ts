@@ -7,6 +7,8 @@ import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse } fro
 export interface Link {
   /** The meaning of an unanswered probe. Default: "handshake", an older server that ignores it. */
   readonly silenceMeans?: "handshake" | "outage";
+  /** Returns the latest output of a silent server that is meant for people, for an error message; empty if none. */
+  recentOutput?(): Promise<string>;
   /** Connects, also again after `lost` if the link can; otherwise rejects. */
   open(events: LinkEvents): Promise<void>;
   /** Sends a request. Throws a PortolanError "unserializable" before anything is sent. */

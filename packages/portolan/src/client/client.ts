@@ -3,7 +3,6 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import type {
   Completion,
   CompletionReference,
-  JsonSchema,
   LogLevel,
   Prompt,
   Resource,
@@ -14,9 +13,8 @@ import type {
 import type { ChangeFilter, ChangeStream, Client, ListAllOptions, ServerProfile } from "./api.ts";
 import type { CachedCalls } from "./cached-calls.ts";
 import type { ClientConnection } from "./connection.ts";
-import { maxOutputSchemas } from "./limits.ts";
 import type { CallOptions, InteractiveCallOptions } from "./options.ts";
-import type { OutputCheck } from "./output-check.ts";
+import type { OutputChecks } from "./output-check.ts";
 import type { StatefulWatches } from "./watch.ts";
 
 const noOptions: InteractiveCallOptions = {};
@@ -26,14 +24,14 @@ export class ConnectedClient implements AsyncDisposable {
   readonly server: ServerProfile;
   readonly closed: Promise<Error | undefined>;
   readonly #connection: ClientConnection;
-  readonly #outputChecks: OutputChecks;
+  /** Defined once a tool with an output schema was listed. */
+  #outputChecks: OutputChecks | undefined;
   #cachedCalls: Promise<CachedCalls> | undefined;
   #watches: StatefulWatches | undefined;
 
   constructor(connection: ClientConnection, server: ServerProfile) {
     this.#connection = connection;
     this.server = server;
-    this.#outputChecks = new OutputChecks((warning) => connection.report(warning));
     this.closed = new Promise((resolve) => {
       const end = (reason: Error) => {
         connection.deadlines.stop();
@@ -49,9 +47,11 @@ export class ConnectedClient implements AsyncDisposable {
     if (typeof args !== "object" || args === null)
       return rejectArgument(`callTool "${name}"`, "an object of arguments", args);
     const params = { name, arguments: args, _meta: undefined };
-    if (!this.#outputChecks.has(name)) return this.#call("tools/call", params, options);
-    const check = this.#outputChecks.compiled(name);
-    return check ? this.#callChecked(check, params, options) : this.#compileAndCall(name, params, options);
+    const check = this.#outputChecks?.find(name);
+    if (!check) return this.#call("tools/call", params, options);
+    return check.invalid
+      ? Promise.reject(check.invalid)
+      : this.#connection.call("tools/call", params, options, check.attach);
   }
 
   readResource(uri: string, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
@@ -173,8 +173,13 @@ export class ConnectedClient implements AsyncDisposable {
       ? this.#callCached(method, params, options)
       : this.#connection.call(method, params, options);
     if (method !== "tools/list") return result;
-    return result.then((page) => {
-      this.#outputChecks.learn(page["tools"] as Tool[]);
+    return result.then(async (page) => {
+      const tools = page["tools"] as (Tool | null)[];
+      if (this.#outputChecks || tools.some((tool) => tool?.outputSchema)) {
+        const { OutputChecks } = await import("./output-check.ts");
+        this.#outputChecks ??= new OutputChecks((warning) => this.#connection.report(warning));
+        this.#outputChecks.learn(tools);
+      }
       return page;
     });
   }
@@ -186,16 +191,6 @@ export class ConnectedClient implements AsyncDisposable {
     if (needed === undefined || this.server.capabilities[needed] !== undefined) return undefined;
     // The oldest revision has completion but no capability that declares it.
     return encoderParts.hidden.get("serverCapabilities")?.includes(needed) ? undefined : needed;
-  }
-
-  async #compileAndCall(name: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
-    const check = await this.#outputChecks.compile(name);
-    return check ? this.#callChecked(check, params, options) : this.#call("tools/call", params, options);
-  }
-
-  #callChecked(check: OutputCheck, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
-    if (check.invalid) return Promise.reject(check.invalid);
-    return this.#connection.call("tools/call", params, options, check.attach);
   }
 
   async #callCached(method: string, params: JsonObject, options: InteractiveCallOptions): Promise<JsonObject> {
@@ -226,50 +221,6 @@ export function asClient<S>(client: ConnectedClient): Client<S> {
 
 function rejectArgument(what: string, expected: string, got: unknown): Promise<never> {
   return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));
-}
-
-interface KnownOutput {
-  readonly schema: JsonSchema;
-  check?: OutputCheck;
-}
-
-/** The output schemas of listed tools, compiled when a tool is first called. */
-class OutputChecks {
-  readonly #known = new Map<string, KnownOutput>();
-  readonly #warn: (error: Error) => void;
-
-  constructor(warn: (error: Error) => void) {
-    this.#warn = warn;
-  }
-
-  /** Takes the definitions of a list page, which may contain invalid ones. */
-  learn(tools: readonly (Tool | null)[]): void {
-    for (const tool of tools) {
-      const { name, outputSchema } = tool ?? ({} as Tool);
-      if (outputSchema === undefined) this.#known.delete(name);
-      else if (this.#known.size < maxOutputSchemas || this.#known.has(name)) {
-        this.#known.set(name, { schema: outputSchema });
-      }
-    }
-  }
-
-  has(name: string): boolean {
-    return this.#known.has(name);
-  }
-
-  /** Returns the check of a tool that has been called before, otherwise undefined. */
-  compiled(name: string): OutputCheck | undefined {
-    return this.#known.get(name)?.check;
-  }
-
-  /** An invalid schema fails the calls of its own tool only. */
-  async compile(name: string): Promise<OutputCheck | undefined> {
-    const known = this.#known.get(name);
-    if (!known) return undefined;
-    const { createOutputCheck } = await import("./output-check.ts");
-    known.check ??= createOutputCheck(name, known.schema, this.#warn);
-    return known.check;
-  }
 }
 
 /** The capability that requests need, by the first part of their method. */

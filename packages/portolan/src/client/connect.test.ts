@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
+import { createServer, serveChannel } from "../server/index.ts";
 import { connect } from "./connect.ts";
 import { http } from "./http/link.ts";
 import { stdio } from "./stdio.ts";
@@ -32,9 +33,50 @@ test.each([
   [{ command: "x" }, { auth: { authorize: () => ({}) } }, "auth: expected an http address"],
   [{}, {}, "connect: expected an http address, { command, args }, a link or a channel, got an object"],
   [undefined, {}, "connect: expected an http address, { command, args }, a link or a channel, got nothing"],
+  [{ url: "http://x" }, {}, "a link or a channel, got an object; write connect(url)"],
+  [createServer({ name: "x", version: "1" }), {}, "got an object; write connectInMemory(server)"],
+  ["node server.js", {}, 'got "node server.js"; write { command, args } to start a program'],
+  [{ command: "" }, {}, 'stdio: command: expected a program, got ""'],
+  [{ command: "x", args: "y" }, {}, 'stdio: args: expected an array of strings, got "y"'],
+  [{ command: "x", args: [1] }, {}, "stdio: args: expected an array of strings, got an array"],
+  [{ command: "x", env: "A=1" }, {}, 'stdio: env: expected an object of strings, got "A=1"'],
+  [{ command: "x", env: { A: 1 } }, {}, "stdio: env: expected an object of strings, got an object"],
+  [{ command: "x", graceMs: "1" }, {}, 'graceMs: expected a number from 0 on, got "1"'],
+  [{ command: "x", maxMessageBytes: Number.NaN }, {}, "maxMessageBytes: expected a number from 0 on, got number NaN"],
+  [{ command: "x" }, { idleMs: "60" }, 'idleMs: expected a number from 0 on, got "60"'],
+  [{ command: "x" }, { connectMs: -1 }, "connectMs: expected a number from 0 on, got number -1"],
+  [{ command: "x" }, { totalMs: null }, "totalMs: expected a number from 0 on, got null"],
+  [{ command: "x" }, { probeMs: Number.NaN }, "probeMs: expected a number from 0 on, got number NaN"],
+  [{ command: "x" }, { answers: { elicitt: () => {} } }, "answers: unknown option `elicitt`; did you mean `elicit`?"],
+  ["http://x", { auth: "token" }, 'auth: expected an object such as oauth(…), got "token"'],
+  ["http://x", { auth: { authorise: () => ({}) } }, "auth: expected an object such as oauth(…), got an object"],
   ["ftp://x", {}, 'url: expected an http or https address, got "ftp://x"'],
 ])("connect(%j, …) is refused", async (target, options, why) => {
-  await expect(connect(target as string, options)).rejects.toThrow(why);
+  await expect(connect(target as string, options as object)).rejects.toThrow(why);
+});
+
+test("http refuses limits that are no numbers", () => {
+  for (const name of ["maxResponseBytes", "maxEventChars", "idleStreamMs"]) {
+    expect(() => http("http://x", { [name]: "1" })).toThrow(`${name}: expected a number from 0 on, got "1"`);
+  }
+});
+
+test("answers of one call are checked too", async () => {
+  const [near, far] = createMemoryPair();
+  serveChannel(createServer({ name: "x", version: "1" }).tool("x", { run: () => "x" }), far);
+  const client = await connect(near);
+  const answers = { approve: () => ({}) } as object;
+  await expect(client.callTool("x", {}, { answers })).rejects.toThrow("answers: unknown option `approve`");
+  await client.close();
+});
+
+test("an infinite time is no timeout", async () => {
+  const [near, far] = createMemoryPair();
+  serveChannel(createServer({ name: "x", version: "1" }).tool("x", { run: () => "x" }), far);
+  const endless = Number.POSITIVE_INFINITY;
+  const client = await connect(near, { connectMs: endless, idleMs: endless, totalMs: endless, probeMs: endless });
+  expect(await client.callTool("x")).toMatchObject({ content: [{ text: "x" }] });
+  await client.close();
 });
 
 test("connect refuses an unknown era and lists the known ones", async () => {

@@ -1,12 +1,12 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
-import { checkOptions, type OptionNames } from "../options.ts";
+import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Client } from "./api.ts";
 import { channelLink, type Link } from "./channel-link.ts";
 import { asClient, ConnectedClient } from "./client.ts";
 import { ClientConnection } from "./connection.ts";
 import type { EraCache } from "./era-cache.ts";
-import { aborted, timedOut, toError } from "./failures.ts";
+import { aborted, silent, toError } from "./failures.ts";
 import { defaultConnectMs } from "./limits.ts";
 import { negotiate } from "./negotiate.ts";
 import type { CommandTarget, ConnectOptions } from "./options.ts";
@@ -20,6 +20,7 @@ export type ConnectTarget = string | URL | CommandTarget | Link | Channel;
  */
 export async function connect<S = unknown>(target: ConnectTarget, options: ConnectOptions = {}): Promise<Client<S>> {
   checkOptions(options, connectOptions, "connect", { synonyms });
+  checkNumbers(options, "probeMs", "connectMs", "idleMs", "totalMs");
   const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
   const link = await toLink(target, options);
@@ -76,9 +77,11 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
     if ("send" in target) return channelLink(target);
     if (typeof target.command === "string") return (await import("#client-stdio")).stdio(target);
   }
+  const { url, tool } = Object(target) as { url?: unknown; tool?: unknown };
+  const advice = url ? "; write connect(url)" : tool ? "; write connectInMemory(server)" : "";
   throw new PortolanError(
     "invalid-argument",
-    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}`,
+    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}${advice}`,
   );
 }
 
@@ -109,8 +112,8 @@ function withTimeout<T>(connection: ClientConnection, attempt: Promise<T>): Prom
       // A person who signs in may take longer than a server.
       if (connection.isAwaitingLogin) startTimer();
       else {
-        const why = `connect: the server did not answer within ${connectMs} ms; raise connectMs if it starts slowly`;
-        fail(timedOut(why));
+        const why = `connect: the server did not answer within ${connectMs} ms`;
+        silent(connection.link, why, "; raise connectMs if it starts slowly").then(fail);
       }
     };
     const startTimer = () => {

@@ -1,6 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import { IdTable } from "../jsonrpc/id-table.ts";
 import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { MethodRow, Revision } from "../protocol/revision.ts";
 import type { ClientCapabilities, LogLevel, LogMessageParams } from "../protocol/types/index.ts";
@@ -299,8 +300,12 @@ export class ClientConnection implements LinkEvents {
   }
 }
 
+const answerNames = { elicit: 1, openUrl: 1, sample: 1, roots: 1 } satisfies OptionNames<Answers>;
+
 /** Returns the capabilities that a client with these answers declares, merged with `extra`. */
 export function capabilitiesFor(answers: Answers, extra: ClientCapabilities = {}): ClientCapabilities {
+  // An instance of a class may have other members.
+  if (answers.constructor === Object) checkOptions(answers, answerNames, "answers");
   const declared: ClientCapabilities = {};
   if (answers.elicit || answers.openUrl) {
     declared.elicitation = { ...(answers.elicit && { form: {} }), ...(answers.openUrl && { url: {} }) };

@@ -1,5 +1,5 @@
 import { toError } from "./failures.ts";
-import { timerGranularityMs } from "./limits.ts";
+import { longestTimerMs, timerGranularityMs } from "./limits.ts";
 
 /** The source of time. Tests replace it. */
 export interface Clock {
@@ -14,7 +14,7 @@ export const systemClock: Clock = {
   // Whole milliseconds: a fraction would be allocated wherever it is stored.
   now: () => Math.floor(performance.now()),
   after(ms, call) {
-    const timer: { unref?(): void } | number = setTimeout(call, ms);
+    const timer: { unref?(): void } | number = setTimeout(call, Math.min(ms, longestTimerMs));
     // A pending call keeps the process alive by its socket or child, not by its timer.
     if (typeof timer === "object") timer.unref?.();
     return () => clearTimeout(timer as Parameters<typeof clearTimeout>[0]);

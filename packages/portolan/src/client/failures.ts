@@ -1,4 +1,5 @@
 import { PortolanError, type PortolanErrorCode } from "../errors.ts";
+import type { Link } from "./channel-link.ts";
 
 export interface CallFailureOptions extends ErrorOptions {
   readonly name: string;
@@ -30,6 +31,12 @@ export function aborted(what: string, signal: AbortSignal, wasSent: boolean): Ca
 
 export function timedOut(message: string): CallFailure {
   return new CallFailure("timeout", message, { name: "TimeoutError", requestMayHaveRun: true });
+}
+
+/** Creates the error for a server that does not answer, with its latest output, which may name the cause. */
+export async function silent(link: Link, message: string, advice = ""): Promise<CallFailure> {
+  const output = await link.recentOutput?.().catch(() => "");
+  return timedOut(`${message}${output ? `; its latest output: ${output}` : ""}${advice}`);
 }
 
 /** The connection ended during a call. `neverRan` of the reason says that the request did not reach the server. */

@@ -6,7 +6,7 @@ import { handshakes } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
 import type { ClientConnection } from "./connection.ts";
-import { toError } from "./failures.ts";
+import { silent, toError } from "./failures.ts";
 import {
   applyProbe,
   type Evidence,
@@ -18,6 +18,19 @@ import {
   withProbeTimeout,
 } from "./negotiate.ts";
 
+/** The server answered the handshake with an error. */
+class HandshakeRefused extends RpcError {}
+
+/**
+ * Closes the link and returns true if another handshake, as the first request of a new connection, may succeed after
+ * this failure: a bridge may have begun a session for the probe, and then refuses to begin it a second time.
+ */
+export async function closeAfterRefusal({ link }: ClientConnection, reason: unknown): Promise<boolean> {
+  const mayRetry = reason instanceof HandshakeRefused && link.silenceMeans !== "outage";
+  if (mayRetry) await link.close();
+  return mayRetry;
+}
+
 /**
  * Performs the handshake of the stateful era and sets the connection's revision and profile. `isPinned` accepts no other
  * version than that of `revision`. The request is never cancelled: the protocol forbids it.
@@ -26,7 +39,7 @@ export async function initialize(connection: ClientConnection, revision: Revisio
   const response = await sendRequest(connection, "initialize", clientCodec(revision).handshake(connection.self));
   if ("error" in response) {
     const { code, message, data } = response.error;
-    throw new RpcError(code, `The server refused the connection: ${message}`, { data });
+    throw new HandshakeRefused(code, `The server refused the connection: ${message}`, { data });
   }
   const { result } = response;
   const problem = object({ protocolVersion: string, capabilities: record() })(result, "result");
@@ -80,7 +93,7 @@ export async function raceProbeAndHandshake(
   const result = await withProbeTimeout(connection, lateProbe);
   if (result === "silence" || (result.kind === "stateful" && result.revision === handshake)) {
     throw refusal === "silence"
-      ? new PortolanError("timeout", "The server answers neither server/discover nor initialize")
+      ? await silent(connection.link, "The server answers neither server/discover nor initialize")
       : refusal;
   }
   await applyProbe(connection, result, probed);

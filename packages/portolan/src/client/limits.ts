@@ -11,13 +11,19 @@ export const defaultIdleMs = 60_000;
 export const defaultTotalMs: number = 30 * 60_000;
 /** Timers are no finer than this, so that many deadlines share few of them. */
 export const timerGranularityMs = 10;
+/** The longest delay that `setTimeout` accepts; a longer one would fire at once. */
+export const longestTimerMs: number = 2 ** 31 - 1;
 
 /** Larger lists than any server is known to have. */
 export const defaultMaxItems = 100_000;
 /** A list in pages of ten items still reaches `defaultMaxItems`. */
 export const defaultMaxPages = 10_000;
+/** JSON text of a list that is read as a whole, from its second page on; one page is a message and has its own bound. */
+export const maxListChars: number = 64 * 1024 * 1024;
 /** Output schemas are remembered for as many tools as a list may have. */
 export const maxOutputSchemas = 100_000;
+/** JSON text of all remembered output schemas. */
+export const maxOutputSchemaChars: number = 16 * 1024 * 1024;
 
 /** The lists and resources of dozens of servers. */
 export const defaultMaxEntries = 1_000;
@@ -32,6 +38,8 @@ export const eraTtlMs: number = 7 * 24 * 60 * 60_000;
 export const maxRounds = 16;
 /** More questions at once than a person would ever answer. */
 export const maxOpenQuestions = 100;
+/** JSON text of all open questions of a stateful server: a question waits for a person, who may take long. */
+export const maxOpenQuestionChars: number = 16 * 1024 * 1024;
 /** Problems of a form answer that one message lists. */
 export const maxFormProblems = 10;
 /** First pause when a server returns its state without a question, doubled each time. */
@@ -47,6 +55,8 @@ export const maxListenRetryMs = 30_000;
 
 /** Each step of a shutdown: end of input, SIGTERM, SIGKILL. */
 export const defaultGraceMs = 2_000;
+/** Answers that a child has not read: it sends requests and ignores their answers. */
+export const maxUnreadAnswerBytes: number = 16 * 1024 * 1024;
 /** After the first sign that a child has ended, its last output and its exit code arrive within this time. */
 export const exitSettleMs = 200;
 /** Grandchildren send no event when they end, so the process group is polled. */
@@ -54,6 +64,8 @@ export const exitPollMs = 10;
 /** The end of standard error is kept in 16 blocks: 256 KB hold any stack trace. */
 export const stderrBlockBytes: number = 16 * 1024;
 export const maxStderrBlocks = 16;
+/** The beginning of standard error is kept too: its first line often names the cause. */
+export const stderrHeadBytes: number = 2 * 1024;
 /** Longer lines of standard error are cut before `onStderr` receives them. */
 export const maxStderrLineChars: number = 8 * 1024;
 /** The part of standard error that is searched for the cause of an exit. */
@@ -63,6 +75,8 @@ export const maxExitScanLines = 12;
 /** Lines and characters of standard error in an error message. */
 export const maxExitLines = 5;
 export const maxExitChars = 500;
+/** Characters of the first line in an error message. */
+export const maxExitFirstChars = 200;
 /** A command in an error message: its words, characters of each word, and characters of a path. */
 export const maxCommandWords = 5;
 export const maxCommandWordChars = 80;

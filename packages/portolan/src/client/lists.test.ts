@@ -96,3 +96,22 @@ test("collect leaves out invalid items for a caller that takes them, and fails f
     message: expect.stringContaining('"crooked".inputSchema: expected an object'),
   });
 });
+
+test("collect gives up a list with too much text, and walk still reads it", async () => {
+  const text = "x".repeat(16 * 1024 * 1024);
+  const requestPage = async ({ cursor = "0" }: JsonObject) => ({ items: [text], nextCursor: `${Number(cursor) + 1}` });
+  const reading = collect(requestPage, "x/list", "items", {});
+  await expect(reading).rejects.toMatchObject({ code: "limit-reached" });
+  await expect(reading).rejects.toThrow("x/list: the server sent more than 67108864 characters");
+  let count = 0;
+  for await (const item of walk<string>(requestPage, "x/list", "items", {})) {
+    count += item.length / text.length;
+    if (count === 10) break;
+  }
+  expect(count).toBe(10);
+});
+
+test("collect returns a single page of any size", async () => {
+  const text = "x".repeat(70 * 1024 * 1024);
+  expect(await collect(async () => ({ items: [text] }), "x/list", "items", {})).toHaveLength(1);
+});

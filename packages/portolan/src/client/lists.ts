@@ -3,7 +3,7 @@ import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { object, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { ListAllOptions } from "./api.ts";
-import { defaultMaxItems, defaultMaxPages } from "./limits.ts";
+import { defaultMaxItems, defaultMaxPages, maxListChars } from "./limits.ts";
 
 /** Requests one page of a list; `isFresh` bypasses the cache. */
 type RequestPage = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
@@ -89,13 +89,25 @@ export async function collect<T>(
     return requestPage(params);
   };
   try {
-    return await toArray(walk<T>(tracked, method, member, options));
+    return await toArray(walk<T>(withinBounds(tracked, method), method, member, options));
   } catch (reason) {
     // spec 2026-07-28: pagination#error-handling. A server answers an outdated cursor with invalid params.
     const isBadCursor = isPastFirstPage && reason instanceof RpcError && reason.code === rpcCodes.invalidParams;
     if (!isBadCursor) throw reason;
-    return toArray(walk<T>((params) => requestPage(params, true), method, member, options));
+    const fresh: RequestPage = (params) => requestPage(params, true);
+    return toArray(walk<T>(withinBounds(fresh, method), method, member, options));
   }
+}
+
+/** Throws "limit-reached" when the pages after the first have too much text: the number of items does not bound it. */
+function withinBounds(requestPage: RequestPage, method: string): RequestPage {
+  let chars = 0;
+  return async (params) => {
+    const page = await requestPage(params);
+    if ("cursor" in params) chars += JSON.stringify(page).length;
+    if (chars > maxListChars) throw endlessList(method, `more than ${maxListChars} characters`);
+    return page;
+  };
 }
 
 async function toArray<T>(items: AsyncIterable<T>): Promise<T[]> {

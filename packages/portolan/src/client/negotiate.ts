@@ -79,7 +79,8 @@ async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
     return await raceProbeAndHandshake(connection, probe, newestStateless, newestStateful);
   } catch (reason) {
     if (!(reason instanceof HandshakeWanted && !connection.profile)) {
-      if (!isLost) throw reason;
+      const { closeAfterRefusal } = await import("./handshake.ts");
+      if (!isLost && !(await closeAfterRefusal(connection, reason))) throw reason;
       // Some older servers exit when they receive an unknown request: start again with the handshake.
       await reopen(connection, toError(reason));
     }

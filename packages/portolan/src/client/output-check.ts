@@ -1,11 +1,12 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import type { JsonSchema } from "../protocol/types/index.ts";
+import type { JsonSchema, Tool } from "../protocol/types/index.ts";
 import { compileJsonSchema, type JsonSchemaCheck } from "../schema/json-schema.ts";
 import type { Call } from "./call.ts";
 import { toError } from "./failures.ts";
+import { maxOutputSchemaChars, maxOutputSchemas } from "./limits.ts";
 
-// Loaded late: only calls of tools with an output schema need this file and the schema compiler.
+// Loaded late: only tools with an output schema need this file and the schema compiler.
 
 /** Checks the structured content of one tool. */
 export interface OutputCheck {
@@ -15,8 +16,46 @@ export interface OutputCheck {
   readonly attach: (call: Call) => void;
 }
 
+interface KnownOutput {
+  readonly schema: JsonSchema;
+  readonly chars: number;
+  check?: OutputCheck;
+}
+
+/** The output schemas of listed tools, compiled when a tool is first called. */
+export class OutputChecks {
+  readonly #known = new Map<string, KnownOutput>();
+  #chars = 0;
+  readonly #warn: (error: Error) => void;
+
+  constructor(warn: (error: Error) => void) {
+    this.#warn = warn;
+  }
+
+  /** Takes the definitions of a list page, which may contain invalid ones. */
+  learn(tools: readonly (Tool | null)[]): void {
+    for (const tool of tools) {
+      const { name, outputSchema } = tool ?? ({} as Tool);
+      this.#chars -= this.#known.get(name)?.chars ?? 0;
+      this.#known.delete(name);
+      if (outputSchema === undefined || this.#known.size >= maxOutputSchemas) continue;
+      const chars = JSON.stringify(outputSchema).length;
+      if (this.#chars + chars > maxOutputSchemaChars) continue;
+      this.#chars += chars;
+      this.#known.set(name, { schema: outputSchema, chars });
+    }
+  }
+
+  /** Returns the check of a tool; undefined if it has no output schema. An invalid schema fails the calls of its own tool. */
+  find(name: string): OutputCheck | undefined {
+    const known = this.#known.get(name);
+    if (known) known.check ??= createOutputCheck(name, known.schema, this.#warn);
+    return known?.check;
+  }
+}
+
 /** Compiles a tool's output schema. References are never fetched. */
-export function createOutputCheck(name: string, schema: JsonSchema, warn: (error: Error) => void): OutputCheck {
+function createOutputCheck(name: string, schema: JsonSchema, warn: (error: Error) => void): OutputCheck {
   let check: JsonSchemaCheck;
   try {
     check = compileJsonSchema(schema);

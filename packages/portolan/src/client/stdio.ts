@@ -1,16 +1,19 @@
 import type { ChildProcess } from "node:child_process";
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
+import { ByteBlock, largeFrom } from "../jsonrpc/byte-block.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
-import { LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
+import { type ByteCollection, ByteList, LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 import type { RequestId, RpcNotification, RpcRequest } from "../jsonrpc/message.ts";
 import { serialize } from "../jsonrpc/message.ts";
-import { checkOptions, type OptionNames } from "../options.ts";
+import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
-import { defaultGraceMs, exitSettleMs } from "./limits.ts";
+import { defaultGraceMs, exitSettleMs, maxUnreadAnswerBytes } from "./limits.ts";
 import { launch, ProcessGroup } from "./node/process.ts";
-import { exitError, StderrTail, startError } from "./node/stderr.ts";
+import type * as ProcessErrors from "./node/process-errors.ts";
+import type { KeptStderr } from "./node/process-errors.ts";
+import { StderrTail } from "./node/stderr.ts";
 import type { CommandTarget } from "./options.ts";
 
 export { childEnvironment, type Environment } from "./node/environment.ts";
@@ -27,7 +30,21 @@ export interface StdioLink extends Link {
 /** Creates a link to a server that is started when the link is opened. */
 export function stdio(target: CommandTarget): StdioLink {
   checkOptions(target, targetOptions, "stdio");
+  checkNumbers(target, "maxMessageBytes", "graceMs");
+  const { command, args = [], env = {} } = target;
+  if (typeof command !== "string" || command === "") throw unexpected("command", "a program", command);
+  if (!Array.isArray(args) || !args.every(isText)) throw unexpected("args", "an array of strings", args);
+  const values = Object.values(env).filter((value) => value !== undefined);
+  if (typeof env !== "object" || !values.every(isText)) throw unexpected("env", "an object of strings", env);
   return new ProcessLink(target);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function unexpected(name: string, what: string, got: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `stdio: ${name}: expected ${what}, got ${nameOf(got)}`);
 }
 
 const targetOptions = {
@@ -42,10 +59,12 @@ const targetOptions = {
 
 class ProcessLink implements StdioLink {
   readonly #link: Link;
+  readonly #target: CommandTarget;
   #newest: ProcessChannel | undefined;
   #closings = 0;
 
   constructor(target: CommandTarget) {
+    this.#target = target;
     this.#link = channelLink(() => {
       this.#newest = new ProcessChannel(target);
       return this.#newest;
@@ -58,6 +77,11 @@ class ProcessLink implements StdioLink {
 
   get stderr(): string {
     return this.#newest?.stderr ?? "";
+  }
+
+  async recentOutput(): Promise<string> {
+    const kept = this.#newest?.kept;
+    return kept ? (await import("./node/process-errors.ts")).causeIn(this.#target, kept) : "";
   }
 
   async open(events: LinkEvents): Promise<void> {
@@ -128,6 +152,10 @@ export class ProcessChannel implements Channel {
     return this.#stderrTail.text;
   }
 
+  get kept(): KeptStderr {
+    return this.#stderrTail;
+  }
+
   /** Resolves when the process is gone; undefined while the channel is open. */
   get released(): Promise<void> | undefined {
     return this.#released;
@@ -141,8 +169,7 @@ export class ProcessChannel implements Channel {
     try {
       this.#child = launch(this.#target);
     } catch (error) {
-      // Later, because events never come before `open` has returned.
-      queueMicrotask(() => this.#end(startError(this.#target, error)));
+      this.#fail(({ startError }) => startError(this.#target, error));
       return;
     }
     this.#listen(this.#child, incoming);
@@ -152,6 +179,13 @@ export class ProcessChannel implements Channel {
   /** Messages of one turn of the event loop are written together at its end. */
   send(message: Sendable): void | Promise<void> {
     if (this.#isClosed) return;
+    // Our own requests are bounded by their callers, the answers to requests of the server by nothing else.
+    const isAnswer = "result" in message || "error" in message;
+    if (this.#drained && isAnswer && this.#unreadBytes > maxUnreadAnswerBytes) {
+      this.#noteEnd("sends requests and does not read the answers");
+      this.#endAsLost();
+      return;
+    }
     this.#pending += `${serialize(message)}\n`;
     if (!this.#isScheduled) {
       this.#isScheduled = true;
@@ -169,7 +203,7 @@ export class ProcessChannel implements Channel {
   #listen(child: ChildProcess, incoming: ChannelEvents): void {
     const { maxMessageBytes = defaultMaxMessageBytes } = this.#target;
     const { stdin, stdout, stderr } = child;
-    const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes });
+    const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes }, new LineBytes());
     stdout?.on("data", (chunk: Buffer) => reader.push(chunk));
     stdout?.on("end", () => {
       reader.end();
@@ -181,7 +215,7 @@ export class ProcessChannel implements Channel {
     stderr?.on("error", () => {});
     stdin?.on("drain", () => this.#resumeSending());
     stdin?.on("error", () => this.#noteEnd("closed its standard input"));
-    child.on("error", (error) => this.#end(startError(this.#target, error)));
+    child.on("error", (error) => this.#fail(({ startError }) => startError(this.#target, error)));
     child.on("exit", (code, signal) => {
       this.#ending = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#noteEnd(this.#ending);
@@ -221,7 +255,17 @@ export class ProcessChannel implements Channel {
   }
 
   #endAsLost(): void {
-    this.#end(exitError(this.#target, this.#ending ?? "is gone", this.stderr));
+    this.#fail(({ exitError }) => exitError(this.#target, this.#ending ?? "is gone", this.kept));
+  }
+
+  /** Ends with an error whose text is composed by a part that is loaded first, so never inside `open`. */
+  #fail(describe: (errors: typeof ProcessErrors) => Error): void {
+    if (this.#isClosed) return;
+    import("./node/process-errors.ts").then(describe).then(
+      (reason) => this.#end(reason),
+      // For example when the process has too many open files.
+      (cause) => this.#end(new PortolanError("connection-closed", `The server ${this.#ending ?? "failed"}`, { cause })),
+    );
   }
 
   #end(reason?: Error): void {
@@ -252,8 +296,42 @@ export class ProcessChannel implements Channel {
     });
   }
 
+  get #unreadBytes(): number {
+    return (this.#child?.stdin?.writableLength ?? 0) + this.#pending.length;
+  }
+
   #resumeSending(): void {
     this.#drained = undefined;
     this.#resolveDrained();
+  }
+}
+
+/** Collects the bytes of a line in pieces or, if there are many, in a block. */
+class LineBytes implements ByteCollection {
+  readonly #pieces = new ByteList();
+  #block: ByteBlock | undefined;
+
+  get length(): number {
+    return this.#block?.length ?? this.#pieces.length;
+  }
+
+  push(piece: Uint8Array): void {
+    if (!this.#block && this.#pieces.length + piece.length < largeFrom) {
+      this.#pieces.push(piece);
+      return;
+    }
+    this.#block ??= new ByteBlock();
+    for (const earlier of this.#pieces.takePieces()) this.#block.push(earlier);
+    this.#block.push(piece);
+  }
+
+  take(): Uint8Array {
+    const block = this.#block;
+    this.#block = undefined;
+    return block ? block.take() : this.#pieces.take();
+  }
+
+  takePieces(): Uint8Array[] {
+    return this.#block ? [this.take()] : this.#pieces.takePieces();
   }
 }

@@ -41,12 +41,12 @@ export class StatefulWatches {
   }
 
   async open(filter: ChangeFilter, options: CallOptions): Promise<ChangeStream> {
-    const { uris = [] } = filter;
+    const subscribed: string[] = [];
     const changes = new ChangeQueue(async () => {
       stopListening();
       stopWaiting();
       stopRenewing();
-      await Promise.all(uris.map((uri) => this.#unsubscribe(uri)));
+      await Promise.all(subscribed.map((uri) => this.#unsubscribe(uri)));
     });
     changes.acceptedFilter = filter;
     const stopWaiting = this.#connection.onLost((reason) =>
@@ -58,12 +58,32 @@ export class StatefulWatches {
       if (change && isWatched(change, filter)) changes.push(change);
     });
     try {
-      await Promise.all(uris.map((uri) => this.#subscribe(uri, options)));
+      changes.acceptedFilter = await this.#subscribeAll(filter, subscribed, options);
     } catch (reason) {
       await changes.close();
       throw reason;
     }
     return changes;
+  }
+
+  /** Returns the filter without the URIs that the server refuses. Throws if nothing is left of it, or nothing was answered. */
+  async #subscribeAll(filter: ChangeFilter, subscribed: string[], options: CallOptions): Promise<ChangeFilter> {
+    const { uris = [], ...lists } = filter;
+    const refusals: Error[] = [];
+    await Promise.all(
+      uris.map((uri) =>
+        this.#subscribe(uri, options).then(
+          () => subscribed.push(uri),
+          (reason) => refusals.push(toError(reason)),
+        ),
+      ),
+    );
+    if (refusals.length === 0) return filter;
+    const isNothingLeft = subscribed.length === 0 && !Object.values(lists).some(Boolean);
+    const fatal = refusals.find((reason) => isNothingLeft || !(reason instanceof RpcError));
+    if (fatal) throw fatal;
+    for (const reason of refusals) this.#connection.report(reason);
+    return subscribed.length === 0 ? lists : { ...lists, uris: subscribed };
   }
 
   async #subscribe(uri: string, options: CallOptions): Promise<void> {
@@ -73,7 +93,14 @@ export class StatefulWatches {
       this.#watchers.set(uri, watcher);
     }
     watcher.count += 1;
-    await watcher.begun;
+    try {
+      await watcher.begun;
+    } catch (reason) {
+      watcher.count -= 1;
+      // The next watch of this URI asks again.
+      if (this.#watchers.get(uri) === watcher) this.#watchers.delete(uri);
+      throw reason;
+    }
   }
 
   /** Subscribes again after the server has lost the session. */

@@ -22,15 +22,17 @@ const encoder = new TextEncoder();
 export class LineReader {
   readonly #incoming: LineReceiver;
   readonly #maxBytes: number;
-  readonly #held = new ByteList();
+  readonly #held: ByteCollection;
   /** Defined while a line that is too long is skipped. */
   #passing: EnvelopeScanner | undefined = undefined;
   #isStarted = false;
   #markBytes = 0;
 
-  constructor(incoming: LineReceiver, options: LineReaderOptions = {}) {
+  /** @param held collects the bytes of an unfinished line */
+  constructor(incoming: LineReceiver, options: LineReaderOptions = {}, held: ByteCollection = new ByteList()) {
     this.#incoming = incoming;
     this.#maxBytes = options.maxBytes ?? defaultMaxMessageBytes;
+    this.#held = held;
   }
 
   push(chunk: Uint8Array): void {
@@ -121,7 +123,9 @@ export class LineReader {
   #readHeld(): unknown {
     const line = this.#held.take();
     const text = decode(line);
-    return text === undefined ? brokenLine(line, "the line is not valid UTF-8") : read(text);
+    if (text === undefined) return brokenLine(line, "the line is not valid UTF-8");
+    release(line);
+    return read(text);
   }
 
   #refuseLong({ id, hasMethod, isReply }: EnvelopeScanner): void {
@@ -253,6 +257,9 @@ function firstCode(text: string): number | undefined {
 const mergeAfter = 256;
 const smallPiece = 1024;
 
+/** Bytes that arrive in pieces. */
+export type ByteCollection = Pick<ByteList, "length" | "push" | "take" | "takePieces">;
+
 /** Bytes that arrive in pieces and are joined once. Pieces are kept by reference: do not write to them later. */
 export class ByteList {
   #pieces: Uint8Array[] = [];
@@ -293,6 +300,20 @@ export class ByteList {
     }
     this.#loosePieces = this.#looseBytes = 0;
   }
+}
+
+/** A buffer that gives its memory back when it shrinks. The type library does not know it yet. */
+export interface ResizableBuffer {
+  /** Undefined in a runtime without such buffers. */
+  readonly resizable?: boolean;
+  readonly maxByteLength: number;
+  resize(length: number): void;
+}
+
+/** Gives the memory of bytes back at once if their buffer can be resized; otherwise the garbage collector does. */
+export function release(bytes: Uint8Array): void {
+  const buffer = bytes.buffer as unknown as ResizableBuffer;
+  if (buffer.resizable) buffer.resize(0);
 }
 
 function join(pieces: Uint8Array[], length: number): Uint8Array {

@@ -110,8 +110,9 @@ export function callLost(): RpcError {
 }
 
 /** The client's answer to a server that asks too much at once. */
-export function tooManyQuestions(limit: number): RpcError {
-  return new RpcError(rpcCodes.internalError, `Too many open questions: at most ${limit}; wait for answers first`);
+export function tooManyQuestions(limit: number, chars: number): RpcError {
+  const bounds = `at most ${limit}, with ${chars} characters in all`;
+  return new RpcError(rpcCodes.internalError, `Too many open questions: ${bounds}; wait for answers first`);
 }
 
 /** The client's answer to a question that its application refused, or failed to answer. */

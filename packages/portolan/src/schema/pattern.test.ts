@@ -22,8 +22,39 @@ describe("riskOf", () => {
     [".*.*.*.*"],
     ["a{0,900}a{0,900}a{0,900}a{0,900}"],
     ["(a)\\1+\\1+\\1+\\1+"],
+    // Ways around the check: each of them froze a client or made it accept a pattern like the ones above.
+    [`(?<${"n".repeat(70)}>a|a)+`],
+    [`(?<n${"n".repeat(100)}>a)\\k<n${"n".repeat(100)}>+`],
+    ["(?i:a|a)+"],
+    ["(?-i:a|a)+"],
+    ["(?ims-:a|a)*"],
+    ["(?>a|a)+"],
+    ["(?#a|a)+"],
+    ["(?P<n>a|a)+"],
+    ["(?'n'a|a)+"],
+    ["(?|a|a)+"],
+    ["(?R)"],
+    ["(?<=a+)+"],
+    ["(?<!a|a)+"],
+    [`(?:a+){${"0".repeat(30)}2,}`],
+    ["(?:(?:a+)+){0}(?:b+)+"],
+    ["(?:(?:a+)+){0,0}|(?:b+)+"],
+    ["^(?:a{0}b|b)*$"],
+    ["^(?:a?b|c?b|d?b|e?b|b){20}$"],
+    [`${"(a)".repeat(10)}\\10+`],
+    ["a{30000}b"],
+    ["(?:a{1000}){1000}"],
+    ["^(?:(?!a{20000}b)a)*$"],
+    ["a?".repeat(24)],
   ])("refuses %s", (pattern) => {
     expect(riskOf(pattern)).toEqual(expect.any(String));
+  });
+
+  test("refuses very long patterns, and very large counts", () => {
+    const [most, more] = ["9".repeat(400), "9".repeat(401)];
+    for (const pattern of ["a".repeat(30_000), `a{${most}}(?:b+)+`, `a{${most},${more}}(?:b+)+`]) {
+      expect(riskOf(pattern)).toEqual(expect.any(String));
+    }
   });
 
   test.each([
@@ -40,6 +71,14 @@ describe("riskOf", () => {
     ["^[a-z]+(?:-[a-z]+)?$"],
     ["[)(]+x"],
     ["a{2}b{2,3}"],
+    ["^(?<year>\\d{4})-(?<month>\\d{2})$"],
+    [`^(?<${"n".repeat(70)}>a|b)+$`],
+    ["^(?=.{3,}$)[a-z]+$"],
+    ["(?<!a)b(?<=b)c(?!d)"],
+    ["^(a)b\\1$"],
+    ["\\(?i:a"],
+    ["[(?i:]+"],
+    ["^x{0}$"],
     [""],
   ])("accepts %s", (pattern) => {
     expect(riskOf(pattern)).toBeUndefined();
@@ -63,6 +102,19 @@ describe("longestText", () => {
 
   test("has no limit for a pattern without choices", () => {
     for (const pattern of ["abc", "^\\d{4}-\\d{2}$", "[a-z]"]) expect(longestText(pattern)).toBeGreaterThan(10_000_000);
+  });
+
+  test("decreases with the number of characters that each attempt may read", () => {
+    const lengths = ["a", "a{100}b", "a{1000}b", "(?:(?!a{1000}b)a){10}"].map(longestText);
+    expect(lengths).toEqual(lengths.toSorted((a, b) => b - a));
+    expect(new Set(lengths).size).toBe(4);
+    expect(longestText("^a+a{1000}b")).toBeLessThan(longestText("^a+ab"));
+  });
+
+  test("is a number for every pattern", () => {
+    for (const pattern of [`^${"a?".repeat(24)}`, "(?:(?:a+)+){0}", `a{${"9".repeat(400)}}`, "(?i:a)"]) {
+      expect([pattern, Number.isNaN(longestText(pattern))]).toEqual([pattern, false]);
+    }
   });
 
   test("is smaller for a pattern without an anchor", () => {

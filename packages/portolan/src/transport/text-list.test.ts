@@ -15,3 +15,15 @@ test("take joins the pieces in order and empties the list", () => {
     }),
   );
 });
+
+test("take returns much text without a loss, also if pieces end within a character", () => {
+  for (const size of [1, 999, 2_000, 65_536]) {
+    const text = "ab😀€".repeat(500_001);
+    const list = new TextList();
+    for (let at = 0; at < text.length; at += size) list.push(text.slice(at, at + size));
+    expect(list.length).toBe(text.length);
+    expect(list.take() === text).toBe(true);
+    list.push("\ud83d");
+    expect([list.length, list.take()]).toEqual([1, "\ud83d"]);
+  }
+});

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { PortolanError } from "../../errors.ts";
 import type { FetchPolicy, SafeFetch } from "../../net/policy.ts";
+import { revisions } from "../../protocol/revisions/index.ts";
 import { metadataUrls, resourceMetadataPath } from "../well-known.ts";
 import { AuthFailure, oneLine } from "./errors.ts";
 import type { OAuthOptions } from "./oauth.ts";
@@ -134,7 +135,7 @@ function toMetadata(document: Document, url: string): AuthorizationServer {
 
 /** Fetches a JSON object. Returns `undefined` if there is none; servers report that with various statuses and pages. */
 async function read(url: string, fetch: SafeFetch): Promise<Document | undefined> {
-  const response = await fetch(url, { headers: { accept: "application/json" } });
+  const response = await request(url, fetch);
   if (response.status >= 500 || response.status === 429) {
     throw new PortolanError("http-status", `GET ${withoutQuery(url)} answered ${response.status}`);
   }
@@ -144,6 +145,19 @@ async function read(url: string, fetch: SafeFetch): Promise<Document | undefined
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Document;
   } catch {}
   return undefined;
+}
+
+/** Requests metadata with the newest protocol version, so that the server can answer for that version. */
+async function request(url: string, fetch: SafeFetch): Promise<Response> {
+  const headers = { accept: "application/json" };
+  try {
+    const response = await fetch(url, { headers: { ...headers, "mcp-protocol-version": revisions[0]?.version ?? "" } });
+    if (response.status !== 400) return response;
+  } catch (reason) {
+    if (!("document" in globalThis || "importScripts" in globalThis)) throw reason;
+  }
+  // The server refuses versions that it does not know, or its CORS rules do not allow the header.
+  return fetch(url, { headers });
 }
 
 function strings(value: unknown): string[] | undefined {

@@ -46,6 +46,17 @@ describe("a refusal", () => {
   ])("with status %i has code %s and certainly never ran: %s", (status, code, neverRan) => {
     expect(refused(request, headOf(status), "")).toMatchObject({ code, neverRan, status });
   });
+
+  test("with status 403 and an explanation is no demand for a login, and shows the explanation", () => {
+    const failure = refused(request, headOf(403, { "content-type": "text/plain" }), "Host not allowed");
+    expect(failure).toMatchObject({ code: "http-status", neverRan: true, status: 403 });
+    expect(failure.message).toBe("POST http://host/mcp?… answered 403: Host not allowed");
+  });
+
+  test("with status 403, an explanation and a challenge is a demand for a login", () => {
+    const headers = { "content-type": "text/plain", "www-authenticate": "Bearer error=insufficient_scope" };
+    expect(refused(request, headOf(403, headers), "more scopes")).toMatchObject({ code: "unauthorized" });
+  });
 });
 
 describe("an unreachable server", () => {

@@ -50,7 +50,9 @@ export function unreachable(request: OutgoingRequest, reason: Error): HttpFailur
 /** The server answered with an HTTP error. */
 export function refused(request: OutgoingRequest, head: Head, body: string): HttpFailure {
   const { status } = head;
-  const code = status === 401 || status === 403 ? "unauthorized" : "http-status";
+  // A 403 that explains itself without a challenge is no demand for a login.
+  const isAboutLogin = status === 401 || (status === 403 && (!body.trim() || head.header("www-authenticate")));
+  const code = isAboutLogin ? "unauthorized" : "http-status";
   const retryAfterMs = status === 429 || status === 503 ? retryAfter(head) : undefined;
   return new HttpFailure(code, request, `answered ${status}${excerptOf(head, body)}`, { status, retryAfterMs });
 }

@@ -1,6 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { RequestId, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { checkOptions, type OptionNames } from "../../options.ts";
+import { checkNumbers, checkOptions, type OptionNames } from "../../options.ts";
 import { protocolCodes } from "../../protocol/errors.ts";
 import { HandshakeWanted, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { systemClock } from "../deadlines.ts";
@@ -17,6 +17,11 @@ import type { ToolHeaders } from "./tool-headers.ts";
 /** Creates a link to the server at an http or https address, of any era and HTTP transport. */
 export function http(url: string | URL, options: HttpLinkOptions = {}): HttpLink {
   checkOptions(options, linkOptions, "http");
+  checkNumbers(options, "maxResponseBytes", "maxEventChars", "idleStreamMs");
+  const { auth } = options;
+  if (auth !== undefined && typeof auth?.authorize !== "function") {
+    throw new PortolanError("invalid-argument", `auth: expected an object such as oauth(…), got ${nameOf(auth)}`);
+  }
   return new HttpClientLink(toAddress(url), options);
 }
 
@@ -34,7 +39,10 @@ const linkOptions = {
 function toAddress(url: string | URL): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
   if (!address || (address.protocol !== "http:" && address.protocol !== "https:")) {
-    throw new PortolanError("invalid-argument", `url: expected an http or https address, got ${nameOf(String(url))}`);
+    throw new PortolanError(
+      "invalid-argument",
+      `url: expected an http or https address, got ${nameOf(String(url))}; write { command, args } to start a program`,
+    );
   }
   if (address.username !== "" || address.password !== "") {
     throw new PortolanError(
@@ -203,9 +211,13 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
 
   handshakeRefused(exchange: HttpExchange, failure: HttpFailure, answer: unknown): void {
     const requests = this.#requests;
-    if (!requests || this.#options.legacySse === false) {
-      if (answer === undefined) exchange.fail(failure);
+    // A 404 means a wrong path, whatever its body says.
+    const fail = (reason: Error) => {
+      if (answer === undefined || failure.status === 404) exchange.fail(reason);
       else exchange.receive(answer);
+    };
+    if (!requests || this.#options.legacySse === false) {
+      fail(failure);
       return;
     }
     this.#openSseLink(requests).then(
@@ -215,12 +227,8 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
         this.#sseLink?.exchange(exchange.request, exchange.sink);
       },
       (reason: Error) => {
-        if (answer !== undefined) {
-          exchange.receive(answer);
-          return;
-        }
         const why = `${failure.message}; the server does not support HTTP+SSE either: ${reason.message}`;
-        exchange.fail(new PortolanError("http-status", why, { cause: failure }));
+        fail(new PortolanError("http-status", why, { cause: failure }));
       },
     );
   }

@@ -78,7 +78,7 @@ describe("answerChallenge", () => {
   });
 
   test("rejects without a hook, and hides a token that the server repeats", async () => {
-    const head = headOf(403, { "content-type": "text/plain" });
+    const head = headOf(403, { "content-type": "text/plain", "www-authenticate": "Bearer" });
     const answering = answerChallenge(about, head, "bad token t0ken", undefined);
     await expect(answering).rejects.toMatchObject({ code: "unauthorized", status: 403, neverRan: true });
     await expect(answering).rejects.toThrow("answered 403: bad token …");

@@ -141,7 +141,11 @@ class Delivery implements Receiver {
   text(text: string, bytes: number): void {
     if (!this.#buffered) this.#receiver.text(text, bytes);
     else if (this.#buffered.body.length < maxChallengeChars) this.#buffered.body += text;
-    else this.#stopBuffering();
+    else {
+      // The rest of a body that is too long is not read.
+      this.#cancel?.();
+      this.end();
+    }
   }
 
   end(): void {
@@ -179,12 +183,6 @@ class Delivery implements Receiver {
     const all = own || authorization ? merge(own, authorization, headers) : headers;
     this.#buffered = undefined;
     this.#cancel = this.#sender.transport.send({ method, body, url: this.#url, headers: all }, this);
-  }
-
-  /** Cancels the rest of a body that is too long. */
-  #stopBuffering(): void {
-    this.#cancel?.();
-    this.end();
   }
 
   /** Sends the request again after a redirect or a settled challenge, or fails. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { createMasker, describeCommand, exitError, StderrTail, startError, toVisible } from "./stderr.ts";
+import { createMasker, describeCommand, exitError, startError, toVisible } from "./process-errors.ts";
+import { StderrTail } from "./stderr.ts";
 
 const kept = 256 * 1024;
 
@@ -62,11 +63,12 @@ test("calls a listener that throws for the next line too", () => {
 });
 
 const target = { command: "node", args: ["server.mjs"] };
-const end = (stderr: string) => exitError(target, "exited with code 1", stderr).message;
+const kept256 = (text: string, head = "") => ({ text, head });
+const end = (stderr: string, head = "") => exitError(target, "exited with code 1", kept256(stderr, head)).message;
 const systemError = (code: string) => Object.assign(new Error(`spawn ${code}`), { code });
 
 test("names the ending of a process without output", () => {
-  const error = exitError(target, "was ended by SIGKILL", "\n \n");
+  const error = exitError(target, "was ended by SIGKILL", kept256("\n \n"));
   expect(error.code).toBe("connection-closed");
   expect(error.message).toBe('The server "node server.mjs" was ended by SIGKILL');
 });
@@ -89,9 +91,32 @@ Node.js v20.20.2
   );
 });
 
-test("shows the last five lines in at most 500 characters if there is no error", () => {
-  expect(end("1\n2\n3\n4\n5\n6\n7")).toMatch(/: 3 \| 4 \| 5 \| 6 \| 7$/);
+test("shows the first line, and the last five lines in at most 500 characters, if there is no error", () => {
+  expect(end("1\n2\n3\n4\n5")).toMatch(/code 1: 1 \| 2 \| 3 \| 4 \| 5$/);
+  expect(end("1\n2\n3\n4\n5\n6\n7")).toMatch(/code 1: 1 \| … \| 3 \| 4 \| 5 \| 6 \| 7$/);
+  expect(end("3\n4\n5\n6\n7", "first\nsecond")).toMatch(/code 1: first \| … \| 3 \| 4 \| 5 \| 6 \| 7$/);
+  expect(end(`${"f".repeat(900)}\n${"1\n2\n3\n4\n5\n6"}`)).toContain(`: ${"f".repeat(199)}… | … | 2 |`);
   expect(end(`${"x".repeat(400)}\n${"y".repeat(400)}`).split("code 1: ")[1]).toHaveLength(500);
+});
+
+test("shows the last error, and then the first line", () => {
+  const usage = "usage: server --token TOKEN\n".repeat(3);
+  expect(end(`Missing the variable TOKEN\n${usage}Error: exit 1`)).toMatch(
+    /code 1: Error: exit 1 \(its first line: Missing the variable TOKEN\)$/,
+  );
+});
+
+test("keeps the beginning of a flood", () => {
+  const tail = new StderrTail(undefined);
+  tail.push(Buffer.from("Missing the variable TOKEN\n"));
+  expect(tail.head).toBe("");
+  tail.push(Buffer.from("noise\n".repeat(100_000)));
+  expect(tail.text).not.toContain("TOKEN");
+  expect(tail.head).toMatch(/^Missing the variable TOKEN\nnoise\n/);
+  expect(tail.head).toHaveLength(2_048);
+  expect(exitError(target, "exited with code 1", tail).message).toMatch(
+    /code 1: Missing the variable TOKEN \| … \| noise/,
+  );
 });
 
 test("ignores an error far back in the output", () => {
@@ -100,7 +125,7 @@ test("ignores an error far back in the output", () => {
 
 test("masks secrets of the environment and the arguments", () => {
   const secretive = { command: "run", args: ["--token", "t0ken"], env: { PIN: "12345678" } };
-  expect(exitError(secretive, "exited with code 2", "bad pin 12345678, token t0ken").message).toBe(
+  expect(exitError(secretive, "exited with code 2", kept256("bad pin 12345678, token t0ken")).message).toBe(
     'The server "run --token ***" exited with code 2: bad pin ***, token ***',
   );
   const error = startError(secretive, Object.assign(systemError("ENOENT"), { spawnargs: secretive.args }));
@@ -109,6 +134,7 @@ test("masks secrets of the environment and the arguments", () => {
 
 test.each([
   [{ command: "nope" }, "ENOENT", "there is no program nope on the PATH; install it, or give its path"],
+  [{ command: "node nope.js" }, "ENOENT", 'there is no program "node nope.js" on the PATH; give the program and its'],
   [{ command: "./nope" }, "ENOENT", "there is no file ./nope; correct the path"],
   [{ command: "/bin/sh" }, "ENOENT", "the program in the first line of /bin/sh does not exist"],
   [{ command: "sh", cwd: "/no/such/dir" }, "ENOENT", "its working directory /no/such/dir does not exist"],

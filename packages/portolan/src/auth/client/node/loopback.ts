@@ -59,6 +59,8 @@ class LoopbackAttempt implements RedirectAttempt {
   #cameBack: (url: URL) => void = () => {};
   #gaveUp: (reason: Error) => void = () => {};
   #isOver = false;
+  /** The `state` of the login: null if it has none, undefined before the person was sent to its page. */
+  #state: string | null | undefined;
 
   constructor(options: LoopbackOptions, place: URL, servers: readonly Server[]) {
     this.redirectUri = place.href;
@@ -76,6 +78,7 @@ class LoopbackAttempt implements RedirectAttempt {
   async visit(url: URL, signal: AbortSignal): Promise<URL> {
     checkBrowserUrl(url);
     signal.throwIfAborted();
+    this.#state = url.searchParams.get("state");
     const { timeoutMs = defaultLoginMs } = this.#options;
     const tooLate = new PortolanError("timeout", `The browser did not come back within ${timeoutMs} ms`);
     const timer = setTimeout(() => this.#gaveUp(tooLate), Math.min(timeoutMs, longestTimerMs));
@@ -102,7 +105,8 @@ class LoopbackAttempt implements RedirectAttempt {
     else if (path !== this.#place.pathname) sendPage(response, 404);
     else if (request.method !== "GET") sendPage(response, 405);
     else if (this.#isOver) sendPage(response, 410);
-    else if (!isCallback(query)) sendPage(response, 400);
+    // Anyone on this machine can call this page: only the answer to this very login ends the wait.
+    else if (!isCallback(query, this.#state)) sendPage(response, 400);
     else {
       this.#isOver = true;
       // After the page was sent, because the program may exit as soon as it has the callback.
@@ -126,8 +130,9 @@ function split(target: string): [string, string?] {
   return at === -1 ? [target] : [target.slice(0, at), target.slice(at + 1)];
 }
 
-function isCallback(query: string): boolean {
+function isCallback(query: string, state: string | null | undefined): boolean {
   const parameters = new URLSearchParams(query);
+  if (parameters.get("state") !== state || parameters.getAll("state").length > 1) return false;
   return ["code", "state", "error"].some((name) => parameters.has(name));
 }
 
@@ -215,7 +220,10 @@ export type PageStatus = 200 | 400 | 403 | 404 | 405 | 410;
 /** All pages are constant: nothing of a request is shown. */
 const pages: { readonly [status in PageStatus]: string } = {
   200: toPage("Sign-in received", "You can close this window and return to the application."),
-  400: toPage("Nothing received", "This page completes a sign-in. Start the sign-in in the application."),
+  400: toPage(
+    "Nothing received",
+    "This is not the answer to the sign-in that the application waits for. Start the sign-in in the application.",
+  ),
   403: toPage("Wrong host", "This page is available under one address only."),
   404: toPage("Not found", "This page is available under one address only."),
   405: toPage("Not allowed", "This page can only be read."),

@@ -1,0 +1,143 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { PortolanError } from "../../errors.ts";
+import {
+  maxCommandPathChars,
+  maxCommandWordChars,
+  maxCommandWords,
+  maxExitChars,
+  maxExitFirstChars,
+  maxExitLines,
+  maxExitScanChars,
+  maxExitScanLines,
+} from "../limits.ts";
+import type { CommandTarget } from "../options.ts";
+
+// Loaded late, because most servers start, answer and end when they are told to.
+
+/** The standard error of a child: its end, and its beginning if that is no longer part of the end. */
+export interface KeptStderr {
+  readonly head: string;
+  readonly text: string;
+}
+
+/** Creates the error for a process that ended, with the cause as far as its standard error tells it. */
+export function exitError(target: CommandTarget, ending: string, stderr: KeptStderr): PortolanError {
+  const said = causeIn(target, stderr);
+  const message = `The server "${describeCommand(target)}" ${ending}`;
+  return new PortolanError("connection-closed", said === "" ? message : `${message}: ${said}`);
+}
+
+/** Creates the error for a process that did not start. It has no `cause`, because that lists arguments with secrets. */
+export function startError(target: CommandTarget, cause: unknown): PortolanError {
+  const message = `The server "${describeCommand(target)}" could not be started: ${whyNotStarted(target, cause)}`;
+  return new PortolanError("connection-closed", message);
+}
+
+function whyNotStarted(target: CommandTarget, cause: unknown): string {
+  if (cause instanceof PortolanError) return cause.message;
+  const { code } = (cause ?? {}) as { code?: unknown };
+  const command = cut(toVisible(target.command), maxCommandPathChars);
+  const isPath = /[\\/]/.test(target.command);
+  if (code === "ENOENT" || code === "ENOTDIR") {
+    if (target.cwd !== undefined && !existsSync(target.cwd)) {
+      return `its working directory ${cut(toVisible(target.cwd), maxCommandPathChars)} does not exist`;
+    }
+    if (!isPath && /\s/.test(target.command)) {
+      return `there is no program ${JSON.stringify(command)} on the PATH; give the program and its arguments apart`;
+    }
+    if (!isPath) return `there is no program ${command} on the PATH; install it, or give its path`;
+    return existsSync(resolve(target.cwd ?? ".", target.command))
+      ? `the program in the first line of ${command} does not exist; install it`
+      : `there is no file ${command}; correct the path`;
+  }
+  if (code === "EACCES" || code === "EPERM") {
+    return `${command} is not executable; make it executable`;
+  }
+  if (code === "EMFILE" || code === "ENFILE" || code === "EAGAIN") {
+    return `the system has too many processes or files (${code})`;
+  }
+  if (code === "E2BIG") return "its arguments and environment are too long; shorten them";
+  return `the system refuses its command, arguments, cwd or environment (${String(code)})`;
+}
+
+/**
+ * Returns the lines of standard error that most likely name the cause, on one line and without secrets: the last error,
+ * or the last lines. The first line is added, because many servers name the cause first and then explain their usage.
+ */
+export function causeIn(target: CommandTarget, { head, text }: KeptStderr): string {
+  const mask = createMasker(target);
+  const lines = toLines(mask(text.slice(-maxExitScanChars)));
+  const recent = lines.slice(-maxExitScanLines);
+  const error = recent.findLastIndex((line) => /^\S*(?:error|exception|panic)\S*:?\s/i.test(line));
+  const shown = error === -1 ? recent.slice(-maxExitLines) : recent.slice(error, error + maxExitLines);
+  const [first = ""] = toLines(mask((head || text).slice(0, maxExitScanChars)));
+  const start = cut(first, maxExitFirstChars);
+  if (start === "" || shown.includes(first) || isPlace(first)) return cut(shown.join(" | "), maxExitChars);
+  if (error !== -1) return `${cut(shown.join(" | "), maxExitChars)} (its first line: ${start})`;
+  return `${start} | … | ${cut(shown.join(" | "), maxExitChars)}`;
+}
+
+function toLines(stderr: string): string[] {
+  const lines = stderr.split(/\r?\n/).filter((line) => line.trim() !== "" && !isDecoration(line));
+  return lines.map((line) => toVisible(line.trim()));
+}
+
+/** Node begins the report of an uncaught error with the place in its source. */
+function isPlace(line: string): boolean {
+  return /^(?:node:|file:|\/|[A-Z]:\\)\S*:\d+$/.test(line);
+}
+
+function isDecoration(line: string): boolean {
+  return /^\s+at |^Node\.js v\d|^[\s^~}\])]*$/.test(line);
+}
+
+const secretName = /token|secret|passw|passphrase|credential|key|auth(?!ors?\b)|bearer/i;
+const secretFlag = /^--?[\w.-]+$/;
+const secretSetting = new RegExp(
+  `(?:${secretName.source})[\\w.-]*\\s*[=:]\\s*(?:bearer\\s+|basic\\s+)?(\\S[^]*)$`,
+  "i",
+);
+const urlPassword = /:\/\/[^\s/:@]*:([^\s/]+)@/;
+const mask = "***";
+
+/** Returns the command and its first arguments for an error message, without secrets. */
+export function describeCommand({ command, args = [] }: CommandTarget): string {
+  const masked = args.map((argument, index) => hide(argument, secretsIn(argument, args[index - 1])));
+  const shown = [command, ...masked].slice(0, maxCommandWords).map((word) => cut(toVisible(word), maxCommandWordChars));
+  return (masked.length < maxCommandWords ? shown : [...shown, "…"]).join(" ");
+}
+
+/** Returns a function that masks the secrets of the target's arguments and environment in a text. */
+export function createMasker({ args = [], env = {} }: CommandTarget): (text: string) => string {
+  // Short values that are no secrets, such as "1" or "debug", would mask half of the text.
+  const values = Object.entries(env).filter(([name, value]) => value.length >= (secretName.test(name) ? 3 : 8));
+  const secrets = [
+    ...values.map(([, value]) => value),
+    ...args.flatMap((argument, index) => secretsIn(argument, args[index - 1])).filter((secret) => secret.length >= 3),
+  ];
+  // Longest first: one secret may be the start of another.
+  secrets.sort((a, b) => b.length - a.length);
+  return (text) => hide(text, secrets);
+}
+
+/** Escapes characters that would move the cursor, hide text or reverse it, and removes colours. */
+export function toVisible(text: string): string {
+  return text
+    .replace(/\p{Cc}\[[\d;]*m/gu, "")
+    .replaceAll("\t", " ")
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+export function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
+}
+
+function secretsIn(argument: string, previous = ""): string[] {
+  if (secretFlag.test(previous) && secretName.test(previous)) return [argument];
+  return [secretSetting, urlPassword].flatMap((pattern) => pattern.exec(argument)?.[1] ?? []);
+}
+
+function hide(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => (secret === "" ? rest : rest.replaceAll(secret, mask)), text);
+}
