@@ -16,6 +16,7 @@ interface ExaminedServer {
   readonly state: ServerStatus["state"];
   readonly version?: string;
   readonly startMs?: number;
+  /** Undefined if they could not be listed. */
   readonly tools?: number;
 }
 
@@ -71,15 +72,20 @@ function eraOf(given: string | undefined): string | undefined {
   throw new Failure("usage", `--era: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
 }
 
-function toExamined({ name, state, profile, startMs }: ServerStatus, tools: number): ExaminedServer {
+function toExamined({ name, state, profile, startMs, listProblems = [] }: ServerStatus, tools: number): ExaminedServer {
   if (state !== "ready") return { name, state };
+  const isListed = !listProblems.some(({ list, kind }) => list === "tools" && kind === "failed");
   return {
     name,
     state,
-    tools,
+    ...(isListed && { tools }),
     ...(profile && { version: profile.version }),
     ...(startMs !== undefined && { startMs }),
   };
+}
+
+function countOf(tools: number | undefined): string {
+  return tools === undefined ? "tools unknown" : `${tools} ${tools === 1 ? "tool" : "tools"}`;
 }
 
 const colours = { error: "red", warning: "yellow", note: "dim" } as const;
@@ -110,9 +116,7 @@ function show(
         : isReady
           ? screen.style("red", screen.mark("bad"))
           : screen.style("yellow", screen.mark("warn"));
-    const about = isReady
-      ? `${version} ${screen.mark("dot")} ${startMs} ms ${screen.mark("dot")} ${tools} ${tools === 1 ? "tool" : "tools"}`
-      : state;
+    const about = isReady ? [version, `${startMs} ms`, countOf(tools)].join(` ${screen.mark("dot")} `) : state;
     lines.push(`${mark} ${screen.style("bold", screen.safe(name))} ${screen.style("dim", about)}`);
     for (const finding of own) tell(finding);
   }
