@@ -10,18 +10,18 @@ export interface KnownGap {
   /** Where the gap occurs. Default: everywhere. */
   readonly on?: readonly RevisionDate[];
   /** The author of a server can repair it, for example by an option of the SDK. Default: false. */
-  readonly isAuthors?: boolean;
+  readonly authorCanRepair?: boolean;
 }
 
 const badCursor: KnownGap = {
   scenario: "pages/bad-cursor",
   grade: "warn",
-  why: "J1: an invalid cursor should be refused with -32602; the list does not look at it",
+  why: "J1: an invalid cursor should be refused with -32602; the SDK ignores it",
 };
 const badLevel: KnownGap = {
   scenario: "logging/bad-level",
   grade: "warn",
-  why: "J8: a bad level is -32602; the validator's own error becomes -32603",
+  why: "J8: an unknown level should be refused with -32602; the SDK answers -32603",
 };
 const notFound: KnownGap = {
   scenario: "resources/not-found",
@@ -32,42 +32,42 @@ const newerMembers: KnownGap = {
   scenario: "eras/newer-members",
   grade: "warn",
   on: ["2024-11-05", "2025-03-26"],
-  why: "2.9: members of newer revisions are sent to older peers (execution, outputSchema, completions)",
+  why: "2.9: members of newer revisions are sent to older clients (execution, outputSchema, completions)",
 };
 const newerResults: KnownGap = {
   scenario: "eras/newer-results",
   grade: "warn",
   on: ["2024-11-05", "2025-03-26"],
-  why: "2.9: structuredContent is of 2025-06-18",
+  why: "2.9: structuredContent, a member of 2025-06-18, is sent to older clients",
 };
 const mirrored: KnownGap = {
   scenario: "structured/mirrored",
   grade: "warn",
-  why: "G5: structured content should be mirrored as JSON text; the SDK leaves it to the author, and this one says a number",
-  isAuthors: true,
+  why: "G5: structured content should also be returned as JSON text; the SDK leaves that to the author",
+  authorCanRepair: true,
 };
 const origin: KnownGap = {
   scenario: "http/origin",
   grade: "fail",
   why: "E20: the Origin must be checked; the SDK does so only if configured",
-  isAuthors: true,
+  authorCanRepair: true,
 };
 const forbidden: KnownGap = {
   scenario: "http/origin-forbidden",
   grade: "fail",
-  why: "E20: a stranger's Origin must be refused with 403; the SDK checks it only if configured",
-  isAuthors: true,
+  why: "E20: a foreign Origin must be refused with 403; the SDK checks it only if configured",
+  authorCanRepair: true,
 };
 const host: KnownGap = {
   scenario: "http/host",
   grade: "warn",
-  why: "2.10: the Host is not checked either",
-  isAuthors: true,
+  why: "2.10: the Host should be checked; the SDK does so only if configured",
+  authorCanRepair: true,
 };
 const batchTaken: KnownGap = {
   scenario: "batch/refused",
   grade: "warn",
-  why: "5.3.3: arrays are an error since 2025-06-18; over HTTP they are still answered",
+  why: "5.3.3: batches are an error since 2025-06-18; over HTTP they are still answered",
 };
 
 const onBoth: readonly KnownGap[] = [badCursor, badLevel, notFound, newerMembers, newerResults, mirrored];
@@ -78,15 +78,31 @@ const onStdio: readonly KnownGap[] = [
     grade: "fail",
     why: "A8: a batch must be received on 2025-03-26; over stdio it is dropped",
   },
-  { scenario: "batch/empty", grade: "warn", why: "5.2.1: an empty batch is -32600; over stdio it is dropped" },
-  { scenario: "batch/undefined", grade: "warn", why: "A10: an array is no request; over stdio it is dropped" },
-  { scenario: "batch/refused", grade: "warn", why: "5.3.3: an array is -32600; over stdio it is dropped" },
+  {
+    scenario: "batch/empty",
+    grade: "warn",
+    why: "5.2.1: an empty batch should be refused with -32600; over stdio it is dropped",
+  },
+  {
+    scenario: "batch/undefined",
+    grade: "warn",
+    why: "A10: a batch should be refused with -32600; over stdio it is dropped",
+  },
+  {
+    scenario: "batch/refused",
+    grade: "warn",
+    why: "5.3.3: a batch should be refused with -32600; over stdio it is dropped",
+  },
   {
     scenario: "base/invalid-request",
     grade: "warn",
-    why: "A10: what is no request is -32600; over stdio it is dropped",
+    why: "A10: a message that is not a request should be refused with -32600; over stdio it is dropped",
   },
-  { scenario: "stdio/parse-error-answered", grade: "warn", why: "A10: what is no JSON is -32700; it is dropped" },
+  {
+    scenario: "stdio/parse-error-answered",
+    grade: "warn",
+    why: "A10: a line that is not JSON should be refused with -32700; it is dropped",
+  },
 ];
 
 const onHttp: readonly KnownGap[] = [
@@ -94,23 +110,39 @@ const onHttp: readonly KnownGap[] = [
   forbidden,
   host,
   batchTaken,
-  { scenario: "batch/empty", grade: "warn", why: "5.2.1: an empty batch is -32600; over HTTP it is taken with 202" },
-  { scenario: "base/invalid-request", grade: "warn", why: "A10: what is no request is -32600; over HTTP it is -32700" },
+  {
+    scenario: "batch/empty",
+    grade: "warn",
+    why: "5.2.1: an empty batch should be refused with -32600; over HTTP it is accepted with 202",
+  },
+  {
+    scenario: "base/invalid-request",
+    grade: "warn",
+    why: "A10: a message that is not a request should be refused with -32600; over HTTP the SDK answers -32700",
+  },
 ];
 
 const ofV1: readonly KnownGap[] = [
   {
     scenario: "base/invalid-params",
     grade: "warn",
-    why: "A10: bad params are -32602; the validator's error becomes -32603",
+    why: "A10: invalid params should be refused with -32602; the SDK answers -32603",
   },
-  { scenario: "base/unknown-tool", grade: "warn", why: "G12: an unknown tool is -32602; it is a result with isError" },
+  {
+    scenario: "base/unknown-tool",
+    grade: "warn",
+    why: "G12: an unknown tool should be refused with -32602; the SDK answers a result with isError",
+  },
   {
     scenario: "ask/undeclared",
     grade: "fail",
     why: "B6: capabilities that were not negotiated must not be used; the SDK asks for sampling all the same",
   },
-  { scenario: "ask/undeclared-early", grade: "warn", why: "B6: the same, where it is a should" },
+  {
+    scenario: "ask/undeclared-early",
+    grade: "warn",
+    why: "B6: capabilities that were not negotiated should not be used; the SDK asks for sampling all the same",
+  },
 ];
 
 /** The known gaps of servers that are written with the official TypeScript SDKs, by version and transport. */
@@ -123,13 +155,13 @@ export const knownGaps: { readonly [sdk: string]: readonly KnownGap[] } = {
     {
       scenario: "base/invalid-request",
       grade: "warn",
-      why: "A10: what is no request is -32600; it is 400 with plain text",
+      why: "A10: a message that is not a request should be refused with -32600; the SDK answers 400 with plain text",
     },
     {
       scenario: "http-sse/origin",
       grade: "fail",
       why: "D4: the Origin must be checked; the SDK does so only if configured",
-      isAuthors: true,
+      authorCanRepair: true,
     },
   ],
   "v2 stdio": [
@@ -138,7 +170,7 @@ export const knownGaps: { readonly [sdk: string]: readonly KnownGap[] } = {
     {
       scenario: "discover/unknown-version",
       grade: "fail",
-      why: "B4: every request of an unsupported version is -32022; after the first request the version is not looked at",
+      why: "B4: every request of an unsupported version is refused with -32022; the SDK checks only the first request",
     },
   ],
   "v2 http with sessions": [...onBoth, ...onHttp],
@@ -146,7 +178,11 @@ export const knownGaps: { readonly [sdk: string]: readonly KnownGap[] } = {
     ...onBoth,
     forbidden,
     host,
-    { scenario: "http/accept", grade: "warn", why: "E5: an answer is JSON or events; who takes neither gets JSON" },
+    {
+      scenario: "http/accept",
+      grade: "warn",
+      why: "E5: a request that accepts neither JSON nor an event stream should be refused; the SDK answers JSON",
+    },
   ],
 };
 
@@ -157,7 +193,7 @@ export function knownGapOf({ scenario, grade, revision, transport }: Omit<Verdic
     const gap = gaps.find(
       (one) => one.scenario === scenario && one.grade === grade && (one.on?.includes(revision) ?? true),
     );
-    return gap && !gap.isAuthors && over === transport ? [{ version, why: gap.why }] : [];
+    return gap && !gap.authorCanRepair && over === transport ? [{ version, why: gap.why }] : [];
   });
   const [first] = found;
   if (!first) return undefined;

@@ -53,7 +53,8 @@ export async function run(
   if (report.isPassed || (report.hasOnlyKnownGaps && flags["allowKnownGaps"] === true)) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
-  const message = report.problem ?? `${failed.size} required scenarios failed: ${[...failed].join(", ")}`;
+  const count = `${failed.size} required scenario${failed.size === 1 ? "" : "s"}`;
+  const message = report.problem ?? `${count} failed: ${[...failed].join(", ")}`;
   throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
 }
 
