@@ -123,7 +123,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
     put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken, ...args], env } } });
   write(["fine"], { KEY: "one" });
   const first = open(["ls", "a"], { cwd });
-  await first.answer(/New server a\. Start it\?[\s\S]*y yes, once/, "a");
+  await first.answer(/New server a\. Start it\?[\s\S]*y yes, once[\s\S]*n no/, "a");
   expect(await first.exited).toBe(0);
   const today = new Date().toISOString().slice(0, 10);
 
@@ -138,7 +138,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
 
   const asked = open(["ls", "a"], { cwd, columns: 200 });
   await asked.see(`Server a CHANGED since you trusted it on ${today}:`);
-  await asked.answer(/y yes, once/, "n");
+  await asked.answer(/y yes, once[\s\S]*n no/, "n");
   expect(await asked.exited).toBe(6);
   for (const line of [
     `- Arguments: ${broken} fine`,
@@ -152,7 +152,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
 
   const trusting = open(["trust", "a"], { cwd, columns: 200 });
   await trusting.see(`CHANGED since you trusted it on ${today}:`);
-  await trusting.answer(/Allow it to start from now on\?/, "y");
+  await trusting.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
   expect(await trusting.exited).toBe(0);
   expect(trusting.screen()).toContain("+ Variable: MORE");
   await showOf(["ls", "a"], { cwd });
