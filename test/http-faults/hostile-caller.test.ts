@@ -202,5 +202,5 @@ test.each([
     expect(refused).toEqual(expect.arrayContaining(["answers", "handshakes", "rates", "slow calls", "streams"]));
     expect([...(attack.statuses.get("capabilities") ?? [])]).toEqual([400]);
   },
-  180_000,
+  300_000,
 );

@@ -1,3 +1,4 @@
+import { RpcError } from "portolan";
 import { createServer } from "portolan/server";
 import type { ServeHttpOptions } from "portolan/server/http";
 import { expect, test, vi } from "vitest";
@@ -160,6 +161,17 @@ test("a client's description is cut to 2 KB, and capabilities above 16 KB are re
     body: toInitialize("2025-11-25", { experimental: { x: { y: "x".repeat(16_384) } } }),
   });
   expect([refused.status, (await refused.json()).error?.code]).toEqual([400, -32602]);
+});
+
+test.each(eras)("an error of a handler with the code of a limit reaches the client (%s)", async (era) => {
+  const server = createServer({ name: "limited", version: "1.0.0" }).method("own/limit", {
+    handle() {
+      throw new RpcError(-31429, "The upstream has had enough");
+    },
+  });
+  const { url } = await start(server);
+  const answer = await (await open(url, era)).request("own/limit", {});
+  expect((await answer.response()).error).toMatchObject({ code: -31429, message: "The upstream has had enough" });
 });
 
 test.each(eras)("a call without room for a stream is answered as JSON, and that is reported once (%s)", async (era) => {

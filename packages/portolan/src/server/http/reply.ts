@@ -12,7 +12,7 @@ import {
 import { type LimitData, protocolCodes } from "../../protocol/errors.ts";
 import type { HttpHeaders, HttpReply } from "./adapter.ts";
 import type { HttpContext } from "./endpoint.ts";
-import { reconnectMs, uncountedBytes } from "./limits.ts";
+import { reconnectMs, retryAfterSeconds, uncountedBytes } from "./limits.ts";
 import type { Expiry, OpenStream, Streams } from "./streams.ts";
 
 /** Takes the messages of a stream. */
@@ -230,7 +230,9 @@ export function statusOf({ stage, code, data }: RpcError): number {
 /** Returns the headers of an error response; beyond a limit they say when to retry. */
 function headersOf({ code, data }: RpcError, headers: HttpHeaders): HttpHeaders {
   if (code !== protocolCodes.limitExceeded) return headers;
-  return { ...headers, "retry-after": String((data as LimitData).retryAfterSeconds) };
+  // A handler may throw an error with this code and any data.
+  const seconds: unknown = (data as LimitData | undefined)?.retryAfterSeconds;
+  return { ...headers, "retry-after": String(typeof seconds === "number" ? seconds : retryAfterSeconds) };
 }
 
 /** Answers with an error and its HTTP status. */
