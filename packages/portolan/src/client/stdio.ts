@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { nameOf, PortolanError } from "../errors.ts";
-import { ByteBlock, largeFrom } from "../jsonrpc/byte-block.ts";
+import { ByteBlock, largeFrom, release } from "../jsonrpc/byte-block.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { type ByteCollection, ByteList, LineReader, type LineReceiver } from "../jsonrpc/framing.ts";
 import { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
@@ -333,5 +333,9 @@ class LineBytes implements ByteCollection {
 
   takePieces(): Uint8Array[] {
     return this.#block ? [this.take()] : this.#pieces.takePieces();
+  }
+
+  release(bytes: Uint8Array): void {
+    release(bytes);
   }
 }

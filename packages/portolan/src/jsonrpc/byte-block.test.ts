@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { ByteBlock } from "./byte-block.ts";
-import { release } from "./framing.ts";
+import { ByteBlock, release } from "./byte-block.ts";
 
 const piece = Uint8Array.from({ length: 1_000_000 }, (_, at) => at % 251);
 const times = 20;

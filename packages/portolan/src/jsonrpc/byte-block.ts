@@ -1,5 +1,3 @@
-import { type ResizableBuffer, release } from "./framing.ts";
-
 /** Smaller messages are kept in the pieces in which they arrived. */
 export const largeFrom: number = 1024 * 1024;
 /** Memory is taken in these steps, and address space for so many times the present size. */
@@ -77,3 +75,17 @@ function allocate(capacity: number): Uint8Array {
 }
 
 type ResizableConstructor = new (length: number, options: { maxByteLength: number }) => ArrayBuffer;
+
+/** A buffer that gives its memory back when it shrinks. The type library does not know it yet. */
+export interface ResizableBuffer {
+  /** Undefined in a runtime without such buffers. */
+  readonly resizable?: boolean;
+  readonly maxByteLength: number;
+  resize(length: number): void;
+}
+
+/** Gives the memory of bytes back at once if their buffer can be resized; otherwise the garbage collector does. */
+export function release(bytes: Uint8Array): void {
+  const buffer = bytes.buffer as unknown as ResizableBuffer;
+  if (buffer.resizable) buffer.resize(0);
+}

@@ -124,7 +124,7 @@ export class LineReader {
     const line = this.#held.take();
     const text = decode(line);
     if (text === undefined) return brokenLine(line, "the line is not valid UTF-8");
-    release(line);
+    this.#held.release?.(line);
     return read(text);
   }
 
@@ -258,7 +258,10 @@ const mergeAfter = 256;
 const smallPiece = 1024;
 
 /** Bytes that arrive in pieces. */
-export type ByteCollection = Pick<ByteList, "length" | "push" | "take" | "takePieces">;
+export interface ByteCollection extends Pick<ByteList, "length" | "push" | "take" | "takePieces"> {
+  /** Gives the memory of taken bytes back at once. Absent where the garbage collector does it. */
+  release?(bytes: Uint8Array): void;
+}
 
 /** Bytes that arrive in pieces and are joined once. Pieces are kept by reference: do not write to them later. */
 export class ByteList {
@@ -300,20 +303,6 @@ export class ByteList {
     }
     this.#loosePieces = this.#looseBytes = 0;
   }
-}
-
-/** A buffer that gives its memory back when it shrinks. The type library does not know it yet. */
-export interface ResizableBuffer {
-  /** Undefined in a runtime without such buffers. */
-  readonly resizable?: boolean;
-  readonly maxByteLength: number;
-  resize(length: number): void;
-}
-
-/** Gives the memory of bytes back at once if their buffer can be resized; otherwise the garbage collector does. */
-export function release(bytes: Uint8Array): void {
-  const buffer = bytes.buffer as unknown as ResizableBuffer;
-  if (buffer.resizable) buffer.resize(0);
 }
 
 function join(pieces: Uint8Array[], length: number): Uint8Array {

@@ -1,9 +1,8 @@
-import { type MaybePromise, whenDone } from "../async.ts";
-import { nameOf, PortolanError } from "../errors.ts";
+import { Lazy, type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome, type Peer, type Revision } from "../protocol/revision.ts";
 import type { ShapeCheck } from "../schema/shape.ts";
-import { type Exchange, ServedExchange } from "./call/exchange.ts";
+import type { Exchange, ServedExchange } from "./call/exchange.ts";
 
 /** Runs around a handler: it may inspect or change the request and the result, or answer without calling `next`. */
 export type Middleware = (
@@ -54,36 +53,16 @@ export function runAround(
   exchange: ServedExchange,
   handle: (exchange: ServedExchange) => MaybePromise<Outcome>,
 ): MaybePromise<Outcome> {
-  const step = (index: number, current: Exchange): MaybePromise<Outcome> => {
-    if (!(current instanceof ServedExchange)) {
-      throw new PortolanError(
-        "invalid-argument",
-        "Middleware: expected next(exchange) or next(exchange.withParams(…))",
-      );
-    }
-    const around = chain[index];
-    if (!around) return whenDone(handle(current), withoutText);
-    return whenDone(
-      around(current, (next) => step(index + 1, next)),
-      checkOutcome,
-    );
-  };
-  return step(0, exchange);
+  return withExtra(exchange, (late) => late.runMiddleware(chain, exchange, handle));
 }
 
-/** Throws if middleware returned no outcome, which is easily forgotten. */
-function checkOutcome(outcome: Outcome): Outcome {
-  if (typeof outcome?.kind === "string") return outcome;
-  throw new PortolanError(
-    "invalid-definition",
-    `Middleware: expected the return value of next(exchange), or { kind: "complete", result }, got ${nameOf(outcome)}`,
-  );
+/** Continues a request with the parts that few servers need, unless it was cancelled while they were loading. */
+export function withExtra(
+  exchange: ServedExchange,
+  next: (late: typeof import("./call/extra.ts")) => MaybePromise<Outcome>,
+): MaybePromise<Outcome> {
+  return whenDone(extra.get(), (late) => (exchange.isCancelled ? complete({}) : next(late)));
 }
 
-/** Removes the serialized text of a result, because middleware may change the result. */
-function withoutText(outcome: Outcome): Outcome {
-  if (outcome.kind === "complete" && outcome.mirror !== undefined) return { ...outcome, mirror: undefined };
-  if (outcome.kind !== "prepared") return outcome;
-  const { resultType: _resultType, ...result } = JSON.parse(outcome.resultText) as JsonObject;
-  return complete(result);
-}
+/** Parts of a call that few servers need: middleware, needed capabilities, batches, and methods beyond the protocol. */
+export const extra: Lazy<typeof import("./call/extra.ts")> = new Lazy(() => import("./call/extra.ts"));

@@ -2,14 +2,12 @@ import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { RpcError, serializeResult } from "../../jsonrpc/message.ts";
-import { missingCapability, unknownTool } from "../../protocol/errors.ts";
-import { isQuestion, mayAsk } from "../../protocol/questions.ts";
-import type { Peer } from "../../protocol/revision.ts";
+import { unknownTool } from "../../protocol/errors.ts";
 import { type Complete, complete, type Outcome } from "../../protocol/revision.ts";
-import type { CallToolResult, ClientCapabilities } from "../../protocol/types/index.ts";
+import type { CallToolResult } from "../../protocol/types/index.ts";
 import type { CompiledSchema, Issue, Validated } from "../../schema/infer.ts";
 import type { CompiledTool } from "../define/tools.ts";
-import { runAround } from "../extension.ts";
+import { runAround, withExtra } from "../extension.ts";
 import { maxReportedIssues } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { HandlerContext } from "./context.ts";
@@ -40,26 +38,23 @@ function callFound(
   args: JsonObject,
 ): MaybePromise<Outcome> {
   const { needs } = tool.definition;
-  if (needs) checkNeeds(tool.key, needs, exchange.peer);
+  if (!needs) return callAllowed(runtime, exchange, tool, args);
+  return withExtra(exchange, ({ checkNeeds }) => {
+    checkNeeds(tool.key, needs, exchange.peer);
+    return callAllowed(runtime, exchange, tool, args);
+  });
+}
+
+function callAllowed(
+  runtime: Runtime,
+  exchange: ServedExchange,
+  tool: CompiledTool,
+  args: JsonObject,
+): MaybePromise<Outcome> {
   if (tool.around.length === 0) return runHandler(runtime, exchange, () => runTool(runtime, exchange, tool, args));
   return runAround(tool.around, exchange, () =>
     runHandler(runtime, exchange, () => runTool(runtime, exchange, tool, args)),
   );
-}
-
-/** Throws if the client did not declare a capability that the tool needs, or its revision does not have it. */
-function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer): void {
-  for (const [capability, parts] of Object.entries(needs)) {
-    const declared = (peer.capabilities as JsonObject)[capability] as JsonObject | undefined;
-    const wanted = Object.keys(parts ?? {});
-    if (capability === "elicitation" && wanted.length === 0) wanted.push("form");
-    const has = (part: string) => {
-      const question: string = `${capability}.${part}`;
-      return isQuestion(question) ? mayAsk(peer, question) : declared?.[part] !== undefined;
-    };
-    const isThere = isQuestion(capability) ? mayAsk(peer, capability) : declared !== undefined;
-    if (!isThere || !wanted.every(has)) throw missingCapability(needs, `Tool "${name}"`);
-  }
 }
 
 // Hot path: no closures and no copies when validation and handler are synchronous.

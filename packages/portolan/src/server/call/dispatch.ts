@@ -2,17 +2,12 @@ import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { PreparedResponse } from "../../jsonrpc/channel.ts";
 import { type JsonObject, RpcError, type RpcResponse } from "../../jsonrpc/message.ts";
-import {
-  internalError,
-  invalidParams,
-  methodNotFound,
-  missingCapability,
-  unserializableResult,
-} from "../../protocol/errors.ts";
+import { internalError, invalidParams, methodNotFound, unserializableResult } from "../../protocol/errors.ts";
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
-import { type CustomMethod, knows, runAround } from "../extension.ts";
+import type { Parts } from "../define/snapshot.ts";
+import { extra, runAround, withExtra } from "../extension.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { callTool } from "./call-tool.ts";
 import type { ServedExchange } from "./exchange.ts";
@@ -88,10 +83,13 @@ function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outc
   const { method } = exchange;
   const row = exchange.peer.revision.requests.get(method);
   if (snapshot.loading && !row?.isImmediate) {
-    return snapshot.loading.then(() => unlessCancelled(exchange, () => dispatch(runtime, exchange)));
+    return snapshot.loading.then(() => (exchange.isCancelled ? empty : dispatch(runtime, exchange)));
   }
   const handle = row && handlers.get(method);
-  if (!row || !handle) return dispatchExtra(runtime, exchange);
+  if (!row || !handle) {
+    if (!hasExtras(snapshot.parts)) throw methodNotFound(method);
+    return withExtra(exchange, ({ serveExtra }) => serveExtra(runtime, exchange));
+  }
   if (row.capability !== undefined && !snapshot.offered[row.capability]) throw methodNotFound(method);
   checkParams(row, exchange);
   const chain = snapshot.chain(method);
@@ -99,14 +97,9 @@ function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outc
   return runAround(chain, exchange, (current) => handle(runtime, current));
 }
 
-function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
+export function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExchange): void {
   const problem = row.params(exchange.params, "params");
   if (problem !== undefined) throw invalidParams(problem);
-}
-
-/** Skips a request that was cancelled while code was loaded for it; nothing is sent for its outcome. */
-function unlessCancelled(exchange: ServedExchange, begin: () => MaybePromise<Outcome>): MaybePromise<Outcome> {
-  return exchange.isCancelled ? empty : begin();
 }
 
 type Handler = (runtime: Runtime, exchange: ServedExchange) => MaybePromise<Outcome>;
@@ -119,7 +112,7 @@ const listening = new Lazy(() => import("../subscribe/listen.ts"));
 function lazily<Module>(module: Lazy<Module>, handlerOf: (loaded: Module) => Handler): Handler {
   return (runtime, exchange) => {
     if (module.loaded) return handlerOf(module.loaded)(runtime, exchange);
-    return whenDone(module.get(), (loaded) => unlessCancelled(exchange, () => handlerOf(loaded)(runtime, exchange)));
+    return whenDone(module.get(), (loaded) => (exchange.isCancelled ? empty : handlerOf(loaded)(runtime, exchange)));
   };
 }
 
@@ -179,46 +172,13 @@ function setLevel(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
   return whenDone(exchange.session?.setLogLevel(exchange.params["level"] as LogLevel), () => empty);
 }
 
-/** Serves methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
-function dispatchExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
-  const { snapshot } = runtime;
-  const { method, peer } = exchange;
-  let extra: CustomMethod | undefined = snapshot.parts.methods.get(method);
-  if (!extra && snapshot.parts.extensions.length > 0) {
-    const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
-    if (found) {
-      const [{ id }, parts] = found;
-      if (!knows(peer, id)) throw missingCapability({ extensions: { [id]: {} } }, method);
-      extra = parts.requests?.[method];
-    }
-  }
-  if (!extra) throw methodNotFound(method);
-  const handler = extra;
-  if (handler.params) checkParams({ params: handler.params }, exchange);
-  return runAround(snapshot.chain(method), exchange, (current) =>
-    whenDone<JsonObject | Outcome, Outcome>(handler.handle(current), (value) =>
-      isOutcome(value) ? value : complete(value),
-    ),
-  );
-}
-
-function isOutcome(value: JsonObject | Outcome): value is Outcome {
-  const { kind } = value;
-  return kind === "complete" || kind === "extended" || kind === "input_required";
-}
-
-/** Hands a notification of a stateful client to the server's own handler and to those of its extensions. */
+/** Hands a notification of a stateful client to the handlers of the server and of its extensions, if there are any. */
 export function handleNotification(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
-  const { snapshot } = runtime;
-  const handlers = [snapshot.parts.notifications.get(method)];
-  for (const [{ id }, { notifications = {} }] of snapshot.extensionsOn(peer.revision)) {
-    if (knows(peer, id) && Object.hasOwn(notifications, method)) handlers.push(notifications[method]);
+  if (hasExtras(runtime.snapshot.parts)) {
+    whenDone(extra.get(), ({ notifyHandlers }) => notifyHandlers(runtime, peer, method, params));
   }
-  for (const handle of handlers) {
-    try {
-      handle?.(params, peer);
-    } catch (cause) {
-      runtime.report(cause, method);
-    }
-  }
+}
+
+function hasExtras({ methods, notifications, extensions }: Parts): boolean {
+  return methods.size + notifications.size + extensions.length > 0;
 }

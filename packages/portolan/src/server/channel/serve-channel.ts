@@ -17,18 +17,17 @@ import { invalidParams, invalidRequest, limitExceeded, missingMeta, tooManyReque
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
-import { collectResponses, problemOfBatch } from "../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
+import { extra } from "../extension.ts";
 import {
   defaultMaxInFlight,
   manyUnreadBytes,
   manyUnreadMessages,
   maxUnreadBytes,
   maxUnreadMessages,
-  subscriptionEndMs,
 } from "../limits.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import { peerFromHandshake, Session } from "./session.ts";
@@ -85,6 +84,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
   /** For stateless peers, which are never asked by requests. */
   readonly #statelessPath: ReturnPath;
   #session: Session | undefined;
+  /** Pending while the part that serves batches is loading. */
+  #loading: Promise<void> | undefined;
   #stopListening: (() => void) | undefined;
   #whenIdle: (() => void)[] = [];
   #settleClosed: () => void = () => {};
@@ -110,8 +111,20 @@ class ChannelServer implements ServedChannel, ReturnPath {
     runtime.reportWhenLoaded();
     runtime.inFlight.add(this.#requests);
     channel.open({
-      message: (message) => this.#receive(message),
-      batch: (messages) => this.#receiveBatch(messages),
+      message: (message) => {
+        if (this.#loading) this.#loading.then(() => this.#receive(message));
+        else this.#receive(message);
+      },
+      batch: (messages) => {
+        // Messages that come while the part for batches is loading wait for it, so that the order is kept.
+        const loading = Promise.resolve(this.#loading)
+          .then(() => extra.get())
+          .then((late) => {
+            if (this.#loading === loading) this.#loading = undefined;
+            this.#receiveBatch(messages, late);
+          });
+        this.#loading = loading;
+      },
       unreadable: ({ code, why, id, answerable }) => {
         if (answerable)
           this.#refuse(
@@ -158,12 +171,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   async close(): Promise<void> {
     const listening = [...this.#inFlight.values()].filter(isOpenEnded);
-    for (const exchange of listening) exchange.endGracefully();
-    const ended = Promise.all(listening.map((exchange) => exchange.ended));
-    if (listening.length > 0) await atMost(subscriptionEndMs, ended);
-    for (const { id } of listening) {
-      const _meta = { [metaKeys.subscriptionId]: id };
-      this.notify("notifications/cancelled", { requestId: id, reason: "The server is closing the connection", _meta });
+    if (listening.length > 0) {
+      const { endListening } = await import("../subscribe/listen.ts");
+      await endListening(listening, (method, params) => this.notify(method, params));
     }
     await this.#channel.close();
     await this.closed;
@@ -180,7 +190,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   }
 
   /** Serves each member as an exchange of its own; their responses are sent together. */
-  #receiveBatch(messages: Message[]): void {
+  #receiveBatch(messages: Message[], { problemOfBatch, collectResponses }: typeof import("../call/extra.ts")): void {
     const problem = problemOfBatch(messages, this.#session?.peer.revision);
     if (problem !== undefined) {
       this.#refuse(invalidRequest(problem));
@@ -306,15 +316,6 @@ function isOpenEnded({ peer, method }: ServedExchange): boolean {
   return peer.revision.requests.get(method)?.openEnded === true;
 }
 
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
-}
-
 /**
  * Sends messages on a channel. A peer that does not read loses progress and log messages first, then gets errors instead
  * of answers, and at last loses the connection.
@@ -357,8 +358,8 @@ class Outbox {
 function refused(message: Sendable): Sendable {
   if (Array.isArray(message)) return message.map((each) => refused(each) as RpcResponse);
   if ("messageText" in message || "method" in message) return message;
-  const error = limitExceeded(`Answer dropped: ${maxUnreadBytes} bytes of earlier answers are unread; read them first`);
-  return { jsonrpc: "2.0", id: message.id as RequestId, error: error.toErrorObject() };
+  const error = limitExceeded("Answer dropped: earlier answers are unread; read them first").toErrorObject();
+  return { jsonrpc: "2.0", id: message.id as RequestId, error };
 }
 
 function isDispensable(message: Sendable): boolean {

@@ -1,11 +1,9 @@
 import type { MaybePromise } from "../../async.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { invalidParams } from "../../protocol/errors.ts";
 import type { Peer } from "../../protocol/revision.ts";
 import { chooseStatefulRevision } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { mayLog } from "../call/context.ts";
-import { maxSubscriptions } from "../limits.ts";
 import { covers, type Listener } from "../subscribe/hub.ts";
 
 /** The settings that requests of a stateful peer change. */
@@ -16,12 +14,15 @@ export interface SessionSettings {
   unsubscribe(uri: string): MaybePromise<void>;
 }
 
+/** The functions that release the watches of subscribed resources, by URI; undefined for a resource without a watch. */
+export type Subscriptions = Map<string, Promise<() => void> | undefined>;
+
 /** The state of one stateful peer: who it is, its log level and its subscriptions. */
 export class Session implements Listener, SessionSettings {
   readonly principal: string;
   #peer: Peer;
   readonly #notify: (method: string, params: JsonObject) => void;
-  readonly #subscriptions = new Map<string, Promise<() => void> | undefined>();
+  readonly subscriptions: Subscriptions = new Map();
 
   constructor(peer: Peer, principal: string, notify: (method: string, params: JsonObject) => void) {
     this.#peer = peer;
@@ -38,29 +39,16 @@ export class Session implements Listener, SessionSettings {
   }
 
   async subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void> {
-    if (this.#subscriptions.has(uri)) return;
-    checkSubscriptionLimit(this.#subscriptions.size);
-    const held = hold();
-    this.#subscriptions.set(uri, held);
-    try {
-      await held;
-    } catch (cause) {
-      this.#subscriptions.delete(uri);
-      throw cause;
-    }
+    const { addSubscription } = await import("../subscribe/listen.ts");
+    await addSubscription(this.subscriptions, uri, hold);
   }
 
   unsubscribe(uri: string): void {
-    this.#subscriptions.get(uri)?.then(
+    this.subscriptions.get(uri)?.then(
       (release) => release(),
       () => {},
     );
-    this.#subscriptions.delete(uri);
-  }
-
-  /** Unsubscribes from every resource but these. */
-  keepOnly(uris: ReadonlySet<string>): void {
-    for (const uri of [...this.#subscriptions.keys()]) if (!uris.has(uri)) this.unsubscribe(uri);
+    this.subscriptions.delete(uri);
   }
 
   wants(topic: string, payload: JsonObject): boolean {
@@ -77,22 +65,14 @@ export class Session implements Listener, SessionSettings {
 
   /** Releases all subscriptions. */
   end(): void {
-    for (const uri of [...this.#subscriptions.keys()]) this.unsubscribe(uri);
+    for (const uri of [...this.subscriptions.keys()]) this.unsubscribe(uri);
   }
 
   #isSubscribedTo(uri: string): boolean {
-    if (this.#subscriptions.has(uri)) return true;
-    for (const subscribed of this.#subscriptions.keys()) if (covers(subscribed, uri)) return true;
+    if (this.subscriptions.has(uri)) return true;
+    for (const subscribed of this.subscriptions.keys()) if (covers(subscribed, uri)) return true;
     return false;
   }
-}
-
-/** Throws if a session with this many subscriptions may not have another. */
-export function checkSubscriptionLimit(count: number): void {
-  if (count < maxSubscriptions) return;
-  throw invalidParams(
-    `uri: this session has ${maxSubscriptions} subscriptions, the most it may have; unsubscribe first`,
-  );
 }
 
 /** Returns the peer that the params of an `initialize` request describe. */

@@ -51,8 +51,7 @@ const handlers = { tool: "run", resource: "read", template: "read", prompt: "get
 export function checkDefinition<K extends keyof Definitions>(kind: K, where: string, definition: Definitions[K]): void {
   const handler: string = handlers[kind];
   const given: unknown = definition;
-  if (typeof given === "string") throw unexpected(where, `one object { description, ${handler} }`, given);
-  if (!isObject(given)) throw unexpected(where, `{ ${handler} }`, given);
+  if (!isObject(given)) throw unexpected(where, `an object { ${handler}, … }`, given);
   // Names from the official SDK and from other libraries, and our own names for handlers of other kinds.
   const synonyms = {
     inputSchema: "input",

@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import { revisions } from "../../protocol/revisions/index.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
@@ -387,12 +388,11 @@ function changedLists(before: Snapshot, after: Snapshot): string[] {
   return topics;
 }
 
-const topics = /^((tools|prompts|resources)\/list_changed|resources\/updated|message|elicitation\/complete)$/;
-
 /** Publishes to this process and to the processes that share a storage. Throws for a list that cannot change. */
 function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
   // Extensions have topics of their own.
-  if (runtime.snapshot.parts.extensions.length === 0 && !topics.test(topic)) {
+  const isKnown = revisions.some(({ encoderParts }) => encoderParts.serverNotifications.has(`notifications/${topic}`));
+  if (!isKnown && runtime.snapshot.parts.extensions.length === 0) {
     throw unexpected("publish", 'a topic such as "resources/updated"', topic, "invalid-argument");
   }
   const mayChange =

@@ -39,8 +39,6 @@ export interface Decoration {
   decorate(entry: JsonObject): JsonObject;
 }
 
-type ListenTest = (wanted: unknown, topic: string, payload: JsonObject) => boolean;
-
 /** A server compiled for serving. It does not change, so that any number of connections share it. */
 export class Snapshot {
   readonly info: Implementation;
@@ -175,13 +173,6 @@ export class Snapshot {
       key: active.map(([{ id }]) => id).join(" "),
       decorate: (entry) => active.reduce((current, [, parts]) => parts.decorate?.(kind, current) ?? current, entry),
     };
-  }
-
-  /** Members of a listen filter that the peer's extensions understand. */
-  listenTests(peer: Peer): [name: string, test: ListenTest][] {
-    return this.extensionsOn(peer.revision)
-      .filter(([{ id }]) => knows(peer, id))
-      .flatMap(([, parts]) => Object.entries(parts.listen ?? {}));
   }
 
   capabilities({ revision }: Pick<Peer, "revision">): ServerCapabilities {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { resourceNotFound } from "../../protocol/errors.ts";
 import { covers, Hub } from "./hub.ts";
+import { holdWatch } from "./watches.ts";
 
 function listener(principal: string, wanted = true) {
   const received: string[] = [];
@@ -59,7 +60,7 @@ describe("publish", () => {
   });
 });
 
-describe("hold", () => {
+describe("holdWatch", () => {
   test("begins one watch for all holders and stops it after the last", async () => {
     const hub = new Hub(() => {});
     const steps: string[] = [];
@@ -69,7 +70,7 @@ describe("hold", () => {
         steps.push("stop");
       };
     };
-    const [first, second] = await Promise.all([hub.hold("x:a", begin), hub.hold("x:a", begin)]);
+    const [first, second] = await Promise.all([holdWatch(hub, "x:a", begin), holdWatch(hub, "x:a", begin)]);
     first();
     await Promise.resolve();
     expect(steps).toEqual(["begin"]);
@@ -82,7 +83,7 @@ describe("hold", () => {
     const hub = new Hub(() => {});
     const uris: unknown[] = [];
     hub.listen({ ...listener("a"), deliver: (_, { uri }) => void uris.push(uri) });
-    await hub.hold("x:a", (changed) => {
+    await holdWatch(hub, "x:a", (changed) => {
       changed();
       changed("x:a/b");
       return () => {};
@@ -93,13 +94,13 @@ describe("hold", () => {
   test("rejects with the error for the client, and begins again for the next holder", async () => {
     const hub = new Hub(() => {});
     const missing = resourceNotFound("x:a");
-    await expect(hub.hold("x:a", () => Promise.reject(missing))).rejects.toBe(missing);
-    await expect(hub.hold("x:a", () => () => {})).resolves.toBeTypeOf("function");
+    await expect(holdWatch(hub, "x:a", () => Promise.reject(missing))).rejects.toBe(missing);
+    await expect(holdWatch(hub, "x:a", () => () => {})).resolves.toBeTypeOf("function");
   });
 
   test("hides other errors behind one that names the URI", async () => {
     const hub = new Hub(() => {});
-    const failed = hub.hold("x:a", () => Promise.reject(new Error("inside")));
+    const failed = holdWatch(hub, "x:a", () => Promise.reject(new Error("inside")));
     await expect(failed).rejects.toMatchObject({ code: "invalid-definition", message: "Watching x:a failed" });
   });
 });

@@ -1,10 +1,9 @@
-import type { MaybePromise } from "../../async.ts";
-import { PortolanError } from "../../errors.ts";
-import { type JsonObject, RpcError } from "../../jsonrpc/message.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { RoundState } from "../ask/round-state.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import type { ErrorReport, ServerOptions } from "../define/definition.ts";
 import type { Snapshot } from "../define/snapshot.ts";
+import type { SharedWatch } from "./watches.ts";
 
 /** The notifications that a server sends outside a request, each with its params. */
 export interface Topics {
@@ -29,19 +28,15 @@ export interface Listener {
   deliver(topic: string, payload: JsonObject): void;
 }
 
-interface SharedWatch {
-  holders: number;
-  readonly stop: Promise<() => void>;
-}
-
-/** Delivers publications to listeners, and shares the watches of resources between them. */
+/** Delivers publications to listeners. */
 export class Hub {
+  /** The watches of resources that listeners share, by URI. */
+  readonly watches: Map<string, SharedWatch> = new Map();
   readonly #listeners = new Set<Listener>();
-  readonly #watches = new Map<string, SharedWatch>();
-  readonly #report: (error: unknown, about?: ErrorReport) => void;
+  readonly report: (error: unknown, about?: ErrorReport) => void;
 
   constructor(report: (error: unknown) => void) {
-    this.#report = report;
+    this.report = report;
   }
 
   /** Delivers to every listener that wants the topic. One that throws does not keep the others from receiving it. */
@@ -51,7 +46,7 @@ export class Hub {
       try {
         if (listener.wants(topic, payload)) listener.deliver(topic, payload);
       } catch (error) {
-        this.#report(error);
+        this.report(error);
       }
     }
   }
@@ -60,37 +55,6 @@ export class Hub {
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  /**
-   * Holds the watch of a URI, which begins with the first holder and stops after the last one. Resolves to the function
-   * that releases it, once the watch has begun.
-   */
-  async hold(uri: string, begin: (changed: (uri?: string) => void) => MaybePromise<() => void>): Promise<() => void> {
-    let found = this.#watches.get(uri);
-    if (!found) {
-      const changed = (inner = uri) => this.publish("resources/updated", { uri: inner });
-      found = { holders: 0, stop: Promise.resolve().then(() => begin(changed)) };
-      this.#watches.set(uri, found);
-    }
-    const watch = found;
-    watch.holders += 1;
-    try {
-      await watch.stop;
-    } catch (cause) {
-      this.#watches.delete(uri);
-      // An error for the peer, such as "resource not found".
-      if (cause instanceof RpcError) throw cause;
-      throw new PortolanError("invalid-definition", `Watching ${uri} failed`, { cause });
-    }
-    return () => this.#release(uri, watch);
-  }
-
-  #release(uri: string, watch: SharedWatch): void {
-    watch.holders -= 1;
-    if (watch.holders > 0) return;
-    this.#watches.delete(uri);
-    watch.stop.then((stop) => stop()).catch((error) => this.#report(error));
   }
 }
 
@@ -146,10 +110,10 @@ export class Runtime {
   /** Reports the features that are left out and the risky patterns of the others, each of them once. */
   reportInvalid(): void {
     const { invalid, options, parts } = this.snapshot;
-    for (const { problem } of invalid) if (problem && this.#isFirst(problem)) reportError(options, problem, {});
+    const report = (error: unknown) => reportError(options, error, {});
+    for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
     for (const tool of parts.tools) {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
-      const report = (error: unknown) => reportError(options, error, {});
       import("../define/risky-patterns.ts").then((late) => late.riskyPatternsOf(tool).forEach(report)).catch(report);
     }
   }

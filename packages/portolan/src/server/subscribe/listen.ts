@@ -2,14 +2,19 @@ import { whenDone } from "../../async.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
-import { complete, metaKeys, type Outcome } from "../../protocol/revision.ts";
+import { complete, metaKeys, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { SubscriptionFilter } from "../../protocol/types/index.ts";
 import { roundStateOf } from "../ask/round-state.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { findResource } from "../call/resources.ts";
-import { maxSubscriptions } from "../limits.ts";
+import type { Snapshot } from "../define/snapshot.ts";
+import { knows } from "../extension.ts";
+import { maxSubscriptions, subscriptionEndMs } from "../limits.ts";
 import type { Runtime } from "./hub.ts";
 import { covers } from "./hub.ts";
+import { holdWatch } from "./watches.ts";
+
+export { addSubscription } from "./watches.ts";
 
 const filterMembers: { [topic: string]: keyof SubscriptionFilter } = {
   "tools/list_changed": "toolsListChanged",
@@ -27,7 +32,7 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
   );
   const releaseRequest = roundStateOf(runtime).budget.holdRequest(exchange, "another subscription");
   const releases = [releaseRequest, ...(await watchAll(runtime, exchange, notifications))];
-  const extra = runtime.snapshot.listenTests(exchange.peer);
+  const extra = listenTests(runtime.snapshot, exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 
   const stop = runtime.hub.listen({
@@ -69,7 +74,7 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
 export async function subscribe(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
   const uri = exchange.params["uri"] as string;
   const begin = watchOf(runtime, exchange, uri);
-  await exchange.session?.subscribe(uri, () => begin && runtime.hub.hold(uri, begin));
+  await exchange.session?.subscribe(uri, () => begin && holdWatch(runtime.hub, uri, begin));
   return complete({});
 }
 
@@ -84,7 +89,7 @@ async function watchAll(
   for (const uri of filter.resourceSubscriptions ?? []) {
     try {
       const begin = watchOf(runtime, exchange, uri);
-      if (begin) releases.push(await runtime.hub.hold(uri, begin));
+      if (begin) releases.push(await holdWatch(runtime.hub, uri, begin));
       watched.push(uri);
     } catch (cause) {
       if (!(cause instanceof RpcError)) runtime.report(cause, exchange.method);
@@ -94,7 +99,7 @@ async function watchAll(
   return releases;
 }
 
-type BeginWatch = Parameters<Runtime["hub"]["hold"]>[1];
+type BeginWatch = Parameters<typeof holdWatch>[2];
 
 /** Returns the function that begins the watch of a resource; undefined if the resource has none. */
 export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
@@ -132,7 +137,39 @@ function acceptedFilter(
     // A caller cannot subscribe to a resource that it cannot read.
     filter.resourceSubscriptions = uris.filter((uri) => findResource(runtime, exchange, uri));
   }
-  for (const [name] of runtime.snapshot.listenTests(exchange.peer))
+  for (const [name] of listenTests(runtime.snapshot, exchange.peer))
     if (wanted[name] !== undefined) filter[name] = wanted[name];
   return filter;
+}
+
+type ListenTest = (wanted: unknown, topic: string, payload: JsonObject) => boolean;
+
+/** Returns the members of a listen filter that the peer's extensions understand. */
+function listenTests(snapshot: Snapshot, peer: Peer): [name: string, test: ListenTest][] {
+  return snapshot
+    .extensionsOn(peer.revision)
+    .filter(([{ id }]) => knows(peer, id))
+    .flatMap(([, parts]) => Object.entries(parts.listen ?? {}));
+}
+
+/** Ends listening requests with their results, and tells the client that they are over. */
+export async function endListening(
+  listening: readonly ServedExchange[],
+  notify: (method: string, params: JsonObject) => void,
+): Promise<void> {
+  for (const exchange of listening) exchange.endGracefully();
+  await atMost(subscriptionEndMs, Promise.all(listening.map((exchange) => exchange.ended)));
+  for (const { id } of listening) {
+    const _meta = { [metaKeys.subscriptionId]: id };
+    notify("notifications/cancelled", { requestId: id, reason: "The server is closing the connection", _meta });
+  }
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([work, late]);
+  clearTimeout(timer);
 }

@@ -6,6 +6,7 @@ import type { Caller } from "../../callers.ts";
 import { Session } from "../../channel/session.ts";
 import type { Runtime } from "../../subscribe/hub.ts";
 import { watchOf } from "../../subscribe/listen.ts";
+import { holdWatch } from "../../subscribe/watches.ts";
 import type { HttpReply } from "../adapter.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
 import { maxKeptEvents, retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
@@ -240,7 +241,7 @@ export class StandaloneStream {
   /** Takes log level and subscriptions from the storage. */
   applySettings({ logLevel }: Peer, uris: ReadonlySet<string>): void {
     if (logLevel !== undefined) this.session.setLogLevel(logLevel);
-    this.session.keepOnly(uris);
+    for (const uri of [...this.session.subscriptions.keys()]) if (!uris.has(uri)) this.session.unsubscribe(uri);
     for (const uri of uris) void this.subscribe(uri);
   }
 
@@ -302,7 +303,7 @@ export class StandaloneStream {
     const exchange = new ServedExchange(request, this.session.peer, this.#owner.principal, { notify() {} });
     try {
       const begin = watchOf(this.#runtime, exchange, uri);
-      await this.session.subscribe(uri, () => begin && this.#runtime.hub.hold(uri, begin));
+      await this.session.subscribe(uri, () => begin && holdWatch(this.#runtime.hub, uri, begin));
     } catch (cause) {
       this.#runtime.report(cause, request.method);
     }

@@ -7,8 +7,8 @@ import { sha256, toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { headerKeys } from "../../../transport/headers.ts";
 import type { Caller } from "../../callers.ts";
-import { checkSubscriptionLimit } from "../../channel/session.ts";
 import { maxSubscriptions } from "../../limits.ts";
+import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
 import type { HttpContext } from "../endpoint.ts";
 import {
   defaultMaxSessions,

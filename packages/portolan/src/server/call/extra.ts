@@ -1,0 +1,112 @@
+import { type MaybePromise, whenDone } from "../../async.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import { methodNotFound, missingCapability } from "../../protocol/errors.ts";
+import { isQuestion, mayAsk } from "../../protocol/questions.ts";
+import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
+import type { ClientCapabilities } from "../../protocol/types/index.ts";
+import { type CustomMethod, knows, type Middleware } from "../extension.ts";
+import type { Runtime } from "../subscribe/hub.ts";
+import { checkParams } from "./dispatch.ts";
+import { type Exchange, ServedExchange } from "./exchange.ts";
+
+export { collectResponses, problemOfBatch } from "./batch.ts";
+
+/** Runs a handler inside its middleware, the first one outermost. */
+export function runMiddleware(
+  chain: readonly Middleware[],
+  exchange: ServedExchange,
+  handle: (exchange: ServedExchange) => MaybePromise<Outcome>,
+): MaybePromise<Outcome> {
+  const step = (index: number, current: Exchange): MaybePromise<Outcome> => {
+    if (!(current instanceof ServedExchange)) {
+      throw new PortolanError(
+        "invalid-argument",
+        "Middleware: expected next(exchange) or next(exchange.withParams(…))",
+      );
+    }
+    const around = chain[index];
+    if (!around) return whenDone(handle(current), withoutText);
+    return whenDone(
+      around(current, (next) => step(index + 1, next)),
+      checkOutcome,
+    );
+  };
+  return step(0, exchange);
+}
+
+/** Throws if middleware returned no outcome, which is easily forgotten. */
+function checkOutcome(outcome: Outcome): Outcome {
+  if (typeof outcome?.kind === "string") return outcome;
+  throw new PortolanError(
+    "invalid-definition",
+    `Middleware: expected the return value of next(exchange), or { kind: "complete", result }, got ${nameOf(outcome)}`,
+  );
+}
+
+/** Removes the serialized text of a result, because middleware may change the result. */
+function withoutText(outcome: Outcome): Outcome {
+  if (outcome.kind === "complete" && outcome.mirror !== undefined) return { ...outcome, mirror: undefined };
+  if (outcome.kind !== "prepared") return outcome;
+  const { resultType: _resultType, ...result } = JSON.parse(outcome.resultText) as JsonObject;
+  return complete(result);
+}
+
+/** Throws if the client did not declare a capability that the tool needs, or its revision does not have it. */
+export function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer): void {
+  for (const [capability, parts] of Object.entries(needs)) {
+    const declared = (peer.capabilities as JsonObject)[capability] as JsonObject | undefined;
+    const wanted = Object.keys(parts ?? {});
+    if (capability === "elicitation" && wanted.length === 0) wanted.push("form");
+    const has = (part: string) => {
+      const question: string = `${capability}.${part}`;
+      return isQuestion(question) ? mayAsk(peer, question) : declared?.[part] !== undefined;
+    };
+    const isThere = isQuestion(capability) ? mayAsk(peer, capability) : declared !== undefined;
+    if (!isThere || !wanted.every(has)) throw missingCapability(needs, `Tool "${name}"`);
+  }
+}
+
+/** Serves methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
+export function serveExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  const { method, peer } = exchange;
+  let extra: CustomMethod | undefined = snapshot.parts.methods.get(method);
+  if (!extra) {
+    const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
+    if (found) {
+      const [{ id }, parts] = found;
+      if (!knows(peer, id)) throw missingCapability({ extensions: { [id]: {} } }, method);
+      extra = parts.requests?.[method];
+    }
+  }
+  if (!extra) throw methodNotFound(method);
+  const handler = extra;
+  if (handler.params) checkParams({ params: handler.params }, exchange);
+  return runMiddleware(snapshot.chain(method), exchange, (current) =>
+    whenDone<JsonObject | Outcome, Outcome>(handler.handle(current), (value) =>
+      isOutcome(value) ? value : complete(value),
+    ),
+  );
+}
+
+function isOutcome(value: JsonObject | Outcome): value is Outcome {
+  const { kind } = value;
+  return kind === "complete" || kind === "extended" || kind === "input_required";
+}
+
+/** Hands a notification of a stateful client to the server's own handler and to those of its extensions. */
+export function notifyHandlers(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
+  const { snapshot } = runtime;
+  const handlers = [snapshot.parts.notifications.get(method)];
+  for (const [{ id }, { notifications = {} }] of snapshot.extensionsOn(peer.revision)) {
+    if (knows(peer, id) && Object.hasOwn(notifications, method)) handlers.push(notifications[method]);
+  }
+  for (const handle of handlers) {
+    try {
+      handle?.(params, peer);
+    } catch (cause) {
+      runtime.report(cause, method);
+    }
+  }
+}
