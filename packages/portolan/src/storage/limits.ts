@@ -27,7 +27,7 @@ export const defaultHeartbeatMs = 5_000;
 export const defaultStaleMs = 30_000;
 /** A waiting process fails after this time. */
 export const defaultPatienceMs = 60_000;
-/** A process that waits this long for a lock tells so, if `onWait` is given. */
+/** A process that waits this long for the same holder of a lock tells so, if `onWait` is given. */
 export const lockNoticeMs = 2_000;
 /** The first pause between two attempts to take a lock. */
 export const minLockPauseMs = 5;

@@ -37,7 +37,7 @@ export interface LockLimits {
 
 /** Options of `holdFileLock`. */
 export interface LockOptions extends Partial<LockLimits> {
-  /** Called once if the lock is not free within 2 s, with a sentence that names the file and its holder. */
+  /** Called once if another process keeps the lock for 2 s, with a sentence that names the file and its holder. */
   readonly onWait?: (notice: string) => void;
 }
 
@@ -61,7 +61,7 @@ export async function holdFileLock(path: string, given?: LockOptions): Promise<(
   for (let pauseMs = minLockPauseMs; !contender.tryTake(); pauseMs = Math.min(pauseMs * 1.5, maxLockPauseMs)) {
     const waitedMs = performance.now() - begunAt;
     if (waitedMs >= limits.patienceMs) throw lockTimeout(path, contender.holder, limits.patienceMs);
-    if (!isNoticed && waitedMs >= lockNoticeMs) {
+    if (!isNoticed && contender.holderMs >= lockNoticeMs) {
       isNoticed = true;
       onWait?.(`Waiting for the lock file ${path}, which ${contender.holder} holds`);
     }
@@ -103,6 +103,7 @@ class Contender {
   #clockOffset: number | undefined;
   #file: number | undefined;
   #holder: string | undefined;
+  #holderSince = 0;
 
   constructor(path: string, staleMs: number) {
     this.#path = path;
@@ -122,9 +123,15 @@ class Contender {
       .replaceAll(/[^ -~]/g, "?")}`;
   }
 
+  /** How long this process has waited for the same holder. */
+  get holderMs(): number {
+    return this.#holder === undefined ? 0 : performance.now() - this.#holderSince;
+  }
+
   tryTake(): boolean {
     const found = look(this.#path);
     if (found && !this.#isDead(this.#path, found)) {
+      if (found.text !== this.#holder) this.#holderSince = performance.now();
       this.#holder = found.text;
       return false;
     }
