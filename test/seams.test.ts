@@ -33,7 +33,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "client/form-answer.ts": ["schema/json-schema.ts"],
     "client/negotiate.ts": ["client/handshake.ts"],
   },
-  "client/stdio.ts": { "client/stdio.ts": ["client/node/process-errors.ts"] },
+  "client/stdio.ts": { "client/stdio.ts": ["client/process-errors.ts"] },
   "client/http/index.ts": {
     "client/http/exchange.ts": ["client/http/session.ts"],
     "client/http/link.ts": [

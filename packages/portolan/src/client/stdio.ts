@@ -10,11 +10,11 @@ import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import { channelLink } from "./channel-link.ts";
 import { defaultGraceMs, exitSettleMs, maxUnreadAnswerBytes } from "./limits.ts";
-import { launch, ProcessGroup } from "./node/process.ts";
-import type * as ProcessErrors from "./node/process-errors.ts";
-import type { KeptStderr } from "./node/process-errors.ts";
+import { launch, ProcessGroup, pathExists } from "./node/process.ts";
 import { StderrTail } from "./node/stderr.ts";
 import type { CommandTarget } from "./options.ts";
+import type * as ProcessErrors from "./process-errors.ts";
+import type { KeptStderr } from "./process-errors.ts";
 
 export { childEnvironment, type Environment } from "./node/environment.ts";
 export type { CommandTarget } from "./options.ts";
@@ -81,7 +81,7 @@ class ProcessLink implements StdioLink {
 
   async recentOutput(): Promise<string> {
     const kept = this.#newest?.kept;
-    return kept ? (await import("./node/process-errors.ts")).causeIn(this.#target, kept) : "";
+    return kept ? (await import("./process-errors.ts")).causeIn(this.#target, kept) : "";
   }
 
   async open(events: LinkEvents): Promise<void> {
@@ -169,7 +169,7 @@ export class ProcessChannel implements Channel {
     try {
       this.#child = launch(this.#target);
     } catch (error) {
-      this.#fail(({ startError }) => startError(this.#target, error));
+      this.#fail(({ startError }) => startError(this.#target, error, pathExists));
       return;
     }
     this.#listen(this.#child, incoming);
@@ -215,7 +215,7 @@ export class ProcessChannel implements Channel {
     stderr?.on("error", () => {});
     stdin?.on("drain", () => this.#resumeSending());
     stdin?.on("error", () => this.#noteEnd("closed its standard input"));
-    child.on("error", (error) => this.#fail(({ startError }) => startError(this.#target, error)));
+    child.on("error", (error) => this.#fail(({ startError }) => startError(this.#target, error, pathExists)));
     child.on("exit", (code, signal) => {
       this.#ending = signal === null ? `exited with code ${code}` : `was ended by ${signal}`;
       this.#noteEnd(this.#ending);
@@ -261,7 +261,7 @@ export class ProcessChannel implements Channel {
   /** Ends with an error whose text is composed by a part that is loaded first, so never inside `open`. */
   #fail(describe: (errors: typeof ProcessErrors) => Error): void {
     if (this.#isClosed) return;
-    import("./node/process-errors.ts").then(describe).then(
+    import("./process-errors.ts").then(describe).then(
       (reason) => this.#end(reason),
       // For example when the process has too many open files.
       (cause) => this.#end(new PortolanError("connection-closed", `The server ${this.#ending ?? "failed"}`, { cause })),

@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join, win32 } from "node:path";
+import { join, resolve, win32 } from "node:path";
 import { PortolanError } from "../../errors.ts";
 import { exitPollMs } from "../limits.ts";
 import type { CommandTarget } from "../options.ts";
@@ -80,6 +80,11 @@ function findProgram(
 
 function variable(env: Environment, name: string): string | undefined {
   return Object.entries(env).find(([key]) => key.toUpperCase() === name)?.[1];
+}
+
+/** Tells if there is a file or folder at a path, which may be relative to a folder before it. */
+export function pathExists(...path: string[]): boolean {
+  return existsSync(resolve(...path));
 }
 
 const isWindows = process.platform === "win32";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { createMasker, describeCommand, exitError, startError, toVisible } from "./process-errors.ts";
+import { createMasker, describeCommand, exitError, startError, toVisible } from "../process-errors.ts";
+import { pathExists } from "./process.ts";
 import { StderrTail } from "./stderr.ts";
 
 const kept = 256 * 1024;
@@ -128,7 +129,7 @@ test("masks secrets of the environment and the arguments", () => {
   expect(exitError(secretive, "exited with code 2", kept256("bad pin 12345678, token t0ken")).message).toBe(
     'The server "run --token ***" exited with code 2: bad pin ***, token ***',
   );
-  const error = startError(secretive, Object.assign(systemError("ENOENT"), { spawnargs: secretive.args }));
+  const error = startError(secretive, Object.assign(systemError("ENOENT"), { spawnargs: secretive.args }), pathExists);
   expect(JSON.stringify([error.message, error.cause])).not.toContain("t0ken");
 });
 
@@ -147,7 +148,7 @@ test.each([
     "the system refuses its command, arguments, cwd or environment (ERR_INVALID_ARG_VALUE)",
   ],
 ])("explains %j that fails to start with %s", (failing, code, advice) => {
-  const { message } = startError(failing, systemError(code));
+  const { message } = startError(failing, systemError(code), pathExists);
   expect(message).toMatch(/^The server ".+" could not be started: /);
   expect(message).toContain(advice);
 });

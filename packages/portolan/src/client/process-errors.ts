@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
-import { resolve } from "node:path";
-import { PortolanError } from "../../errors.ts";
+import { PortolanError } from "../errors.ts";
 import {
   maxCommandPathChars,
   maxCommandWordChars,
@@ -10,8 +8,8 @@ import {
   maxExitLines,
   maxExitScanChars,
   maxExitScanLines,
-} from "../limits.ts";
-import type { CommandTarget } from "../options.ts";
+} from "./limits.ts";
+import type { CommandTarget } from "./options.ts";
 
 // Loaded late, because most servers start, answer and end when they are told to.
 
@@ -29,25 +27,29 @@ export function exitError(target: CommandTarget, ending: string, stderr: KeptStd
 }
 
 /** Creates the error for a process that did not start. It has no `cause`, because that lists arguments with secrets. */
-export function startError(target: CommandTarget, cause: unknown): PortolanError {
-  const message = `The server "${describeCommand(target)}" could not be started: ${whyNotStarted(target, cause)}`;
+export function startError(target: CommandTarget, cause: unknown, exists: PathCheck): PortolanError {
+  const why = whyNotStarted(target, cause, exists);
+  const message = `The server "${describeCommand(target)}" could not be started: ${why}`;
   return new PortolanError("connection-closed", message);
 }
 
-function whyNotStarted(target: CommandTarget, cause: unknown): string {
+/** Tells if there is a file or folder at a path, which may be relative to a folder before it. */
+type PathCheck = (...path: string[]) => boolean;
+
+function whyNotStarted(target: CommandTarget, cause: unknown, exists: PathCheck): string {
   if (cause instanceof PortolanError) return cause.message;
   const { code } = (cause ?? {}) as { code?: unknown };
   const command = cut(toVisible(target.command), maxCommandPathChars);
   const isPath = /[\\/]/.test(target.command);
   if (code === "ENOENT" || code === "ENOTDIR") {
-    if (target.cwd !== undefined && !existsSync(target.cwd)) {
+    if (target.cwd !== undefined && !exists(target.cwd)) {
       return `its working directory ${cut(toVisible(target.cwd), maxCommandPathChars)} does not exist`;
     }
     if (!isPath && /\s/.test(target.command)) {
       return `there is no program ${JSON.stringify(command)} on the PATH; give the program and its arguments apart`;
     }
     if (!isPath) return `there is no program ${command} on the PATH; install it, or give its path`;
-    return existsSync(resolve(target.cwd ?? ".", target.command))
+    return exists(target.cwd ?? ".", target.command)
       ? `the program in the first line of ${command} does not exist; install it`
       : `there is no file ${command}; correct the path`;
   }
