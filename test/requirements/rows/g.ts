@@ -27,9 +27,10 @@ export const rowsG: { readonly [row: string]: Row } = {
   },
   G14: { about: "a tool that fails answers with isError and reveals no internal details", on: all },
   G15: {
-    about: "inputs are checked before the tool runs, outputs before they are sent",
+    about:
+      "inputs are checked before the tool runs, outputs before they are sent; calls per minute are limited over HTTP",
     on: all,
-    lacks: "rate limits; who may call a tool and what its texts contain are left to the author",
+    lacks: "who may call a tool and what its texts contain are left to the author; stdio has no rate limit",
   },
   G16: { about: "confirming, showing inputs, time limits and audit", later: `${host}, and result checks ${client}` },
   G17: { about: "a person stays in the loop", later: host },

@@ -22,9 +22,10 @@ export const rowsH: { readonly [row: string]: Row } = {
   H13: { about: "prompts/get may first send requests to the client", on: stateless },
   H14: { about: "completion suggests at most 100 values, with total and hasMore", on: all },
   H15: {
-    about: "completion validates its input and shows only what the caller may see",
+    about:
+      "completion validates its input and shows only what the caller may see; requests per minute are limited over HTTP",
     on: all,
-    lacks: "rate limits",
+    lacks: "stdio has no rate limit",
   },
   XH1: { about: "a fixed URI takes precedence over a matching template", on: all },
   XH2: { about: "resources listed by a template inherit its members", on: all },

@@ -7,7 +7,9 @@ import type { CompiledTool } from "./tools.ts";
 const shortText = 16;
 
 /** Returns a warning for each pattern of a tool's arguments that a crafted text can make very slow. */
-export function riskyPatternsOf({ key, input }: CompiledTool): PortolanError[] {
+export function riskyPatternsOf({ key, input, problem }: CompiledTool): PortolanError[] {
+  // An invalid tool is reported and left out already.
+  if (problem) return [];
   const found: string[] = [];
   collect(input?.jsonSchema, "", found);
   return found.map((why) => new PortolanError("invalid-definition", `Tool "${key}": input: ${why}`));
