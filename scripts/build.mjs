@@ -34,9 +34,11 @@ async function bundleLibrary() {
   const input = entries(library);
   const core = staticallyImported(join(library, "src/server/index.ts"), join(library, "src/server/stdio.ts"));
   const clientHttp = staticallyImported(join(library, "src/client/http/link.ts"));
+  const serverHttp = staticallyImported(join(library, "src/server/http/endpoint.ts"));
   for (const entry of Object.values(input)) {
     core.delete(entry);
     clientHttp.delete(entry);
+    serverHttp.delete(entry);
   }
   await build({
     input,
@@ -55,8 +57,9 @@ async function bundleLibrary() {
         includeDependenciesRecursively: false,
         groups: [
           { name: "core", test: (id) => core.has(id) },
-          // Late parts need it too: in the entry, it would add names to what the entry exports.
+          // Late parts need these too: in an entry, they would add names to what the entry exports.
           { name: "client-http", test: (id) => clientHttp.has(id) && id.includes("/client/http/") },
+          { name: "server-http", test: (id) => serverHttp.has(id) && id.includes("/server/http/") },
         ],
       },
     },
