@@ -42,7 +42,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "client/http/link.ts": [
       ...["client/http/fetch.ts", "client/http/http-sse.ts", "client/http/session.ts", "client/http/tool-headers.ts"],
     ],
-    "client/http/send.ts": ["client/http/redirect.ts"],
+    "client/http/send.ts": ["client/http/resend.ts"],
   },
 };
 

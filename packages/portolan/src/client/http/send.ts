@@ -189,7 +189,7 @@ class Delivery implements Receiver {
   async #followOrAuthorize({ head, body }: BufferedResponse): Promise<void> {
     try {
       if (head.status < 400) {
-        const { followRedirect } = await import("./redirect.ts");
+        const { followRedirect } = await import("./resend.ts");
         const target = followRedirect(this.#outgoing, head, this.#redirects);
         this.#redirects += 1;
         if (head.status === 308) this.#sender.rememberMove(this.#url, target);
@@ -204,7 +204,7 @@ class Delivery implements Receiver {
   async #answerChallenge(head: Head, body: string): Promise<void> {
     const mayAsk = this.#challenges < maxChallenges && !this.#request.skipAuth;
     const auth = mayAsk ? this.#sender.options.auth : undefined;
-    const { answerChallenge } = await import("./redirect.ts");
+    const { answerChallenge } = await import("./resend.ts");
     this.#challenges += 1;
     this.#challengeAbort ??= new AbortController();
     const { signal } = this.#challengeAbort;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Head, HttpAuth, OutgoingRequest } from "./options.ts";
-import { answerChallenge, followRedirect } from "./redirect.ts";
+import { answerChallenge, followRedirect } from "./resend.ts";
 
 const request = (method: OutgoingRequest["method"], url = "http://host:8080/mcp"): OutgoingRequest => ({
   method,
