@@ -10,7 +10,7 @@ export interface Started {
   readonly link: StdioLink;
   readonly lost: Promise<Error>;
   readonly notifications: RpcNotification[];
-  readonly odd: string[];
+  readonly invalid: string[];
   /** Resolves to the result of a request; rejects with the reason of the link. */
   call(method: string, params?: JsonObject): Promise<JsonObject>;
 }
@@ -26,7 +26,7 @@ export function startTarget(target: CommandTarget): Promise<Started> {
 
 export async function open(link: StdioLink): Promise<Started> {
   const notifications: RpcNotification[] = [];
-  const odd: string[] = [];
+  const invalid: string[] = [];
   let lose: (reason: Error) => void = () => {};
   const lost = new Promise<Error>((resolve) => {
     lose = resolve;
@@ -34,7 +34,7 @@ export async function open(link: StdioLink): Promise<Started> {
   await link.open({
     request: () => {},
     notification: (notification) => notifications.push(notification),
-    odd: (why) => odd.push(why),
+    invalid: (why) => invalid.push(why),
     lost: lose,
   });
   let id = 0;
@@ -44,7 +44,7 @@ export async function open(link: StdioLink): Promise<Started> {
     const response = await new Promise<Message>((response, failed) => link.exchange(request, { response, failed }));
     return (response as { result: JsonObject }).result;
   };
-  return { link, lost, notifications, odd, call };
+  return { link, lost, notifications, invalid, call };
 }
 
 /** The living processes of these groups, without zombies. */

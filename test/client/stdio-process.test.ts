@@ -38,11 +38,11 @@ describe("a running server process", () => {
   });
 
   test("may print lines before its first message, and a message inside such a line is ignored", async () => {
-    const { call, odd } = await start(["banner"]);
+    const { call, invalid } = await start(["banner"]);
     expect(await call("echo", { real: true })).toEqual({ real: true });
-    expect(odd).toHaveLength(2);
-    expect(odd[0]).toContain("Welcome");
-    expect(odd[1]).toContain("not valid JSON");
+    expect(invalid).toHaveLength(2);
+    expect(invalid[0]).toContain("Welcome");
+    expect(invalid[1]).toContain("not valid JSON");
   });
 
   test("continues after a line that is too long", async () => {
@@ -59,14 +59,14 @@ describe("a running server process", () => {
   });
 
   test("sends messages of any size up to the limit, one after the other", async () => {
-    const { call, odd } = await start([], { maxMessageBytes: 9_000_000 });
+    const { call, invalid } = await start([], { maxMessageBytes: 9_000_000 });
     for (const length of [1_000_000, 1_048_576, 5_000_000, 10, 8_000_000, 2_000_000]) {
       const { text } = await call("large", { length });
       expect(text === "x".repeat(length)).toBe(true);
     }
     await expect(call("large", { length: 9_000_000 })).rejects.toThrow("message too large: over 9000000 bytes");
     expect(await call("echo", { text: "still here" })).toEqual({ text: "still here" });
-    expect(odd).toEqual([]);
+    expect(invalid).toEqual([]);
   });
 
   test("reports standard error line by line, even if the listener throws", async () => {

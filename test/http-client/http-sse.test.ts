@@ -144,7 +144,7 @@ test("does not try HTTP+SSE when it is disabled", async () => {
 test("closing ends the wait for the endpoint", async () => {
   const server = await startRaw((_, response) => startEvents(response));
   const link = http(server.url, { legacySse: true });
-  const opening = reasonOf(link.open({ request() {}, notification() {}, odd() {}, lost() {} }));
+  const opening = reasonOf(link.open({ request() {}, notification() {}, invalid() {}, lost() {} }));
   await until(() => server.seen.length === 1);
   await link.close();
   expect((await opening).message).toBe("The connection was closed");

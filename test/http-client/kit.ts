@@ -107,7 +107,7 @@ export function answerHandshake(seen: Seen, response: ServerResponse, sessionId?
 export interface Opened {
   readonly link: HttpLink;
   readonly notifications: RpcNotification[];
-  readonly odd: string[];
+  readonly invalid: string[];
   readonly requests: { readonly request: RpcRequest; readonly during: unknown }[];
   readonly renewed: () => number;
   readonly lost: Promise<Error>;
@@ -118,7 +118,7 @@ export interface Opened {
 export async function openLink(url: string, options: HttpLinkOptions = {}): Promise<Opened> {
   const link = http(url, options);
   const notifications: RpcNotification[] = [];
-  const odd: string[] = [];
+  const invalid: string[] = [];
   const requests: { request: RpcRequest; during: unknown }[] = [];
   let renewals = 0;
   let lose: (reason: Error) => void = () => {};
@@ -131,7 +131,7 @@ export async function openLink(url: string, options: HttpLinkOptions = {}): Prom
       answer({ jsonrpc: "2.0", id: request.id, result: { said: "yes" } });
     },
     notification: (notification) => notifications.push(notification),
-    odd: (why) => odd.push(why),
+    invalid: (why) => invalid.push(why),
     renewed: () => {
       renewals += 1;
     },
@@ -143,7 +143,7 @@ export async function openLink(url: string, options: HttpLinkOptions = {}): Prom
     id += 1;
     return new Promise((response, failed) => link.exchange({ jsonrpc: "2.0", id, ...request }, { response, failed }));
   };
-  return { link, notifications, odd, requests, renewed: () => renewals, lost, ask };
+  return { link, notifications, invalid, requests, renewed: () => renewals, lost, ask };
 }
 
 /** Performs the handshake of a stateful client. */

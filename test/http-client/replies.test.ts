@@ -47,10 +47,10 @@ describe.each(transports)("over %s", (_, options) => {
       }
       response.end();
     });
-    const { ask, notifications, odd } = await openLink(server.url, options);
+    const { ask, notifications, invalid } = await openLink(server.url, options);
     await ask(stateless("tools/list"));
     expect(notifications.map(({ method }) => method)).toEqual(["ä", "b", "🗺️"]);
-    expect(odd).toEqual([]);
+    expect(invalid).toEqual([]);
   });
 
   test("reports the call of a server's request and answers the request", async () => {

@@ -68,10 +68,10 @@ describe("a stateless request", () => {
     const good = { type: "object" };
     const tools = [bad, good, injected].map((inputSchema, index) => ({ name: `tool-${index}`, inputSchema }));
     const server = await startRaw(({ message }, response) => sendJson(response, 200, resultOf(message, { tools })));
-    const { ask, odd } = await openLink(server.url);
+    const { ask, invalid } = await openLink(server.url);
     expect(await ask(stateless("tools/list"))).toMatchObject({ result: { tools: [{ name: "tool-1" }] } });
-    expect(odd).toHaveLength(2);
-    expect(odd[0]).toContain('"tool-0"');
+    expect(invalid).toHaveLength(2);
+    expect(invalid[0]).toContain('"tool-0"');
   });
 
   test("is retried with the headers that the server requires", async () => {

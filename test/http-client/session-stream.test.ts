@@ -11,7 +11,7 @@ test("requests the stream of a session only once if the server has none", async 
   await opened.ask({ method: "tools/list" });
   await opened.ask({ method: "tools/list" });
   expect(server.seen.filter(({ method }) => method === "GET")).toHaveLength(1);
-  expect(opened.odd).toEqual([]);
+  expect(opened.invalid).toEqual([]);
 });
 
 test("the stream of a session delivers notifications and requests outside calls", async () => {

@@ -123,7 +123,7 @@ describe("a session", () => {
     const opened = await openLink(server.url);
     await begin(opened);
     expect(opened.link.sessionId).toBeUndefined();
-    expect(opened.odd).toHaveLength(1);
+    expect(opened.invalid).toHaveLength(1);
   });
 });
 

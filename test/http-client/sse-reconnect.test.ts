@@ -154,7 +154,7 @@ test("a call that is cancelled while there is no stream is not sent", async () =
   server.refuse = undefined;
   open();
   // One report for the lost stream, one for the failed attempt.
-  await until(() => opened.odd.length === 2);
+  await until(() => opened.invalid.length === 2);
   await opened.ask({ method: "ping" });
   const received = server.received();
   expect(received).not.toContain("tools/call");

@@ -109,7 +109,7 @@ async function passMessages(link: Link, context: CommandContext): Promise<void> 
           send(request);
         },
         notification: send,
-        odd: context.forwardStderr,
+        invalid: context.forwardStderr,
         lost: reject,
       })
       .catch(reject);

@@ -57,9 +57,9 @@ function recordLink(link: Link, recorder: Recorder): Link {
           recorder.add("server", notification);
           events.notification(notification);
         },
-        odd: (why) => events.odd(why),
+        invalid: (why) => events.invalid(why),
         renewed: () => events.renewed?.(),
-        held: (isHeld) => events.held?.(isHeld),
+        login: (isOpen) => events.login?.(isOpen),
         lost: (reason) => events.lost(reason),
       }),
     exchange(request, sink) {

@@ -38,7 +38,7 @@ export async function* rerun(
       );
     },
     notification() {},
-    odd() {},
+    invalid() {},
     lost: lose,
   });
   const requests = new Map<unknown, RpcRequest>();

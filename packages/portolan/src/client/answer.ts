@@ -145,7 +145,7 @@ export class QuestionAnswerer {
     if (during !== undefined) return this.#connection.calls.get(during);
     const asking = this.#connection.calls
       .values()
-      .filter(({ method }) => this.#connection.revision.requests.get(method)?.mayAsk);
+      .filter(({ method }) => this.#connection.revision.requests.get(method)?.runsHandler);
     return asking.length === 1 ? asking[0] : undefined;
   }
 

@@ -15,7 +15,7 @@ function endableChannel() {
   return { channel, end: (reason?: Error) => events?.closed(reason) };
 }
 
-const nothing = { notification: () => {}, request: () => {}, odd: () => {}, lost: () => {} };
+const nothing = { notification: () => {}, request: () => {}, invalid: () => {}, lost: () => {} };
 
 test("a request after a loss fails with the reason of the loss", async () => {
   const { channel, end } = endableChannel();

@@ -28,11 +28,11 @@ export interface LinkEvents {
   request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void;
   notification(notification: RpcNotification): void;
   /** Input that is no message, or a response without a request. It is dropped. */
-  odd(why: string): void;
+  invalid(why: string): void;
   /** The server lost the session and the link began a new one: subscriptions must be made again. */
   renewed?(): void;
   /** A login begins (`true`) or has ended (`false`). Deadlines stand still in between. */
-  held?(isHeld: boolean): void;
+  login?(isOpen: boolean): void;
   /** The link has ended, by either side. Called once per `open`, after every sink has failed. */
   lost(reason: Error): void;
 }
@@ -142,14 +142,14 @@ class ChannelLink implements Link {
   /** Reports an error without an id. Responses to cancelled requests are expected and dropped. */
   #unclaimed(message: RpcResponse): void {
     if (!("error" in message) || (message.id !== undefined && message.id !== null)) return;
-    this.#events?.odd(`an error without a request id: ${message.error.message}`);
+    this.#events?.invalid(`an error without a request id: ${message.error.message}`);
   }
 
   /** Fails the call of an invalid response: no other response will come. */
   #refuse(why: string, id: RequestId | undefined): void {
     const sink = id === undefined ? undefined : this.#waiting.get(id);
     if (!sink) {
-      this.#events?.odd(why);
+      this.#events?.invalid(why);
       return;
     }
     this.#waiting.delete(id as RequestId);
@@ -168,7 +168,7 @@ class ChannelLink implements Link {
       // The channel itself reports a peer that is gone.
       if (sending) sending.then(undefined, () => {});
     } catch (reason) {
-      this.#events?.odd(reason instanceof Error ? reason.message : String(reason));
+      this.#events?.invalid(reason instanceof Error ? reason.message : String(reason));
     }
   }
 

@@ -149,7 +149,7 @@ export class ClientConnection implements LinkEvents {
   encode(id: RequestId, method: string, params: JsonObject, options: InteractiveCallOptions): RpcRequest {
     const encoded = this.codec.encodeParams(method, params);
     const meta = this.#metaFor(options);
-    const hasProgress = this.#rowOf(method)?.mayAsk;
+    const hasProgress = this.#rowOf(method)?.runsHandler;
     // Members of the protocol come last: the caller cannot replace them.
     if (options.meta !== undefined)
       encoded["_meta"] = { ...options.meta, ...(hasProgress && { progressToken: id }), ...meta };
@@ -203,12 +203,12 @@ export class ClientConnection implements LinkEvents {
   request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void {
     const { id, method } = request;
     if (this.#revision?.questions === "in-result") {
-      this.odd(`a request (${method}), which its protocol version does not have`);
+      this.invalid(`a request (${method}), which its protocol version does not have`);
     } else if (method === "ping") answer({ jsonrpc: "2.0", id, result: {} });
     else this.answerer().then((answerer) => answerer.answerRequest(request, answer, during));
   }
 
-  odd(why: string): void {
+  invalid(why: string): void {
     this.report(new PortolanError("answer-invalid", `The server sent an invalid message: ${why}`));
   }
 
@@ -221,9 +221,9 @@ export class ClientConnection implements LinkEvents {
     return this.#openLogins > 0;
   }
 
-  held(isHeld: boolean): void {
-    this.#openLogins += isHeld ? 1 : -1;
-    if (isHeld) {
+  login(isOpen: boolean): void {
+    this.#openLogins += isOpen ? 1 : -1;
+    if (isOpen) {
       for (const call of this.calls.values().filter((one) => !this.#callsAwaitingLogin.has(one))) {
         this.#callsAwaitingLogin.add(call);
         call.pause();

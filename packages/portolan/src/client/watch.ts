@@ -222,7 +222,7 @@ class ListenSubscription {
     const change = changeIn(notification);
     if (!change) return;
     if (isWatched(change, this.changes.acceptedFilter)) this.changes.push(change);
-    else this.#connection.odd(`${method}, which was not requested`);
+    else this.#connection.invalid(`${method}, which was not requested`);
   }
 
   #acknowledge(notifications: unknown): void {

@@ -98,7 +98,7 @@ function createCodec(revision: Revision): ClientCodec {
       if (resultType !== "input_required") {
         throw invalid(method, `resultType: expected "complete" or "input_required", got ${nameOf(resultType)}`);
       }
-      if (!requests.get(method)?.mayAsk) {
+      if (!requests.get(method)?.runsHandler) {
         throw invalid(method, 'resultType: expected "complete", since this request allows no questions');
       }
       return decodeQuestions(method, result);
@@ -127,7 +127,7 @@ function capabilitiesEncoder(revision: Revision): (capabilities: ClientCapabilit
 function paramsEncoders(parts: EncoderParts): Map<string, Encode> {
   const encoders = new Map<string, Encode>();
   const call = hide(parts, "call");
-  for (const [method, { mayAsk }] of parts.requests) if (mayAsk && call) encoders.set(method, call);
+  for (const [method, { runsHandler }] of parts.requests) if (runsHandler && call) encoders.set(method, call);
   const completion = all(hide(parts, "completion"), member("ref", hide(parts, "promptReference")));
   if (completion) encoders.set("completion/complete", completion);
   return encoders;

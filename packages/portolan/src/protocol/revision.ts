@@ -56,8 +56,8 @@ export interface MethodRow {
   readonly isImmediate?: boolean;
   /** A client must not cancel it. */
   readonly isUncancellable?: boolean;
-  /** The handler may ask the client before it answers. */
-  readonly mayAsk?: boolean;
+  /** Runs code of the server's author, which may report progress and ask the client before it answers. */
+  readonly runsHandler?: boolean;
   /** Stays open until either side ends it, so that no timeout applies. */
   readonly openEnded?: boolean;
   /** Complete results carry `ttlMs` and `cacheScope`. */

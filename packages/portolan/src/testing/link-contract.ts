@@ -69,7 +69,7 @@ class Listener {
       this.events.add({ request: request.id });
     },
     notification: ({ method }) => this.events.add({ notification: method }),
-    odd() {},
+    invalid() {},
     lost: ({ message }) => this.events.add({ lost: message }),
   };
 

@@ -61,7 +61,7 @@ export class SseLink {
         events.request(request, (response) => channel === this.#channel && answer(response), during);
       },
       notification: (notification) => events.notification(notification),
-      odd: (why) => requests.odd(why),
+      invalid: (why) => requests.invalid(why),
       lost: (reason) => this.#streamLost(reason),
     };
   }
@@ -121,7 +121,7 @@ export class SseLink {
     else if (!this.#initialized) this.#lost(reason);
     else {
       this.#queued = [];
-      this.#requests.odd(reason.message);
+      this.#requests.invalid(reason.message);
       this.#renewLater(reason);
     }
   }
@@ -192,7 +192,7 @@ export class SseLink {
     this.#backoff.failures += 1;
     this.#failQueued(reason);
     if (reason instanceof HttpFailure && isTransient(reason)) {
-      this.#requests.odd(reason.message);
+      this.#requests.invalid(reason.message);
       this.#renewLater(reason);
     } else this.#lost(reason);
   }
@@ -348,7 +348,7 @@ class SseChannel implements Channel, ReplyEvents {
     const values = Array.isArray(value) ? value : [value];
     for (const one of values) {
       const problem = one === undefined ? undefined : checkMessage(one);
-      if (one === undefined) this.#requests.odd("an event whose data is not JSON");
+      if (one === undefined) this.#requests.invalid("an event whose data is not JSON");
       else if (problem) this.#incoming?.unreadable(problem);
       else this.#incoming?.message(one as Message);
     }

@@ -91,7 +91,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const { maxResponseBytes = defaultMaxResponseBytes, clock = systemClock } = this.#options;
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
-    const onLogin = (isOpen: boolean) => events.held?.(isOpen);
+    const onLogin = (isOpen: boolean) => events.login?.(isOpen);
     const sender = new HttpSender(transport, { ...this.#options, server: this.#url, onLogin });
     const requests = new HttpRequests(this.#url, sender, events, clock, limits);
     this.#requests = requests;
@@ -147,7 +147,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     if (!requests) return;
     const post = () =>
       requests.post(notification, (failure) => {
-        if (failure) requests.odd(failure.message);
+        if (failure) requests.invalid(failure.message);
       });
     if (this.#sseLink?.isOpen) this.#sseLink.notify(notification);
     else if (!this.#session) post();
@@ -198,7 +198,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     }
     const renewal = session.renew(exchange.sessionId);
     if (exchange.wasResumed) {
-      renewal.catch((reason: Error) => this.#requests?.odd(reason.message));
+      renewal.catch((reason: Error) => this.#requests?.invalid(reason.message));
       exchange.fail(failure);
       return;
     }

@@ -116,12 +116,12 @@ export class HttpRequests implements ReadingRules {
   receiveEvent({ event, data }: IncomingEvent, during?: PendingExchange): void {
     if (data === "" || event !== "message") return;
     const value = parseJson(data);
-    if (value === undefined) this.odd("an event whose data is not JSON");
+    if (value === undefined) this.invalid("an event whose data is not JSON");
     else this.receive(value, during);
   }
 
-  odd(why: string): void {
-    if (!this.isClosed) this.events.odd(why);
+  invalid(why: string): void {
+    if (!this.isClosed) this.events.invalid(why);
   }
 
   /** Ends a stream some time after its response, unless the server ends it before. */
@@ -147,7 +147,7 @@ export class HttpRequests implements ReadingRules {
     if (problem) {
       const waiting = problem.answerable || problem.id === undefined ? undefined : this.pending.get(problem.id);
       if (waiting) waiting.unreadable(problem.why);
-      else this.odd(problem.why);
+      else this.invalid(problem.why);
       return;
     }
     const message = value as Message;
@@ -166,7 +166,7 @@ export class HttpRequests implements ReadingRules {
     const waiting = isOwn ? during : this.pending.get(id as RequestId);
     if (waiting) waiting.respond(response);
     else if ("error" in response && (id === undefined || id === null)) {
-      this.odd(`an error without a request id: ${response.error.message}`);
+      this.invalid(`an error without a request id: ${response.error.message}`);
     }
   }
 
@@ -174,9 +174,9 @@ export class HttpRequests implements ReadingRules {
   #answer(response: RpcResponse, sessionId: string | undefined): void {
     if (this.isClosed || sessionId !== this.identity.sessionId) return;
     try {
-      this.post(response, (failure) => failure && this.odd(failure.message));
+      this.post(response, (failure) => failure && this.invalid(failure.message));
     } catch (reason) {
-      this.odd((reason as Error).message);
+      this.invalid((reason as Error).message);
     }
   }
 

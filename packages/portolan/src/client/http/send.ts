@@ -202,8 +202,8 @@ class Delivery implements Receiver {
   }
 
   async #answerChallenge(head: Head, body: string): Promise<void> {
-    const mayAsk = this.#challenges < maxChallenges && !this.#request.skipAuth;
-    const auth = mayAsk ? this.#sender.options.auth : undefined;
+    const mayLogIn = this.#challenges < maxChallenges && !this.#request.skipAuth;
+    const auth = mayLogIn ? this.#sender.options.auth : undefined;
     const { answerChallenge } = await import("./resend.ts");
     this.#challenges += 1;
     this.#challengeAbort ??= new AbortController();

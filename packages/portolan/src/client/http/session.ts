@@ -51,7 +51,7 @@ export class HttpSession {
   /** Takes the session id and version from the answer to the handshake. */
   begin(request: RpcRequest, { protocolVersion }: JsonObject, head: Head | undefined): void {
     const id = head?.header(headerKeys.session);
-    if (id !== undefined && !visibleAscii.test(id)) this.#requests.odd("a session id that is not visible ASCII");
+    if (id !== undefined && !visibleAscii.test(id)) this.#requests.invalid("a session id that is not visible ASCII");
     this.#initializeRequest = request;
     this.#setIdentity(
       id !== undefined && visibleAscii.test(id) ? id : undefined,
@@ -64,7 +64,7 @@ export class HttpSession {
     this.#initialized = initialized;
     this.#startQueue();
     this.#requests.post(initialized, (failure) => {
-      if (failure) this.#requests.odd(failure.message);
+      if (failure) this.#requests.invalid(failure.message);
       this.#openStream().then(() => this.#flushQueue());
     });
   }
@@ -182,11 +182,11 @@ export class HttpSession {
     const status = reason instanceof HttpFailure ? reason.status : undefined;
     if (sessionId !== undefined && this.#hadStream && (status === 404 || status === 400)) {
       this.renew(sessionId).catch((why: Error) => {
-        this.#requests.odd(why.message);
+        this.#requests.invalid(why.message);
         this.#openStream(why);
       });
     } else if (status === 405 || status === 404) this.#hasNoStream = true;
-    else this.#requests.odd(reason.message);
+    else this.#requests.invalid(reason.message);
   }
 }
 

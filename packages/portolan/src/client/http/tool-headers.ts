@@ -64,7 +64,7 @@ export class ToolHeaders {
     const plan = planParamHeaders(inputSchema);
     this.#plans.delete(name);
     if ("problem" in plan) {
-      this.#requests.odd(`tool ${JSON.stringify(name.slice(0, 100))} is left out of the list: ${plan.problem}`);
+      this.#requests.invalid(`tool ${JSON.stringify(name.slice(0, 100))} is left out of the list: ${plan.problem}`);
       return false;
     }
     if (this.#plans.size >= maxHeaderPlans) this.#plans.clear();

@@ -43,18 +43,18 @@ export const first: FirstRevision = {
     "tools/call": {
       params: object({ name: string, arguments: optional(record()) }),
       capability: "tools",
-      mayAsk: true,
+      runsHandler: true,
     },
     "resources/list": { params: listParams, capability: "resources" },
     "resources/templates/list": { params: listParams, capability: "resources" },
-    "resources/read": { params: uriParams, capability: "resources", mayAsk: true },
+    "resources/read": { params: uriParams, capability: "resources", runsHandler: true },
     "resources/subscribe": { params: uriParams, capability: "resources.subscribe" },
     "resources/unsubscribe": { params: uriParams, capability: "resources.subscribe" },
     "prompts/list": { params: listParams, capability: "prompts" },
     "prompts/get": {
       params: object({ name: string, arguments: optional(record(string)) }),
       capability: "prompts",
-      mayAsk: true,
+      runsHandler: true,
     },
     "completion/complete": {
       capability: "completions",

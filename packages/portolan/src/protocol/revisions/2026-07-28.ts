@@ -48,20 +48,20 @@ export const stateless: RevisionChanges = {
     "tools/call": {
       params: object({ name: string, arguments: optional(record()), ...answers }),
       capability: "tools",
-      mayAsk: true,
+      runsHandler: true,
       nameIn: "name",
     },
     "resources/read": {
       params: object({ uri: string, ...answers }),
       capability: "resources",
-      mayAsk: true,
+      runsHandler: true,
       cacheable: true,
       nameIn: "uri",
     },
     "prompts/get": {
       params: object({ name: string, arguments: optional(record(string)), ...answers }),
       capability: "prompts",
-      mayAsk: true,
+      runsHandler: true,
       nameIn: "name",
     },
   },
