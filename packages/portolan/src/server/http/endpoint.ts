@@ -1,13 +1,7 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import {
-  isRequest,
-  type Message,
-  type RpcError,
-  type RpcRequest,
-  rpcCodes,
-  type Unreadable,
-} from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
+import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
@@ -19,6 +13,7 @@ import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } fr
 import type { Authorizer } from "./authorize.ts";
 import { isUnreadable, readMessage } from "./body.ts";
 import type { Accepted } from "./guard.ts";
+import { isLoopback } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
@@ -175,7 +170,7 @@ class Endpoint {
 
   #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
     const reference = this.#state.runtime.report(cause, `${request.method} ${request.path}`);
-    sendError(reply, 500, { code: rpcCodes.internalError, message: `Internal error (reference ${reference})` });
+    sendError(reply, 500, internalError(reference).toErrorObject());
   }
 
   /** Checks headers and access before the body is read. */
@@ -258,8 +253,7 @@ class Endpoint {
   }
 }
 
-/** The usual addresses of clients on the same machine. */
-const loopbackAddresses: readonly (string | undefined)[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
+/** The values of the Host header that the guard passes by default. */
 const loopbackHost = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 const everything: Accepted = { json: true, events: true };
 const noHeaders: HttpHeaders = {};
@@ -277,7 +271,7 @@ export function isOrdinary(request: HttpRequest): boolean {
     request.header("origin") === undefined &&
     request.header("sec-fetch-site") === undefined &&
     request.header("content-encoding") === undefined &&
-    loopbackAddresses.includes(request.remoteAddress)
+    isLoopback(request.remoteAddress ?? "")
   );
 }
 

@@ -1,4 +1,4 @@
-import { nameOf, PortolanError } from "../../errors.ts";
+import { unexpected } from "../define/check.ts";
 
 /** A host as headers and options name it. */
 export interface Host {
@@ -9,16 +9,16 @@ export interface Host {
 
 // Not a URL parser: it would accept values that a browser never sends, such as a path or a user.
 export function parseHost(value: string | undefined): Host | undefined {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?$/.exec(value?.toLowerCase() ?? "");
-  const name = match?.[1];
-  return name === undefined ? undefined : { name, port: match?.[2] };
+  const pattern = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?$/;
+  const [, name, port] = pattern.exec(value?.toLowerCase() ?? "") ?? [];
+  return name === undefined ? undefined : { name, port };
 }
 
 /** Returns an entry of `allowedHosts`; throws if it is none. */
 export function toHost(entry: string): Host {
   const host = parseHost(entry);
   if (host) return host;
-  throw invalidEntry("allowedHosts", 'a host such as "mcp.example.com" or "localhost:3000"', entry);
+  throw unexpected("allowedHosts", 'a host such as "mcp.example.com" or "localhost:3000"', entry, "invalid-argument");
 }
 
 /** Returns an entry of `allowedOrigins` as browsers write it; throws if it is none. */
@@ -27,19 +27,10 @@ export function toOrigin(entry: string): string {
   const origin = isWeb && URL.canParse(entry) ? new URL(entry) : undefined;
   if (origin && origin.href === `${origin.origin}/` && parseHost(origin.host)) return origin.origin;
   if (!isWeb && (entry === "null" || /^[a-z][a-z0-9+.-]*:\/\/./i.test(entry))) return entry;
-  throw invalidEntry("allowedOrigins", 'an origin such as "https://app.example.com"', entry);
+  throw unexpected("allowedOrigins", 'an origin such as "https://app.example.com"', entry, "invalid-argument");
 }
 
-function invalidEntry(option: string, expected: string, entry: unknown): PortolanError {
-  return new PortolanError("invalid-argument", `${option}: expected ${expected}, got ${nameOf(entry)}`);
-}
-
+/** Returns whether a name or an address is one of this machine. */
 export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase();
-  return (
-    name === "localhost" ||
-    name === "::1" ||
-    name === "[::1]" ||
-    /^(::ffff:)?127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$/.test(name)
-  );
+  return /^(localhost|\[::1\]|::1|(::ffff:)?127(\.[0-9]{1,3}){3})$/i.test(host);
 }

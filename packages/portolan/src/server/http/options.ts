@@ -1,8 +1,9 @@
-import { nameOf, PortolanError } from "../../errors.ts";
+import { PortolanError } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { CallerLimits } from "../callers.ts";
+import { unexpected } from "../define/check.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 import { isLoopback, toHost, toOrigin } from "./hosts.ts";
 import {
@@ -179,7 +180,7 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
   if (path !== undefined && !path.startsWith("/")) {
-    throw new PortolanError("invalid-argument", `serveHttp: path: expected a path such as "/mcp", got ${nameOf(path)}`);
+    throw unexpected("serveHttp: path", 'a path such as "/mcp"', path, "invalid-argument");
   }
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
