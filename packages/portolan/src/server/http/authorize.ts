@@ -1,12 +1,13 @@
-import { type MaybePromise, whenDone } from "../../async.ts";
+import { type Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
-import { isRequest, type Message, type RequestId, rpcCodes } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RequestId, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
 import { perRequestVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
-import type { Caller, Callers } from "../callers.ts";
-import type { HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
+import type { Callers } from "../callers.ts";
+import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpContext } from "./endpoint.ts";
+import { createGuard, type Guard, readAccept } from "./guard.ts";
 import { documentMaxAgeSeconds, retryAfterSeconds } from "./limits.ts";
 import {
   type AccessControl,
@@ -18,40 +19,44 @@ import {
 } from "./options.ts";
 import { preflightHeaders } from "./preflight.ts";
 import { idOf, refuse, sendError } from "./reply.ts";
-
-/** The identity of a request, and the caller whose limits it uses. */
-export interface Admitted {
-  readonly principal: Principal;
-  readonly caller: Caller;
-}
+import type { StatefulServer } from "./sessions/post.ts";
 
 /**
- * Authenticates and authorizes the requests of an endpoint, finds their callers, and answers what few clients send. Loaded
- * with the first request that needs it: an anonymous call of the same machine does not.
+ * Checks, authenticates and authorizes the requests of an endpoint, finds their callers, and answers what few clients send.
+ * Loaded with the first request that needs it: an ordinary call of the same machine does not.
  */
 export class Authorizer {
   readonly #access: AccessControl | undefined;
   readonly #options: ServeHttpOptions;
   readonly #callers: Callers;
+  readonly #guard: Guard;
 
   constructor(options: ServeHttpOptions, callers: Callers) {
     this.#access = accessControlOf(options);
     this.#options = options;
     this.#callers = callers;
+    this.#guard = createGuard(options);
   }
 
-  /** Returns the principal and the caller; undefined if the request is answered already, with a document or a refusal. */
-  admit(request: HttpRequest, reply: HttpReply, headers: HttpHeaders): MaybePromise<Admitted | undefined> {
+  /** Returns the admitted request; undefined if it is answered already, with a refusal or a document. */
+  admit(request: HttpRequest, reply: HttpReply, isClosing: boolean): MaybePromise<HttpContext | undefined> {
+    const denial = this.#guard.check(request);
+    if (denial) return void refuse(reply, denial.status, denial.why, denial.headers);
+    if (this.#guard.isPreflight(request)) return void reply.send(204, preflightHeaders(request));
+    const headers = this.#guard.corsHeaders(request);
+    if (isClosing) return void refuseClosing(reply, headers);
     const document = this.#access?.documents?.get(request.path);
     if (document !== undefined) {
       const caching = `max-age=${documentMaxAgeSeconds}`;
       reply.send(200, { ...headers, "content-type": "application/json", "cache-control": caching }, document);
       return undefined;
     }
+    const accepts = readAccept(request.header("accept"));
     return whenDone(this.#access ? this.#access.verify(request) : anonymous, (verdict) => {
       if (typeof (verdict as Principal)?.key === "string") {
         const principal = verdict as Principal;
-        return { principal, caller: callerOf(this.#callers, request, principal, this.#options) };
+        const caller = callerOf(this.#callers, request, principal, this.#options);
+        return { request, reply, principal, caller, headers, accepts, size: 0 };
       }
       if (typeof (verdict as Refusal)?.status !== "number") throw noVerdict(verdict);
       answerRefusal(reply, verdict as Refusal, headers);
@@ -59,11 +64,32 @@ export class Authorizer {
     });
   }
 
-  /** Refuses a request while the server closes. */
-  refuseClosing(reply: HttpReply, headers: HttpHeaders): void {
-    const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
-    const error = { code: rpcCodes.internalError, message: "The server is shutting down" };
-    sendError(reply, 503, error, undefined, closing);
+  /** Refuses a body that could not be read, one that is no message, and messages whose answer the client would not accept. */
+  refuseBody(body: BodyProblem | Unreadable | Message | Message[], { reply, headers }: HttpContext): void {
+    // First, because a message may have any members.
+    if (Array.isArray(body) || "jsonrpc" in body) {
+      refuse(reply, 406, "Accept: expected application/json or text/event-stream", headers, idOf(body));
+    } else if ("status" in body) {
+      const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
+      sendError(reply, body.status, { code, message: body.why }, undefined, headers);
+    } else {
+      const name = body.code === rpcCodes.parseError ? "Parse error" : "Invalid request";
+      sendError(reply, 400, { code: body.code, message: `${name}: ${body.why}` }, body.id, headers);
+    }
+  }
+
+  /** Serves a request that is no POST. */
+  serveOther(context: HttpContext, stateful: Lazy<StatefulServer> | undefined): MaybePromise<void> {
+    const { request, reply, headers } = context;
+    if (stateful && request.method === "GET") return whenDone(stateful.get(), (server) => server.get(context));
+    if (stateful && request.method === "DELETE") return whenDone(stateful.get(), (server) => server.delete(context));
+    const allow = stateful ? "POST, GET, DELETE" : "POST";
+    refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
+  }
+
+  /** Refuses a request for a path at which nothing is served. */
+  refusePath(reply: HttpReply): void {
+    refuse(reply, 404, "No endpoint at this path");
   }
 
   /** Refuses a stateful client of a server without sessions. */
@@ -73,17 +99,18 @@ export class Authorizer {
     sendError(reply, 400, error, idOf(messages), headers);
   }
 
-  /** Answers the CORS preflight request of an allowed origin. */
-  answerPreflight(request: HttpRequest, reply: HttpReply): void {
-    reply.send(204, preflightHeaders(request));
-  }
-
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
   permits(messages: Message | Message[], { reply, principal, headers }: HttpContext): boolean {
     const refusal = this.#access?.permit?.(principal, actionsOf(messages));
     if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
     return !refusal;
   }
+}
+
+function refuseClosing(reply: HttpReply, headers: HttpHeaders): void {
+  const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
+  const error = { code: rpcCodes.internalError, message: "The server is shutting down" };
+  sendError(reply, 503, error, undefined, closing);
 }
 
 function noVerdict(verdict: unknown): PortolanError {

@@ -1,7 +1,7 @@
 import type { Principal } from "../call/exchange.ts";
 import type { Caller, Callers } from "../callers.ts";
 import type { HttpRequest } from "./adapter.ts";
-import { isLoopback } from "./guard.ts";
+import { isLoopback } from "./hosts.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
 
 /** Longer keys are cut. An address has at most 45 characters. */

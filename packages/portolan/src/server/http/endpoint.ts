@@ -1,13 +1,7 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
-import {
-  isRequest,
-  type Message,
-  type RpcError,
-  type RpcRequest,
-  rpcCodes,
-  type Unreadable,
-} from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
+import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { handshakes } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
@@ -17,12 +11,21 @@ import { runtimeOf, type Servable } from "../define/server.ts";
 import type { Runtime } from "../subscribe/hub.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Authorizer } from "./authorize.ts";
-import { type Accepted, createGuard, isSafeBinding, isUnreadable, readAccept, readMessage } from "./guard.ts";
+import { isUnreadable, readMessage } from "./body.ts";
+import type { Accepted } from "./guard.ts";
+import { isLoopback } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
-import { accessControlOf, anonymous, callerLimitsOf, checkHttpOptions, type ServeHttpOptions } from "./options.ts";
-import { idOf, refuse, sendError } from "./reply.ts";
+import {
+  accessControlOf,
+  anonymous,
+  callerLimitsOf,
+  checkHttpOptions,
+  isSafeBinding,
+  type ServeHttpOptions,
+} from "./options.ts";
+import { sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
 import { serveStateless } from "./stateless.ts";
 import { Streams } from "./streams.ts";
@@ -74,7 +77,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) throw unsafeBinding(host);
       await runtime.ready();
-      const listening = await listenOn(nodeListener(ownPathsOnly(endpoint), limits), { port, host, limits });
+      const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), { port, host, limits });
       closers.push((graceMs) => listening.close(graceMs));
       if (settings.signals) exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
@@ -84,22 +87,13 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
   };
 }
 
-/** Answers 404 at all other paths. A framework does that itself, where the endpoint is mounted. */
-function ownPathsOnly(endpoint: Endpoint): HttpHandler {
-  return (request, reply) => {
-    if (endpoint.owns(request.path)) endpoint.handle(request, reply);
-    else refuse(reply, 404, "No endpoint at this path");
-  };
-}
-
 /** One URL for clients of all revisions. Only this class decides which era a request belongs to. */
 class Endpoint {
   readonly #state: EndpointState;
-  readonly #guard: ReturnType<typeof createGuard>;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
   readonly #authorizer: Lazy<Authorizer>;
-  /** True if an anonymous request of the same machine needs nothing of the authorizer. */
+  /** True if an ordinary request of the same machine needs nothing of the authorizer. */
   readonly #trustsLoopback: boolean;
   readonly #stateful: Lazy<StatefulServer> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
@@ -112,11 +106,10 @@ class Endpoint {
     const access = accessControlOf(options);
     this.#documents = access?.documents;
     this.#state = new EndpointState(runtimeOf(server), options);
-    this.#trustsLoopback = !access && !options.caller && !options.trustProxy;
+    this.#trustsLoopback = !access && !options.caller && !options.trustProxy && !options.allowedHosts;
     this.#authorizer = new Lazy(
       async () => new (await import("./authorize.ts")).Authorizer(options, this.#state.callers),
     );
-    this.#guard = createGuard(options);
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
       const { runtime } = this.#state;
@@ -135,29 +128,32 @@ class Endpoint {
     }
   }
 
-  /** Returns whether something is served at a path. */
-  owns(path: string): boolean {
-    if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
-    return this.#documents?.has(path) === true;
-  }
-
   readonly handle = (request: HttpRequest, reply: HttpReply): void => {
     this.#run(request, reply, () => this.#admit(request, reply));
   };
 
+  /** Answers 404 at all other paths. A framework does that itself, where the endpoint is mounted. */
+  readonly handleOwnPaths: HttpHandler = (request, reply) => {
+    if (this.#owns(request.path)) this.handle(request, reply);
+    else
+      this.#run(request, reply, () => whenDone(this.#authorizer.get(), (authorizer) => authorizer.refusePath(reply)));
+  };
+
+  /** Returns whether something is served at a path. */
+  #owns(path: string): boolean {
+    if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
+    return this.#documents?.has(path) === true;
+  }
+
   /** Refuses new requests, waits for running ones at most `graceMs`, then cancels them. */
   async close(graceMs = defaultCloseGraceMs): Promise<void> {
     this.#isClosing = true;
-    const drained = this.#state.drain().then(() => true);
+    const drained = this.#state.drain();
     this.#stateful?.loaded?.close();
     await this.#httpSse?.loaded?.close();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const late = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), graceMs);
-    });
-    if (!(await Promise.race([drained, late]))) {
-      this.#state.cancelAll(new PortolanError("connection-closed", "The server is shutting down"));
-    }
+    const reason = new PortolanError("connection-closed", "The server is shutting down");
+    const timer = setTimeout(() => this.#state.cancelAll(reason), graceMs);
+    await drained;
     clearTimeout(timer);
     await (await this.#relay)?.();
   }
@@ -174,37 +170,31 @@ class Endpoint {
 
   #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
     const reference = this.#state.runtime.report(cause, `${request.method} ${request.path}`);
-    sendError(reply, 500, { code: rpcCodes.internalError, message: `Internal error (reference ${reference})` });
+    sendError(reply, 500, internalError(reference).toErrorObject());
   }
 
   /** Checks headers and access before the body is read. */
   #admit(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
-    const denial = this.#guard.check(request);
-    if (denial) {
-      refuse(reply, denial.status, denial.why, denial.headers);
-      return;
-    }
-    if (this.#guard.isPreflight(request)) {
-      return whenDone(this.#authorizer.get(), (authorizer) => authorizer.answerPreflight(request, reply));
-    }
-    const headers = this.#guard.corsHeaders(request);
-    if (this.#isClosing)
-      return whenDone(this.#authorizer.get(), (authorizer) => authorizer.refuseClosing(reply, headers));
-    const accepts = readAccept(request.header("accept"));
-    if (this.#trustsLoopback && loopbackAddresses.includes(request.remoteAddress)) {
-      const caller = this.#state.callers.total;
-      return this.#serve({ request, reply, principal: anonymous, caller, headers, accepts, size: 0 });
+    if (this.#trustsLoopback && !this.#isClosing && isOrdinary(request)) {
+      const { total: caller } = this.#state.callers;
+      const context = {
+        request,
+        reply,
+        principal: anonymous,
+        caller,
+        headers: noHeaders,
+        accepts: everything,
+        size: 0,
+      };
+      return this.#serve(context);
     }
     return whenDone(this.#authorizer.get(), (authorizer) =>
-      whenDone(
-        authorizer.admit(request, reply, headers),
-        (admitted) => admitted && this.#serve({ request, reply, ...admitted, headers, accepts, size: 0 }),
-      ),
+      whenDone(authorizer.admit(request, reply, this.#isClosing), (context) => context && this.#serve(context)),
     );
   }
 
   #serve(context: HttpContext): MaybePromise<void> {
-    const { request, reply, headers } = context;
+    const { request, reply } = context;
     if (request.method !== "POST" && !this.#permits([], context)) return;
     if (this.#httpSse && this.#isHttpSse(request.path)) {
       return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(context, (read) => this.#permits(read, context)));
@@ -213,23 +203,11 @@ class Endpoint {
       request.body((body) => this.#run(request, reply, () => this.#post(context, body)));
       return;
     }
-    if (this.#stateful && request.method === "GET") {
-      return whenDone(this.#stateful.get(), (stateful) => stateful.get(context));
-    }
-    if (this.#stateful && request.method === "DELETE") {
-      return whenDone(this.#stateful.get(), (stateful) => stateful.delete(context));
-    }
-    const allow = this.#stateful ? "POST, GET, DELETE" : "POST";
-    refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
+    return whenDone(this.#authorizer.get(), (authorizer) => authorizer.serveOther(context, this.#stateful));
   }
 
   #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
-    const { reply, headers } = context;
-    if (typeof body !== "string") {
-      const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
-      sendError(reply, body.status, { code, message: body.why }, undefined, headers);
-      return;
-    }
+    if (typeof body !== "string") return this.#refuseBody(body, context);
     context.size = body.length;
     const message = readMessage(body);
     if (message) return this.#route(message, context);
@@ -238,21 +216,20 @@ class Endpoint {
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
     const { request, reply, headers, accepts } = context;
-    if (isUnreadable(read)) {
-      const { code, why, id } = read;
-      const name = code === rpcCodes.parseError ? "Parse error" : "Invalid request";
-      sendError(reply, 400, { code, message: `${name}: ${why}` }, id, headers);
-    } else if (!accepts.json && !accepts.events) {
-      refuse(reply, 406, "Accept: expected application/json or text/event-stream", headers, idOf(read));
-    } else if (!this.#permits(read, context)) return;
-    else if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
-    else if (isRequest(read)) serveStateless(this.#state, read, context);
+    if (isUnreadable(read) || !(accepts.json || accepts.events)) return this.#refuseBody(read, context);
+    if (!this.#permits(read, context)) return;
+    if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
+    if (isRequest(read)) serveStateless(this.#state, read, context);
     else reply.send(202, headers);
   }
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
   #permits(messages: Message | Message[], context: HttpContext): boolean {
     return this.#authorizer.loaded?.permits(messages, context) ?? true;
+  }
+
+  #refuseBody(body: BodyProblem | Unreadable | Message | Message[], context: HttpContext): MaybePromise<void> {
+    return whenDone(this.#authorizer.get(), (authorizer) => authorizer.refuseBody(body, context));
   }
 
   #postStateful(messages: Message | Message[], context: HttpContext): MaybePromise<void> {
@@ -276,8 +253,27 @@ class Endpoint {
   }
 }
 
-/** The usual addresses of clients on the same machine. */
-const loopbackAddresses: readonly (string | undefined)[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
+/** The values of the Host header that the guard passes by default. */
+const loopbackHost = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
+const everything: Accepted = { json: true, events: true };
+const noHeaders: HttpHeaders = {};
+
+/**
+ * Returns whether this is a POST request as nearly every client on the same machine sends it. The guard would let it pass
+ * too; all other requests are left to the guard.
+ */
+export function isOrdinary(request: HttpRequest): boolean {
+  return (
+    request.method === "POST" &&
+    request.header("content-type") === "application/json" &&
+    request.header("accept") === "application/json, text/event-stream" &&
+    loopbackHost.test(request.header("host") ?? "") &&
+    request.header("origin") === undefined &&
+    request.header("sec-fetch-site") === undefined &&
+    request.header("content-encoding") === undefined &&
+    isLoopback(request.remoteAddress ?? "")
+  );
+}
 
 /** The state that all requests of an endpoint share. */
 export class EndpointState {
@@ -333,7 +329,7 @@ export class EndpointState {
     running.then(() => {
       this.count(size, -1);
       this.#running.delete(exchange);
-      if (this.#running.size === 0) for (const resolve of this.#whenIdle.splice(0)) resolve();
+      if (this.#running.size === 0) this.#endDraining();
     });
   }
 
@@ -342,7 +338,7 @@ export class EndpointState {
     work.catch((cause) => this.runtime.report(cause));
   }
 
-  /** Ends listen streams with their result, and resolves when no exchange is running. */
+  /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
   drain(): Promise<void> {
     for (const exchange of this.#running) exchange.endGracefully();
     if (this.#running.size === 0) return Promise.resolve();
@@ -353,6 +349,11 @@ export class EndpointState {
   cancelAll(reason: Error): void {
     for (const exchange of this.#running) exchange.cancel(reason);
     this.streams.closeAll();
+    this.#endDraining();
+  }
+
+  #endDraining(): void {
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 }
 

@@ -18,7 +18,7 @@ import {
   isTooSlow,
   tooLarge,
   tooSlow,
-} from "./guard.ts";
+} from "./body.ts";
 import { bodyCheckMs } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";

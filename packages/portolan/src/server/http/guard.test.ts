@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { HttpRequest } from "./adapter.ts";
-import { bodyLimits, createGuard, decodeBody, isSafeBinding, isTooSlow, isUnreadable, readAccept } from "./guard.ts";
+import { isOrdinary } from "./endpoint.ts";
+import { createGuard, readAccept } from "./guard.ts";
 import { unsafeBinding } from "./node/listen.ts";
-import { anonymous, type ServeHttpOptions } from "./options.ts";
+import { anonymous, isSafeBinding, type ServeHttpOptions } from "./options.ts";
 import { preflightHeaders } from "./preflight.ts";
-import { readBody } from "./read-body.ts";
 
 interface RequestFields {
   readonly method?: string;
@@ -12,7 +12,7 @@ interface RequestFields {
 }
 
 /** Returns an acceptable request of a client that is not a browser, with some headers changed; `undefined` removes one. */
-function requestOf({ method = "POST", ...changes }: RequestFields = {}): HttpRequest {
+function requestOf({ method = "POST", remoteAddress, ...changes }: RequestFields = {}): HttpRequest {
   const headers: RequestFields = { host: "localhost:3000", "content-type": "application/json", ...changes };
   return {
     method,
@@ -20,7 +20,7 @@ function requestOf({ method = "POST", ...changes }: RequestFields = {}): HttpReq
     header: (name) => headers[name],
     headersUnder: () => [],
     body: () => Promise.reject(new Error("a guard does not read bodies")),
-    remoteAddress: undefined,
+    remoteAddress,
   };
 }
 
@@ -373,47 +373,48 @@ describe("readAccept", () => {
   });
 });
 
-describe("a body", () => {
-  const limits = bodyLimits({ bodyBytes: 10, bodyMs: 1_000 });
+describe("an ordinary request", () => {
+  const usual = { remoteAddress: "127.0.0.1", accept: "application/json, text/event-stream" };
+  const guard = createGuard({});
 
-  test("has the limits of the options, and defaults without them", () => {
-    expect(limits).toEqual({ bytes: 10, ms: 1_000 });
-    expect(bodyLimits({})).toEqual({ bytes: 4 * 1024 * 1024, ms: 30_000 });
-  });
+  test.each(["localhost", "LocalHost:3000", "127.0.0.1:80", "[::1]", "[::1]:65535"])(
+    "to %s passes the guard too, needs no headers for pages, and accepts every answer",
+    (host) => {
+      const request = requestOf({ ...usual, host });
+      expect(isOrdinary(request)).toBe(true);
+      expect(guard.check(request)).toBeUndefined();
+      expect(guard.corsHeaders(request)).toEqual({});
+      expect(guard.isPreflight(request)).toBe(false);
+      expect(readAccept(request.header("accept"))).toEqual({ json: true, events: true });
+    },
+  );
 
-  test("is too slow only after its time and below the minimal rate", () => {
-    expect(isTooSlow(0, 1_000, limits)).toBe(false);
-    expect(isTooSlow(0, 1_001, limits)).toBe(true);
-    expect(isTooSlow(64 * 1024 * 2, 2_000, limits)).toBe(false);
-    expect(isTooSlow(64 * 1024 * 2 - 1, 2_000, limits)).toBe(true);
-  });
-
-  test("is decoded without its byte order mark", () => {
-    expect(decodeBody(Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0x7d))).toBe("{}");
-  });
-
-  test("is a problem with status 400 if it is not UTF-8", () => {
-    expect(decodeBody(Uint8Array.of(0xc3, 0x28))).toMatchObject({ status: 400 });
-  });
-
-  test("with one message is read synchronously", () => {
-    expect(readBody('{"jsonrpc":"2.0","id":1,"method":"ping"}')).toEqual({ jsonrpc: "2.0", id: 1, method: "ping" });
-  });
-
-  test.each([
-    ["[]", []],
-    ['[{"jsonrpc":"2.0","method":"a"}]', [{ jsonrpc: "2.0", method: "a" }]],
-  ])("with the batch %s is read as a list", async (body, messages) => {
-    expect(await readBody(body)).toEqual(messages);
-  });
-
-  test.each([
-    ["", -32700],
-    ["{", -32700],
-    ["5", -32700],
-    ['{"jsonrpc":"1.0"}', -32600],
-  ])("of %j is unreadable", async (body, code) => {
-    const read = await readBody(body);
-    expect(isUnreadable(read) && read.code).toBe(code);
+  test.each<RequestFields>([
+    { method: "GET" },
+    { method: "OPTIONS" },
+    { remoteAddress: undefined },
+    { remoteAddress: "192.0.2.7" },
+    { host: undefined },
+    { host: "" },
+    { host: "evil.com" },
+    { host: "localhost.evil.com" },
+    { host: "evil.localhost" },
+    { host: "localhost:" },
+    { host: "localhost:123456" },
+    { host: "localhost\n" },
+    { host: "localhost, evil.com" },
+    { host: "127.0.0.1.nip.io:3000" },
+    { host: "127x0x0x1" },
+    { host: "[::1].evil.com" },
+    { origin: "http://localhost:3000" },
+    { origin: "" },
+    { "sec-fetch-site": "cross-site" },
+    { "content-encoding": "gzip" },
+    { "content-type": undefined },
+    { "content-type": "text/plain" },
+    { accept: undefined },
+    { accept: "text/html" },
+  ])("is none with %j", (change) => {
+    expect(isOrdinary(requestOf({ ...usual, ...change }))).toBe(false);
   });
 });

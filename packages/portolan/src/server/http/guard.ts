@@ -1,8 +1,8 @@
-import { nameOf, PortolanError } from "../../errors.ts";
-import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
-import type { BodyProblem, HttpHeaders, HttpRequest } from "./adapter.ts";
-import { defaultBodyBytes, defaultBodyMs, maxAcceptedTypes, minBodyBytesPerSecond } from "./limits.ts";
-import { accessControlOf, type HttpLimits, type ServeHttpOptions } from "./options.ts";
+import { nameOf } from "../../errors.ts";
+import type { HttpHeaders, HttpRequest } from "./adapter.ts";
+import { type Host, parseHost, toHost, toOrigin } from "./hosts.ts";
+import { maxAcceptedTypes } from "./limits.ts";
+import { accessControlOf, type ServeHttpOptions } from "./options.ts";
 
 /** A refusal of a request because of its headers. */
 export interface Denial {
@@ -22,8 +22,8 @@ export interface Guard {
 }
 
 export function createGuard(options: ServeHttpOptions): Guard {
-  const hosts = options.allowedHosts && new Set(options.allowedHosts.map(toHostEntry));
-  const origins = new Set((options.allowedOrigins ?? []).map(toOriginEntry));
+  const hosts = options.allowedHosts && new Set(options.allowedHosts.map((entry) => withoutDefaultPort(toHost(entry))));
+  const origins = new Set((options.allowedOrigins ?? []).map(toOrigin));
   const checksHost = hosts !== undefined || accessControlOf(options) === undefined;
   // Nearly all requests have the same Host header.
   let lastHost: string | undefined;
@@ -105,19 +105,6 @@ function essenceOf(type: string | undefined): string | undefined {
   return type?.split(";", 1)[0]?.trim().toLowerCase();
 }
 
-interface Host {
-  /** In lower case. */
-  readonly name: string;
-  readonly port: string | undefined;
-}
-
-// Not a URL parser: it would accept values that a browser never sends, such as a path or a user.
-function parseHost(value: string | undefined): Host | undefined {
-  const match = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::([0-9]{1,5}))?$/.exec(value?.toLowerCase() ?? "");
-  const name = match?.[1];
-  return name === undefined ? undefined : { name, port: match?.[2] };
-}
-
 /** Returns scheme, host and port of the origin of a web page; undefined for other origins. */
 function parseOrigin(value: string): string | undefined {
   const at = value.indexOf("://");
@@ -133,24 +120,6 @@ function withoutPort({ name, port }: Host, standard: string): string {
 
 function withoutDefaultPort(host: Host): string {
   return host.port === "443" ? host.name : withoutPort(host, "80");
-}
-
-function toHostEntry(entry: string): string {
-  const host = parseHost(entry);
-  if (host) return withoutDefaultPort(host);
-  throw invalidEntry("allowedHosts", 'a host such as "mcp.example.com" or "localhost:3000"', entry);
-}
-
-function toOriginEntry(entry: string): string {
-  const isWeb = /^https?:/i.test(entry);
-  const origin = isWeb && URL.canParse(entry) ? new URL(entry) : undefined;
-  if (origin && origin.href === `${origin.origin}/` && parseOrigin(origin.origin)) return origin.origin;
-  if (!isWeb && (entry === "null" || /^[a-z][a-z0-9+.-]*:\/\/./i.test(entry))) return entry;
-  throw invalidEntry("allowedOrigins", 'an origin such as "https://app.example.com"', entry);
-}
-
-function invalidEntry(option: string, expected: string, entry: unknown): PortolanError {
-  return new PortolanError("invalid-argument", `${option}: expected ${expected}, got ${nameOf(entry)}`);
 }
 
 /** The response types that a client accepts. */
@@ -184,75 +153,4 @@ function isAccepted(types: readonly string[], weights: ReadonlyMap<string, boole
     if (accepted !== undefined) return accepted;
   }
   return false;
-}
-
-/** The largest body that is read, and the time in which it has to arrive. */
-export interface BodyLimits {
-  readonly bytes: number;
-  readonly ms: number;
-}
-
-export function bodyLimits(limits: HttpLimits): BodyLimits {
-  return { bytes: limits.bodyBytes ?? defaultBodyBytes, ms: limits.bodyMs ?? defaultBodyMs };
-}
-
-export function tooLarge(limits: BodyLimits): BodyProblem {
-  return { status: 413, why: `The body is too large: at most ${limits.bytes} bytes are read` };
-}
-
-export function tooSlow(limits: BodyLimits): BodyProblem {
-  return { status: 408, why: `The body is too slow: it has to arrive within ${limits.ms} ms` };
-}
-
-export function incomplete(): BodyProblem {
-  return { status: 400, why: "The connection was closed before the whole body arrived" };
-}
-
-export function alreadyRead(): BodyProblem {
-  return { status: 400, why: "The body was read before; expected it as `body` of the request" };
-}
-
-export function isTooSlow(bytes: number, elapsedMs: number, limits: BodyLimits): boolean {
-  return elapsedMs > limits.ms && bytes * 1000 < minBodyBytesPerSecond * elapsedMs;
-}
-
-const decoder = new TextDecoder("utf-8", { fatal: true });
-
-/** Returns the text of a whole body, without a byte order mark. */
-export function decodeBody(bytes: Uint8Array): string | BodyProblem {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return { status: 400, why: "The body is not valid UTF-8" };
-  }
-}
-
-/** Parses a body with one message, as nearly every body is. Returns undefined for any other body; `readBody` reads those. */
-export function readMessage(body: string): Message | Unreadable | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body);
-  } catch {}
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  return checkMessage(value) ?? (value as Message);
-}
-
-/** Returns whether a body is not a message: every message has a `jsonrpc` member. */
-export function isUnreadable(read: Message | Message[] | Unreadable): read is Unreadable {
-  return !Array.isArray(read) && !("jsonrpc" in read);
-}
-
-/** Returns whether it is safe to listen on an address: other machines may reach only a server that authenticates. */
-export function isSafeBinding(host: string, options: ServeHttpOptions): boolean {
-  return accessControlOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host);
-}
-
-export function isLoopback(host: string): boolean {
-  const name = host.toLowerCase();
-  return (
-    name === "localhost" ||
-    name === "::1" ||
-    name === "[::1]" ||
-    /^(::ffff:)?127\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}$/.test(name)
-  );
 }

@@ -19,7 +19,7 @@ import {
   isTooSlow,
   tooLarge,
   tooSlow,
-} from "./guard.ts";
+} from "./body.ts";
 import { bodyCheckMs, lingerBytes, lingerMs, maxLingerMs, maxUnreadBodyBytes } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
 import { streamHeaders } from "./reply.ts";
@@ -135,7 +135,7 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
     else if (this.#goneListeners !== undefined) this.#goneListeners.push(listener);
     else {
       this.#goneListeners = [listener];
-      this.#onClose(() => this.#closed());
+      this.onSent(() => this.#closed());
     }
   }
 
@@ -144,10 +144,6 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
   }
 
   onSent(listener: () => void): void {
-    this.#onClose(listener);
-  }
-
-  #onClose(listener: () => void): void {
     const res = this.#res;
     res.on("close", listener);
     if (res.socket !== null) return;

@@ -1,9 +1,11 @@
-import { nameOf, PortolanError } from "../../errors.ts";
+import { PortolanError } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { CallerLimits } from "../callers.ts";
+import { unexpected } from "../define/check.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
+import { isLoopback, toHost, toOrigin } from "./hosts.ts";
 import {
   defaultCallsPerMinute,
   defaultCompletionsPerMinute,
@@ -178,22 +180,27 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
   if (path !== undefined && !path.startsWith("/")) {
-    throw new PortolanError("invalid-argument", `serveHttp: path: expected a path such as "/mcp", got ${nameOf(path)}`);
+    throw unexpected("serveHttp: path", 'a path such as "/mcp"', path, "invalid-argument");
   }
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
+  // The guard parses these again, but it is loaded too late to report a wrong entry.
+  options.allowedHosts?.forEach(toHost);
+  options.allowedOrigins?.forEach(toOrigin);
 }
 
 /** Returns the limits of the callers of an endpoint. */
 export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): CallerLimits {
-  const { max, maxPerCaller, perMinute, perMinutePerCaller } = sessions || {};
-  const { calls, callsPerCaller, streams, streamsPerCaller, callsPerMinute, completionsPerMinute } = limits;
   const { keptBytes = defaultKeptBytes, keptBytesPerCaller = defaultKeptBytesPerCaller } = limits;
+  const { max, maxPerCaller, perMinute, perMinutePerCaller } = sessions || {};
   return {
     atOnce: {
       sessions: { perCaller: maxPerCaller ?? defaultMaxSessionsPerCaller, total: max ?? defaultMaxSessions },
-      calls: { perCaller: callsPerCaller ?? defaultMaxCallsPerCaller, total: calls ?? defaultMaxCalls },
-      streams: { perCaller: streamsPerCaller ?? defaultMaxStreamsPerCaller, total: streams ?? defaultMaxStreams },
+      calls: { perCaller: limits.callsPerCaller ?? defaultMaxCallsPerCaller, total: limits.calls ?? defaultMaxCalls },
+      streams: {
+        perCaller: limits.streamsPerCaller ?? defaultMaxStreamsPerCaller,
+        total: limits.streams ?? defaultMaxStreams,
+      },
       keptBytes: { perCaller: keptBytesPerCaller, total: keptBytes },
       eventBytes: { perCaller: keptBytesPerCaller * eventShare, total: keptBytes * eventShare },
     },
@@ -202,8 +209,8 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
         perCaller: perMinutePerCaller ?? defaultSessionsPerMinutePerCaller,
         total: perMinute ?? defaultSessionsPerMinute,
       },
-      calls: { perCaller: callsPerMinute ?? defaultCallsPerMinute },
-      completions: { perCaller: completionsPerMinute ?? defaultCompletionsPerMinute },
+      calls: { perCaller: limits.callsPerMinute ?? defaultCallsPerMinute },
+      completions: { perCaller: limits.completionsPerMinute ?? defaultCompletionsPerMinute },
     },
   };
 }
@@ -211,6 +218,11 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
 /** Returns the access control of an endpoint; undefined if all callers are anonymous. */
 export function accessControlOf({ auth, verify }: ServeHttpOptions): AccessControl | undefined {
   return auth ?? (verify && { verify });
+}
+
+/** Returns whether it is safe to listen on an address: other machines may reach only a server that authenticates. */
+export function isSafeBinding(host: string, options: ServeHttpOptions): boolean {
+  return accessControlOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host);
 }
 
 /** The anonymous caller of a server without authentication. */

@@ -1,6 +1,6 @@
 import { readText } from "../../jsonrpc/framing.ts";
 import { type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
-import { readMessage } from "./guard.ts";
+import { readMessage } from "./body.ts";
 
 /** Parses a body: one message, a batch, or the reason why it is neither. */
 export function readBody(body: string): Message | Message[] | Unreadable {

@@ -70,36 +70,21 @@ function checkVersion(message: RpcRequest, request: HttpRequest) {
   return revision;
 }
 
-/** Schemas and whether headers repeat some of their arguments. Cached, because definitions do not change. */
-const repeats = new WeakMap<object, boolean>();
+/** The plan of each schema; false if no header repeats an argument. Cached, because definitions do not change. */
+const plans = new WeakMap<object, ParamPlan | false>();
 
 function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest): MaybePromise<void> {
-  let isRepeated = repeats.get(schema);
-  if (isRepeated === undefined) {
-    isRepeated = JSON.stringify(schema).includes('"x-mcp-header"');
-    repeats.set(schema, isRepeated);
+  let plan = plans.get(schema);
+  if (plan === undefined && !JSON.stringify(schema).includes('"x-mcp-header"')) {
+    plan = false;
+    plans.set(schema, plan);
   }
-  if (!isRepeated) return;
-  return import("../../transport/param-headers.ts").then((params) => {
-    const problem = problemOfParams(params, schema, args, request);
+  if (plan === false) return;
+  return import("../../transport/param-headers.ts").then(({ planParamHeaders, problemOfParamHeaders }) => {
+    const found = plan ?? planParamHeaders(schema);
+    const isPlan = !("problem" in found);
+    plans.set(schema, isPlan && found);
+    const problem = isPlan ? problemOfParamHeaders(found, args, (prefix) => request.headersUnder(prefix)) : undefined;
     if (problem !== undefined) throw headerMismatch(problem);
   });
-}
-
-/** Parameter plans by schema. Cached, because definitions do not change. */
-const plans = new WeakMap<object, ParamPlan | undefined>();
-
-/** Returns the difference between arguments and the headers that repeat them; undefined if there is none. */
-function problemOfParams(
-  { planParamHeaders, problemOfParamHeaders }: typeof import("../../transport/param-headers.ts"),
-  schema: JsonObject,
-  args: JsonObject,
-  request: HttpRequest,
-): string | undefined {
-  if (!plans.has(schema)) {
-    const plan = planParamHeaders(schema);
-    plans.set(schema, "problem" in plan ? undefined : plan);
-  }
-  const plan = plans.get(schema);
-  return plan && problemOfParamHeaders(plan, args, (prefix) => request.headersUnder(prefix));
 }

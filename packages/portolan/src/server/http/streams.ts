@@ -1,4 +1,3 @@
-import { comment } from "../../transport/sse.ts";
 import type { Caller, Exhausted } from "../callers.ts";
 import type { EventStream, HttpHeaders, HttpReply } from "./adapter.ts";
 import { defaultBacklogCharacters, slowShare, uncountedBytes, verySlowShare } from "./limits.ts";
@@ -95,8 +94,8 @@ export class Streams {
       return;
     }
     this.onTick?.();
-    const before = Date.now() - this.#keepAliveMs / 2;
     const now = Date.now();
+    const before = now - this.#keepAliveMs / 2;
     for (const stream of [...this.#open]) {
       if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
       else if (stream.staysSlow()) stream.destroy();
@@ -111,7 +110,8 @@ export class Streams {
   }
 }
 
-const keepAlive = comment("");
+/** An empty comment, which readers skip. */
+const keepAlive = ": \n\n";
 
 const { process } = globalThis as { process?: { nextTick?(call: () => void): void } };
 

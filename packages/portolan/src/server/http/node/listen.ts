@@ -3,8 +3,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
+import { bodyLimits } from "../body.ts";
 import type { ListenSignals } from "../endpoint.ts";
-import { bodyLimits } from "../guard.ts";
 import {
   acceptQueueLength,
   connectionCheckMs,

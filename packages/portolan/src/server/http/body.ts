@@ -1,0 +1,60 @@
+import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import type { BodyProblem } from "./adapter.ts";
+import { defaultBodyBytes, defaultBodyMs, minBodyBytesPerSecond } from "./limits.ts";
+import type { HttpLimits } from "./options.ts";
+
+/** The largest body that is read, and the time in which it has to arrive. */
+export interface BodyLimits {
+  readonly bytes: number;
+  readonly ms: number;
+}
+
+export function bodyLimits(limits: HttpLimits): BodyLimits {
+  return { bytes: limits.bodyBytes ?? defaultBodyBytes, ms: limits.bodyMs ?? defaultBodyMs };
+}
+
+export function tooLarge(limits: BodyLimits): BodyProblem {
+  return { status: 413, why: `The body is too large: at most ${limits.bytes} bytes are read` };
+}
+
+export function tooSlow(limits: BodyLimits): BodyProblem {
+  return { status: 408, why: `The body is too slow: it has to arrive within ${limits.ms} ms` };
+}
+
+export function incomplete(): BodyProblem {
+  return { status: 400, why: "The connection was closed before the whole body arrived" };
+}
+
+export function alreadyRead(): BodyProblem {
+  return { status: 400, why: "The body was read before; expected it as `body` of the request" };
+}
+
+export function isTooSlow(bytes: number, elapsedMs: number, limits: BodyLimits): boolean {
+  return elapsedMs > limits.ms && bytes * 1000 < minBodyBytesPerSecond * elapsedMs;
+}
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/** Returns the text of a whole body, without a byte order mark. */
+export function decodeBody(bytes: Uint8Array): string | BodyProblem {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return { status: 400, why: "The body is not valid UTF-8" };
+  }
+}
+
+/** Parses a body with one message, as nearly every body is. Returns undefined for any other body; `readBody` reads those. */
+export function readMessage(body: string): Message | Unreadable | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {}
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  return checkMessage(value) ?? (value as Message);
+}
+
+/** Returns whether a body is not a message: every message has a `jsonrpc` member. */
+export function isUnreadable(read: Message | Message[] | Unreadable): read is Unreadable {
+  return !Array.isArray(read) && !("jsonrpc" in read);
+}
