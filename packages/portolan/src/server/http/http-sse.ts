@@ -1,5 +1,5 @@
 import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
-import { isRequest, type Message, type RequestId, type RpcError, serialize } from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RequestId, type RpcError, rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
 import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
@@ -100,7 +100,13 @@ export class HttpSse {
       const read = readBody(body);
       if (isUnreadable(read)) {
         const { code, why, id } = read;
-        sendError(reply, 400, { code, message: `Not a JSON-RPC message: ${why}` }, id, headers);
+        sendError(
+          reply,
+          400,
+          { code, message: `${code === rpcCodes.parseError ? "Parse error" : "Invalid request"}: ${why}` },
+          id,
+          headers,
+        );
         return;
       }
       if (!permits(read)) return;
