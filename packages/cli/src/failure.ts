@@ -1,4 +1,4 @@
-import { PortolanError, RpcError } from "portolan";
+import { PortolanError, protocolCodes, RpcError, rpcCodes } from "portolan";
 
 /** The kinds of failure and their exit codes. */
 export const exitCodes = {
@@ -58,9 +58,9 @@ const kinds: { readonly [code: string]: FailureKind } = {
 
 /** Error codes that do not mean a fault of the server: wrong arguments, or a question that has no answer here. */
 const kindsOfCodes: { readonly [code: number]: FailureKind } = {
-  [-32_602]: "usage",
-  [-32_002]: "usage",
-  [-32_021]: "denied",
+  [rpcCodes.invalidParams]: "usage",
+  [protocolCodes.resourceNotFound]: "usage",
+  [protocolCodes.missingCapability]: "denied",
 };
 
 function fromRpcError(error: RpcError): Failure {

@@ -15,7 +15,15 @@ export type {
   RpcResponse,
   RpcResult,
 } from "./jsonrpc/message.ts";
-export { type ErrorStage, RpcError, type RpcErrorOptions, rpcCodes, serialize } from "./jsonrpc/message.ts";
+export {
+  type ErrorStage,
+  isReservedByJsonRpc,
+  RpcError,
+  type RpcErrorOptions,
+  rpcCodes,
+  serialize,
+} from "./jsonrpc/message.ts";
 export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
+export { protocolCodes } from "./protocol/errors.ts";
 export type * from "./protocol/types/index.ts";
 export { logLevels } from "./protocol/types/notifications.ts";

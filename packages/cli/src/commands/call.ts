@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { type JsonObject, PortolanError, RpcError } from "portolan";
+import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes } from "portolan";
 import type { Host } from "portolan-host";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
@@ -115,7 +115,7 @@ async function readInput(
 
 /** True for an error that the tool itself caused: an internal one, or one with a code of the server's own. */
 function isFailureOfTool(reason: unknown): reason is RpcError {
-  return reason instanceof RpcError && (reason.code === -32_603 || reason.code < -32_768 || reason.code > -32_000);
+  return reason instanceof RpcError && (reason.code === rpcCodes.internalError || !isReservedByJsonRpc(reason.code));
 }
 
 /** Adds the flag for a longer timeout. */

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { LineReader, type Message, type RequestId, type RpcResponse } from "portolan";
+import { LineReader, type Message, type RequestId, type RpcResponse, rpcCodes } from "portolan";
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
@@ -131,7 +131,8 @@ async function passMessages(link: Link, context: CommandContext): Promise<void> 
       };
       link.exchange(message, {
         response: settle,
-        failed: ({ message: why }) => settle({ jsonrpc: "2.0", id, error: { code: -32_603, message: why } }),
+        failed: ({ message: why }) =>
+          settle({ jsonrpc: "2.0", id, error: { code: rpcCodes.internalError, message: why } }),
       });
     } else if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];

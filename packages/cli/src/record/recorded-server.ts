@@ -1,4 +1,4 @@
-import type { JsonObject, Message, RequestId, RpcRequest } from "portolan";
+import { type JsonObject, type Message, type RequestId, type RpcRequest, rpcCodes } from "portolan";
 import {
   comparableParams,
   exchangesOf,
@@ -12,10 +12,6 @@ import {
 } from "./exchanges.ts";
 import { type RecordedMessage, type Recording, replaceMember } from "./recording.ts";
 import { redactMessage } from "./redact.ts";
-
-const methodNotFound = -32_601;
-const invalidParams = -32_602;
-const internalError = -32_603;
 
 /** A server that answers from a recording. The same request gets the same answer, byte for byte except its id. */
 export class RecordedServer {
@@ -54,7 +50,7 @@ export class RecordedServer {
     if (answer) this.#send(replaceMember(answer.text, "id", JSON.stringify(request.id)));
     else if (!exchange.isCancelled && !isSubscription(exchange)) {
       const message = `The recording ends before ${request.method} is answered`;
-      this.#sendMessage({ jsonrpc: "2.0", id: request.id, error: { code: internalError, message } });
+      this.#sendMessage({ jsonrpc: "2.0", id: request.id, error: { code: rpcCodes.internalError, message } });
     }
     // No error for a subscription, which stays open, or for a cancelled request.
     for (const recorded of exchange.after) await this.#replay(recorded, exchange, request);
@@ -116,12 +112,15 @@ export class RecordedServer {
     if (known.length === 0) {
       const methods = [...new Set(this.#exchanges.map((exchange) => exchange.request.method))].join(", ");
       return {
-        error: { code: methodNotFound, message: `The recording has no ${method}; it has ${methods || "nothing"}` },
+        error: {
+          code: rpcCodes.methodNotFound,
+          message: `The recording has no ${method}; it has ${methods || "nothing"}`,
+        },
       };
     }
     const examples = [...new Set(known.map((exchange) => showAsked(exchange.request)))].slice(0, 10).join(" · ");
     const message = `The recording has no ${method} ${showAsked({ params })}; it has ${examples}`;
-    return { error: { code: invalidParams, message } };
+    return { error: { code: rpcCodes.invalidParams, message } };
   }
 
   #sendMessage(message: JsonObject): void {

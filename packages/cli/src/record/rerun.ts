@@ -1,4 +1,4 @@
-import type { JsonObject, RpcRequest, RpcResponse } from "portolan";
+import { type JsonObject, type RpcRequest, type RpcResponse, rpcCodes } from "portolan";
 import type { Link } from "portolan/client";
 import { Failure } from "../failure.ts";
 import { canonical } from "./exchanges.ts";
@@ -34,7 +34,9 @@ export async function* rerun(
     request({ id, method }, answer) {
       const known = asked.get(method)?.shift();
       answer(
-        known ? { ...known, id } : { jsonrpc: "2.0", id, error: { code: -32_601, message: "Not in the recording" } },
+        known
+          ? { ...known, id }
+          : { jsonrpc: "2.0", id, error: { code: rpcCodes.methodNotFound, message: "Not in the recording" } },
       );
     },
     notification() {},

@@ -2,6 +2,7 @@ import {
   type JsonObject,
   PortolanError,
   type Prompt,
+  protocolCodes,
   type Resource,
   type ResourceTemplate,
   RpcError,
@@ -340,12 +341,15 @@ function tracked({ elicit, openUrl, sample, roots }: CallerAnswers, lease: Lease
 
 /** Codes that depend on the revision of the peer, with the kind that gives each client its own code. */
 const kindsOfCodes: { readonly [code: number]: string } = {
-  [-32_002]: "resource-not-found",
-  [-32_021]: "missing-capability",
+  [protocolCodes.resourceNotFound]: "resource-not-found",
+  [protocolCodes.missingCapability]: "missing-capability",
 };
 
 /** Codes that concern the proxy's own request: the caller's request was well-formed. */
-const ownFaults: readonly number[] = [rpcCodes.parseError, rpcCodes.invalidRequest, -32_020, -32_022];
+const ownFaults: readonly number[] = [
+  ...[rpcCodes.parseError, rpcCodes.invalidRequest],
+  ...[protocolCodes.headerMismatch, protocolCodes.unsupportedVersion],
+];
 
 /** Converts an error of the upstream server to one that a caller of any revision understands. */
 function toCallerError(cause: RpcError): RpcError {

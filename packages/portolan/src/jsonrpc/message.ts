@@ -61,6 +61,11 @@ export const rpcCodes = {
   internalError: -32603,
 } as const;
 
+/** Returns true for a code of the range that JSON-RPC reserves; servers choose codes of their own outside it. */
+export function isReservedByJsonRpc(code: number): boolean {
+  return code >= -32768 && code <= -32000;
+}
+
 /** The description of a value that is not a valid message. */
 export interface Unreadable {
   code: typeof rpcCodes.parseError | typeof rpcCodes.invalidRequest;
