@@ -38,11 +38,6 @@ export function encodeEvent({ id, event, retry, data }: OutgoingEvent): string {
   return `${text}${eachLine("data: ", data)}\n`;
 }
 
-/** Returns the text of a comment, which readers skip. */
-export function comment(text: string): string {
-  return `${eachLine(": ", text)}\n`;
-}
-
 function hasLineEnd(text: string): boolean {
   return text.includes("\n") || text.includes("\r");
 }
