@@ -38,7 +38,7 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "a tool without a definition",
       () => server.tool("t", wrong(undefined)),
-      /^Tool "t": expected \{ run \}, got nothing/,
+      /^Tool "t": expected an object \{ run, … \}, got nothing/,
     ],
     ["a tool without run", () => server.tool("t", wrong({})), /^Tool "t": run: expected a function, got nothing/],
     [
@@ -74,7 +74,7 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "a resource without a definition",
       () => server.resource("x:a", wrong(undefined)),
-      /^Resource "x:a": expected \{ read \}, got nothing/,
+      /^Resource "x:a": expected an object \{ read, … \}, got nothing/,
     ],
     [
       "a resource without read",
@@ -89,7 +89,7 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "a template without a definition",
       () => server.template("x:{a}", wrong(null)),
-      /^Resource "x:\{a\}": expected \{ read \}, got null/,
+      /^Resource "x:\{a\}": expected an object \{ read, … \}, got null/,
     ],
     [
       "a template without read",
@@ -104,7 +104,7 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "a prompt without a definition",
       () => server.prompt("p", wrong(undefined)),
-      /^Prompt "p": expected \{ get \}, got nothing/,
+      /^Prompt "p": expected an object \{ get, … \}, got nothing/,
     ],
     ["a prompt without get", () => server.prompt("p", wrong({})), /^Prompt "p": get: expected a function, got nothing/],
     ["a prompt defined twice", () => server.prompt("p", { get }).prompt("p", { get }), /^Prompt "p" is defined twice/],
@@ -248,7 +248,7 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "a description instead of a definition",
       () => server.tool("t", wrong("Adds numbers")),
-      /^Tool "t": expected one object \{ description, run \}, got "Adds numbers"/,
+      /^Tool "t": expected an object \{ run, … \}, got "Adds numbers"/,
     ],
     [
       "a path without a slash",
