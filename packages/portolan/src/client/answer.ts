@@ -129,7 +129,7 @@ export class QuestionAnswerer {
     const answers = own?.answers ? { ...this.#answers, ...own.answers } : this.#answers;
     // A handshake declares the capabilities once for all calls.
     const hasOwnCapabilities =
-      revision.lifecycle === "per-request" && (own?.capabilities !== undefined || own?.answers !== undefined);
+      revision.era === "stateless" && (own?.capabilities !== undefined || own?.answers !== undefined);
     const capabilities = hasOwnCapabilities
       ? (own?.capabilities ?? capabilitiesFor(answers, options.capabilities))
       : self.capabilities;

@@ -2,7 +2,7 @@ import { nameOf, PortolanError } from "../errors.ts";
 import { RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
-import { handshakes } from "../protocol/revisions/index.ts";
+import { statefulRevisions } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
 import type { ClientConnection } from "./connection.ts";
@@ -47,9 +47,9 @@ export async function initialize(connection: ClientConnection, revision: Revisio
     throw new PortolanError("answer-invalid", `The server's answer to initialize is invalid: ${problem}`);
   }
   const { protocolVersion, capabilities, serverInfo, instructions } = result;
-  const agreed = handshakes.find(({ version }) => version === protocolVersion);
+  const agreed = statefulRevisions.find(({ version }) => version === protocolVersion);
   if (!agreed || (isPinned && agreed !== revision)) {
-    const ours = isPinned ? revision.version : handshakes.map(({ version }) => version).join(", ");
+    const ours = isPinned ? revision.version : statefulRevisions.map(({ version }) => version).join(", ");
     throw new PortolanError(
       "version-mismatch",
       `The server uses protocol version ${nameOf(protocolVersion)}; this client expected ${ours}`,

@@ -5,7 +5,7 @@ import { clientCodec } from "../protocol/client-codec.ts";
 import { isStatelessCode, protocolCodes } from "../protocol/errors.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
-import { handshakes, perRequest, revisions } from "../protocol/revisions/index.ts";
+import { statefulRevisions, statelessRevisions, revisions } from "../protocol/revisions/index.ts";
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, optional, record, string } from "../schema/shape.ts";
 import type { ServerProfile } from "./api.ts";
@@ -15,8 +15,8 @@ import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
 import { defaultProbeMs } from "./limits.ts";
 
-const newestStateless = perRequest[0] as Revision;
-const newestStateful = handshakes[0] as Revision;
+const newestStateless = statelessRevisions[0] as Revision;
+const newestStateful = statefulRevisions[0] as Revision;
 
 /** Opens the link and agrees on a revision with the server. */
 export async function negotiate(connection: ClientConnection, cache: EraCache | undefined): Promise<ServerProfile> {
@@ -36,7 +36,7 @@ export async function agree(
 ): Promise<Evidence> {
   if (era === "auto") return agreeByProbe(connection);
   const revision = revisionFor(era);
-  if (revision.lifecycle === "handshake") {
+  if (revision.era === "stateful") {
     await initialize(connection, revision, era !== "stateful");
     return "answer";
   }
@@ -196,9 +196,9 @@ export function readFailedProbe(reason: unknown): ProbeResult {
 
 /** Returns the best of the offered versions; the stateless era is preferred. */
 function choose(offered: readonly unknown[]): ProbeResult {
-  const revision = perRequest.find(({ version }) => offered.includes(version));
+  const revision = statelessRevisions.find(({ version }) => offered.includes(version));
   if (revision) return { kind: "try-version", revision };
-  const old = handshakes.find(({ version }) => offered.includes(version));
+  const old = statefulRevisions.find(({ version }) => offered.includes(version));
   if (old) return { kind: "stateful", revision: old, why: "it offers versions with a handshake only" };
   const ours = revisions.map(({ version }) => version).join(", ");
   const theirs = offered.slice(0, 10).map(String).join(", ");

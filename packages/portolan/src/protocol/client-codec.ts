@@ -21,9 +21,9 @@ export interface ClientSelf {
 
 /** Encodes and decodes the messages of a client in one revision. Values that do not change are not copied. */
 export interface ClientCodec {
-  /** Returns the params of `initialize`. Only for the lifecycle "handshake". */
+  /** Returns the params of `initialize`. Only for stateful revisions. */
   handshake(self: ClientSelf): JsonObject;
-  /** Returns the `_meta` of every request, which can be reused. Undefined for the lifecycle "handshake". */
+  /** Returns the `_meta` of every request, which can be reused. Undefined for stateful revisions. */
   requestMeta(self: ClientSelf, logLevel?: LogLevel): JsonObject | undefined;
   /** Removes members that this revision does not have. */
   encodeParams(method: string, params: JsonObject): JsonObject;
@@ -65,7 +65,7 @@ export function encodeAnswer(revision: Revision, method: string, answer: JsonObj
 }
 
 function createCodec(revision: Revision): ClientCodec {
-  const { version, lifecycle, questions, encoderParts, requests } = revision;
+  const { version, era, questions, encoderParts, requests } = revision;
   const information = hide(encoderParts, "implementation");
   const capabilities = capabilitiesEncoder(revision);
   const params = paramsEncoders(encoderParts);
@@ -73,11 +73,11 @@ function createCodec(revision: Revision): ClientCodec {
 
   return {
     handshake(self) {
-      if (lifecycle !== "handshake") throw new Error("a stateless revision has no handshake");
+      if (era !== "stateful") throw new Error("a stateless revision has no handshake");
       return { protocolVersion: version, capabilities: capabilities(self.capabilities), clientInfo: infoOf(self) };
     },
     requestMeta(self, logLevel) {
-      if (lifecycle === "handshake") return undefined;
+      if (era === "stateful") return undefined;
       return {
         [metaKeys.protocolVersion]: version,
         [metaKeys.clientInfo]: infoOf(self),

@@ -8,7 +8,7 @@ import type { ClientCapabilities, Implementation, InputRequests, LogLevel, Progr
 export interface Revision {
   readonly version: string;
   /** The peer describes itself once in a handshake, or in each request. */
-  readonly lifecycle: "handshake" | "per-request";
+  readonly era: "stateful" | "stateless";
   /** A server asks its client by requests of its own, or in the result of the client's request. */
   readonly questions: "requests" | "in-result";
   /** True if log messages are sent before the client names a level. */
@@ -23,7 +23,7 @@ export interface Revision {
   readonly requests: MethodTable;
   /** The notifications that a client may send. */
   readonly clientNotifications: ReadonlySet<string>;
-  /** Reads the peer from the `_meta` of its request. Only for the lifecycle "per-request". */
+  /** Reads the peer from the `_meta` of its request. Only for stateless revisions. */
   readPeer(meta: JsonObject): Peer;
   /** Drops or converts members that this revision does not have, and keeps members that no revision has. */
   encodeResult(method: string, outcome: Outcome, self: Self): JsonObject;
@@ -173,7 +173,7 @@ export type EffectiveTraits = Traits;
 
 type Traits = Pick<
   Revision,
-  "lifecycle" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
+  "era" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
 > & {
   /** Extensions that must not be used with it. */
   readonly refusedExtensions: readonly string[];
@@ -255,10 +255,10 @@ function build(first: FirstRevision, upTo: RevisionChanges[], after: RevisionCha
   const asks = allowed(upTo.map((c) => c.asks ?? {}));
   const hidden = hiddenMembers(upTo, after);
   const encoderParts = { traits, requests, serverNotifications, asks, hidden, upTo, after };
-  const { lifecycle, questions, logsUnasked, changes, batches, unreadableId, http } = traits;
+  const { era, questions, logsUnasked, changes, batches, unreadableId, http } = traits;
   const revision: Revision = {
     version,
-    lifecycle,
+    era,
     questions,
     logsUnasked,
     changes,

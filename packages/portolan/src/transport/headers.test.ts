@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { RpcRequest } from "../jsonrpc/message.ts";
-import { perRequest } from "../protocol/revisions/index.ts";
+import { statelessRevisions } from "../protocol/revisions/index.ts";
 import { encodeHeaderValue, headerKeys, headerNames, mirrorName, nameMemberOf, problemOfHeaders } from "./headers.ts";
 
-const rowOf = (method: string) => perRequest[0]!.requests.get(method);
+const rowOf = (method: string) => statelessRevisions[0]!.requests.get(method);
 const call = (name: unknown): RpcRequest => request("tools/call", { name });
 const read = (uri: string): RpcRequest => request("resources/read", { uri });
 

@@ -10,7 +10,7 @@ import {
 } from "../../jsonrpc/message.ts";
 import type { Revision } from "../../protocol/revision.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { handshakes, perRequest, revisions } from "../../protocol/revisions/index.ts";
+import { statefulRevisions, statelessRevisions, revisions } from "../../protocol/revisions/index.ts";
 import { encodeHeaderValue, headerNames, nameMemberOf } from "../../transport/headers.ts";
 import type { IncomingEvent } from "../../transport/sse.ts";
 import type { LinkEvents } from "../channel-link.ts";
@@ -206,7 +206,7 @@ export class HttpRequests implements ReadingRules {
   #describeWith(version: string | undefined): void {
     this.#ownVersion = version;
     this.#versionText = encodeHeaderValue(version ?? "");
-    this.#revision = perRequest.find((revision) => revision.version === version);
+    this.#revision = statelessRevisions.find((revision) => revision.version === version);
     this.#methodHeaders.clear();
   }
 
@@ -235,7 +235,7 @@ export class HttpRequests implements ReadingRules {
 
 /** Older servers may refuse the version header, which they do not know. */
 function namesVersion(version: string): boolean {
-  return handshakes.find((revision) => revision.version === version)?.http.namesVersion ?? true;
+  return statefulRevisions.find((revision) => revision.version === version)?.http.namesVersion ?? true;
 }
 
 /** Returns the version that a stateless request names; undefined for a request of a session. */

@@ -11,7 +11,7 @@ const uriParams = object({ uri: string });
 /** The first revision: a handshake, then requests in both directions. */
 export const first: FirstRevision = {
   version: "2024-11-05",
-  lifecycle: "handshake",
+  era: "stateful",
   questions: "requests",
   logsUnasked: true,
   changes: "connection",

@@ -12,7 +12,7 @@ const answers = { inputResponses: optional(record(record())), requestState: opti
 /** Stateless: each request describes itself, results carry questions, and changes need a subscription. */
 export const stateless: RevisionChanges = {
   version: "2026-07-28",
-  lifecycle: "per-request",
+  era: "stateless",
   questions: "in-result",
   logsUnasked: false,
   changes: "listen",

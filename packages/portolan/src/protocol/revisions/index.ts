@@ -18,27 +18,27 @@ export const revisions: readonly Revision[] = deriveRevisions(
 ).reverse();
 
 /** The stateful revisions, newest first. */
-export const handshakes: readonly Revision[] = revisions.filter((revision) => revision.lifecycle === "handshake");
+export const statefulRevisions: readonly Revision[] = revisions.filter((revision) => revision.era === "stateful");
 
 /** The stateless revisions, newest first. */
-export const perRequest: readonly Revision[] = revisions.filter((revision) => revision.lifecycle === "per-request");
+export const statelessRevisions: readonly Revision[] = revisions.filter((revision) => revision.era === "stateless");
 
 /** The versions of the stateless revisions, newest first. */
-export const perRequestVersions: readonly string[] = perRequest.map((revision) => revision.version);
+export const statelessVersions: readonly string[] = statelessRevisions.map((revision) => revision.version);
 
 /** Returns the revision that a request names in its `_meta`. Undefined if it names none: then it belongs to a handshake. */
 export function revisionOf(request: RpcRequest): Revision | undefined {
   const version = metaOf(request.params)?.[metaKeys.protocolVersion];
   if (version === undefined) return undefined;
   if (typeof version !== "string") throw missingMeta(`_meta["${metaKeys.protocolVersion}"]: expected a string`);
-  for (const revision of perRequest) if (revision.version === version) return revision;
-  throw unsupportedVersion(version, perRequestVersions);
+  for (const revision of statelessRevisions) if (revision.version === version) return revision;
+  throw unsupportedVersion(version, statelessVersions);
 }
 
 /** Returns the revision for a handshake: the requested one if it is known and stateful, else the newest stateful one. */
 export function chooseStatefulRevision(requested: unknown): Revision {
-  const [newest] = handshakes;
-  const found = handshakes.find((revision) => revision.version === requested) ?? newest;
-  if (!found) throw unsupportedVersion(requested, perRequestVersions);
+  const [newest] = statefulRevisions;
+  const found = statefulRevisions.find((revision) => revision.version === requested) ?? newest;
+  if (!found) throw unsupportedVersion(requested, statelessVersions);
   return found;
 }

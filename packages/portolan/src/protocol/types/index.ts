@@ -63,7 +63,7 @@ export type {
   ServerCapabilities,
   ServerTasksCapability,
   UnsupportedVersionData,
-} from "./lifecycle.ts";
+} from "./era.ts";
 export type {
   CancelledParams,
   ListenParams,

@@ -4,7 +4,7 @@ import type { PreparedResponse } from "../../jsonrpc/channel.ts";
 import { type JsonObject, RpcError, type RpcResponse } from "../../jsonrpc/message.ts";
 import { internalError, invalidParams, methodNotFound, unserializableResult } from "../../protocol/errors.ts";
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
-import { perRequestVersions } from "../../protocol/revisions/index.ts";
+import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
 import type { Parts } from "../define/snapshot.ts";
 import { extra, runAround, withExtra } from "../extension.ts";
@@ -152,7 +152,7 @@ function initialize(runtime: Runtime, { peer }: ServedExchange): Outcome {
 function discover(runtime: Runtime, { peer }: ServedExchange): Outcome {
   const { instructions, cache } = runtime.snapshot.options;
   return complete({
-    supportedVersions: perRequestVersions,
+    supportedVersions: statelessVersions,
     capabilities: runtime.snapshot.capabilities(peer),
     instructions,
     ...cache,

@@ -15,7 +15,7 @@ import type { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import { invalidParams, invalidRequest, limitExceeded, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
-import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
+import { statelessVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
 import { handleNotification, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
@@ -246,7 +246,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     if (session) return new ServedExchange(request, session.peer, this.#principal, this);
     if (method === "ping") return new ServedExchange(request, unknownPeer, this.#principal, this);
     const missing = `_meta["${metaKeys.protocolVersion}"]: expected the protocol version, or an initialize request first`;
-    throw missingMeta(missing, { supported: perRequestVersions });
+    throw missingMeta(missing, { supported: statelessVersions });
   }
 
   /** Replaces the session of this channel: a second handshake begins a new one. */

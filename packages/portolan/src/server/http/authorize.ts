@@ -1,7 +1,7 @@
 import { type Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
 import { isRequest, type Message, type RequestId, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
-import { perRequestVersions } from "../../protocol/revisions/index.ts";
+import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { Callers } from "../callers.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
@@ -94,8 +94,8 @@ export class Authorizer {
 
   /** Refuses a stateful client of a server without sessions. */
   refuseSession(messages: Message | Message[], { reply, headers }: HttpContext): void {
-    const message = `This server has no sessions; use protocol version ${perRequestVersions.join(" or ")}`;
-    const error = { code: rpcCodes.invalidParams, message, data: { supported: perRequestVersions } };
+    const message = `This server has no sessions; use protocol version ${statelessVersions.join(" or ")}`;
+    const error = { code: rpcCodes.invalidParams, message, data: { supported: statelessVersions } };
     sendError(reply, 400, error, idOf(messages), headers);
   }
 

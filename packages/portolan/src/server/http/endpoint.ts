@@ -3,7 +3,7 @@ import { PortolanError } from "../../errors.ts";
 import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { handshakes } from "../../protocol/revisions/index.ts";
+import { statefulRevisions } from "../../protocol/revisions/index.ts";
 import { headerKeys } from "../../transport/headers.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
@@ -248,7 +248,7 @@ class Endpoint {
     if (metaOf(message.params)?.[metaKeys.protocolVersion] !== undefined) return true;
     const version = request.header(headerKeys.version)?.trim();
     if (version === undefined || request.header(headerKeys.session) !== undefined) return false;
-    return !handshakes.some((revision) => revision.version === version);
+    return !statefulRevisions.some((revision) => revision.version === version);
   }
 }
 

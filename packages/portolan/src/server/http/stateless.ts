@@ -3,7 +3,7 @@ import { PortolanError } from "../../errors.ts";
 import { type JsonObject, RpcError, type RpcRequest, rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { headerMismatch, internalError, invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { perRequestVersions, revisionOf } from "../../protocol/revisions/index.ts";
+import { statelessVersions, revisionOf } from "../../protocol/revisions/index.ts";
 import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
 import type { ParamPlan } from "../../transport/param-headers.ts";
 import { serveExchange } from "../call/dispatch.ts";
@@ -59,7 +59,7 @@ function checkVersion(message: RpcRequest, request: HttpRequest) {
   const named = metaOf(message.params)?.[metaKeys.protocolVersion];
   if (typeof named !== "string") {
     const missing = `_meta["${metaKeys.protocolVersion}"]: expected the protocol version`;
-    throw missingMeta(missing, { supported: perRequestVersions });
+    throw missingMeta(missing, { supported: statelessVersions });
   }
   const header = request.header(headerKeys.version)?.trim();
   if (header !== named) {

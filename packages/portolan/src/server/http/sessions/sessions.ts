@@ -1,7 +1,7 @@
 import { type MaybePromise, whenDone } from "../../../async.ts";
 import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
-import { handshakes, revisions } from "../../../protocol/revisions/index.ts";
+import { statefulRevisions, revisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
 import { sha256, toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
@@ -378,8 +378,8 @@ export function findSession(
 ): MaybePromise<KnownSession | undefined> {
   const id = request.header(headerKeys.session);
   const version = request.header(headerKeys.version);
-  if (version !== undefined && !handshakes.some((revision) => revision.version === version.trim())) {
-    const message = `MCP-Protocol-Version: expected one of ${handshakes.map((r) => r.version).join(", ")}`;
+  if (version !== undefined && !statefulRevisions.some((revision) => revision.version === version.trim())) {
+    const message = `MCP-Protocol-Version: expected one of ${statefulRevisions.map((r) => r.version).join(", ")}`;
     refuse(reply, 400, message, headers, requestId);
     return undefined;
   }
