@@ -9,12 +9,12 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   storage: [],
   auth: ["net", "storage", "protocol"],
   protocol: ["jsonrpc", "schema"],
-  transport: ["jsonrpc", "schema", "protocol"],
-  server: ["jsonrpc", "schema", "storage", "protocol", "transport"],
-  client: ["jsonrpc", "schema", "storage", "protocol", "transport"],
+  http: ["jsonrpc", "schema", "protocol"],
+  server: ["jsonrpc", "schema", "storage", "protocol", "http"],
+  client: ["jsonrpc", "schema", "storage", "protocol", "http"],
   testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
   index: ["jsonrpc", "protocol", "client"],
-  internal: ["schema", "net", "storage", "protocol", "transport", "client"],
+  internal: ["schema", "net", "storage", "protocol", "http", "client"],
 };
 
 /** The table as ARCHITECTURE.md shows it. */

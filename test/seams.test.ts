@@ -26,7 +26,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
       ...["server/http/authorize.ts", "server/http/fetch.ts", "server/http/http-sse.ts"],
       ...["server/http/read-body.ts", "server/http/sessions/post.ts"],
     ],
-    "server/http/stateless.ts": ["transport/param-headers.ts"],
+    "server/http/stateless.ts": ["http/param-headers.ts"],
   },
   "server/main.ts": { "server/main.ts": ["server/http/index.ts"] },
   "client/index.ts": {

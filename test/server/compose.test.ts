@@ -77,8 +77,8 @@ describe("extension", () => {
   const id = "com.example/stars";
   const stars: ServerExtension = {
     id,
-    on: ({ lifecycle }) =>
-      lifecycle === "per-request"
+    on: ({ era }) =>
+      era === "stateless"
         ? {
             settings: { maximum: 5 },
             requests: { "stars/get": { handle: ({ params }) => ({ stars: 3, of: params["name"] }) } },

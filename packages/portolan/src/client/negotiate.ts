@@ -5,7 +5,7 @@ import { clientCodec } from "../protocol/client-codec.ts";
 import { isStatelessCode, protocolCodes } from "../protocol/errors.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
-import { statefulRevisions, statelessRevisions, revisions } from "../protocol/revisions/index.ts";
+import { revisions, statefulRevisions, statelessRevisions } from "../protocol/revisions/index.ts";
 import type { Implementation, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, optional, record, string } from "../schema/shape.ts";
 import type { ServerProfile } from "./api.ts";

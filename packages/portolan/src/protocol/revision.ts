@@ -171,10 +171,7 @@ export type FirstRevision = RevisionChanges & Traits;
 /** All traits of a revision: those of the first one with every change up to it. */
 export type EffectiveTraits = Traits;
 
-type Traits = Pick<
-  Revision,
-  "era" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"
-> & {
+type Traits = Pick<Revision, "era" | "questions" | "logsUnasked" | "changes" | "batches" | "unreadableId" | "http"> & {
   /** Extensions that must not be used with it. */
   readonly refusedExtensions: readonly string[];
   /** The structured content that a tool may return. */

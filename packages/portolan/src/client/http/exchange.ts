@@ -1,8 +1,8 @@
 import { PortolanError } from "../../errors.ts";
+import type { IncomingEvent } from "../../http/sse.ts";
 import type { RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { isStatelessCode } from "../../protocol/errors.ts";
-import type { IncomingEvent } from "../../transport/sse.ts";
 import { HandshakeWanted, type ResponseSink } from "../channel-link.ts";
 import { HttpFailure, mediaTypeOf, refused, unusable } from "./failure.ts";
 import { maxResumeFailures } from "./limits.ts";

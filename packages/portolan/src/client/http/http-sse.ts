@@ -1,4 +1,5 @@
 import { PortolanError } from "../../errors.ts";
+import type { IncomingEvent } from "../../http/sse.ts";
 import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
 import {
   checkMessage,
@@ -9,7 +10,6 @@ import {
   type RpcResponse,
   serialize,
 } from "../../jsonrpc/message.ts";
-import type { IncomingEvent } from "../../transport/sse.ts";
 import { channelLink, type Link, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { isTransient, toError } from "../failures.ts";
 import { addressOf, HttpFailure, refused, unusable } from "./failure.ts";

@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../../async.ts";
-import type { HttpHeaders } from "../../transport/headers.ts";
+import type { HttpHeaders } from "../../http/headers.ts";
 import type { Link } from "../channel-link.ts";
 import type { Clock } from "../deadlines.ts";
 

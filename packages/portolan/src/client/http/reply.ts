@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
-import { EventReader, type IncomingEvent } from "../../transport/sse.ts";
-import { TextList } from "../../transport/text-list.ts";
+import { EventReader, type IncomingEvent } from "../../http/sse.ts";
+import { TextList } from "../../http/text-list.ts";
 import type { Clock } from "../deadlines.ts";
 import { HttpFailure, mediaTypeOf, refused, tooLarge } from "./failure.ts";
 import type { Head, Receiver } from "./options.ts";

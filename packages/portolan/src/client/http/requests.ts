@@ -1,3 +1,5 @@
+import { encodeHeaderValue, headerNames, nameMemberOf } from "../../http/headers.ts";
+import type { IncomingEvent } from "../../http/sse.ts";
 import { IdTable } from "../../jsonrpc/id-table.ts";
 import {
   checkMessage,
@@ -10,9 +12,7 @@ import {
 } from "../../jsonrpc/message.ts";
 import type { Revision } from "../../protocol/revision.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { statefulRevisions, statelessRevisions, revisions } from "../../protocol/revisions/index.ts";
-import { encodeHeaderValue, headerNames, nameMemberOf } from "../../transport/headers.ts";
-import type { IncomingEvent } from "../../transport/sse.ts";
+import { revisions, statefulRevisions, statelessRevisions } from "../../protocol/revisions/index.ts";
 import type { LinkEvents } from "../channel-link.ts";
 import type { Clock } from "../deadlines.ts";
 import { lingerMs, maxKnownMethods } from "./limits.ts";

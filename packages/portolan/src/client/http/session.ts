@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
+import { headerKeys } from "../../http/headers.ts";
+import type { IncomingEvent } from "../../http/sse.ts";
 import type { JsonObject, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
-import { headerKeys } from "../../transport/headers.ts";
-import type { IncomingEvent } from "../../transport/sse.ts";
 import { isTransient } from "../failures.ts";
 import { HttpFailure, refused, unusable } from "./failure.ts";
 import {

@@ -1,7 +1,7 @@
+import { type ParamPlan, paramHeaders, planParamHeaders } from "../../http/param-headers.ts";
 import type { JsonObject, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
 import { metaOf } from "../../protocol/revision.ts";
 import { isObject } from "../../schema/shape.ts";
-import { type ParamPlan, paramHeaders, planParamHeaders } from "../../transport/param-headers.ts";
 import { maxHeaderPages, maxHeaderPlans } from "./limits.ts";
 import type { HttpHeaders } from "./options.ts";
 import type { HttpRequests } from "./requests.ts";

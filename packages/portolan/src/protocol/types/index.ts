@@ -63,7 +63,7 @@ export type {
   ServerCapabilities,
   ServerTasksCapability,
   UnsupportedVersionData,
-} from "./era.ts";
+} from "./lifecycle.ts";
 export type {
   CancelledParams,
   ListenParams,

@@ -15,7 +15,7 @@ import type { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import { invalidParams, invalidRequest, limitExceeded, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
-import { statelessVersions, revisionOf } from "../../protocol/revisions/index.ts";
+import { revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
 import { handleNotification, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";

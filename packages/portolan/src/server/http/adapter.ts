@@ -1,4 +1,4 @@
-import type { HttpHeaders } from "../../transport/headers.ts";
+import type { HttpHeaders } from "../../http/headers.ts";
 
 export type { HttpHeaders };
 

@@ -1,10 +1,10 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
+import { headerKeys } from "../../http/headers.ts";
 import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { statefulRevisions } from "../../protocol/revisions/index.ts";
-import { headerKeys } from "../../transport/headers.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";

@@ -1,11 +1,11 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
+import { headerKeys, problemOfHeaders } from "../../http/headers.ts";
+import type { ParamPlan } from "../../http/param-headers.ts";
 import { type JsonObject, RpcError, type RpcRequest, rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { headerMismatch, internalError, invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { statelessVersions, revisionOf } from "../../protocol/revisions/index.ts";
-import { headerKeys, problemOfHeaders } from "../../transport/headers.ts";
-import type { ParamPlan } from "../../transport/param-headers.ts";
+import { revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
 import { serveExchange } from "../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
@@ -80,7 +80,7 @@ function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest)
     plans.set(schema, plan);
   }
   if (plan === false) return;
-  return import("../../transport/param-headers.ts").then(({ planParamHeaders, problemOfParamHeaders }) => {
+  return import("../../http/param-headers.ts").then(({ planParamHeaders, problemOfParamHeaders }) => {
     const found = plan ?? planParamHeaders(schema);
     const isPlan = !("problem" in found);
     plans.set(schema, isPlan && found);

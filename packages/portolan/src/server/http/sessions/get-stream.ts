@@ -1,6 +1,6 @@
+import { headerKeys } from "../../../http/headers.ts";
 import { serialize } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
-import { headerKeys } from "../../../transport/headers.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { Session } from "../../channel/session.ts";

@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from "../../../async.ts";
 import { PortolanError } from "../../../errors.ts";
+import { headerKeys } from "../../../http/headers.ts";
 import {
   isRequest,
   type JsonObject,
@@ -15,7 +16,6 @@ import type { Peer } from "../../../protocol/revision.ts";
 import type { Implementation, InputRequest } from "../../../protocol/types/index.ts";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
-import { headerKeys } from "../../../transport/headers.ts";
 import { collectResponses, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../../call/exchange.ts";

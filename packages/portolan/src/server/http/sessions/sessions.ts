@@ -1,11 +1,11 @@
 import { type MaybePromise, whenDone } from "../../../async.ts";
+import { headerKeys } from "../../../http/headers.ts";
 import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
-import { statefulRevisions, revisions } from "../../../protocol/revisions/index.ts";
+import { revisions, statefulRevisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
 import { sha256, toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
-import { headerKeys } from "../../../transport/headers.ts";
 import type { Caller } from "../../callers.ts";
 import { maxSubscriptions } from "../../limits.ts";
 import { checkSubscriptionLimit } from "../../subscribe/watches.ts";

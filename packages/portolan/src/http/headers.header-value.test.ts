@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { decodeHeaderValue, encodeHeaderValue, trimHeader } from "./headers.ts";
+import { decodeHeaderValue, encodeHeaderValue, trimHeader } from "../http/headers.ts";
 
 const character = fc
   .integer({ min: 0, max: 0x10ffff })
