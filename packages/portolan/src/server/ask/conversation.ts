@@ -8,7 +8,7 @@ import type { CreateMessageParams, InputRequest, InputRequests, SamplingContent 
 import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import {
   emptyState,
   type Parking,
@@ -166,7 +166,7 @@ export class Conversation {
   }
 
   /** Keeps the outcome of a handler whose request is answered with questions. Reports it if no retry can get it. */
-  endUnheard(outcome: MaybePromise<Outcome>, runtime: Runtime): void {
+  endUnheard(outcome: MaybePromise<Outcome>, runtime: ServerRuntime): void {
     const handle = this.#handle;
     const ended = Promise.resolve(outcome);
     if (this.#strategy !== "park") ended.catch((mistake) => runtime.report(mistake, this.#exchange.method));

@@ -6,7 +6,7 @@ import type { ElicitAnswer, ElicitForm, OpenUrl } from "../call/context.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { type ExplicitQuestions, type HandlerRun, type Produced, runOnce } from "../call/exchange.ts";
 import { manyQuestionRounds, maxQuestionRounds } from "../limits.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
 import { emptyForm, type Form, form, isForm } from "./form.ts";
 import { emptyState, openState, roundStateOf } from "./round-state.ts";
@@ -15,7 +15,11 @@ export { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 export { checkSampling } from "./conversation.ts";
 
 /** Returns the conversation of an exchange, which begins with the first question of its handler. */
-export function conversationOf(runtime: Runtime, exchange: ServedExchange, prefers: Strategy = "replay"): Conversation {
+export function conversationOf(
+  runtime: ServerRuntime,
+  exchange: ServedExchange,
+  prefers: Strategy = "replay",
+): Conversation {
   if (!exchange.conversation) {
     const strategy = exchange.peer.revision.questions === "requests" ? "send" : prefers;
     exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime));
@@ -24,7 +28,7 @@ export function conversationOf(runtime: Runtime, exchange: ServedExchange, prefe
 }
 
 /** Serves the retry of a call, which carries answers. */
-export async function retry(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): Promise<Outcome> {
+export async function retry(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): Promise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const received = new Map<string, unknown>(Object.entries(inputResponses ?? {}));
   const { sealer, parking } = roundStateOf(runtime);
@@ -53,7 +57,7 @@ export async function retry(runtime: Runtime, exchange: ServedExchange, run: Han
 
 /** Asks the questions of `inputRequired`, in the result or as requests. */
 export async function askExplicitly(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   run: HandlerRun,
   questions: ExplicitQuestions,

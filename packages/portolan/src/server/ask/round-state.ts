@@ -16,7 +16,7 @@ import {
   parkedHandlerBytes,
   usedStateTtlMs,
 } from "../limits.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import type { Conversation } from "./conversation.ts";
 
 /** The state that the questions of one server need between their rounds. */
@@ -28,7 +28,7 @@ export interface RoundState {
 }
 
 /** Returns the round state of a server. It is made with the first question, because most servers never ask. */
-export function roundStateOf(runtime: Runtime): RoundState {
+export function roundStateOf(runtime: ServerRuntime): RoundState {
   if (!runtime.roundState) {
     const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;

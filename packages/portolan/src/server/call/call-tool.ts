@@ -9,7 +9,7 @@ import type { CompiledSchema, Issue, Validated } from "../../schema/infer.ts";
 import type { CompiledTool } from "../define/tools.ts";
 import { runAround, withExtra } from "../extension.ts";
 import { maxReportedIssues } from "../limits.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type ExplicitQuestions, type Produced, runHandler } from "./exchange.ts";
@@ -20,7 +20,7 @@ export class ToolError extends Error {
 }
 
 /** Answers `tools/call`. */
-export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+export function callTool(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { params } = exchange;
   const tool = runtime.snapshot.tools.find(params["name"] as string, exchange);
   if (!tool) throw unknownTool(params["name"] as string);
@@ -32,7 +32,7 @@ export function callTool(runtime: Runtime, exchange: ServedExchange): MaybePromi
 }
 
 function callFound(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   tool: CompiledTool,
   args: JsonObject,
@@ -46,7 +46,7 @@ function callFound(
 }
 
 function callAllowed(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   tool: CompiledTool,
   args: JsonObject,
@@ -59,7 +59,7 @@ function callAllowed(
 
 // Hot path: no closures and no copies when validation and handler are synchronous.
 function runTool(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   tool: CompiledTool,
   args: unknown,
@@ -71,7 +71,7 @@ function runTool(
 }
 
 function invokeChecked(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   tool: CompiledTool,
   checked: Validated<unknown>,
@@ -89,7 +89,12 @@ function describe(issue: Issue | undefined): string {
   return issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? "unknown");
 }
 
-function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, args: unknown): MaybePromise<Produced> {
+function invoke(
+  runtime: ServerRuntime,
+  exchange: ServedExchange,
+  tool: CompiledTool,
+  args: unknown,
+): MaybePromise<Produced> {
   const { definition } = tool;
   try {
     const context = new HandlerContext(exchange, runtime, tool.makeApp, definition.asks);
@@ -102,7 +107,7 @@ function invoke(runtime: Runtime, exchange: ServedExchange, tool: CompiledTool, 
 }
 
 /** Turns a thrown error into a result for the model, a protocol error, or a masked failure that is reported. */
-function toFailure(runtime: Runtime, exchange: ServedExchange, cause: unknown): Complete {
+function toFailure(runtime: ServerRuntime, exchange: ServedExchange, cause: unknown): Complete {
   if (exchange.conversation?.isSuspended || cause instanceof RpcError) throw cause;
   if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
   const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);

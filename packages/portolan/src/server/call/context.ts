@@ -15,7 +15,7 @@ import type { Schema } from "../../schema/infer.ts";
 import type { Conversation, Strategy } from "../ask/conversation.ts";
 import type { Form } from "../ask/form.ts";
 import type { FullResult, ServerOptions } from "../define/definition.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { loadQuestions, type Principal, type ServedExchange } from "./exchange.ts";
 
 /** The user's reaction to a form: filled in (`accept`), refused (`decline`), or closed without an answer (`cancel`). */
@@ -89,14 +89,14 @@ export interface Context<App = undefined> extends RequestContext<App> {
 // Hot path: one object per request and no closures.
 export class HandlerContext<App> implements Context<App> {
   readonly #exchange: ServedExchange;
-  readonly #runtime: Runtime;
+  readonly #runtime: ServerRuntime;
   readonly #makeApp: ServerOptions<App>["app"] | undefined;
   readonly #strategy: Strategy;
   #app: { made: App } | undefined;
 
   constructor(
     exchange: ServedExchange,
-    runtime: Runtime,
+    runtime: ServerRuntime,
     makeApp: ServerOptions<App>["app"],
     strategy: Strategy = "replay",
   ) {

@@ -8,7 +8,7 @@ import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
 import type { Parts } from "../define/snapshot.ts";
 import { extra, runAround, withExtra } from "../extension.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { callTool } from "./call-tool.ts";
 import type { ServedExchange } from "./exchange.ts";
 
@@ -22,7 +22,11 @@ export type SendReply = (response: RpcResponse | PreparedResponse, error?: RpcEr
  * Serves one request to its end: one response, or none when it is cancelled. Returns a promise only if the request was
  * not answered synchronously.
  */
-export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply: SendReply): Promise<void> | undefined {
+export function serveExchange(
+  runtime: ServerRuntime,
+  exchange: ServedExchange,
+  reply: SendReply,
+): Promise<void> | undefined {
   try {
     const outcome = dispatch(runtime, exchange);
     if (isPromise(outcome)) {
@@ -38,7 +42,7 @@ export function serveExchange(runtime: Runtime, exchange: ServedExchange, reply:
   return undefined;
 }
 
-function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, reply: SendReply): void {
+function answer(runtime: ServerRuntime, exchange: ServedExchange, outcome: Outcome, reply: SendReply): void {
   if (exchange.isCancelled) return;
   exchange.end();
   const { id, method, peer } = exchange;
@@ -51,13 +55,18 @@ function answer(runtime: Runtime, exchange: ServedExchange, outcome: Outcome, re
   }
 }
 
-function fail(runtime: Runtime, exchange: ServedExchange, cause: unknown, reply: SendReply): void {
+function fail(runtime: ServerRuntime, exchange: ServedExchange, cause: unknown, reply: SendReply): void {
   if (exchange.isCancelled) return;
   exchange.end();
   replyError(runtime, exchange, cause, reply);
 }
 
-function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, cause: unknown, reply: SendReply): void {
+function replyError(
+  runtime: ServerRuntime,
+  { id, method, peer }: ServedExchange,
+  cause: unknown,
+  reply: SendReply,
+): void {
   const failure = toRpcError(runtime, cause, method);
   const error = peer.revision.encodeError(failure);
   try {
@@ -70,7 +79,7 @@ function replyError(runtime: Runtime, { id, method, peer }: ServedExchange, caus
 }
 
 /** Returns the error that the peer sees. An error that is not an `RpcError` is masked: the peer gets a reference only. */
-export function toRpcError(runtime: Runtime, cause: unknown, method: string): RpcError {
+export function toRpcError(runtime: ServerRuntime, cause: unknown, method: string): RpcError {
   if (cause instanceof RpcError) return cause;
   const reference = runtime.report(cause, method);
   if (cause instanceof PortolanError && cause.code === "unserializable") return unserializableResult(cause.message);
@@ -78,7 +87,7 @@ export function toRpcError(runtime: Runtime, cause: unknown, method: string): Rp
 }
 
 /** Finds the handler of a request, checks its params and runs it inside the middleware of its method. */
-function dispatch(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+function dispatch(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   const { method } = exchange;
   const row = exchange.peer.revision.requests.get(method);
@@ -102,12 +111,14 @@ export function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExch
   if (problem !== undefined) throw invalidParams(problem);
 }
 
-type Handler = (runtime: Runtime, exchange: ServedExchange) => MaybePromise<Outcome>;
+type Handler = (runtime: ServerRuntime, exchange: ServedExchange) => MaybePromise<Outcome>;
 
 // Loaded with the first request that needs them: a server of tools starts without them.
 const resources = new Lazy(() => import("./resources.ts"));
 const prompts = new Lazy(() => import("./prompts.ts"));
-const listening = new Lazy(() => import("../subscribe/listen.ts"));
+export const listening: Lazy<typeof import("../subscribe/listen.ts")> = new Lazy(
+  () => import("../subscribe/listen.ts"),
+);
 
 function lazily<Module>(module: Lazy<Module>, handlerOf: (loaded: Module) => Handler): Handler {
   return (runtime, exchange) => {
@@ -138,7 +149,7 @@ const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["ping", () => empty],
 ]);
 
-function initialize(runtime: Runtime, { peer }: ServedExchange): Outcome {
+function initialize(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
   const { info, options } = runtime.snapshot;
   const { instructions } = options;
   return complete({
@@ -149,7 +160,7 @@ function initialize(runtime: Runtime, { peer }: ServedExchange): Outcome {
   });
 }
 
-function discover(runtime: Runtime, { peer }: ServedExchange): Outcome {
+function discover(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
   const { instructions, cache } = runtime.snapshot.options;
   return complete({
     supportedVersions: statelessVersions,
@@ -159,21 +170,21 @@ function discover(runtime: Runtime, { peer }: ServedExchange): Outcome {
   });
 }
 
-function listResources(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+function listResources(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   return snapshot.listsTemplates ? listWithTemplates(runtime, exchange) : snapshot.resources.page(exchange);
 }
 
-function unsubscribe(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+function unsubscribe(_: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   return whenDone(exchange.session?.unsubscribe(exchange.params["uri"] as string), () => empty);
 }
 
-function setLevel(_: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+function setLevel(_: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   return whenDone(exchange.session?.setLogLevel(exchange.params["level"] as LogLevel), () => empty);
 }
 
 /** Hands a notification of a stateful client to the handlers of the server and of its extensions, if there are any. */
-export function handleNotification(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
+export function handleNotification(runtime: ServerRuntime, peer: Peer, method: string, params: JsonObject): void {
   if (hasExtras(runtime.snapshot.parts)) {
     whenDone(extra.get(), ({ notifyHandlers }) => notifyHandlers(runtime, peer, method, params));
   }

@@ -7,7 +7,7 @@ import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/
 import type { Conversation } from "../ask/conversation.ts";
 import type { Caller } from "../callers.ts";
 import type { SessionSettings } from "../channel/session.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 
 /** The identity that a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
 export interface Principal {
@@ -260,7 +260,7 @@ export type Produced = Outcome | ExplicitQuestions;
 export type HandlerRun = () => MaybePromise<Produced>;
 
 /** Runs a handler that may ask the client. A retry with answers continues where the call before it stopped. */
-export function runHandler(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
+export function runHandler(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const { inputResponses, requestState } = exchange.params;
   const isRetry = requestState !== undefined || inputResponses !== undefined;
   if (!isRetry || exchange.peer.revision.questions === "requests") return runOnce(runtime, exchange, run);
@@ -268,7 +268,7 @@ export function runHandler(runtime: Runtime, exchange: ServedExchange, run: Hand
 }
 
 /** Runs a handler for one round. */
-export function runOnce(runtime: Runtime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
+export function runOnce(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   const produced = run();
   if (isPromise(produced)) return awaitHandler(runtime, exchange, run, produced);
   return finish(runtime, exchange, run, produced);
@@ -276,7 +276,7 @@ export function runOnce(runtime: Runtime, exchange: ServedExchange, run: Handler
 
 /** Throws if the handler returned although a question suspended it: its result would be lost. */
 function finish(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   run: HandlerRun,
   produced: Produced,
@@ -294,7 +294,7 @@ function finish(
 
 /** Waits for a handler that may be suspended, parked, or continued on a later request. */
 function awaitHandler(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   run: HandlerRun,
   produced: Promise<Produced>,

@@ -6,7 +6,7 @@ import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
 import { type CustomMethod, knows, type Middleware } from "../extension.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { checkParams } from "./dispatch.ts";
 import { type Exchange, ServedExchange } from "./exchange.ts";
 
@@ -68,7 +68,7 @@ export function checkNeeds(name: string, needs: ClientCapabilities, peer: Peer):
 }
 
 /** Serves methods beyond the protocol: the server's own, and those of extensions that the peer declared. */
-export function serveExtra(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+export function serveExtra(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { snapshot } = runtime;
   const { method, peer } = exchange;
   let extra: CustomMethod | undefined = snapshot.parts.methods.get(method);
@@ -96,7 +96,7 @@ function isOutcome(value: JsonObject | Outcome): value is Outcome {
 }
 
 /** Hands a notification of a stateful client to the server's own handler and to those of its extensions. */
-export function notifyHandlers(runtime: Runtime, peer: Peer, method: string, params: JsonObject): void {
+export function notifyHandlers(runtime: ServerRuntime, peer: Peer, method: string, params: JsonObject): void {
   const { snapshot } = runtime;
   const handlers = [snapshot.parts.notifications.get(method)];
   for (const [{ id }, { notifications = {} }] of snapshot.extensionsOn(peer.revision)) {

@@ -7,12 +7,12 @@ import type { Completer, PromptReturn, ServerOptions } from "../define/definitio
 import type { CompiledPrompt } from "../define/resources.ts";
 import { runAround } from "../extension.ts";
 import { maxCompletionValues } from "../limits.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
 import { type Produced, runHandler, type ServedExchange } from "./exchange.ts";
 
 /** Answers `prompts/get`. */
-export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+export function getPrompt(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { name, arguments: args = {} } = exchange.params as { name: string; arguments?: { [name: string]: string } };
   const prompt = runtime.snapshot.prompts.find(name, exchange);
   if (!prompt) throw unknownPrompt(name);
@@ -26,7 +26,7 @@ export function getPrompt(runtime: Runtime, exchange: ServedExchange): MaybeProm
 }
 
 function getOne(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   { definition, makeApp }: CompiledPrompt,
   args: { [name: string]: string },
@@ -51,7 +51,7 @@ interface CompletionSource {
 }
 
 /** Answers `completion/complete`. */
-export function completeArgument(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+export function completeArgument(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const { argument, context: known } = exchange.params as unknown as CompleteParams;
   const { completer, makeApp } = sourceOf(runtime, exchange);
   if (!completer) return complete({ completion: { values: [] } });
@@ -67,7 +67,7 @@ export function completeArgument(runtime: Runtime, exchange: ServedExchange): Ma
   );
 }
 
-function sourceOf(runtime: Runtime, exchange: ServedExchange): CompletionSource {
+function sourceOf(runtime: ServerRuntime, exchange: ServedExchange): CompletionSource {
   const { ref, argument } = exchange.params as unknown as CompleteParams;
   if (ref.type === "ref/prompt") {
     const prompt = runtime.snapshot.prompts.find(ref.name, exchange);

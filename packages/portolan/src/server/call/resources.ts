@@ -9,13 +9,13 @@ import type { CompiledResource, CompiledTemplate } from "../define/resources.ts"
 import { keyOf } from "../define/snapshot.ts";
 import { runAround } from "../extension.ts";
 import { maxListedResources, maxUriCharacters } from "../limits.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type Produced, runHandler } from "./exchange.ts";
 
 /** Answers `resources/list` of a server whose templates list their resources when they are asked. */
-export async function listWithTemplates(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+export async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchange): Promise<Outcome> {
   const { resources, templates } = runtime.snapshot;
   const entries = new Map<string, JsonObject>();
   const failures: unknown[] = [];
@@ -53,7 +53,7 @@ export async function listWithTemplates(runtime: Runtime, exchange: ServedExchan
 
 /** Returns the resource of a URI: the fixed one, or else the first template that matches. */
 export function findResource(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   uri: string,
 ): { readable: CompiledResource | CompiledTemplate; values?: TemplateValues } | undefined {
@@ -70,7 +70,7 @@ export function findResource(
 }
 
 /** Answers `resources/read`. */
-export function readResource(runtime: Runtime, exchange: ServedExchange): MaybePromise<Outcome> {
+export function readResource(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const uri = exchange.params["uri"] as string;
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
@@ -80,7 +80,7 @@ export function readResource(runtime: Runtime, exchange: ServedExchange): MaybeP
 }
 
 function readOne(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   uri: string,
   readable: CompiledResource | CompiledTemplate,

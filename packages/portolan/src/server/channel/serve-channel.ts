@@ -17,7 +17,7 @@ import { invalidParams, invalidRequest, limitExceeded, missingMeta, tooManyReque
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
-import { handleNotification, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
+import { handleNotification, listening, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
@@ -29,7 +29,7 @@ import {
   maxUnreadBytes,
   maxUnreadMessages,
 } from "../limits.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { peerFromHandshake, Session } from "./session.ts";
 
 export interface ServeChannelOptions {
@@ -71,7 +71,7 @@ export function serveChannel(server: Servable, channel: Channel, options: ServeC
 class ChannelServer implements ServedChannel, ReturnPath {
   readonly closed: Promise<void>;
   readonly writesText: boolean;
-  readonly #runtime: Runtime;
+  readonly #runtime: ServerRuntime;
   readonly #channel: Channel;
   readonly #outbox: Outbox;
   readonly #principal: Principal;
@@ -90,7 +90,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   #whenIdle: (() => void)[] = [];
   #settleClosed: () => void = () => {};
 
-  constructor(runtime: Runtime, channel: Channel, options: ServeChannelOptions) {
+  constructor(runtime: ServerRuntime, channel: Channel, options: ServeChannelOptions) {
     this.#runtime = runtime;
     this.#channel = channel;
     this.#outbox = new Outbox(channel, (reason) => {
@@ -170,10 +170,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
   }
 
   async close(): Promise<void> {
-    const listening = [...this.#inFlight.values()].filter(isOpenEnded);
-    if (listening.length > 0) {
-      const { endListening } = await import("../subscribe/listen.ts");
-      await endListening(listening, (method, params) => this.notify(method, params));
+    const open = [...this.#inFlight.values()].filter(isOpenEnded);
+    if (open.length > 0) {
+      const { endListening } = await listening.get();
+      await endListening(open, (method, params) => this.notify(method, params));
     }
     await this.#channel.close();
     await this.closed;

@@ -4,7 +4,8 @@ import { revisions } from "../../protocol/revisions/index.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
 import { minSecretCharacters } from "../limits.ts";
-import { type Audience, Runtime, reportError, type Topics } from "../subscribe/hub.ts";
+import { reportError, ServerRuntime } from "../runtime.ts";
+import type { Audience, Topics } from "../subscribe/hub.ts";
 import { checkDefinition, checkMembers, checkServerOptions, expectFunction, unexpected } from "./check.ts";
 import type {
   ArgumentDefinition,
@@ -23,7 +24,7 @@ const runtimeKey: unique symbol = Symbol("portolan.runtime");
 
 /** A definition, or a live server: the first argument of every `serve…` function. */
 export interface Servable {
-  [runtimeKey](): Runtime;
+  [runtimeKey](): ServerRuntime;
 }
 
 /**
@@ -96,7 +97,7 @@ class Definition<App> implements Server<App, never> {
   readonly info: ServerInfo;
   readonly #options: ServerOptions<unknown>;
   readonly #features: DefinedFeatures;
-  #runtime: Runtime | undefined;
+  #runtime: ServerRuntime | undefined;
 
   constructor(info: ServerInfo, options: ServerOptions<unknown>, features: DefinedFeatures) {
     this.info = info;
@@ -191,8 +192,8 @@ class Definition<App> implements Server<App, never> {
     publishOn(this[runtimeKey](), topic, payload, audience);
   }
 
-  [runtimeKey](): Runtime {
-    this.#runtime ??= new Runtime(this.toSnapshot(false));
+  [runtimeKey](): ServerRuntime {
+    this.#runtime ??= new ServerRuntime(this.toSnapshot(false));
     return this.#runtime;
   }
 
@@ -337,7 +338,7 @@ function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Mid
 /** Makes a server that may change. A running call keeps the feature it began with. */
 export function live<App>(server: Server<App>): LiveServer<App> {
   let current = server;
-  const runtime = new Runtime(liveSnapshotOf(server));
+  const runtime = new ServerRuntime(liveSnapshotOf(server));
   /** The snapshot before the first change of this turn. */
   let announced: Snapshot | undefined;
   const announce = () => {
@@ -389,7 +390,7 @@ function changedLists(before: Snapshot, after: Snapshot): string[] {
 }
 
 /** Publishes to this process and to the processes that share a storage. Throws for a list that cannot change. */
-function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
+function publishOn(runtime: ServerRuntime, topic: keyof Topics, payload: JsonObject, audience?: Audience): void {
   // Extensions have topics of their own.
   const isKnown = revisions.some(({ encoderParts }) => encoderParts.serverNotifications.has(`notifications/${topic}`));
   if (!isKnown && runtime.snapshot.parts.extensions.length === 0) {
@@ -408,7 +409,7 @@ function publishOn(runtime: Runtime, topic: keyof Topics, payload: JsonObject, a
 }
 
 /** Returns the state that all connections of a server share. */
-export function runtimeOf(served: Servable): Runtime {
+export function runtimeOf(served: Servable): ServerRuntime {
   if (typeof served?.[runtimeKey] === "function") return served[runtimeKey]();
   throw notAServer("made by createServer or live", served);
 }

@@ -8,7 +8,7 @@ import { statefulRevisions } from "../../protocol/revisions/index.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
-import type { Runtime } from "../subscribe/hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Authorizer } from "./authorize.ts";
 import { isUnreadable, readMessage } from "./body.ts";
@@ -278,7 +278,7 @@ export function isOrdinary(request: HttpRequest): boolean {
 
 /** The state that all requests of an endpoint share. */
 export class EndpointState {
-  readonly runtime: Runtime;
+  readonly runtime: ServerRuntime;
   readonly callers: Callers;
   readonly streams: Streams;
   readonly keepAliveMs: number;
@@ -287,7 +287,7 @@ export class EndpointState {
   readonly #running = new Set<ServedExchange>();
   #whenIdle: (() => void)[] = [];
 
-  constructor(runtime: Runtime, options: ServeHttpOptions) {
+  constructor(runtime: ServerRuntime, options: ServeHttpOptions) {
     this.runtime = runtime;
     runtime.inFlight.add(() => this.#running);
     this.quietMs = options.quietMs ?? defaultQuietMs;

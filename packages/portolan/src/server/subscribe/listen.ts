@@ -10,7 +10,7 @@ import { findResource } from "../call/resources.ts";
 import type { Snapshot } from "../define/snapshot.ts";
 import { knows } from "../extension.ts";
 import { maxSubscriptions, subscriptionEndMs } from "../limits.ts";
-import type { Runtime } from "./hub.ts";
+import type { ServerRuntime } from "../runtime.ts";
 import { covers } from "./hub.ts";
 import { holdWatch } from "./watches.ts";
 
@@ -23,7 +23,7 @@ const filterMembers: { [topic: string]: keyof SubscriptionFilter } = {
 };
 
 /** Answers `subscriptions/listen`: acknowledges the filter, sends the changes, and the result when the server ends it. */
-export async function listen(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+export async function listen(runtime: ServerRuntime, exchange: ServedExchange): Promise<Outcome> {
   const _meta = { [metaKeys.subscriptionId]: exchange.id };
   const notifications = acceptedFilter(
     runtime,
@@ -71,7 +71,7 @@ export async function listen(runtime: Runtime, exchange: ServedExchange): Promis
 }
 
 /** Answers `resources/subscribe` once the watch of the resource has begun. */
-export async function subscribe(runtime: Runtime, exchange: ServedExchange): Promise<Outcome> {
+export async function subscribe(runtime: ServerRuntime, exchange: ServedExchange): Promise<Outcome> {
   const uri = exchange.params["uri"] as string;
   const begin = watchOf(runtime, exchange, uri);
   await exchange.session?.subscribe(uri, () => begin && holdWatch(runtime.hub, uri, begin));
@@ -80,7 +80,7 @@ export async function subscribe(runtime: Runtime, exchange: ServedExchange): Pro
 
 /** Begins the watches of the resources in a filter. Removes the resources that cannot be watched from it. */
 async function watchAll(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   filter: SubscriptionFilter,
 ): Promise<(() => void)[]> {
@@ -102,7 +102,7 @@ async function watchAll(
 type BeginWatch = Parameters<typeof holdWatch>[2];
 
 /** Returns the function that begins the watch of a resource; undefined if the resource has none. */
-export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
+export function watchOf(runtime: ServerRuntime, exchange: ServedExchange, uri: string): BeginWatch | undefined {
   const found = findResource(runtime, exchange, uri);
   if (!found) throw resourceNotFound(uri);
   const { watch } = found.readable.definition;
@@ -118,7 +118,7 @@ export function watchOf(runtime: Runtime, exchange: ServedExchange, uri: string)
 
 /** Returns the part of a filter that this server supports and this caller may see. */
 function acceptedFilter(
-  runtime: Runtime,
+  runtime: ServerRuntime,
   exchange: ServedExchange,
   wanted: SubscriptionFilter & JsonObject,
 ): SubscriptionFilter & JsonObject {

@@ -4,7 +4,7 @@ import type { Peer } from "../../../protocol/revision.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { Session } from "../../channel/session.ts";
-import type { Runtime } from "../../subscribe/hub.ts";
+import type { ServerRuntime } from "../../runtime.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import { holdWatch } from "../../subscribe/watches.ts";
 import type { HttpReply } from "../adapter.ts";
@@ -164,7 +164,7 @@ export class StandaloneStream {
   readonly session: Session;
   /** A secret in the ids of its events: a client that knows it has read the stream. */
   proof: string;
-  readonly #runtime: Runtime;
+  readonly #runtime: ServerRuntime;
   readonly #owner: StreamOwner;
   readonly #log: EventLog;
   readonly #ended: () => void;
@@ -182,7 +182,7 @@ export class StandaloneStream {
   /** True if an event id with the present proof was sent. */
   #isProofUsed = false;
 
-  constructor(runtime: Runtime, owner: StreamOwner, log: EventLog, proof: string | undefined, ended: () => void) {
+  constructor(runtime: ServerRuntime, owner: StreamOwner, log: EventLog, proof: string | undefined, ended: () => void) {
     this.proof = proof ?? crypto.randomUUID();
     this.#isProofUsed = proof !== undefined;
     this.#runtime = runtime;

@@ -1,5 +1,6 @@
 import type { Storage } from "../../../storage/storage.ts";
-import type { Publication, Runtime } from "../../subscribe/hub.ts";
+import type { ServerRuntime } from "../../runtime.ts";
+import type { Publication } from "../../subscribe/hub.ts";
 
 const topicName = "mcp/publish";
 
@@ -9,13 +10,13 @@ interface SharedRelay {
   readonly stop: Promise<() => Promise<void>>;
 }
 
-const relays = new WeakMap<Runtime, Map<Storage, SharedRelay>>();
+const relays = new WeakMap<ServerRuntime, Map<Storage, SharedRelay>>();
 
 /**
  * Hands the publications of a server to all processes that share a storage, and theirs to the server. Resolves to the
  * function that stops it. Reports a failure instead of rejecting.
  */
-export async function startRelay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
+export async function startRelay(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   try {
     return await shareRelay(runtime, storage);
   } catch (cause) {
@@ -24,7 +25,7 @@ export async function startRelay(runtime: Runtime, storage: Storage): Promise<()
   }
 }
 
-async function shareRelay(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
+async function shareRelay(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   const storages = relays.get(runtime) ?? new Map<Storage, SharedRelay>();
   relays.set(runtime, storages);
   let found = storages.get(storage);
@@ -43,7 +44,7 @@ async function shareRelay(runtime: Runtime, storage: Storage): Promise<() => Pro
   };
 }
 
-async function begin(runtime: Runtime, storage: Storage): Promise<() => Promise<void>> {
+async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   const self = crypto.randomUUID();
   const receive = (value: string) => {
     const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];

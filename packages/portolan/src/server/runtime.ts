@@ -1,0 +1,94 @@
+import type { RoundState } from "./ask/round-state.ts";
+import type { ServedExchange } from "./call/exchange.ts";
+import type { ErrorReport, ServerOptions } from "./define/definition.ts";
+import type { Snapshot } from "./define/snapshot.ts";
+import { Hub, type Publication } from "./subscribe/hub.ts";
+
+/** The state that all connections of one server share: its compiled features, and everything that outlives a request. */
+export class ServerRuntime {
+  /** Replaced as a whole when a live server changes; a running call keeps the feature it began with. */
+  snapshot: Snapshot;
+  readonly hub: Hub = new Hub((error) => this.report(error));
+  /** Functions that hand publications to other processes. */
+  readonly relays: Set<(publication: Publication) => void> = new Set();
+  /** Functions that return the requests in progress of one connection or endpoint. */
+  readonly inFlight: Set<() => Iterable<ServedExchange>> = new Set();
+  /** The state of questions between their rounds; made when the first question is asked. */
+  roundState: RoundState | undefined;
+
+  /** True if a function that starts the server awaits `ready`, which rejects with an invalid feature. */
+  #isAwaited = false;
+  readonly #reported = new WeakSet<object>();
+
+  constructor(snapshot: Snapshot) {
+    this.snapshot = snapshot;
+  }
+
+  /** Resolves when all features are loaded. Rejects if one of the server's own is invalid. */
+  async ready(): Promise<void> {
+    this.#isAwaited = true;
+    const { snapshot } = this;
+    await snapshot.loading;
+    const { leaveOutInvalid = false } = snapshot.options;
+    const needed = snapshot.invalid.find(({ isMounted = leaveOutInvalid }) => !isMounted);
+    if (needed) throw needed.problem;
+    this.reportInvalid();
+  }
+
+  /** Reports the features that are left out once all are loaded, unless a caller of `ready` learns of them. */
+  reportWhenLoaded(): void {
+    Promise.resolve(this.snapshot.loading).then(() => this.#isAwaited || this.reportInvalid());
+  }
+
+  /** Reports the features that are left out and the risky patterns of the others, each of them once. */
+  reportInvalid(): void {
+    const { invalid, options, parts } = this.snapshot;
+    const report = (error: unknown) => reportError(options, error, {});
+    for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
+    for (const tool of parts.tools) {
+      if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
+      import("./define/risky-patterns.ts").then((late) => late.riskyPatternsOf(tool).forEach(report)).catch(report);
+    }
+  }
+
+  /** Returns true the first time that it is called with an object. */
+  #isFirst(known: object): boolean {
+    return !this.#reported.has(known) && this.#reported.add(known) !== undefined;
+  }
+
+  /** Reports an error that the peer does not see. Returns the reference that the peer gets instead. */
+  report(error: unknown, method?: string): string {
+    const reference = crypto.randomUUID().slice(0, 8);
+    const about: ErrorReport = method === undefined ? { reference } : { method, reference };
+    reportError(this.snapshot.options, error, about);
+    return reference;
+  }
+}
+
+function hasPattern(schema: unknown): boolean {
+  try {
+    return JSON.stringify(schema)?.includes('"pattern":') ?? false;
+  } catch {
+    // A schema without a JSON form fails where it is listed.
+    return false;
+  }
+}
+
+/** Hands an error to `onError`. If `onError` throws, both errors are printed. */
+export function reportError(
+  { onError = printError }: ServerOptions<unknown>,
+  error: unknown,
+  about: ErrorReport,
+): void {
+  try {
+    onError(error, about);
+  } catch (failure) {
+    printError(error, about);
+    printError(failure, about);
+  }
+}
+
+function printError(error: unknown, { method, reference }: ErrorReport): void {
+  const where = [method, reference && `(reference ${reference})`].filter(Boolean).join(" ");
+  console.error(`portolan: ${where}`, error);
+}
