@@ -75,6 +75,21 @@ test("subscriptions made in one process are heard in another, before and after t
   expect((await stream.message()).params).toEqual({ uri: uriOf(2) });
 });
 
+test("changes between a subscription and the first stream are sent on that stream, once", async () => {
+  const { server, watched } = createNotes();
+  const { url } = await start(server, { verify: byUser });
+  const peer = await begin(url, revision, { headers: { authorization: "ada" } });
+  const change = (index: number) => server.publish("resources/updated", { uri: uriOf(index) });
+  for (const index of [1, 2]) await (await peer.request("resources/subscribe", { uri: uriOf(index) })).json();
+  expect(watched).toEqual([1, 2].map(uriOf));
+  for (const index of [1, 2, 3]) change(index);
+  const first = await peer.get();
+  for (const index of [1, 2]) expect((await first.message()).params).toEqual({ uri: uriOf(index) });
+  const second = await peer.get();
+  change(2);
+  expect((await second.message()).params).toEqual({ uri: uriOf(2) });
+});
+
 test("subscriptions outlive many renewals of their session", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_000_000 });
   onTestFinished(() => {

@@ -45,13 +45,16 @@ export async function holdWatch(
   };
 }
 
-/** Adds the subscription of a session. `hold` begins the watch and resolves to the function that releases it. */
+/** Adds the subscription of a session, and waits until its watch has begun. `hold` begins the watch and resolves to the function that releases it. */
 export async function addSubscription(
   subscriptions: Subscriptions,
   uri: string,
   hold: () => Promise<() => void> | undefined,
 ): Promise<void> {
-  if (subscriptions.has(uri)) return;
+  if (subscriptions.has(uri)) {
+    await subscriptions.get(uri);
+    return;
+  }
   checkSubscriptionLimit(subscriptions.size);
   const held = hold();
   subscriptions.set(uri, held);

@@ -13,7 +13,14 @@ import { maxKeptEvents, retryAfterSeconds, standaloneGraceMs } from "../limits.t
 import { anonymous } from "../options.ts";
 import { answerError, eventOf, openingEvent, refuse } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
-import { type EventLog, type EventPosition, parseEventId, standaloneName, standaloneNameWith } from "./event-log.ts";
+import {
+  type EventLog,
+  type EventPosition,
+  parseEventId,
+  type SentEvent,
+  standaloneName,
+  standaloneNameWith,
+} from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, type Sessions, type StreamClaims } from "./sessions.ts";
 
@@ -92,6 +99,17 @@ export class GetStreams {
     } else await this.#resume(known.id, position, stream, reply);
   }
 
+  /**
+   * Returns the standalone stream of a session. If it has none, one begins without a connection: a client may subscribe
+   * before its GET arrives, and must not miss what changes in between.
+   */
+  async begin(owner: StreamOwner): Promise<StandaloneStream> {
+    const uris = await this.#sessions.subscriptions(owner.known.id);
+    const standalone = this.#standaloneOf(owner, uris);
+    standalone.endUnlessConnected();
+    return standalone;
+  }
+
   /** Returns whether every message after a position is still stored. */
   async #isKept(session: string, position: EventPosition): Promise<boolean> {
     if (position.stream !== standaloneName) return this.#log.isKept(session, position);
@@ -124,18 +142,7 @@ export class GetStreams {
     stream: OpenStream,
     position: EventPosition | undefined,
   ): StandaloneStream {
-    const live = this.#liveSessions.open(known.id);
-    live.connectedAt = Date.now();
-    const ended = () => {
-      live.standalone = undefined;
-      this.#liveSessions.forgetIdle(live);
-    };
-    const owner = { known, principal, caller };
-    if (!live.standalone) {
-      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, position?.proof, ended);
-      live.standalone.applySettings(known.peer, uris);
-    }
-    const { standalone } = live;
+    const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
     standalone.attach(stream, position);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     reply.onGone(() => {
@@ -143,6 +150,20 @@ export class GetStreams {
       if (isAnonymous(principal.key)) this.#state.background(this.#claims.release(known.id));
     });
     return standalone;
+  }
+
+  /** Returns the standalone stream of a session. Creates it if this process has none. */
+  #standaloneOf(owner: StreamOwner, uris: ReadonlySet<string>, proof?: string): StandaloneStream {
+    const live = this.#liveSessions.open(owner.known.id);
+    live.connectedAt = Date.now();
+    if (!live.standalone) {
+      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, () => {
+        live.standalone = undefined;
+        this.#liveSessions.forgetIdle(live);
+      });
+      live.standalone.applySettings(owner.known.peer, uris);
+    }
+    return live.standalone;
   }
 }
 
@@ -153,7 +174,7 @@ function isAnonymous(key: string): boolean {
 }
 
 /** The session that a standalone stream belongs to, and the caller that opened it. */
-interface StreamOwner {
+export interface StreamOwner {
   readonly known: KnownSession;
   readonly principal: Principal;
   readonly caller: Caller;
@@ -176,6 +197,8 @@ export class StandaloneStream {
   /** Resolves when all queued steps are done. */
   #queue: Promise<void> = Promise.resolve();
   #queued = 0;
+  /** The id of the first message that was stored while no client was connected; undefined if there is none. */
+  #firstUnsent: string | undefined;
   #graceTimer: ReturnType<typeof setTimeout> | undefined;
   /** True if a message was not stored: a position with an earlier proof cannot be resumed. */
   #hasRestarted = false;
@@ -222,7 +245,8 @@ export class StandaloneStream {
         this.#isProofUsed = true;
         stream.write(openingEvent(standaloneNameWith(this.proof)));
       }
-      const missed = position && (await this.#log.read(this.#owner.known.id, position));
+      const missed = await (position ? this.#log.read(this.#owner.known.id, position) : this.#unsent());
+      this.#firstUnsent = undefined;
       for (const { id, text } of missed ?? []) await stream.replay(this.#toEvent(id, text));
       this.#stream = stream;
     });
@@ -233,9 +257,16 @@ export class StandaloneStream {
     this.#enqueue(async () => {
       if (this.#stream !== stream) return;
       this.#stream = undefined;
-      this.#graceTimer = setTimeout(() => this.end(), standaloneGraceMs);
-      if (typeof this.#graceTimer === "object") this.#graceTimer.unref?.();
+      this.endUnlessConnected();
     });
+  }
+
+  /** Ends the stream after a while if no client is connected then. */
+  endUnlessConnected(): void {
+    if (this.#connection && !this.#connection.isClosed) return;
+    clearTimeout(this.#graceTimer);
+    this.#graceTimer = setTimeout(() => this.end(), standaloneGraceMs);
+    if (typeof this.#graceTimer === "object") this.#graceTimer.unref?.();
   }
 
   /** Takes log level and subscriptions from the storage. */
@@ -263,8 +294,23 @@ export class StandaloneStream {
     this.#enqueue(async () => {
       this.#queued -= 1;
       const id = await this.#store(text);
-      this.#stream?.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
+      if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
+      else this.#firstUnsent ??= id;
     });
+  }
+
+  /** Reads the messages that were stored while no client was connected. */
+  async #unsent(): Promise<SentEvent[] | undefined> {
+    if (this.#firstUnsent === undefined) return undefined;
+    const start = { stream: standaloneName, id: "", proof: this.proof };
+    const events = await this.#log.read(this.#owner.known.id, start);
+    // Without the first one, all older ones are dropped too.
+    return events?.slice(
+      Math.max(
+        0,
+        events.findIndex(({ id }) => id === this.#firstUnsent),
+      ),
+    );
   }
 
   /** Stores a message. Resolves to its id; undefined if it cannot be stored. */

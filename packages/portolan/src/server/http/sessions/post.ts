@@ -18,7 +18,7 @@ import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { collectResponses, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
-import { type ReturnPath, ServedExchange } from "../../call/exchange.ts";
+import { type Principal, type ReturnPath, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { peerFromHandshake, type SessionSettings } from "../../channel/session.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
@@ -33,7 +33,7 @@ import {
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
-import { GetStreams } from "./get-stream.ts";
+import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-stream.ts";
 import { LiveSession, LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims } from "./sessions.ts";
 
@@ -89,8 +89,7 @@ export class StatefulServer {
     this.#recorder = new StreamRecorder(this.#log, (call) => state.streams.afterTurn(call));
     this.#parts = {
       live: this.#live,
-      settingsOf: (id, caller) =>
-        storedSettings(this.#sessions, id, caller, this.#live, (change) => this.#announce(id, change)),
+      settingsOf: (owner) => this.#settingsOf(owner),
     };
     this.#claims = new StreamClaims(storage, state.keepAliveMs);
     this.#gets = new GetStreams(state, this.#sessions, this.#log, this.#live, this.#claims);
@@ -239,7 +238,7 @@ export class StatefulServer {
       message,
       known.peer,
       context.principal,
-      new SessionReturnPath(known.id, context.caller, answer, this.#parts),
+      new SessionReturnPath(known, context, answer, this.#parts),
     );
     const running = serveExchange(this.#state.runtime, exchange, reply);
     if (!running) return;
@@ -284,6 +283,39 @@ export class StatefulServer {
     const [session, requestId, reason] = JSON.parse(value) as [string, RequestId, unknown];
     const why = typeof reason === "string" ? reason : "The client cancelled the request";
     this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
+  }
+
+  /** Settings that are stored, applied to the standalone stream of the session, and announced to other processes. */
+  #settingsOf(owner: StreamOwner): SessionSettings {
+    const { known, caller } = owner;
+    const { id } = known;
+    return {
+      setLogLevel: async (logLevel) => {
+        this.#live.get(id)?.standalone?.session.setLogLevel(logLevel);
+        await this.#sessions.change(id, () => ({ logLevel }));
+        await this.#announce(id, {});
+      },
+      subscribe: async (uri, hold) => {
+        await this.#sessions.subscribe(id, uri, caller);
+        try {
+          await (await this.#standaloneOf(owner))?.session.subscribe(uri, hold);
+        } catch (cause) {
+          await this.#sessions.unsubscribe(id, uri);
+          throw cause;
+        }
+        await this.#announce(id, { uri, isSubscribed: true });
+      },
+      unsubscribe: async (uri) => {
+        this.#live.get(id)?.standalone?.session.unsubscribe(uri);
+        await this.#sessions.unsubscribe(id, uri);
+        await this.#announce(id, { uri, isSubscribed: false });
+      },
+    };
+  }
+
+  /** Returns the standalone stream that a subscription needs; undefined if another process may have it. */
+  async #standaloneOf(owner: StreamOwner): Promise<StandaloneStream | undefined> {
+    return this.#live.get(owner.known.id)?.standalone ?? (this.#isShared ? undefined : await this.#gets.begin(owner));
   }
 
   async #announce(id: string, change: SettingsChange): Promise<void> {
@@ -397,7 +429,7 @@ function requestStatus(error: RpcError): number {
 /** The parts that the requests of all sessions share. */
 interface SessionParts {
   readonly live: LiveSessions;
-  settingsOf(id: string, caller: Caller): SessionSettings;
+  settingsOf(owner: StreamOwner): SessionSettings;
 }
 
 /** A changed setting, as processes tell each other: a subscription, or the log level if there is no URI. */
@@ -410,19 +442,21 @@ interface SettingsChange {
 class SessionReturnPath implements ReturnPath {
   readonly writesText = true;
   readonly caller: Caller;
-  readonly #id: string;
+  readonly #known: KnownSession;
+  readonly #principal: Principal;
   readonly #answer: PostReply;
   readonly #parts: SessionParts;
 
-  constructor(id: string, caller: Caller, answer: PostReply, parts: SessionParts) {
+  constructor(known: KnownSession, { principal, caller }: HttpContext, answer: PostReply, parts: SessionParts) {
     this.caller = caller;
-    this.#id = id;
+    this.#known = known;
+    this.#principal = principal;
     this.#answer = answer;
     this.#parts = parts;
   }
 
   get session(): SessionSettings {
-    return this.#parts.settingsOf(this.#id, this.caller);
+    return this.#parts.settingsOf({ known: this.#known, principal: this.#principal, caller: this.caller });
   }
 
   notify(method: string, params: JsonObject): void {
@@ -434,43 +468,11 @@ class SessionReturnPath implements ReturnPath {
   }
 
   async ask(exchange: ServedExchange, question: InputRequest): Promise<JsonObject> {
-    const live = this.#parts.live.open(this.#id);
+    const live = this.#parts.live.open(this.#known.id);
     try {
       return await live.ask(exchange, this.#answer, question);
     } finally {
       this.#parts.live.forgetIdle(live);
     }
   }
-}
-
-/** Settings that are stored, applied to the standalone stream of the session, and announced to other processes. */
-function storedSettings(
-  sessions: Sessions,
-  id: string,
-  caller: Caller,
-  live: LiveSessions,
-  announce: (change: SettingsChange) => Promise<void>,
-): SessionSettings {
-  return {
-    async setLogLevel(logLevel) {
-      live.get(id)?.standalone?.session.setLogLevel(logLevel);
-      await sessions.change(id, () => ({ logLevel }));
-      await announce({});
-    },
-    async subscribe(uri, hold) {
-      await sessions.subscribe(id, uri, caller);
-      try {
-        await live.get(id)?.standalone?.session.subscribe(uri, hold);
-      } catch (cause) {
-        await sessions.unsubscribe(id, uri);
-        throw cause;
-      }
-      await announce({ uri, isSubscribed: true });
-    },
-    async unsubscribe(uri) {
-      live.get(id)?.standalone?.session.unsubscribe(uri);
-      await sessions.unsubscribe(id, uri);
-      await announce({ uri, isSubscribed: false });
-    },
-  };
 }
