@@ -264,9 +264,76 @@ describe("temporary files", () => {
     expect(client.database.caution).toBeUndefined();
   });
 
-  test("without a limit are reported to the operator", async () => {
-    const { database } = await openServer(postgres.url("shop", "clerk"));
-    expect(database.caution).toContain('ALTER ROLE "clerk" SET temp_file_limit');
+  describe("of a role that may not limit them", () => {
+    /** Sorts about 3 GB in one statement. */
+    const hostile = "SELECT x, repeat('x', 1000) AS y FROM generate_series(1, 3000000) AS x ORDER BY y, x DESC";
+    const limits = { maxTempMb: 32, timeoutMs: 120_000 };
+    const megabyte = 1024 * 1024;
+
+    /** Creates a role whose temporary files the database server writes into its log, with their final sizes. */
+    async function createLogged(name: string): Promise<string> {
+      await postgres.sql(`CREATE ROLE ${name} LOGIN PASSWORD 'secret'; ALTER ROLE ${name} SET log_temp_files = 0`);
+      return postgres.url("shop", name);
+    }
+
+    /** Returns the bytes of all temporary files in the log since a place in it. */
+    function writtenSince(start: number): number {
+      const sizes = postgres
+        .log()
+        .slice(start)
+        .matchAll(/temporary file: path .*, size (\d+)/g);
+      return [...sizes].reduce((sum, [, size]) => sum + Number(size), 0);
+    }
+
+    test("end the statement soon after they grow beyond the limit", async () => {
+      const client = await openServer(await createLogged("filler"), { limits });
+      const start = postgres.log().length;
+      expect(await failureOf(client, "query", { sql: hostile })).toContain("grew by more than 32 MB");
+      await expect.poll(() => writtenSince(start), { timeout: 20_000 }).toBeGreaterThan(32 * megabyte);
+      expect(writtenSince(start)).toBeLessThan(800 * megabyte);
+      expect((await call(client, "query", { sql: "SELECT 1" })).rows).toEqual([[1]]);
+    }, 120_000);
+
+    test("do not end a long statement that writes none", async () => {
+      const client = await openServer(await createLogged("sorter"), { limits });
+      const innocent = call(client, "query", { sql: "SELECT 'rested' FROM pg_sleep(12)" });
+      const sleeping = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'sorter' AND wait_event = 'PgSleep'";
+      await expect.poll(() => postgres.sql(sleeping), { timeout: 20_000 }).toEqual([["1"]]);
+      expect(await failureOf(client, "query", { sql: hostile })).toContain("grew by more than 32 MB");
+      expect((await innocent).rows).toEqual([["rested"]]);
+    }, 120_000);
+
+    test("end the statement that writes large objects instead", async () => {
+      const client = await openServer(await createLogged("hoarder"), { limits });
+      const megabyteOf = "SELECT decode(string_agg(md5((x * y)::text), ''), 'hex') FROM generate_series(1, 65536) y";
+      const sql = `SELECT lo_from_bytea(0, (${megabyteOf})) FROM generate_series(1, 2000) x OFFSET 1999`;
+      const said = await failureOf(client, "query", { sql });
+      // PostgreSQL 16 and newer refuse to write large objects in a reading transaction.
+      expect(said).toMatch(/grew by more than 32 MB|read-only transaction/);
+    }, 120_000);
+
+    test("end a statement that switches on parallel workers, whose files are not measured", async () => {
+      const client = await openServer(await createLogged("crowd"), { limits });
+      const on = { max_parallel_workers_per_gather: 4, min_parallel_table_scan_size: 0, parallel_setup_cost: 0 };
+      const settings = Object.entries(on).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+      const inner = "SELECT count(*) FROM pg_class a, pg_class b, pg_class c, pg_class d";
+      const sql = `SELECT ${settings.join(", ")}, query_to_xml('${inner}', true, false, '')`;
+      expect(await failureOf(client, "query", { sql })).toContain("switched on parallel workers");
+    }, 120_000);
+
+    test("end the statement if they cannot be measured", async () => {
+      const url = await createLogged("alone");
+      await postgres.sql("ALTER ROLE alone CONNECTION LIMIT 1");
+      const client = await openServer(url, { limits: { ...limits, connections: 1 } });
+      const said = await failureOf(client, "query", { sql: "SELECT pg_sleep(100)" });
+      expect(said).toContain("could not be measured");
+      expect(said).toContain("too many connections for role");
+    }, 120_000);
+
+    test("are reported to the operator", async () => {
+      const { database } = await openServer(postgres.url("shop", "clerk"));
+      expect(database.caution).toContain('ALTER ROLE "clerk" SET temp_file_limit');
+    });
   });
 });
 

@@ -35,7 +35,10 @@ export interface DatabaseLimits {
   readonly maxSqlLength: number;
   /** Memory of a process that runs SQLite, in megabytes. Default: 512. */
   readonly maxMemoryMb: number;
-  /** Temporary files of a PostgreSQL session, in megabytes, if the role may limit them. Default: 512. */
+  /**
+   * Temporary files of a PostgreSQL session, in megabytes. A role that may not set this limit is measured: a statement is
+   * stopped when all temporary files of the database grow by more while it runs. Default: 512.
+   */
   readonly maxTempMb: number;
 }
 

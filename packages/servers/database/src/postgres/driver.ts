@@ -9,6 +9,7 @@ import { showPlan } from "../show.ts";
 import { toPositions } from "../sql.ts";
 import { catalogOf, knownTypes, toRaw } from "./catalog.ts";
 import { type Outcome, type ServerFacts, Session } from "./session.ts";
+import { TempWatch } from "./temp-watch.ts";
 
 const idleMs = 60_000;
 const connectMs = 10_000;
@@ -20,6 +21,15 @@ const maxKnownTypes = 10_000;
 const unknownOutcome =
   "The connection was lost during the commit; check with query whether the change was made before you try again";
 
+/** A pool whose first connection was accepted, and its settings. */
+interface OpenedPool {
+  readonly facts: ServerFacts;
+  readonly open: () => Promise<Session>;
+  readonly pool: Pool<Session>;
+  readonly limits: DatabaseLimits;
+  readonly schemas: readonly string[] | undefined;
+}
+
 /** A database of a PostgreSQL server. */
 export class PostgresDatabase implements Database {
   readonly dialect = "postgresql";
@@ -30,17 +40,16 @@ export class PostgresDatabase implements Database {
   readonly #limits: DatabaseLimits;
   readonly #pool: Pool<Session>;
   readonly #types = new Map<number, string>();
+  /** Undefined if the database server itself limits temporary files. */
+  readonly #tempWatch: TempWatch | undefined;
 
-  private constructor(
-    facts: ServerFacts,
-    pool: Pool<Session>,
-    limits: DatabaseLimits,
-    schemas: readonly string[] | undefined,
-  ) {
+  private constructor({ facts, open, pool, limits, schemas }: OpenedPool) {
     this.#facts = facts;
     this.#pool = pool;
     this.#limits = limits;
     this.#schemas = schemas;
+    const { maySetTemp, tempKb } = facts;
+    if (!maySetTemp && tempKb < 0) this.#tempWatch = new TempWatch(open, limits.maxTempMb * 1024 * 1024);
     this.about = `the PostgreSQL ${facts.version.split(" ", 1)[0]} database ${facts.database}`;
     this.caution = cautionOf(facts);
   }
@@ -68,7 +77,7 @@ export class PostgresDatabase implements Database {
       ...{ max: limits.connections, maxWaiting: limits.maxWaiting, waitMs: limits.timeoutMs, idleMs, open },
     });
     const facts = await pool.use(new AbortController().signal, async (session) => session.facts);
-    return new PostgresDatabase(facts, pool, limits, options.schemas);
+    return new PostgresDatabase({ facts, open, pool, limits, schemas: options.schemas });
   }
 
   async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
@@ -121,7 +130,7 @@ export class PostgresDatabase implements Database {
   }
 
   async close(): Promise<void> {
-    await this.#pool.close();
+    await Promise.allSettled([this.#pool.close(), this.#tempWatch?.close()]);
   }
 
   /** Runs `work` in a transaction that is rolled back afterwards unless `work` commits it. */
@@ -137,6 +146,7 @@ export class PostgresDatabase implements Database {
       signal.addEventListener("abort", abort, { once: true });
       const timer = setTimeout(() => end({ code: "57014" }), timeoutMs + graceMs);
       session.wake();
+      const unwatch = this.#tempWatch?.watch(session.processId, end);
       try {
         await session.say(this.#begin(mode));
         return await work(session);
@@ -144,6 +154,7 @@ export class PostgresDatabase implements Database {
         throw explain(why ?? reason, timeoutMs) ?? why ?? toOpenError(reason);
       } finally {
         clearTimeout(timer);
+        unwatch?.();
         signal.removeEventListener("abort", abort);
       }
     });
@@ -159,6 +170,8 @@ export class PostgresDatabase implements Database {
       ...(this.#facts.noticesLoss ? ["client_connection_check_interval = 1000"] : []),
       ...(path === undefined ? [] : [`search_path = ${path}`]),
       ...this.#tempLimit(),
+      // The files of parallel workers lie where they cannot be measured.
+      ...(this.#tempWatch ? ["max_parallel_workers_per_gather = 0"] : []),
       "bytea_output = hex",
       "datestyle = ISO",
     ];
@@ -196,7 +209,7 @@ export class PostgresDatabase implements Database {
 function cautionOf({ user, tempKb, maySetTemp }: ServerFacts): string | undefined {
   if (maySetTemp || tempKb >= 0) return undefined;
   const role = `"${user.replaceAll('"', '""')}"`;
-  return `Queries may fill the disk of the database server with temporary files until their timeout. Limit them as a superuser: ALTER ROLE ${role} SET temp_file_limit = '1GB'`;
+  return `This role may not limit its temporary files. They are measured while a statement runs, so a fast statement can write more than the limit before it is stopped. For an exact limit run as a superuser: ALTER ROLE ${role} SET temp_file_limit = '1GB'`;
 }
 
 /** Runs a statement and collects its rows; closes the connection if far more data arrives than can be used. */

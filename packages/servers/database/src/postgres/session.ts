@@ -91,6 +91,11 @@ export class Session implements Pooled {
     return this.#facts;
   }
 
+  /** Id of the process that serves this session at the database server. */
+  get processId(): number {
+    return this.#unlisted.processID;
+  }
+
   /** Keeps the process alive while the session works; an idle session does not. */
   wake(): void {
     this.#unlisted.ref();
