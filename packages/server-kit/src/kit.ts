@@ -1,5 +1,5 @@
 import { rpcCodes } from "portolan";
-import { type FullResult, type JsonSchema, RpcError, ToolError } from "portolan/server";
+import { type Context, type FullResult, type JsonSchema, RpcError, ToolError } from "portolan/server";
 
 // Plain JSON Schema: a server that starts often should not load a schema library first.
 
@@ -60,4 +60,29 @@ export async function toolErrorsAsInvalidParams<T>(work: Promise<T>): Promise<T>
     if (reason instanceof ToolError) throw new RpcError(rpcCodes.invalidParams, reason.message, { cause: reason });
     throw reason;
   }
+}
+
+/** Something in a queue that callers share; `caller` is undefined where callers cannot be told apart. */
+export interface QueuedItem {
+  readonly caller: string | undefined;
+}
+
+/**
+ * Returns the item that a full queue refuses to make room for one more of `caller`: the newest of the caller that has
+ * most. Returns undefined if that is `caller` itself.
+ */
+export function itemToRefuse<T extends QueuedItem>(queue: readonly T[], caller: string | undefined): T | undefined {
+  const counts = new Map<string | undefined, number>();
+  for (const item of queue) counts.set(item.caller, (counts.get(item.caller) ?? 0) + 1);
+  const most = Math.max(0, ...counts.values());
+  if (most <= (counts.get(caller) ?? 0) + 1) return undefined;
+  return queue.findLast((item) => counts.get(item.caller) === most);
+}
+
+/**
+ * Returns the key of an authenticated caller, with whom others share what the server has. Returns undefined on stdio and
+ * without authentication, where all callers are one.
+ */
+export function callerOf({ principal }: Pick<Context, "principal">): string | undefined {
+  return principal.key === "local" || principal.key === "anonymous" ? undefined : principal.key;
 }

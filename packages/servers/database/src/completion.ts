@@ -1,4 +1,5 @@
 import type { Completer } from "portolan/server";
+import { callerOf } from "portolan-server-kit";
 import type { ServerDependencies } from "./server.ts";
 
 const maxSuggestions = 100;
@@ -8,7 +9,7 @@ export function completeTable({ database }: ServerDependencies): Completer<undef
   return async (value, _, ctx) => {
     const filter = { ...(value !== "" && { search: value.slice(0, 200) }), limit: maxSuggestions, details: false };
     return rank(
-      (await database.tables(filter, ctx.signal)).map(({ name }) => name),
+      (await database.tables(filter, ctx.signal, callerOf(ctx))).map(({ name }) => name),
       value,
     );
   };
@@ -18,7 +19,7 @@ export function completeTable({ database }: ServerDependencies): Completer<undef
 export function completeColumn({ database, limits }: ServerDependencies): Completer<undefined> {
   return async (value, { table }, ctx) => {
     const which = table === undefined || table === "" ? { limit: limits.maxTables } : { name: table, limit: 1 };
-    const tables = await database.tables({ ...which, details: true }, ctx.signal);
+    const tables = await database.tables({ ...which, details: true }, ctx.signal, callerOf(ctx));
     return rank([...new Set(tables.flatMap(({ columns }) => columns.map(({ name }) => name)))], value);
   };
 }

@@ -62,13 +62,13 @@ export interface Database {
   readonly about: string;
   /** A limit that this connection cannot set, for the operator; undefined if all are set. */
   readonly caution?: string | undefined;
-  /** Runs a statement that cannot change anything. */
-  read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows>;
+  /** Runs a statement that cannot change anything. Callers share the connections; `caller` is the key of one. */
+  read(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Rows>;
   /** Runs a statement in its own transaction. */
-  write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change>;
+  write(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Change>;
   /** Returns the query plan of a statement as text. */
-  explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string>;
-  tables(filter: TableFilter, signal: AbortSignal): Promise<Table[]>;
+  explain(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<string>;
+  tables(filter: TableFilter, signal: AbortSignal, caller?: string): Promise<Table[]>;
   /** Cancels running statements and closes all connections. */
   close(): Promise<void>;
 }

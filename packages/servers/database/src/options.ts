@@ -25,7 +25,7 @@ export interface DatabaseLimits {
   readonly maxBlobBytes: number;
   /** Time for a statement. Default: 15,000. At most 24 hours. */
   readonly timeoutMs: number;
-  /** Statements that run at the same time. Default: 4. */
+  /** Statements that run at the same time; of one authenticated caller one less. Default: 4. */
   readonly connections: number;
   /** Statements that wait for a connection. Default: 64. */
   readonly maxWaiting: number;

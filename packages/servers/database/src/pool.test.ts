@@ -27,15 +27,19 @@ function setUp(options: { max?: number; maxWaiting?: number; waitMs?: number; id
 }
 
 /** Starts work that lasts until `end` is called. */
-function held(pool: Pool<Fake>, signal: AbortSignal = new AbortController().signal) {
+function held(pool: Pool<Fake>, signal: AbortSignal = new AbortController().signal, caller?: string) {
   let end = () => {};
   const until = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const done = pool.use(signal, async (fake) => {
-    await until;
-    return fake;
-  });
+  const done = pool.use(
+    signal,
+    async (fake) => {
+      await until;
+      return fake;
+    },
+    caller,
+  );
   return { end, done };
 }
 
@@ -139,4 +143,35 @@ test("closes idle connections after a while, and all of them on close", async ()
   second.end();
   await Promise.all([running.done, second.done]);
   await expect(pool.use(never, async () => {})).rejects.toThrow("closed");
+});
+
+test("leaves one connection for other callers, and gives a free one to the caller that has fewest", async () => {
+  const { pool, opened } = setUp({ max: 3, maxWaiting: 10 });
+  const hostile = [1, 2, 3, 4].map(() => held(pool, never, "hostile"));
+  await expect.poll(() => opened.length).toBe(2);
+  const innocent = held(pool, never, "innocent");
+  await expect.poll(() => opened.length).toBe(3);
+  const order: string[] = [];
+  const waiting = ["hostile", "third"].map((caller) => pool.use(never, async () => order.push(caller), caller));
+  hostile[0]?.end();
+  await waiting[1];
+  expect(order).toEqual(["third"]);
+  for (const one of [...hostile, innocent]) one.end();
+  await Promise.all([...hostile, innocent].map(({ done }) => done));
+  await Promise.all(waiting);
+  expect(opened).toHaveLength(3);
+});
+
+test("a full queue refuses the newest waiter of the caller that has most", async () => {
+  const { pool } = setUp({ max: 1, maxWaiting: 3 });
+  const running = held(pool, never, "hostile");
+  const run = (caller: string) => pool.use(never, async () => caller, caller);
+  const [first, second, third] = [run("hostile"), run("hostile"), run("hostile")];
+  const refused = expect(third).rejects.toThrow("connections are busy");
+  await expect(run("hostile")).rejects.toThrow("connections are busy");
+  const innocent = run("innocent");
+  await refused;
+  running.end();
+  expect(await Promise.all([first, second, innocent])).toEqual(["hostile", "hostile", "innocent"]);
+  await running.done;
 });

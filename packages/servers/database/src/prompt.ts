@@ -1,5 +1,5 @@
-import { type Server, ToolError } from "portolan/server";
-import { toolErrorsAsInvalidParams } from "portolan-server-kit";
+import { type Context, type Server, ToolError } from "portolan/server";
+import { callerOf, toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { needTable, type Table } from "./catalog.ts";
 import { completeColumn, completeTable } from "./completion.ts";
 import type { Dialect } from "./database.ts";
@@ -20,7 +20,7 @@ export function addPrompt<T>(server: Server<undefined, T>, dependencies: ServerD
       column: { description: "A column it is about", complete: completeColumn(dependencies) },
     },
     async get({ question, table, column }, ctx) {
-      const tables = await toolErrorsAsInvalidParams(tablesFor(dependencies, table, ctx.signal));
+      const tables = await toolErrorsAsInvalidParams(tablesFor(dependencies, table, ctx));
       const { dialect, about } = dependencies.database;
       const examples = examplesFor(tables, dialect, knownColumn(tables, column));
       const begin = [
@@ -47,12 +47,8 @@ function toCall({ sql, parameters }: Example): string {
 }
 
 /** Returns the named table and the tables it refers to, or the first tables if none is named. */
-async function tablesFor(
-  { database }: ServerDependencies,
-  name: string | undefined,
-  signal: AbortSignal,
-): Promise<Table[]> {
-  const read = (filter: Parameters<typeof database.tables>[0]) => database.tables(filter, signal);
+async function tablesFor({ database }: ServerDependencies, name: string | undefined, ctx: Context): Promise<Table[]> {
+  const read = (filter: Parameters<typeof database.tables>[0]) => database.tables(filter, ctx.signal, callerOf(ctx));
   const wanted = name?.trim();
   if (wanted === undefined || wanted === "") return tablesFirst(await read({ limit: maxShown, details: true }));
   const table = await needTable(read, wanted);

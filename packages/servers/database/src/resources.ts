@@ -1,5 +1,5 @@
 import type { Server } from "portolan/server";
-import { toolErrorsAsInvalidParams } from "portolan-server-kit";
+import { callerOf, toolErrorsAsInvalidParams } from "portolan-server-kit";
 import { completeTable } from "./completion.ts";
 import type { ServerDependencies } from "./server.ts";
 import { showTable } from "./show.ts";
@@ -19,7 +19,7 @@ export function addResources<T>(server: Server<undefined, T>, dependencies: Serv
       subscribe: true,
       async read(ctx) {
         const tables = await toolErrorsAsInvalidParams(
-          database.tables({ limit: limits.maxTables + 1, details: true }, ctx.signal),
+          database.tables({ limit: limits.maxTables + 1, details: true }, ctx.signal, callerOf(ctx)),
         );
         const shown = tables.slice(0, limits.maxTables).map(showTable);
         const more =
@@ -34,7 +34,7 @@ export function addResources<T>(server: Server<undefined, T>, dependencies: Serv
       mimeType: "text/plain",
       async list(ctx) {
         const tables = await toolErrorsAsInvalidParams(
-          database.tables({ limit: limits.maxTables, details: false }, ctx.signal),
+          database.tables({ limit: limits.maxTables, details: false }, ctx.signal, callerOf(ctx)),
         );
         return tables.map(({ name, kind, comment }) => ({
           ...{
@@ -49,7 +49,7 @@ export function addResources<T>(server: Server<undefined, T>, dependencies: Serv
       complete: { name: completeTable(dependencies) },
       async read({ name }, ctx) {
         const [table] = await toolErrorsAsInvalidParams(
-          database.tables({ name: String(name), limit: 1, details: true }, ctx.signal),
+          database.tables({ name: String(name), limit: 1, details: true }, ctx.signal, callerOf(ctx)),
         );
         if (!table) return undefined;
         return table.definition === undefined ? showTable(table) : `${showTable(table)}\n\n${table.definition}`;

@@ -10,6 +10,8 @@ export interface StoreOptions {
   readonly compactBytes: number;
   /** How long a change waits for the lock of another process. Default: 40 s, longer than the lock of a dead one holds. */
   readonly lockWaitMs: number;
+  /** Changes that wait to be written; callers share them. Default: 1,000. */
+  readonly maxWaiting: number;
   /** Called for problems with the file. Default: prints to standard error. */
   readonly onProblem: (problem: string) => void;
 }
@@ -52,6 +54,7 @@ export function toStoreOptions(given: Partial<StoreOptions>): StoreOptions {
     maxFileBytes: given.maxFileBytes ?? 256 * 1024 * 1024,
     compactBytes: given.compactBytes ?? 1024 * 1024,
     lockWaitMs: given.lockWaitMs ?? 40_000,
+    maxWaiting: given.maxWaiting ?? 1_000,
     onProblem: given.onProblem ?? ((problem) => console.error(`portolan-memory: ${problem}`)),
   };
 }

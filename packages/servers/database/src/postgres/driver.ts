@@ -74,28 +74,28 @@ export class PostgresDatabase implements Database {
       );
     };
     const pool = new Pool<Session>({
-      ...{ max: limits.connections, maxWaiting: limits.maxWaiting, waitMs: limits.timeoutMs, idleMs, open },
+      ...{ max: limits.connections, maxWaiting: limits.maxWaiting, waitMs: 2 * limits.timeoutMs, idleMs, open },
     });
     const facts = await pool.use(new AbortController().signal, async (session) => session.facts);
     return new PostgresDatabase({ facts, open, pool, limits, schemas: options.schemas });
   }
 
-  async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
+  async read(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Rows> {
     const { sql, values } = bind(statement);
     const collector = new Collector(bounds);
-    const { fields } = await this.#work("READ ONLY", signal, async (session) => {
+    const { fields } = await this.#work("READ ONLY", { signal, caller }, async (session) => {
       // Only a query can be declared as a cursor, and it computes no more rows than are fetched. After the declaration
       // the transaction has had its first query and can no longer be made writable.
       await session.run(`DECLARE portolan NO SCROLL CURSOR FOR ${sql}`, values, () => {});
       return collect(session, `FETCH ${bounds.maxRows + 1} FROM portolan`, [], collector, bounds);
     });
-    return { columns: await this.#columns(fields, signal), ...collector.result };
+    return { columns: await this.#columns(fields, signal, caller), ...collector.result };
   }
 
-  async write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change> {
+  async write(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Change> {
     const { sql, values } = bind(statement);
     const collector = new Collector(bounds);
-    const { fields, command, count } = await this.#work("READ WRITE", signal, async (session) => {
+    const { fields, command, count } = await this.#work("READ WRITE", { signal, caller }, async (session) => {
       const outcome = await collect(session, sql, values, collector, bounds);
       if (!session.isUsable)
         throw new ToolError("The statement returned too much data, so nothing was changed; return less");
@@ -106,17 +106,17 @@ export class PostgresDatabase implements Database {
     });
     const isData = /^(INSERT|UPDATE|DELETE|MERGE|COPY)$/.test(command);
     return {
-      columns: await this.#columns(fields, signal),
+      columns: await this.#columns(fields, signal, caller),
       ...collector.result,
       changes: isData ? count : 0,
       isSchemaChanged: !isData && command !== "SELECT",
     };
   }
 
-  async explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string> {
+  async explain(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<string> {
     const { sql, values } = bind(statement);
     const collector = new Collector(bounds);
-    await this.#work("READ ONLY", signal, (session) =>
+    await this.#work("READ ONLY", { signal, caller }, (session) =>
       collect(session, `EXPLAIN (FORMAT TEXT) ${sql}`, values, collector, bounds),
     );
     return showPlan(
@@ -125,8 +125,11 @@ export class PostgresDatabase implements Database {
     );
   }
 
-  tables(filter: TableFilter, signal: AbortSignal): Promise<Table[]> {
-    return readTables((statement, bounds) => this.read(statement, bounds, signal), catalogOf(filter, this.#schemas));
+  tables(filter: TableFilter, signal: AbortSignal, caller?: string): Promise<Table[]> {
+    return readTables(
+      (statement, bounds) => this.read(statement, bounds, signal, caller),
+      catalogOf(filter, this.#schemas),
+    );
   }
 
   async close(): Promise<void> {
@@ -134,30 +137,38 @@ export class PostgresDatabase implements Database {
   }
 
   /** Runs `work` in a transaction that is rolled back afterwards unless `work` commits it. */
-  #work<T>(mode: "READ ONLY" | "READ WRITE", signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
-    return this.#pool.use(signal, async (session) => {
-      const { timeoutMs } = this.#limits;
-      let why: unknown;
-      const end = (reason: unknown) => {
-        why ??= reason;
-        void session.end(graceMs);
-      };
-      const abort = () => end(signal.reason);
-      signal.addEventListener("abort", abort, { once: true });
-      const timer = setTimeout(() => end({ code: "57014" }), timeoutMs + graceMs);
-      session.wake();
-      const unwatch = this.#tempWatch?.watch(session.processId, end);
-      try {
-        await session.say(this.#begin(mode));
-        return await work(session);
-      } catch (reason) {
-        throw explain(why ?? reason, timeoutMs) ?? why ?? toOpenError(reason);
-      } finally {
-        clearTimeout(timer);
-        unwatch?.();
-        signal.removeEventListener("abort", abort);
-      }
-    });
+  #work<T>(
+    mode: "READ ONLY" | "READ WRITE",
+    { signal, caller }: { signal: AbortSignal; caller: string | undefined },
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    return this.#pool.use(
+      signal,
+      async (session) => {
+        const { timeoutMs } = this.#limits;
+        let why: unknown;
+        const end = (reason: unknown) => {
+          why ??= reason;
+          void session.end(graceMs);
+        };
+        const abort = () => end(signal.reason);
+        signal.addEventListener("abort", abort, { once: true });
+        const timer = setTimeout(() => end({ code: "57014" }), timeoutMs + graceMs);
+        session.wake();
+        const unwatch = this.#tempWatch?.watch(session.processId, end);
+        try {
+          await session.say(this.#begin(mode));
+          return await work(session);
+        } catch (reason) {
+          throw explain(why ?? reason, timeoutMs) ?? why ?? toOpenError(reason);
+        } finally {
+          clearTimeout(timer);
+          unwatch?.();
+          signal.removeEventListener("abort", abort);
+        }
+      },
+      caller,
+    );
   }
 
   #begin(mode: string): string {
@@ -188,7 +199,7 @@ export class PostgresDatabase implements Database {
     return maySetTemp && (tempKb < 0 || tempKb > wantedKb) ? [`temp_file_limit = ${wantedKb}`] : [];
   }
 
-  async #columns(fields: readonly FieldDef[], signal: AbortSignal): Promise<Column[]> {
+  async #columns(fields: readonly FieldDef[], signal: AbortSignal, caller?: string): Promise<Column[]> {
     const nameOf = (oid: number) => knownTypes[oid] ?? this.#types.get(oid);
     const unknown = fields.map(({ dataTypeID }) => dataTypeID).filter((oid) => nameOf(oid) === undefined);
     if (unknown.length > 0) {
@@ -196,7 +207,7 @@ export class PostgresDatabase implements Database {
         "SELECT t.oid, format_type(t.oid, NULL) FROM pg_type t WHERE t.oid IN (SELECT json_array_elements_text($1::json)::oid)";
       const bounds = { maxRows: 2_000, maxBytes: 1e6, maxValueLength: 1_000, maxBlobBytes: 0 };
       // A failed lookup of type names must not lose the result: it may be the result of a change.
-      const asked = this.read({ sql, parameters: [JSON.stringify(unknown)] }, bounds, signal);
+      const asked = this.read({ sql, parameters: [JSON.stringify(unknown)] }, bounds, signal, caller);
       const { rows } = await asked.catch(() => ({ rows: [] }));
       if (this.#types.size > maxKnownTypes) this.#types.clear();
       for (const [oid, name] of rows) this.#types.set(Number(oid), String(name));

@@ -31,28 +31,33 @@ export class SqliteDatabase implements Database {
     const shared = { file, busyMs: Math.min(busyMs, timeoutMs), maxLength, maxMemoryMb };
     const pool = (max: number, isWriter: boolean) =>
       new Pool<EngineProcess>({
-        ...{ max, maxWaiting, waitMs: timeoutMs, idleMs },
+        ...{ max, maxWaiting, waitMs: 2 * timeoutMs, idleMs },
         open: () => EngineProcess.start({ ...shared, isWriter }),
       });
     this.#readers = pool(connections, false);
     this.#writer = pool(1, true);
   }
 
-  async read(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Rows> {
-    return this.#send(this.#readers, { kind: "run", statement, bounds }, signal);
+  async read(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Rows> {
+    return this.#send(this.#readers, { kind: "run", statement, bounds }, signal, caller);
   }
 
-  async write(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<Change> {
+  async write(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Change> {
+    let isBegun = false;
+    const work = (engine: EngineProcess) => {
+      isBegun = true;
+      return engine.run({ kind: "run", statement, bounds }, this.#timeoutMs, signal);
+    };
     try {
-      return await this.#send(this.#writer, { kind: "run", statement, bounds }, signal);
+      return await this.#writer.use(signal, work, caller);
     } catch (reason) {
-      await this.#recover();
+      if (isBegun) await this.#recover(caller);
       throw reason;
     }
   }
 
-  async explain(statement: Statement, bounds: Bounds, signal: AbortSignal): Promise<string> {
-    const { rows, cutBy } = await this.#send(this.#readers, { kind: "explain", statement, bounds }, signal);
+  async explain(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<string> {
+    const { rows, cutBy } = await this.#send(this.#readers, { kind: "explain", statement, bounds }, signal, caller);
     const depths = new Map<unknown, number>([[0, -1]]);
     const lines = rows.map(([id, parent, , detail]) => {
       const depth = (depths.get(parent) ?? -1) + 1;
@@ -62,8 +67,8 @@ export class SqliteDatabase implements Database {
     return showPlan(lines, cutBy !== undefined);
   }
 
-  async tables(filter: TableFilter, signal: AbortSignal): Promise<Table[]> {
-    const read = (statement: Statement, bounds: Bounds) => this.read(statement, bounds, signal);
+  async tables(filter: TableFilter, signal: AbortSignal, caller?: string): Promise<Table[]> {
+    const read = (statement: Statement, bounds: Bounds) => this.read(statement, bounds, signal, caller);
     try {
       return await readTables(read, catalogOf(filter));
     } catch (reason) {
@@ -77,9 +82,9 @@ export class SqliteDatabase implements Database {
   }
 
   /** Opens a writer after a failed change: a killed one leaves a journal that blocks all readers until a writer rolls it back. */
-  async #recover(): Promise<void> {
+  async #recover(caller: string | undefined): Promise<void> {
     // A failure to open the file is reported by the next statement.
-    await this.#writer.use(new AbortController().signal, async () => {}).catch(() => {});
+    await this.#writer.use(new AbortController().signal, async () => {}, caller).catch(() => {});
   }
 
   /** Describes tables one by one, so that a broken view does not hide the others. */
@@ -101,8 +106,8 @@ export class SqliteDatabase implements Database {
     return tables;
   }
 
-  #send(pool: Pool<EngineProcess>, request: EngineRequest, signal: AbortSignal): Promise<Change> {
-    return pool.use(signal, (engine) => engine.run(request, this.#timeoutMs, signal));
+  #send(pool: Pool<EngineProcess>, request: EngineRequest, signal: AbortSignal, caller?: string): Promise<Change> {
+    return pool.use(signal, (engine) => engine.run(request, this.#timeoutMs, signal), caller);
   }
 }
 

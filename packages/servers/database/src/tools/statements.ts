@@ -1,5 +1,5 @@
 import { type Context, type JsonSchema, type ToolDefinition, ToolError } from "portolan/server";
-import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { annotations, array, boolean, callerOf, count, object, string, textResult } from "portolan-server-kit";
 import type { Bounds, Cell, Column, Statement } from "../database.ts";
 import type { DatabaseLimits } from "../options.ts";
 import type { ServerDependencies } from "../server.ts";
@@ -32,7 +32,7 @@ export function queryTool({
     output: object({ ...rows }, ["note"]),
     annotations: annotations.reads,
     async run({ limit: wanted = Math.min(defaultRows, limits.maxRows), ...statement }, ctx) {
-      const result = await database.read(toStatement(statement), toBounds(limits, wanted), ctx.signal);
+      const result = await database.read(toStatement(statement), toBounds(limits, wanted), ctx.signal, callerOf(ctx));
       const note = noteOn(result, wanted, limits.maxRows);
       const said = [`${result.rows.length} rows`, showRows(result), ...(note === undefined ? [] : [note])];
       return textResult(said.filter((line) => line !== "").join("\n"), {
@@ -55,7 +55,12 @@ export function explainTool({
     output: object({ plan: string("The plan, one step per line") }),
     annotations: annotations.reads,
     async run(statement, ctx) {
-      const plan = await database.explain(toStatement(statement), toBounds(limits, limits.maxRows), ctx.signal);
+      const plan = await database.explain(
+        toStatement(statement),
+        toBounds(limits, limits.maxRows),
+        ctx.signal,
+        callerOf(ctx),
+      );
       return textResult(plan, { plan });
     },
   };
@@ -89,7 +94,9 @@ export function executeTool({
       if (!(await mayRun(ctx, ask, database.about, statement)))
         return ctx.cancelled("The user declined; nothing was changed.");
       const wanted = Math.min(defaultRows, limits.maxRows);
-      const result = await ctx.once("run", async () => database.write(statement, toBounds(limits, wanted), ctx.signal));
+      const result = await ctx.once("run", async () =>
+        database.write(statement, toBounds(limits, wanted), ctx.signal, callerOf(ctx)),
+      );
       if (result.isSchemaChanged) schemaChanged();
       const note = noteOn(result, wanted, wanted);
       const said = [`Done; ${result.changes} rows changed`, showRows(result), ...(note === undefined ? [] : [note])];

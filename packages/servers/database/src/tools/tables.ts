@@ -1,5 +1,5 @@
 import type { ToolDefinition } from "portolan/server";
-import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { annotations, array, boolean, callerOf, count, object, string, textResult } from "portolan-server-kit";
 import { needTable, type Table } from "../catalog.ts";
 import type { ServerDependencies } from "../server.ts";
 import { showTable } from "../show.ts";
@@ -49,7 +49,7 @@ export function tablesTool({
     annotations: annotations.reads,
     async run({ search, from = 0, limit = Math.min(defaultTables, limits.maxTables) }, ctx) {
       const filter = { ...(search !== undefined && { search }), from, limit: limit + 1, details: false };
-      const found = await database.tables(filter, ctx.signal);
+      const found = await database.tables(filter, ctx.signal, callerOf(ctx));
       const tables = found.slice(0, limit).map(toListed);
       const next = found.length > limit ? from + limit : undefined;
       const lines = tables.map(
@@ -119,7 +119,7 @@ export function describeTool({ database }: ServerDependencies): ToolDefinition<{
     ),
     annotations: annotations.reads,
     async run({ table: wanted }, ctx) {
-      const table = await needTable((filter) => database.tables(filter, ctx.signal), wanted);
+      const table = await needTable((filter) => database.tables(filter, ctx.signal, callerOf(ctx)), wanted);
       const definition = table.kind.includes("view") && table.definition !== undefined ? `\n${table.definition}` : "";
       return textResult(`${showTable(table)}${definition}`, table);
     },

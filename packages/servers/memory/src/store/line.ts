@@ -33,6 +33,14 @@ export function writeLine(number: number, value: Header | Entry): string {
   return `${number} ${checksum(number, content)} ${content}\n`;
 }
 
+/** The first line is never longer. */
+export const maxHeaderBytes = 256;
+
+/** Returns the bytes of the line of an entry, with the longest number that a line can have. */
+export function maxLineBytes(entry: Entry): number {
+  return 15 + 8 + 3 + Buffer.byteLength(JSON.stringify(entry));
+}
+
 /** Parses a line without its line break; undefined if it is damaged. */
 export function readLine(text: string): Line | undefined {
   const [, digits = "", sum, content = ""] = pattern.exec(text) ?? [];

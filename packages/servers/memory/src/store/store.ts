@@ -1,10 +1,11 @@
 import { unwatchFile, watch, watchFile } from "node:fs";
 import { basename, dirname } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
+import { itemToRefuse, type QueuedItem } from "portolan-server-kit";
 import { type StoreOptions, toStoreOptions } from "../options.ts";
 import type { Graph } from "./graph.ts";
-import type { Entry } from "./line.ts";
-import { LogFile } from "./log-file.ts";
+import { type Entry, maxHeaderBytes, maxLineBytes } from "./line.ts";
+import { FileFullError, LogFile } from "./log-file.ts";
 import { type Changes, compare, type Damage, Replica, rewrite } from "./replica.ts";
 
 /** Computes a change from the current graph: operations to apply, and the result of the call. */
@@ -14,8 +15,8 @@ export type ComputeChange<T> = (graph: Graph) => { readonly ops: Entry["ops"]; r
 export interface MemoryStore extends AsyncDisposable {
   /** Returns the current graph of a namespace, with changes of other processes. */
   read(namespace: string): Graph;
-  /** Changes a namespace; resolves when the change is on disk. */
-  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal): Promise<T>;
+  /** Changes a namespace; resolves when the change is on disk. Callers share the queue; `caller` is the key of one. */
+  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal, caller?: string): Promise<T>;
   /** Returns the namespaces that are not empty. */
   namespaces(): ReadonlyMap<string, Graph>;
   state(): { readonly bytes: number; readonly lines: number; readonly damage: readonly Damage[] };
@@ -26,12 +27,23 @@ export interface MemoryStore extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-interface QueuedChange {
+interface QueuedChange extends QueuedItem {
   readonly namespace: string;
   readonly work: ComputeChange<unknown>;
   readonly signal: AbortSignal | undefined;
   resolve(result: unknown): void;
   reject(reason: unknown): void;
+}
+
+/** Changes under one hold of the lock. In between, other processes and reading calls have their turn. */
+const maxServed = 64;
+
+/** Too many changes wait for the lock of the file. */
+export class QueueFullError extends Error {
+  override readonly name = "QueueFullError";
+  constructor() {
+    super("Too many changes of the memory wait to be written");
+  }
 }
 
 /** Opens a memory; throws if the file is not a memory file. */
@@ -71,12 +83,26 @@ class Store implements MemoryStore {
     return { bytes, lines, damage };
   }
 
-  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal): Promise<T> {
+  change<T>(namespace: string, work: ComputeChange<T>, signal?: AbortSignal, caller?: string): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ namespace, work, signal, resolve: resolve as (result: unknown) => void, reject });
+      this.#makeRoom(caller);
+      this.#waiting.push({ namespace, work, signal, caller, resolve: resolve as (result: unknown) => void, reject });
       // Changes that arrive while others wait for the lock share it.
       if (this.#waiting.length === 1) this.#enqueue(() => this.#serveWaiting()).catch(() => {});
     });
+  }
+
+  /** Makes room in a full queue: drops cancelled changes, else the newest of the caller that has most. */
+  #makeRoom(caller: string | undefined): void {
+    const { maxWaiting } = this.#options;
+    if (this.#waiting.length < maxWaiting) return;
+    for (const { signal, reject } of this.#waiting) if (signal?.aborted) reject(signal.reason);
+    this.#waiting = this.#waiting.filter(({ signal }) => signal?.aborted !== true);
+    if (this.#waiting.length < maxWaiting) return;
+    const refused = itemToRefuse(this.#waiting, caller);
+    if (!refused) throw new QueueFullError();
+    this.#waiting = this.#waiting.filter((one) => one !== refused);
+    refused.reject(new QueueFullError());
   }
 
   compact({ repair = false }: { repair?: boolean } = {}): Promise<void> {
@@ -119,15 +145,27 @@ class Store implements MemoryStore {
   async #serveWaiting(): Promise<void> {
     try {
       await this.#locked(() => {
-        const served = this.#waiting;
-        this.#waiting = [];
-        this.#serve(served);
+        this.#serve(this.#nextBatch());
       });
+      if (this.#waiting.length > 0) this.#enqueue(() => this.#serveWaiting()).catch(() => {});
     } catch (reason) {
       const refused = this.#waiting;
       this.#waiting = [];
       for (const { reject } of refused) reject(reason);
     }
+  }
+
+  /** Takes the changes that are served next: the first of each caller, then the second of each, and so on. */
+  #nextBatch(): QueuedChange[] {
+    const counts = new Map<string | undefined, number>();
+    const ranked = this.#waiting.map((change) => {
+      const rank = counts.get(change.caller) ?? 0;
+      counts.set(change.caller, rank + 1);
+      return { change, rank };
+    });
+    const ordered = ranked.sort((a, b) => a.rank - b.rank).map(({ change }) => change);
+    this.#waiting = ordered.slice(maxServed);
+    return ordered.slice(0, maxServed);
   }
 
   /** Runs queued changes under the lock, synchronously: nothing may happen between read, write and sync. */
@@ -139,20 +177,27 @@ class Store implements MemoryStore {
       const changed = new Map<string, Set<string>>();
       const namesBefore = this.#names();
       const entries: Entry[] = [];
+      const { maxFileBytes } = this.#options;
+      let bytes = Math.max(this.#replica.size, maxHeaderBytes);
       for (const { namespace, work, signal, resolve, reject } of served) {
         try {
           signal?.throwIfAborted();
           const { ops, result } = work(this.#replica.graph(namespace));
           if (ops.length > 0) {
-            entries.push({ in: namespace, ops });
-            this.#replica.apply({ in: namespace, ops }, changed);
+            const entry = { in: namespace, ops };
+            const size = maxLineBytes(entry);
+            // Refused alone, before it is applied: the changes of others that fit are written.
+            if (bytes + size > maxFileBytes) throw new FileFullError(maxFileBytes);
+            bytes += size;
+            entries.push(entry);
+            this.#replica.apply(entry, changed);
           }
           answers.push(() => resolve(result));
         } catch (reason) {
           answers.push(() => reject(reason));
         }
       }
-      if (entries.length > 0) this.#log.append(this.#replica, entries, this.#options.maxFileBytes);
+      if (entries.length > 0) this.#log.append(this.#replica, entries, maxFileBytes);
       this.#tell(changed, namesBefore);
     } catch (reason) {
       // The applied changes are not in the file: read it again.

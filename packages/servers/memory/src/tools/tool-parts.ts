@@ -1,9 +1,9 @@
 import { type Context, type FullResult, type JsonSchema, ToolError } from "portolan/server";
-import { count, object, string, textResult } from "portolan-server-kit";
+import { callerOf, count, object, string, textResult } from "portolan-server-kit";
 import type { Limits } from "../options.ts";
 import type { Graph, Operation } from "../store/graph.ts";
 import { FileFullError } from "../store/log-file.ts";
-import type { MemoryStore } from "../store/store.ts";
+import { type MemoryStore, QueueFullError } from "../store/store.ts";
 
 /** Shared by all tools. */
 export interface ToolParts {
@@ -34,6 +34,7 @@ export function createToolParts(parts: Pick<ToolParts, "store" | "limits" | "nam
             return { ops, result: done };
           },
           ctx.signal,
+          callerOf(ctx),
         )
         .catch((reason: unknown) => {
           throw explain(reason);
@@ -51,6 +52,9 @@ export function createToolParts(parts: Pick<ToolParts, "store" | "limits" | "nam
 
 function explain(reason: unknown): unknown {
   if (reason instanceof FileFullError) return new ToolError(`${reason.message}; delete what is no longer needed`);
+  if (reason instanceof QueueFullError) {
+    return new ToolError(`${reason.message}. Nothing was changed; try again when earlier changes are done`);
+  }
   switch ((reason as { code?: unknown }).code) {
     case "timeout":
       return new ToolError(
