@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { grade, type RevisionDate, type Verdict } from "../../packages/check/src/index.ts";
+import { scriptOf } from "../servers/kit/programs.ts";
 import { besides, scripted } from "./kit.ts";
 
 const contrary = (fault: string) => scripted("./fixtures/contrary.mjs", fault);
@@ -12,6 +13,42 @@ test.each(["2024-11-05", "2025-11-25", "2026-07-28"] as const)(
     expect(report.totals[0]?.pass).toBeGreaterThan(30);
   },
 );
+
+test("notifications that a server happens to send are not taken for answers to invalid data", async () => {
+  const filter = ({ id }: { id: string }) => /^(base|batch|stdio|hostile|cancel)\//.test(id);
+  for (const date of ["2025-03-26", "2025-11-25"] as const) {
+    const [plain, announcing] = await Promise.all(
+      ["none", "announces often"].map((fault) =>
+        grade(contrary(fault), { revisions: [date], timeoutMs: 5_000, filter }),
+      ),
+    );
+    expect(besides(announcing!, "pass", "not applicable")).toEqual(besides(plain!, "pass", "not applicable"));
+    expect(JSON.stringify(announcing!.verdicts)).not.toContain('got {\\"jsonrpc\\":\\"2.0\\",\\"method');
+  }
+});
+
+test("the exit of a server is described once", async () => {
+  const filter = ({ id }: { id: string }) => id === "closing/exits";
+  const { verdicts } = await grade(contrary("none"), { revisions: ["2025-11-25"], timeoutMs: 5_000, filter });
+  expect(verdicts.map(({ evidence }) => evidence)).toEqual(["closed the input; the server exited with code 0"]);
+  const late = await grade(contrary("stays"), { revisions: ["2025-11-25"], timeoutMs: 500, filter });
+  expect(late.verdicts.map(({ evidence }) => evidence)).toEqual([
+    "waited 500 ms for the server to exit after the end of its input, in vain",
+  ]);
+});
+
+test("a revision without labels of tools is named as the reason why no tool may be called", async () => {
+  const filter = ({ id }: { id: string }) => id === "base/invalid-params";
+  const target = { command: process.execPath, args: [scriptOf("time")] };
+  const evidenceOf = async (date: RevisionDate) => {
+    const { verdicts } = await grade(target, { revisions: [date], timeoutMs: 5_000, filter });
+    return verdicts.map(({ grade: given, evidence }) => `${given}: ${evidence}`);
+  };
+  expect(await evidenceOf("2024-11-05")).toEqual([
+    "not applicable: no tool may be called: none is a known test tool or named, and 2024-11-05 has no read-only labels",
+  ]);
+  expect(await evidenceOf("2025-03-26")).toEqual([expect.stringMatching(/^pass: /)]);
+});
 
 const stateful = "2025-11-25";
 const stateless = "2026-07-28";

@@ -226,7 +226,12 @@ class Grader {
       harmlessTool: () => {
         const name = findHarmless(hints, tools, allowed);
         if (name === undefined) {
-          throw new NotApplicable("no tool may be called: none is a known test tool, labelled read-only, or named");
+          const { date, labelsTools } = this.#context.revision;
+          throw new NotApplicable(
+            labelsTools
+              ? "no tool may be called: none is a known test tool, labelled read-only, or named"
+              : `no tool may be called: none is a known test tool or named, and ${date} has no read-only labels`,
+          );
         }
         noted(name);
         return name;

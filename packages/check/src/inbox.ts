@@ -80,7 +80,7 @@ export class Inbox implements Sink {
       };
       const timer = setTimeout(() => {
         this.#watchers = this.#watchers.filter((watcher) => watcher !== again);
-        reject(new TimedOut(`waited ${limitMs} ms for ${what}; it did not arrive`));
+        reject(new TimedOut(`waited ${limitMs} ms for ${what}, in vain`));
       }, limitMs);
       again();
     });

@@ -171,7 +171,10 @@ export class Peer {
     return reply;
   }
 
-  /** Sends invalid data. Returns everything that is received until the server has answered two further requests. */
+  /**
+   * Sends invalid data. Returns the responses that are received until the server has answered two further requests.
+   * Its own requests and notifications, which it may send at any time, are no answers.
+   */
   async sendInvalid(
     body: string | Uint8Array,
     headers?: Headers,
@@ -189,7 +192,8 @@ export class Peer {
     const first = this.#lastId;
     await this.settle();
     const isRoundTrip = ({ id }: JsonObject) => typeof id === "number" && id > first && id <= this.#lastId;
-    return { messages: this.inbox.messages.slice(from).filter((message) => !isRoundTrip(message)), posted: taken };
+    const isAnswer = (message: JsonObject) => !("method" in message) && !isRoundTrip(message);
+    return { messages: this.inbox.messages.slice(from).filter(isAnswer), posted: taken };
   }
 
   /** Waits until the server has answered two further requests. */

@@ -11,6 +11,8 @@ export interface Revision {
   /** A method without effect that every server of the revision has. */
   readonly simplest: "ping" | "server/discover";
   readonly transports: readonly Transport[];
+  /** Tools may have annotations, such as the label read-only. */
+  readonly labelsTools: boolean;
   /** Requests after the handshake name the version in an HTTP header. */
   readonly namesVersion: boolean;
   /** The capabilities of a client that supports everything. */
@@ -26,6 +28,7 @@ export const revisions: readonly Revision[] = [
     isStateless: false,
     simplest: "ping",
     transports: ["stdio", "http-sse"],
+    labelsTools: false,
     namesVersion: false,
     everything: { ...roots, sampling: {} },
   },
@@ -34,6 +37,7 @@ export const revisions: readonly Revision[] = [
     isStateless: false,
     simplest: "ping",
     transports: ["stdio", "http"],
+    labelsTools: true,
     namesVersion: false,
     everything: { ...roots, sampling: {} },
   },
@@ -42,6 +46,7 @@ export const revisions: readonly Revision[] = [
     isStateless: false,
     simplest: "ping",
     transports: ["stdio", "http"],
+    labelsTools: true,
     namesVersion: true,
     everything: { ...roots, sampling: {}, elicitation: {} },
   },
@@ -50,6 +55,7 @@ export const revisions: readonly Revision[] = [
     isStateless: false,
     simplest: "ping",
     transports: ["stdio", "http"],
+    labelsTools: true,
     namesVersion: true,
     everything: { ...roots, sampling: { tools: {}, context: {} }, elicitation: { form: {}, url: {} } },
   },
@@ -58,6 +64,7 @@ export const revisions: readonly Revision[] = [
     isStateless: true,
     simplest: "server/discover",
     transports: ["stdio", "http"],
+    labelsTools: true,
     namesVersion: true,
     everything: { roots: {}, sampling: { tools: {}, context: {} }, elicitation: { form: {}, url: {} } },
   },

@@ -59,9 +59,9 @@ export const closing: readonly Scenario[] = [
       wire.end();
       const ending = await peer.inbox.wait(
         "the server to exit after the end of its input",
-        () => how ?? peer.inbox.closedReason,
+        () => peer.inbox.closedReason ?? (how === undefined ? undefined : `the server ${how}`),
       );
-      return `closed the input; the server ${how ?? ending}`;
+      return `closed the input; ${ending}`;
     },
   },
 ];
