@@ -44,3 +44,18 @@ test("a change that is too large for the file is refused alone, not with those t
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
   expect(namesIn(store)).toEqual(["earlier", "first", "second"]);
 });
+
+test("a change that is on disk succeeds, whatever those do that hear of it", async () => {
+  const store = openTestStore(freshFile());
+  let heard = 0;
+  store.onChange(() => {
+    throw new Error("deaf");
+  });
+  store.onChange(() => {
+    heard += 1;
+  });
+  await store.change("default", () => ({ ops: [{ do: "entity", name: "kept", type: "thing" }], result: undefined }));
+  expect(namesIn(store)).toEqual(["kept"]);
+  expect(heard).toBe(1);
+  expect(store.problems).toEqual([expect.stringContaining("deaf")]);
+});

@@ -162,14 +162,21 @@ export class Pool<T extends Pooled> {
   }
 
   async #giveBack(item: T | undefined, caller: CallerKey): Promise<void> {
+    try {
+      await this.#putAway(item);
+    } finally {
+      this.#release(caller);
+      this.#wakeNext();
+    }
+  }
+
+  async #putAway(item: T | undefined): Promise<void> {
     if (item?.isUsable) await item.reset();
     if (item?.isUsable && !this.#isClosed) {
       const timer = setTimeout(() => this.#retire(item), this.#options.idleMs);
       timer.unref();
       this.#idle.push({ item, timer });
     } else if (item) await this.#discard(item);
-    this.#release(caller);
-    this.#wakeNext();
   }
 
   #retire(item: T): void {

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import type { ReadResourceResult, Resource } from "portolan";
 import { type Completer, type Context, type Server, type TemplateDefinition, ToolError } from "portolan/server";
 import { typeOfName } from "./disk/mime.ts";
-import { systemCodeOf } from "./disk/system-errors.ts";
+import { systemCodeOf, toToolError } from "./disk/system-errors.ts";
 import { pageOf, type WalkEnd, walk } from "./disk/walk.ts";
 import { watchBelow } from "./disk/watcher.ts";
 import type { Folder } from "./jail/folder.ts";
@@ -159,8 +159,8 @@ async function readResource(workspace: Workspace, uri: string, ctx: Context): Pr
   } catch (reason) {
     if (reason instanceof IsFolderError || isRoot(jail, uri)) return readFolder(workspace, jail, uri, ctx);
     // Outside, hidden and special files do not exist for callers.
-    if (reason instanceof ToolError || systemCodeOf(reason) !== undefined) return undefined;
-    throw reason;
+    if (reason instanceof ToolError || isMissing(reason)) return undefined;
+    throw await cannotRead(uri, reason);
   }
 }
 
@@ -198,9 +198,22 @@ async function readFolder(
       return { contents: [{ uri, mimeType: folderType, text: [...rows, ...more, ""].join("\r\n") }] };
     });
   } catch (reason) {
-    if (reason instanceof ToolError || systemCodeOf(reason) !== undefined) return undefined;
-    throw reason;
+    if (reason instanceof ToolError || isMissing(reason)) return undefined;
+    throw await cannotRead(uri, reason);
   }
+}
+
+/** Returns whether a system error says that there is nothing at a path. */
+function isMissing(reason: unknown): boolean {
+  return ["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG"].includes(systemCodeOf(reason) ?? "");
+}
+
+/** Returns the error for a resource that exists but cannot be read: "not found" would hide the cause. */
+async function cannotRead(uri: string, reason: unknown): Promise<unknown> {
+  const explained = toToolError(uri, reason);
+  if (!(explained instanceof ToolError)) return reason;
+  const { RpcError } = await import("portolan");
+  return new RpcError(1_001, explained.message, { cause: reason });
 }
 
 async function follow(

@@ -29,7 +29,8 @@ export async function explainSystemErrors<T>(path: string, work: () => Promise<T
   }
 }
 
-function toToolError(path: string, reason: unknown): unknown {
+/** Returns a ToolError for a system error that a caller can understand; other errors as they are. */
+export function toToolError(path: string, reason: unknown): unknown {
   if (reason instanceof PathChanged) return new ToolError(`${path} has changed in the meantime; try again`);
   const code = systemCodeOf(reason);
   const meaning = code === undefined ? undefined : meanings[code];

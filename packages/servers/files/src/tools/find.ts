@@ -3,7 +3,7 @@ import { compileGlob } from "../disk/glob.ts";
 import { explainSystemErrors } from "../disk/system-errors.ts";
 import type { Kind } from "../disk/walk.ts";
 import { type CreateTool, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
-import { visitBelow } from "./visit.ts";
+import { unreadableLines, unreadableSchema, visitBelow } from "./visit.ts";
 
 interface Input {
   pattern: string;
@@ -18,6 +18,7 @@ interface Output {
   entries: { path: string; kind: Kind }[];
   walked: number;
   isCut: boolean;
+  unreadable?: number;
 }
 
 const defaultLimit = 200;
@@ -46,11 +47,15 @@ export const findTool: CreateTool<Input, Output> = (workspace) => ({
     },
     ["path", "kind", "ignoreCase", "limit", "all"],
   ),
-  output: object({
-    entries: array(object({ path: string("Path for other tools"), kind: kindSchema }), "The matching entries"),
-    walked: count("Number of visited entries"),
-    isCut: boolean("True if there may be more: raise limit, or start in a subfolder with path"),
-  }),
+  output: object(
+    {
+      entries: array(object({ path: string("Path for other tools"), kind: kindSchema }), "The matching entries"),
+      walked: count("Number of visited entries"),
+      isCut: boolean("True if there may be more: raise limit, or start in a subfolder with path"),
+      unreadable: unreadableSchema,
+    },
+    ["unreadable"],
+  ),
   annotations: annotations.reads,
   run({ pattern, path = ".", kind, ignoreCase = false, limit = defaultLimit, all = false }, ctx) {
     return explainSystemErrors(path, async () => {
@@ -68,7 +73,11 @@ export const findTool: CreateTool<Input, Output> = (workspace) => ({
       const rows = entries.map((entry) => `${quoteControls(entry.path)}${entry.kind === "folder" ? "/" : ""}`);
       const none = `Nothing matches ${pattern}; try ignoreCase, or a wider pattern such as *word*`;
       const text = [...(rows.length === 0 ? [none] : rows), ...(isCut ? ["… cut; there may be more"] : [])];
-      return textResult(text.join("\n"), { entries, walked: end.walked, isCut });
+      const { unreadable, walked } = end;
+      return textResult([...text, ...unreadableLines(unreadable)].join("\n"), {
+        ...{ entries, walked, isCut },
+        ...(unreadable > 0 && { unreadable }),
+      });
     });
   },
 });

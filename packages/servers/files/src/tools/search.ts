@@ -8,7 +8,7 @@ import { PathChanged } from "../jail/folder.ts";
 import { IsFolderError, openRegular } from "../jail/jail.ts";
 import { createMatcher, type Match, scan } from "../text/scan.ts";
 import { type CreateTool, pathSchema, quoteControls } from "./tool-parts.ts";
-import { visitBelow } from "./visit.ts";
+import { unreadableLines, unreadableSchema, visitBelow } from "./visit.ts";
 
 interface Input {
   pattern: string;
@@ -27,6 +27,7 @@ interface Output {
   skipped: number;
   isCut: boolean;
   why?: string;
+  unreadable?: number;
 }
 
 interface Opened {
@@ -77,8 +78,9 @@ export const searchTool: CreateTool<Input, Output> = (workspace) => ({
       skipped: count("Number of files that are binary or cannot be read"),
       isCut: boolean("True if there may be more"),
       why: string("Why the result was cut, and what to do"),
+      unreadable: unreadableSchema,
     },
-    ["why"],
+    ["why", "unreadable"],
   ),
   annotations: annotations.reads,
   run(
@@ -94,12 +96,15 @@ export const searchTool: CreateTool<Input, Output> = (workspace) => ({
       const fits = name === undefined ? () => true : compileGlob(name);
       const deadline = performance.now() + searchMs;
       const isOver = () => ctx.signal.aborted || performance.now() > deadline;
+      let unreadable = 0;
       const found: Output = { matches: [], files: 0, skipped: 0, isCut: false };
       const look = async (where: string, open: () => Promise<Opened>): Promise<boolean> => {
         const most = limit + 1 - found.matches.length;
-        const matches = await openAnd(open, (handle, { size }) =>
-          scan(handle, { matcher, size, needle, context, most, isOver }),
-        );
+        const use = (handle: FileHandle, { size }: Stats) =>
+          scan(handle, { matcher, size, needle, context, most, isOver });
+        const matches = await openAnd(open, use, () => {
+          unreadable += 1;
+        });
         ctx.signal.throwIfAborted();
         if (matches) found.files += 1;
         else found.skipped += 1;
@@ -115,7 +120,12 @@ export const searchTool: CreateTool<Input, Output> = (workspace) => ({
           );
       const why = whyCut(found.matches.length > limit, isOver(), end?.isCut ?? false, searchMs);
       const matches = found.matches.slice(0, limit);
-      return answer({ ...found, matches, isCut: why !== undefined, ...(why !== undefined && { why }) });
+      unreadable += end?.unreadable ?? 0;
+      return answer({
+        ...{ ...found, matches, isCut: why !== undefined },
+        ...(why !== undefined && { why }),
+        ...(unreadable > 0 && { unreadable }),
+      });
     });
   },
 });
@@ -137,18 +147,20 @@ async function lookAtFile(
   }
 }
 
-/** Opens a file and runs `use`; undefined if the file cannot be opened. */
+/** Opens a file and runs `use`; calls `failed` and returns undefined if the file cannot be opened. */
 async function openAnd<T>(
   open: () => Promise<Opened>,
   use: (handle: FileHandle, stats: Stats) => Promise<T>,
+  failed: () => void,
 ): Promise<T | undefined> {
   let opened: Opened;
   try {
     opened = await open();
   } catch (reason) {
-    if (reason instanceof PathChanged || reason instanceof ToolError || systemCodeOf(reason) !== undefined)
-      return undefined;
-    throw reason;
+    if (!(reason instanceof PathChanged || reason instanceof ToolError) && systemCodeOf(reason) === undefined)
+      throw reason;
+    failed();
+    return undefined;
   }
   const { handle, stats } = opened;
   return use(handle, stats).finally(() => handle.close());
@@ -165,7 +177,7 @@ function toOutput(path: string, { line, text, before, after }: Match, context: n
 }
 
 function answer(output: Output) {
-  const { matches, files, why } = output;
+  const { matches, files, unreadable = 0, why } = output;
   const blocks = matches.map(({ path, line, text, before = [], after = [] }) => {
     const row = (number: number, sign: string, shown: string) =>
       `${quoteControls(path)}${sign}${number}${sign} ${shown}`;
@@ -178,5 +190,6 @@ function answer(output: Output) {
   const separator = matches.some(({ before }) => before !== undefined) ? "\n--\n" : "\n";
   const none = `No match in ${files} files; try ignoreCase, or a shorter pattern`;
   const body = blocks.length === 0 ? none : blocks.join(separator);
-  return textResult(why === undefined ? body : `${body}\n… ${why}`, output);
+  const more = [...unreadableLines(unreadable), ...(why === undefined ? [] : [`… ${why}`])];
+  return textResult([body, ...more].join("\n"), output);
 }

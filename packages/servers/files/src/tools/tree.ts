@@ -2,7 +2,7 @@ import { annotations, array, boolean, count, object, string, textResult } from "
 import { explainSystemErrors } from "../disk/system-errors.ts";
 import type { Kind } from "../disk/walk.ts";
 import { type CreateTool, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
-import { visitBelow } from "./visit.ts";
+import { unreadableLines, unreadableSchema, visitBelow } from "./visit.ts";
 
 interface Input {
   path?: string;
@@ -15,6 +15,7 @@ interface Output {
   path: string;
   entries: { path: string; kind: Kind }[];
   isCut: boolean;
+  unreadable?: number;
 }
 
 const defaultDepth = 3;
@@ -38,11 +39,15 @@ export const treeTool: CreateTool<Input, Output> = (workspace) => ({
     },
     ["path", "depth", "limit", "all"],
   ),
-  output: object({
-    path: string("The folder"),
-    entries: array(object({ path: string("Path for other tools"), kind: kindSchema }), "Parents before children"),
-    isCut: boolean("True if there is more: raise limit, or start in a subfolder"),
-  }),
+  output: object(
+    {
+      path: string("The folder"),
+      entries: array(object({ path: string("Path for other tools"), kind: kindSchema }), "Parents before children"),
+      isCut: boolean("True if there is more: raise limit, or start in a subfolder"),
+      unreadable: unreadableSchema,
+    },
+    ["unreadable"],
+  ),
   annotations: annotations.reads,
   run({ path = ".", depth = defaultDepth, limit = defaultLimit, all = false }, ctx) {
     return explainSystemErrors(path, async () => {
@@ -67,8 +72,10 @@ export const treeTool: CreateTool<Input, Output> = (workspace) => ({
       const text = [
         ...(rows.length === 0 ? ["(empty)"] : rows),
         ...(isCut ? ["… cut; raise limit or start in a subfolder"] : []),
+        ...unreadableLines(end.unreadable),
       ];
-      return textResult(text.join("\n"), { path, entries, isCut });
+      const { unreadable } = end;
+      return textResult(text.join("\n"), { path, entries, isCut, ...(unreadable > 0 && { unreadable }) });
     });
   },
 });

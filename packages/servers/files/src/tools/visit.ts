@@ -1,8 +1,17 @@
-import type { Context } from "portolan/server";
+import type { Context, JsonSchema } from "portolan/server";
+import { count } from "portolan-server-kit";
 import { type WalkEnd, type WalkedEntry, walk } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
 import type { Jail } from "../jail/jail.ts";
 import type { Workspace } from "../workspace.ts";
+
+/** Schema of the number of files and folders that are missing from a result. */
+export const unreadableSchema: JsonSchema = count("Files and folders that could not be opened; absent if none");
+
+/** Returns the line that tells the model about them: without it, the result would look complete. */
+export function unreadableLines(unreadable: number): string[] {
+  return unreadable === 0 ? [] : [`… ${unreadable} files or folders could not be opened; the result lacks them`];
+}
 
 /** An entry found on a walk, with its path for callers. */
 export interface VisitedEntry extends WalkedEntry {

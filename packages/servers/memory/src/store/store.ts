@@ -171,11 +171,12 @@ class Store implements MemoryStore {
   /** Runs queued changes under the lock, synchronously: nothing may happen between read, write and sync. */
   #serve(served: readonly QueuedChange[]): void {
     const answers: (() => void)[] = [];
+    const changed = new Map<string, Set<string>>();
+    let namesBefore = 0;
     try {
       this.#log.mend();
       this.#refresh();
-      const changed = new Map<string, Set<string>>();
-      const namesBefore = this.#names();
+      namesBefore = this.#names();
       const entries: Entry[] = [];
       const { maxFileBytes } = this.#options;
       let bytes = Math.max(this.#replica.size, maxHeaderBytes);
@@ -198,7 +199,6 @@ class Store implements MemoryStore {
         }
       }
       if (entries.length > 0) this.#log.append(this.#replica, entries, maxFileBytes);
-      this.#tell(changed, namesBefore);
     } catch (reason) {
       // The applied changes are not in the file: read it again.
       this.#replica = new Replica();
@@ -206,6 +206,7 @@ class Store implements MemoryStore {
       return;
     }
     for (const answer of answers) answer();
+    this.#tell(changed, namesBefore);
     this.#compactIfLarge();
   }
 
@@ -256,7 +257,14 @@ class Store implements MemoryStore {
     if (entities.size === 0 || this.#hearers.size === 0) return;
     const isListChanged =
       namesBefore !== this.#names() || [...entities].some(([namespace, names]) => this.#isGone(namespace, names));
-    for (const hear of this.#hearers) hear({ entities, isListChanged });
+    for (const hear of this.#hearers) {
+      try {
+        hear({ entities, isListChanged });
+      } catch (reason) {
+        // The change is on disk: neither its caller nor the other hearers are told otherwise.
+        this.#options.onProblem(`A change could not be announced: ${(reason as Error).message}`);
+      }
+    }
   }
 
   #isGone(namespace: string, names: ReadonlySet<string>): boolean {
