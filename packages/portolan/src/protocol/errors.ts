@@ -120,13 +120,6 @@ export function questionRefused(method: string): RpcError {
   return new RpcError(-1, `The client did not answer ${method}`);
 }
 
-/** A request beyond the limit of requests in flight. */
-export function tooManyRequests(limit: number): RpcError {
-  return new RpcError(429, `Too many requests in flight: at most ${limit}; wait for answers first`, {
-    stage: "dispatch",
-  });
-}
-
 /** The data of an error that `limitExceeded` returns. */
 export interface LimitData {
   /** The owner of the limit: the caller, or the whole process. */

@@ -30,6 +30,12 @@ export const maxListedResources = 100_000;
 /** The protocol allows no more values in one completion. */
 export const maxCompletionValues = 100;
 
+/** JSON text of the capabilities in a handshake, which a session keeps. */
+export const maxCapabilitiesCharacters: number = 16 * 1024;
+
+/** Characters that a session keeps of the name, the title and the version of its client: 2 KB together. */
+export const maxClientInfoCharacters = 680;
+
 /** Resources that one listen stream or session may subscribe to. */
 export const maxSubscriptions = 1_000;
 

@@ -1,3 +1,4 @@
+import { Lazy, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Sendable } from "../../jsonrpc/channel.ts";
 import {
@@ -13,9 +14,9 @@ import {
 } from "../../jsonrpc/message.ts";
 import type { PendingRequests } from "../../jsonrpc/pending-requests.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
-import { invalidParams, invalidRequest, limitExceeded, missingMeta, tooManyRequests } from "../../protocol/errors.ts";
+import { invalidRequest, limitExceeded, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
-import { revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
+import { chooseStatefulRevision, revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
 import { handleNotification, listening, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
@@ -30,7 +31,7 @@ import {
   maxUnreadMessages,
 } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
-import { peerFromHandshake, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 
 export interface ServeChannelOptions {
   /** The identity of the client. Default: the local user. */
@@ -84,10 +85,11 @@ class ChannelServer implements ServedChannel, ReturnPath {
   /** For stateless peers, which are never asked by requests. */
   readonly #statelessPath: ReturnPath;
   #session: Session | undefined;
-  /** Pending while the part that serves batches is loading. */
+  /** Pending while a part is loading that a message needs. Later messages wait for it, so that the order is kept. */
   #loading: Promise<void> | undefined;
   #stopListening: (() => void) | undefined;
   #whenIdle: (() => void)[] = [];
+  #isClosed = false;
   #settleClosed: () => void = () => {};
 
   constructor(runtime: ServerRuntime, channel: Channel, options: ServeChannelOptions) {
@@ -111,19 +113,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
     runtime.reportWhenLoaded();
     runtime.inFlight.add(this.#requests);
     channel.open({
-      message: (message) => {
-        if (this.#loading) this.#loading.then(() => this.#receive(message));
-        else this.#receive(message);
-      },
+      message: (message) => this.#take(message),
       batch: (messages) => {
-        // Messages that come while the part for batches is loading wait for it, so that the order is kept.
-        const loading = Promise.resolve(this.#loading)
-          .then(() => extra.get())
-          .then((late) => {
-            if (this.#loading === loading) this.#loading = undefined;
-            this.#receiveBatch(messages, late);
-          });
-        this.#loading = loading;
+        this.#whenLoaded(extra.get(), (late) => this.#receiveBatch(messages, late));
       },
       unreadable: ({ code, why, id, answerable }) => {
         if (answerable)
@@ -164,9 +156,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
     return response;
   }
 
-  idle(): Promise<void> {
-    if (this.#isIdle()) return Promise.resolve();
-    return new Promise((resolve) => this.#whenIdle.push(resolve));
+  async idle(): Promise<void> {
+    while (this.#loading) await this.#loading;
+    if (!this.#isIdle()) await new Promise<void>((resolve) => this.#whenIdle.push(resolve));
   }
 
   async close(): Promise<void> {
@@ -183,9 +175,26 @@ class ChannelServer implements ServedChannel, ReturnPath {
     return this.close();
   }
 
-  #receive(message: Message): void {
+  /** Takes a step that needs a part of the server which is loaded late. */
+  #whenLoaded<Part>(part: MaybePromise<Part>, step: (loaded: Part) => void): void {
+    const loading = Promise.all([part, this.#loading]).then(([loaded]) => {
+      if (this.#loading === loading) this.#loading = undefined;
+      step(loaded);
+    });
+    this.#loading = loading;
+  }
+
+  #take(message: Message): void {
+    if (this.#loading) this.#loading.then(() => this.#take(message));
+    else this.#receive(message);
+  }
+
+  #receive(message: Message, reply = this.#reply, cancelled?: () => void): void {
+    if (this.#isClosed) return;
     if (!("method" in message)) this.#questions?.settle(message);
-    else if ("id" in message) this.#serve(message, this.#reply);
+    else if (message.method === "initialize" && !sessions.loaded)
+      this.#whenLoaded(sessions.get(), () => this.#receive(message, reply));
+    else if ("id" in message) this.#serve(message, reply, cancelled);
     else this.#handleNotification(message);
   }
 
@@ -199,11 +208,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     const collect = collectResponses(messages, (responses) => {
       if (responses.length > 0) this.#outbox.send(responses);
     });
-    for (const message of messages) {
-      if (!("method" in message)) this.#questions?.settle(message);
-      else if ("id" in message) this.#serve(message, collect, () => collect());
-      else this.#handleNotification(message);
-    }
+    for (const message of messages) this.#receive(message, collect, () => collect());
   }
 
   #serve(request: RpcRequest, reply: SendReply, cancelled?: () => void): void {
@@ -231,7 +236,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
     const { id, method } = request;
     if (this.#inFlight.has(id))
       throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
-    if (this.#inFlight.size >= this.#maxInFlight) throw tooManyRequests(this.#maxInFlight);
+    if (this.#inFlight.size >= this.#maxInFlight) {
+      throw limitExceeded(`Limit reached: at most ${this.#maxInFlight} requests in flight; wait for answers first`);
+    }
     const revision = revisionOf(request);
     if (revision) {
       return new ServedExchange(
@@ -251,13 +258,12 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   /** Replaces the session of this channel: a second handshake begins a new one. */
   #beginSession(request: RpcRequest): void {
-    const { params = {} } = request;
-    const peer = peerFromHandshake(params);
-    const problem = peer.revision.requests.get("initialize")?.params(params, "params");
-    if (problem !== undefined) throw invalidParams(problem);
+    const session = sessions.loaded?.beginSession(request.params ?? {}, this.#principal.key, (method, params) =>
+      this.notify(method, params),
+    );
     this.#endSession();
-    this.#session = new Session(peer, this.#principal.key, (method, params) => this.notify(method, params));
-    this.#stopListening = this.#runtime.hub.listen(this.#session);
+    this.#session = session;
+    this.#stopListening = session && this.#runtime.hub.listen(session);
   }
 
   /** A notification names no version: a cancellation finds its request by id, everything else goes to the session. */
@@ -297,6 +303,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   }
 
   #end(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
+    this.#isClosed = true;
     this.#questions?.closeAll(reason);
     for (const exchange of [...this.#inFlight.values()]) {
       this.#remove(exchange);
@@ -309,7 +316,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
 }
 
 /** The peer of a ping that comes before the handshake. */
-const unknownPeer: Peer = peerFromHandshake({ capabilities: {} });
+const unknownPeer: Peer = { revision: chooseStatefulRevision(undefined), capabilities: {} };
+
+/** The part for clients that begin with a handshake. */
+const sessions: Lazy<typeof import("./session.ts")> = new Lazy(() => import("./session.ts"));
 
 /** Returns whether a request stays open until either side ends it. */
 function isOpenEnded({ peer, method }: ServedExchange): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { maxSubscriptions } from "../limits.ts";
-import { peerFromHandshake, Session } from "./session.ts";
+import { maxCapabilitiesCharacters, maxClientInfoCharacters, maxSubscriptions } from "../limits.ts";
+import { peerFromHandshake, problemOfHandshake, Session } from "./session.ts";
 
 const sessionOf = () => {
   const sent: [string, unknown][] = [];
@@ -56,5 +56,36 @@ describe("a session", () => {
     session.deliver("tools/list_changed", {});
     session.deliver("unknown", {});
     expect(sent).toEqual([["notifications/tools/list_changed", {}]]);
+  });
+});
+
+describe("the peer of a handshake", () => {
+  const info = { name: "n", title: "t", version: "1" };
+
+  test("has the name, the title and the version of the client only", () => {
+    const clientInfo = { ...info, description: "d", websiteUrl: "https://example.com", icons: [] };
+    expect(peerFromHandshake({ capabilities: {}, clientInfo }).info).toEqual(info);
+  });
+
+  test("has at most 2 KB of text", () => {
+    const long = "x".repeat(100_000);
+    const clientInfo = { name: long, title: long, version: long };
+    const cut = "x".repeat(maxClientInfoCharacters);
+    expect(peerFromHandshake({ capabilities: {}, clientInfo }).info).toEqual({ name: cut, title: cut, version: cut });
+  });
+
+  test("has no title that is not a text", () => {
+    const clientInfo = { ...info, title: { x: "y".repeat(100_000) } };
+    expect(peerFromHandshake({ capabilities: {}, clientInfo }).info).toEqual({ name: "n", version: "1" });
+  });
+
+  test("begins no session with large capabilities", () => {
+    const problemOf = (characters: number) => {
+      const capabilities = { experimental: { x: "x".repeat(characters) } };
+      const params = { protocolVersion: "2025-11-25", capabilities, clientInfo: info };
+      return problemOfHandshake(peerFromHandshake(params), params);
+    };
+    expect(problemOf(100)).toBeUndefined();
+    expect(problemOf(maxCapabilitiesCharacters)).toMatch(/^params.capabilities: expected at most 16384 characters/);
   });
 });

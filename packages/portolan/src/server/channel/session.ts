@@ -1,9 +1,11 @@
 import type { MaybePromise } from "../../async.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import { invalidParams } from "../../protocol/errors.ts";
 import type { Peer } from "../../protocol/revision.ts";
 import { chooseStatefulRevision } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { mayLog } from "../call/context.ts";
+import { maxCapabilitiesCharacters, maxClientInfoCharacters } from "../limits.ts";
 import { covers, type Listener } from "../subscribe/hub.ts";
 
 /** The settings that requests of a stateful peer change. */
@@ -75,12 +77,39 @@ export class Session implements Listener, SessionSettings {
   }
 }
 
-/** Returns the peer that the params of an `initialize` request describe. */
-export function peerFromHandshake(params: JsonObject): Peer {
-  const { protocolVersion, capabilities, clientInfo } = params;
+/** Begins the session that the params of an `initialize` request describe; throws the error for the client if it cannot. */
+export function beginSession(
+  params: JsonObject,
+  principal: string,
+  notify: (method: string, params: JsonObject) => void,
+): Session {
+  const peer = peerFromHandshake(params);
+  const problem = problemOfHandshake(peer, params);
+  if (problem !== undefined) throw invalidParams(problem);
+  return new Session(peer, principal, notify);
+}
+
+/** Returns the peer that the params of an `initialize` request describe, as far as a session keeps it. */
+export function peerFromHandshake({ protocolVersion, capabilities, clientInfo }: JsonObject): Peer {
   return {
     revision: chooseStatefulRevision(protocolVersion),
     capabilities: capabilities as ClientCapabilities,
-    info: clientInfo as Implementation,
+    info: (clientInfo && keptInfo(clientInfo as JsonObject)) as Implementation | undefined,
   };
+}
+
+/** Returns the name, the title and the version of a client. Large icons and the like would fill the memory. */
+function keptInfo({ name, title, version }: JsonObject): Implementation {
+  const cut = (text: unknown) => (typeof text === "string" ? text.slice(0, maxClientInfoCharacters) : undefined);
+  // Copied as JSON, because the part of a string keeps the whole string in memory.
+  return JSON.parse(JSON.stringify({ name: cut(name), title: cut(title), version: cut(version) }));
+}
+
+/** Returns why a handshake begins no session; undefined if it does. */
+export function problemOfHandshake({ revision, capabilities }: Peer, params: JsonObject): string | undefined {
+  const problem = revision.requests.get("initialize")?.params(params, "params");
+  if (problem !== undefined) return problem;
+  const { length } = JSON.stringify(capabilities);
+  if (length <= maxCapabilitiesCharacters) return undefined;
+  return `params.capabilities: expected at most ${maxCapabilitiesCharacters} characters of JSON, got ${length}`;
 }

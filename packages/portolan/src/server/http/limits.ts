@@ -69,7 +69,7 @@ export const defaultCallsPerMinute = 6_000;
 /** Completion requests of one caller within one minute. */
 export const defaultCompletionsPerMinute = 6_000;
 
-/** Bytes that an endpoint keeps for its callers: sessions, events, large requests in flight, unread answers. */
+/** Bytes that an endpoint keeps for its callers: sessions, events, arriving bodies, large requests in flight, unread answers. */
 export const defaultKeptBytes: number = 256 * 1024 * 1024;
 
 /** Bytes that are kept for one caller. */
@@ -78,7 +78,7 @@ export const defaultKeptBytesPerCaller: number = 64 * 1024 * 1024;
 /** Share of the kept bytes that stored events may take. They only serve clients that lost their connection. */
 export const eventShare = 0.25;
 
-/** Requests, answers and unread parts of streams up to this size are not counted as kept bytes. */
+/** Requests that are served, answers, and unread parts of streams up to this size are not counted as kept bytes. */
 export const uncountedBytes: number = 64 * 1024;
 
 /** Bytes that a stored session, event or subscription takes beside its text. */
@@ -125,12 +125,6 @@ export const defaultSessionsPerMinute = 6_000;
 
 /** Sessions that one caller may begin within one minute. */
 export const defaultSessionsPerMinutePerCaller = 120;
-
-/** JSON text of the capabilities in a handshake. */
-export const maxCapabilitiesCharacters: number = 16 * 1024;
-
-/** Characters of the name, the title and the version of a client that are kept, if its whole description is above 2 KB. */
-export const maxClientInfoCharacters = 680;
 
 /** Time between two searches for sessions that have expired or were abandoned. */
 export const sessionSweepMs = 15_000;

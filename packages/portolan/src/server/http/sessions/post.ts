@@ -12,24 +12,16 @@ import {
   serialize,
 } from "../../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest, protocolCodes } from "../../../protocol/errors.ts";
-import type { Peer } from "../../../protocol/revision.ts";
-import type { Implementation, InputRequest } from "../../../protocol/types/index.ts";
+import type { InputRequest } from "../../../protocol/types/index.ts";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { collectResponses, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
 import { type Principal, type ReturnPath, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
-import { peerFromHandshake, type SessionSettings } from "../../channel/session.ts";
+import { peerFromHandshake, problemOfHandshake, type SessionSettings } from "../../channel/session.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import {
-  defaultAbandonMs,
-  defaultSessionIdleMs,
-  eventTtlMs,
-  maxCapabilitiesCharacters,
-  maxClientInfoCharacters,
-  sessionSweepMs,
-} from "../limits.ts";
+import { defaultAbandonMs, defaultSessionIdleMs, eventTtlMs, sessionSweepMs } from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
@@ -172,14 +164,14 @@ export class StatefulServer {
       return;
     }
     const peer = peerFromHandshake(params);
-    const problem = peer.revision.requests.get("initialize")?.params(params, "params") ?? problemOfSize(peer);
+    const problem = problemOfHandshake(peer, params);
     if (problem !== undefined) {
       sendError(reply, 400, invalidParams(problem).toErrorObject(), id, headers);
       return;
     }
     let begun: KnownSession;
     try {
-      begun = await this.#sessions.begin({ ...peer, info: keptInfo(peer.info) }, principal.key, caller);
+      begun = await this.#sessions.begin(peer, principal.key, caller);
     } catch (cause) {
       if (!(cause instanceof RpcError)) throw cause;
       answerError(reply, cause, headers, id);
@@ -405,21 +397,6 @@ const sessionEnded = "The session has ended";
 
 function connectedKey(id: string): string {
   return `mcp/connected/${id}`;
-}
-
-/** Returns why a handshake is too large to be kept; undefined if it is not. */
-function problemOfSize({ capabilities }: Peer): string | undefined {
-  const { length } = JSON.stringify(capabilities);
-  if (length <= maxCapabilitiesCharacters) return undefined;
-  return `params.capabilities: expected at most ${maxCapabilitiesCharacters} characters of JSON, got ${length}`;
-}
-
-/** Returns the part of a client's description that a session keeps. Large icons and the like would fill the memory. */
-function keptInfo(info: Implementation | undefined): Implementation | undefined {
-  if (!info || JSON.stringify(info).length <= 3 * maxClientInfoCharacters) return info;
-  const { name, title, version } = info;
-  const cut = (text: string) => text.slice(0, maxClientInfoCharacters);
-  return { name: cut(name), version: cut(version), ...(title !== undefined && { title: cut(title) }) };
 }
 
 function requestStatus(error: RpcError): number {
