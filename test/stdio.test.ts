@@ -33,6 +33,36 @@ function line(message: JsonObject): string {
   return `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
 }
 
+describe("the order of messages", () => {
+  const marking = `
+    let marks = 0;
+    serveStdio(createServer({ name: "s", version: "1" })
+      .notification("own/mark", () => { marks += 1; })
+      .tool("marks", { run: () => String(marks) }));
+  `;
+
+  test("the first notifications are handled before the request that follows them", async () => {
+    const peer = await startProgram(marking);
+    const mark = line({ method: "own/mark" });
+    const answered = peer.responseTo(7);
+    peer.channel.write(`${mark}${mark}${line({ id: 7, method: "tools/call", params: { name: "marks" } })}`);
+    expect((await answered).result.content).toEqual([{ type: "text", text: "2" }]);
+    await peer.close();
+  });
+
+  test("requests that wait for an earlier message are answered although the input ends with them", async () => {
+    const peer = await startProgram(marking, { ...session, handshake: false });
+    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "c", version: "1" } };
+    const call = line({ id: 8, method: "tools/call", params: { name: "marks" } });
+    peer.channel.write(`${line({ id: 7, method: "initialize", params })}${line({ method: "own/mark" })}${call}`);
+    peer.channel.child.stdin.end();
+    expect(await peer.channel.exited).toBe(0);
+    const answers = peer.transcript.filter((text) => text.startsWith("< ")).map((text) => JSON.parse(text.slice(2)));
+    expect(answers.map(({ id }) => id)).toEqual([7, 8]);
+    expect(answers[1].result.content).toEqual([{ type: "text", text: "1" }]);
+  });
+});
+
 describe("standard output", () => {
   test("output of modules and handlers after serveStdio goes to standard error", async () => {
     const peer = await startProgram(`

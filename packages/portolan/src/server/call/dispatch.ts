@@ -183,11 +183,18 @@ function setLevel(_: ServerRuntime, exchange: ServedExchange): MaybePromise<Outc
   return whenDone(exchange.session?.setLogLevel(exchange.params["level"] as LogLevel), () => empty);
 }
 
-/** Hands a notification of a stateful client to the handlers of the server and of its extensions, if there are any. */
-export function handleNotification(runtime: ServerRuntime, peer: Peer, method: string, params: JsonObject): void {
-  if (hasExtras(runtime.snapshot.parts)) {
-    whenDone(extra.get(), ({ notifyHandlers }) => notifyHandlers(runtime, peer, method, params));
-  }
+/**
+ * Hands a notification of a stateful client to the handlers of the server and of its extensions, if there are any. Returns
+ * a promise while the part that does so is loading.
+ */
+export function handleNotification(
+  runtime: ServerRuntime,
+  peer: Peer,
+  method: string,
+  params: JsonObject,
+): MaybePromise<void> {
+  if (!hasExtras(runtime.snapshot.parts)) return;
+  return whenDone(extra.get(), ({ notifyHandlers }) => notifyHandlers(runtime, peer, method, params));
 }
 
 function hasExtras({ methods, notifications, extensions }: Parts): boolean {

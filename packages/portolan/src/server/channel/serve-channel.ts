@@ -278,7 +278,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
       );
       return;
     }
-    if (this.#session) handleNotification(this.#runtime, this.#session.peer, method, params);
+    const handling = this.#session && handleNotification(this.#runtime, this.#session.peer, method, params);
+    if (handling) this.#whenLoaded(handling, () => {});
   }
 
   #refuse(error: RpcError, id?: RequestId): void {

@@ -263,7 +263,7 @@ export class StatefulServer {
     }
     const { method, params = {} } = message as RpcNotification;
     if (method !== "notifications/cancelled") {
-      handleNotification(this.#state.runtime, known.peer, method, params);
+      await handleNotification(this.#state.runtime, known.peer, method, params);
       return;
     }
     const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
