@@ -1,10 +1,11 @@
 import { RpcError } from "portolan";
 import { createServer } from "portolan/server";
 import type { ServeHttpOptions } from "portolan/server/http";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { type Answer, type Headers, plainHeaders, send, start, toInitialize, toRequest } from "./kit.ts";
-import { begin, open, SessionPeer, StatelessPeer, textOf } from "./peer.ts";
+import { begin, open, SessionPeer, StatelessPeer, textOf, toHeaders, toMeta } from "./peer.ts";
+import { RawHttp } from "./raw-http.ts";
 import { byUser } from "./users.ts";
 
 const eras = ["2025-11-25", "2026-07-28"] as const;
@@ -126,6 +127,70 @@ test.each(eras)("large requests in flight take kept bytes of their caller, and g
   expect(await first.textOf("echo", { text: filler.slice(0, 400_000) })).toHaveLength(400_000);
 });
 
+/** Sends 600 KB of a body of 900 KB as ada, and waits for nothing. Returns the connection and the rest of the body. */
+async function beginUpload(port: number): Promise<{ raw: RawHttp; rest: string }> {
+  const meta = { ...toMeta(), filler: "x".repeat(900_000) };
+  const body = JSON.stringify(toRequest("tools/call", { name: "echo", arguments: { text: "late" }, _meta: meta }));
+  const head = Object.entries({ ...toHeaders("tools/call", "echo"), ...ada }).map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  const raw = await RawHttp.open(port);
+  onTestFinished(() => raw.destroy());
+  raw.write(`POST /mcp HTTP/1.1\r\nHost: localhost\r\n${head.join("\r\n")}\r\nContent-Length: ${body.length}\r\n\r\n`);
+  raw.write(body.slice(0, 600_000));
+  return { raw, rest: body.slice(600_000) };
+}
+
+test.each(["node", "fetch"] as const)(
+  "bodies that are still arriving take kept bytes (%s adapter)",
+  async (adapter) => {
+    const limits = { keptBytesPerCaller: 1_000_000 };
+    const { url, port } = await start(createFixture().server, { verify: byUser, limits }, adapter);
+    const uploads = [await beginUpload(port), await beginUpload(port)];
+    // There is room for one of the two.
+    const refused = await Promise.race(uploads.map(({ raw }) => raw.until(/"code"/).then(() => raw)));
+    expect(refused.received).toMatch(/^HTTP\/1\.1 429 /);
+    expect(refused.received).toMatch(/retry-after: \d+\r\n/);
+    expect(refused.received).toContain('"code":-31429');
+    const grace = new StatelessPeer(url, { headers: { authorization: "grace" } });
+    expect(await grace.textOf("echo", { text: "x".repeat(900_000) })).toHaveLength(900_000);
+
+    for (const { raw, rest } of uploads.filter(({ raw }) => raw !== refused)) {
+      raw.write(rest);
+      expect(await raw.until(/late/)).toMatch(/^HTTP\/1\.1 200 /);
+    }
+    const again = await new StatelessPeer(url, { headers: ada }).textOf("echo", { text: "x".repeat(900_000) });
+    expect(again).toHaveLength(900_000);
+  },
+);
+
+test("open questions of a session take kept bytes of its caller, and give them back", async () => {
+  const server = createServer({ name: "asking", version: "1.0.0" }).tool("ask", {
+    run: async (_, context) => String(await context.confirm("sure", "Sure?".padEnd(50_000))),
+  });
+  const { url } = await start(server, { verify: byUser, limits: { keptBytesPerCaller: 1_000_000 } });
+  const capabilities = { elicitation: {} };
+  const peer = await begin(url, "2025-11-25", { headers: ada, capabilities });
+  const open: { readonly answer: Answer; readonly id: unknown }[] = [];
+  let refused: Answer | undefined;
+  while (!refused && open.length < 40) {
+    const answer = await peer.call("ask", {}, open.length);
+    if (answer.isStream) open.push({ answer, id: (await answer.message()).id });
+    else refused = answer;
+  }
+  expect(open.length).toBeLessThanOrEqual(20);
+  const { error } = (await refused?.json()) ?? {};
+  expect(error).toMatchObject({ code: -31429, message: expect.stringContaining("elicitation/create is not sent") });
+  const other = await begin(url, "2025-11-25", { headers: grace, capabilities });
+  expect((await (await other.call("ask", {}, 1)).message()).method).toBe("elicitation/create");
+
+  for (const { answer, id } of open) {
+    await peer.answer(id, { action: "accept" });
+    expect(textOf((await answer.messages()).at(-1) ?? {})).toBe("true");
+  }
+  expect((await (await peer.call("ask", {}, "last")).message()).method).toBe("elicitation/create");
+});
+
 test.each(eras)("answers that are not read take kept bytes of their caller (%s)", async (era) => {
   const size = 16_000_000;
   const server = createServer({ name: "large", version: "1.0.0" }).tool("large", { run: () => "x".repeat(size) });
@@ -143,23 +208,27 @@ test.each(eras)("answers that are not read take kept bytes of their caller (%s)"
   expect(textOf(await answer.response())).toHaveLength(size);
 });
 
-test("a client's description is cut to 2 KB, and capabilities above 16 KB are refused with 400", async () => {
+test.each([
+  ["a small one", "n", "n"],
+  ["a large one", "n".repeat(5_000), "n".repeat(680)],
+])("a session keeps name, title and version of a client's description: %s", async (_, name, kept) => {
   const server = createServer({ name: "who", version: "1.0.0" }).tool("who", {
-    run: (_, { client }) => JSON.stringify(client),
+    run: (_args, { client }) => JSON.stringify(client),
   });
   const { url } = await start(server);
-  const info = { name: "n".repeat(5_000), title: "t", version: "1", icons: [{ src: `data:${"x".repeat(100_000)}` }] };
+  const info = { name, title: "t", version: "1", description: "d", icons: [{ src: `data:${name}` }] };
   const body = toInitialize("2025-11-25");
   Object.assign(body["params"] as object, { clientInfo: info });
   const begun = await send(url, { body });
   const headers = { ...plainHeaders, "mcp-session-id": String(begun.headers["mcp-session-id"]) };
   const peer = new SessionPeer(url, "2025-11-25", headers, await begun.json());
-  const seen = JSON.parse(await peer.textOf("who"));
-  expect(seen).toEqual({ name: expect.stringMatching(/^n{100,2000}$/), title: "t", version: "1" });
+  expect(JSON.parse(await peer.textOf("who"))).toEqual({ name: kept, title: "t", version: "1" });
+});
 
-  const refused = await send(url, {
-    body: toInitialize("2025-11-25", { experimental: { x: { y: "x".repeat(16_384) } } }),
-  });
+test("capabilities above 16 KB are refused with 400", async () => {
+  const { url } = await start(createFixture().server);
+  const capabilities = { experimental: { x: { y: "x".repeat(16_384) } } };
+  const refused = await send(url, { body: toInitialize("2025-11-25", capabilities) });
   expect([refused.status, (await refused.json()).error?.code]).toEqual([400, -32602]);
 });
 

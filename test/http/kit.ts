@@ -38,9 +38,9 @@ export function useFetchAdapter(): void {
   });
 }
 
-export async function start(server: Servable, options: ServeHttpOptions = {}): Promise<Started> {
+export async function start(server: Servable, options: ServeHttpOptions = {}, by = adapter): Promise<Started> {
   const serving = serveHttp(server, options);
-  if (adapter === "fetch") {
+  if (by === "fetch") {
     const port = await openListener(toListener(serving.fetch));
     onTestFinished(() => serving.close(0));
     return { url: `http://127.0.0.1:${port}/mcp`, port, close: (graceMs) => serving.close(graceMs) };

@@ -106,7 +106,8 @@ export class Conversation {
       try {
         answer = await this.#send(encoded);
       } catch (cause) {
-        throw cause instanceof RpcError ? toRefusal(cause) : cause;
+        // An error of another stage is our own: a limit of the caller.
+        throw cause instanceof RpcError && cause.stage === "handler" ? toRefusal(cause) : cause;
       }
       return checkAnswer(key, encoded, answer);
     }

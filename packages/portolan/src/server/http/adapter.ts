@@ -1,4 +1,6 @@
 import type { HttpHeaders } from "../../http/headers.ts";
+import type { RpcError } from "../../jsonrpc/message.ts";
+import type { Caller } from "../callers.ts";
 
 export type { HttpHeaders };
 
@@ -15,8 +17,10 @@ export interface HttpRequest {
   /**
    * Hands over the body as text, or a problem if it is too large, too slow, incomplete or not UTF-8. May be called once.
    * Takes a callback, because a promise would cost more than the rest of a small request.
+   *
+   * @param caller counts the bytes that have arrived, until the body is handed over
    */
-  body(take: TakeBody): void;
+  body(take: TakeBody, caller?: Caller): void;
   /** The address of the client, if it is known. For logs and limits only. */
   readonly remoteAddress: string | undefined;
 }
@@ -26,8 +30,10 @@ export type TakeBody = (body: string | BodyProblem) => void;
 
 /** The reason why a body could not be read, with its status. */
 export interface BodyProblem {
-  readonly status: 400 | 408 | 413;
+  readonly status: 400 | 408 | 413 | 429 | 503;
   readonly why: string;
+  /** The error if a limit of the caller is reached. */
+  readonly error?: RpcError;
 }
 
 /** The one response to a request: a whole body, or an event stream. */

@@ -18,7 +18,7 @@ import {
   type ServeHttpOptions,
 } from "./options.ts";
 import { preflightHeaders } from "./preflight.ts";
-import { idOf, refuse, sendError } from "./reply.ts";
+import { answerError, idOf, refuse, sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
 
 /**
@@ -69,6 +69,8 @@ export class Authorizer {
     // First, because a message may have any members.
     if (Array.isArray(body) || "jsonrpc" in body) {
       refuse(reply, 406, "Accept: expected application/json or text/event-stream", headers, idOf(body));
+    } else if ("error" in body) {
+      answerError(reply, body.error, headers);
     } else if ("status" in body) {
       const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);

@@ -1,4 +1,5 @@
 import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
+import type { Caller } from "../callers.ts";
 import type { BodyProblem } from "./adapter.ts";
 import { defaultBodyBytes, defaultBodyMs, minBodyBytesPerSecond } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
@@ -27,6 +28,14 @@ export function incomplete(): BodyProblem {
 
 export function alreadyRead(): BodyProblem {
   return { status: 400, why: "The body was read before; expected it as `body` of the request" };
+}
+
+/** Counts bytes of a body that is still arriving. Returns the problem if its caller has no room for them. */
+export function countArrived(caller: Caller | undefined, bytes: number): BodyProblem | undefined {
+  const full = caller?.take("keptBytes", bytes);
+  if (!full || !caller) return undefined;
+  const error = caller.beyond("keptBytes", full);
+  return { status: full === "caller" ? 429 : 503, why: error.message, error };
 }
 
 export function isTooSlow(bytes: number, elapsedMs: number, limits: BodyLimits): boolean {

@@ -199,7 +199,7 @@ class Endpoint {
       return whenDone(this.#httpSse.get(), (httpSse) => httpSse.serve(context, (read) => this.#permits(read, context)));
     }
     if (request.method === "POST") {
-      request.body((body) => this.#run(request, reply, () => this.#post(context, body)));
+      request.body((body) => this.#run(request, reply, () => this.#post(context, body)), context.caller);
       return;
     }
     return whenDone(this.#authorizer.get(), (authorizer) => authorizer.serveOther(context, this.#stateful));

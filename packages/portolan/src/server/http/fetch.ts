@@ -1,5 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import { ByteList } from "../../jsonrpc/framing.ts";
+import type { Caller } from "../callers.ts";
 import type {
   BodyProblem,
   EventStream,
@@ -13,6 +14,7 @@ import {
   alreadyRead,
   type BodyLimits,
   bodyLimits,
+  countArrived,
   decodeBody,
   incomplete,
   isTooSlow,
@@ -76,12 +78,12 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
     return [...this.#request.headers].filter(([name]) => name.startsWith(prefix));
   }
 
-  body(take: TakeBody): void {
+  body(take: TakeBody, caller?: Caller): void {
     const { body, bodyUsed, headers } = this.#request;
     if (bodyUsed) take(alreadyRead());
     else if (body === null) take("");
     else if (Number(headers.get("content-length")) > this.#limits.bytes) take(tooLarge(this.#limits));
-    else void readBody(body.getReader(), this.#limits).then(take);
+    else void readBody(body.getReader(), this.#limits, caller).then(take);
   }
 
   send(status: number, headers: HttpHeaders, body?: string): void {
@@ -236,8 +238,10 @@ class FetchStream implements EventStream {
 async function readBody(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   limits: BodyLimits,
+  caller: Caller | undefined,
 ): Promise<string | BodyProblem> {
   const bytes = new ByteList();
+  let counted = 0;
   const since = performance.now();
   let problem: BodyProblem | undefined;
   let timer: ReturnType<typeof setTimeout>;
@@ -253,12 +257,14 @@ async function readBody(
       const { done, value } = await reader.read();
       if (done) break;
       bytes.push(value);
-      if (bytes.length > limits.bytes) problem = tooLarge(limits);
+      problem = bytes.length > limits.bytes ? tooLarge(limits) : countArrived(caller, value.length);
+      if (problem === undefined) counted = bytes.length;
     }
   } catch {
     problem ??= incomplete();
   } finally {
     clearTimeout(timer);
+    caller?.release("keptBytes", counted);
     // Not cancelled: some runtimes would close the connection, and the client would not get the error.
     reader.releaseLock();
   }

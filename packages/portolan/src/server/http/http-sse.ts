@@ -84,7 +84,7 @@ export class HttpSse {
   }
 
   #post(
-    { request, reply, principal, headers }: HttpContext,
+    { request, reply, principal, caller, headers }: HttpContext,
     permits: (messages: Message | Message[]) => boolean,
   ): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
@@ -94,7 +94,8 @@ export class HttpSse {
     }
     request.body((body) => {
       if (typeof body !== "string") {
-        refuse(reply, body.status, body.why, headers);
+        if (body.error) answerError(reply, body.error, headers);
+        else refuse(reply, body.status, body.why, headers);
         return;
       }
       const read = readBody(body);
@@ -117,7 +118,7 @@ export class HttpSse {
       }
       reply.send(202, headers);
       known.channel.receive(read);
-    });
+    }, caller);
   }
 }
 

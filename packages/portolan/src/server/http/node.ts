@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { nameOf, PortolanError } from "../../errors.ts";
 import { ByteList } from "../../jsonrpc/framing.ts";
+import type { Caller } from "../callers.ts";
 import type {
   BodyProblem,
   EventStream,
@@ -14,6 +15,7 @@ import {
   alreadyRead,
   type BodyLimits,
   bodyLimits,
+  countArrived,
   decodeBody,
   incomplete,
   isTooSlow,
@@ -95,9 +97,9 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
     return found;
   }
 
-  body(take: TakeBody): void {
+  body(take: TakeBody, caller?: Caller): void {
     this.#isReading = true;
-    this.#bodies.read(this.#req, take);
+    this.#bodies.read(this.#req, take, caller);
   }
 
   send(status: number, headers: HttpHeaders, body?: string): void {
@@ -298,14 +300,14 @@ class BodyReader {
     this.#limits = limits;
   }
 
-  read(req: IncomingMessage & Parsed, take: TakeBody): void {
+  read(req: IncomingMessage & Parsed, take: TakeBody, caller: Caller | undefined): void {
     const known = this.#withoutReading(req);
     if (known !== undefined) {
       take(known);
       return;
     }
     this.#timer ??= setInterval(this.#check, Math.min(bodyCheckMs, this.#limits.ms / 4)).unref();
-    new ArrivingBody(req, this.#limits, this.#arriving, take);
+    new ArrivingBody(req, this.#limits, this.#arriving, take, caller);
   }
 
   /** Returns a body or its problem if it is known before anything is read. */
@@ -348,18 +350,22 @@ class ArrivingBody {
   readonly #limits: BodyLimits;
   readonly #others: ArrivingBody[];
   readonly #take: TakeBody;
+  readonly #caller: Caller | undefined;
   readonly #since = performance.now();
   /** Most bodies arrive in one chunk and need no list. */
   #first: Buffer | undefined;
   #bytes: ByteList | undefined;
+  /** Bytes that are counted for the caller. Zero for a body that arrives in one chunk. */
+  #counted = 0;
   /** Its index in the list of its reader. */
   #index: number;
 
-  constructor(req: Reading, limits: BodyLimits, others: ArrivingBody[], take: TakeBody) {
+  constructor(req: Reading, limits: BodyLimits, others: ArrivingBody[], take: TakeBody, caller: Caller | undefined) {
     this.#req = req;
     this.#limits = limits;
     this.#others = others;
     this.#take = take;
+    this.#caller = caller;
     this.#index = others.push(this) - 1;
     req[arriving] = this;
     req.on("data", onData);
@@ -376,6 +382,7 @@ class ArrivingBody {
       this.#bytes.push(chunk);
     }
     if (this.#length > this.#limits.bytes) this.#stop(tooLarge(this.#limits));
+    else if (this.#bytes) this.#count();
   }
 
   end(): void {
@@ -386,12 +393,20 @@ class ArrivingBody {
     return this.#bytes?.length ?? this.#first?.length ?? 0;
   }
 
-  /** Stops reading if the client has disconnected or is too slow. */
+  /** Stops reading if the client has disconnected or is too slow, and counts what has arrived if not. */
   check(): void {
     if (this.#req.destroyed) this.#stop(incomplete());
     else if (isTooSlow(this.#length, performance.now() - this.#since, this.#limits)) {
       this.#stop(tooSlow(this.#limits));
-    }
+    } else this.#count();
+  }
+
+  /** Counts what has arrived, and stops reading if the caller has no room for it. */
+  #count(): void {
+    const more = this.#length - this.#counted;
+    const problem = countArrived(this.#caller, more);
+    if (problem) this.#stop(problem);
+    else this.#counted += more;
   }
 
   #stop(problem: BodyProblem): void {
@@ -407,6 +422,7 @@ class ArrivingBody {
       this.#others[this.#index] = last;
       last.#index = this.#index;
     }
+    if (this.#counted > 0) this.#caller?.release("keptBytes", this.#counted);
     this.#take(result);
   }
 }

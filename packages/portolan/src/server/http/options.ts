@@ -84,7 +84,7 @@ export interface HttpLimits {
   readonly callsPerMinute?: number;
   /** Completion requests of one caller within one minute. Default: 6,000. */
   readonly completionsPerMinute?: number;
-  /** Bytes of sessions, stored events, large requests in flight and unread answers. Default: 256 MiB. */
+  /** Bytes of sessions, stored events, arriving bodies, large requests in flight and unread answers. Default: 256 MiB. */
   readonly keptBytes?: number;
   /** The same for one caller. Default: 64 MiB. */
   readonly keptBytesPerCaller?: number;

@@ -4,7 +4,7 @@ import type { InputRequest } from "../../../protocol/types/index.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
-import { sessionAnswerTtlMs, sessionQuestionTtlMs } from "../limits.ts";
+import { entryOverheadBytes, sessionAnswerTtlMs, sessionQuestionTtlMs } from "../limits.ts";
 import type { PostReply } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import type { StandaloneStream } from "./get-stream.ts";
@@ -68,21 +68,26 @@ export class LiveSession {
       const why = `${method}: no event stream to the client: too many are open, or it does not accept one`;
       throw new PortolanError("capability-missing", why);
     }
+    const { caller } = exchange.returnPath;
+    const size = JSON.stringify(params ?? {}).length + entryOverheadBytes;
+    const full = caller?.take("keptBytes", size);
+    if (full) throw caller?.beyond("keptBytes", full, `${method} is not sent`);
     const id = crypto.randomUUID();
     const answer = new Promise<JsonObject>((resolve, reject) => this.#questions.set(id, { resolve, reject }));
     const stopFollowing = this.#follow(id);
-    // Other processes accept an answer only if the question is stored.
-    await this.#storage.kv.set(questionKey(this.id, id), method, { ttlMs: sessionQuestionTtlMs });
-    exchange.onCancel((reason) => {
-      if (!this.#questions.has(id)) return;
-      const cancelled = { requestId: id, reason: reason.message };
-      reply.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancelled });
-      this.#questions.get(id)?.reject(reason);
-    });
-    reply.send({ jsonrpc: "2.0", id, method, ...(params && { params: params as JsonObject }) });
     try {
+      // Other processes accept an answer only if the question is stored.
+      await this.#storage.kv.set(questionKey(this.id, id), method, { ttlMs: sessionQuestionTtlMs });
+      exchange.onCancel((reason) => {
+        if (!this.#questions.has(id)) return;
+        const cancelled = { requestId: id, reason: reason.message };
+        reply.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancelled });
+        this.#questions.get(id)?.reject(reason);
+      });
+      reply.send({ jsonrpc: "2.0", id, method, ...(params && { params: params as JsonObject }) });
       return await answer;
     } finally {
+      caller?.release("keptBytes", size);
       this.#questions.delete(id);
       stopFollowing();
       // The answer is there: a failure to remove the stored question, which expires, must not lose it.
