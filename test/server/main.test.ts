@@ -180,11 +180,18 @@ describe("over HTTP", () => {
     expect(await from("https://evil.example")).toEqual([403, null]);
   });
 
-  test("it accepts the Host headers of --allow-host, and of this machine if the port is fixed", async () => {
-    const port = await freePort();
-    const { url } = await serve(["--http", String(port), "--allow-host", "mcp.example.com", "Ada"]);
-    for (const host of ["mcp.example.com", `localhost:${port}`]) expect(await statusFor(url, host)).not.toBe(403);
-    expect(await statusFor(url, "evil.example")).toBe(403);
+  test.each([
+    ["a fixed port", freePort, []],
+    ["a free port", async () => 0, []],
+    ["another loopback address", async () => 0, ["--host", "127.0.0.2"]],
+  ])("it accepts the Host headers of --allow-host and of this machine on %s", async (_, choose, flags) => {
+    const given = String(await choose());
+    const { url } = await serve(["--http", given, ...flags, "--allow-host", "mcp.example.com", "Ada"]);
+    const { host, port } = new URL(url);
+    for (const allowed of ["mcp.example.com", `localhost:${port}`, host]) {
+      expect(await statusFor(url, allowed), allowed).not.toBe(403);
+    }
+    for (const other of ["evil.example", "localhost:1"]) expect(await statusFor(url, other), other).toBe(403);
     expect(await greeted(url)).toEqual([{ type: "text", text: "Hello Ada" }]);
   });
 

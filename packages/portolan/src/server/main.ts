@@ -2,6 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { parseArgs } from "node:util";
 import type { ServedExchange } from "./call/exchange.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
+import { isLoopback } from "./http/hosts.ts";
 import type { ServeHttpOptions } from "./http/options.ts";
 import { serveStdio } from "./stdio.ts";
 
@@ -103,9 +104,19 @@ async function serve(name: string, server: Servable, line: CommandLine): Promise
     return;
   }
   const { serveHttp } = await import("./http/index.ts");
-  const serving = serveHttp(server, { ...verifierOf(process.env[tokenVariable]), ...http });
-  const { url } = await serving.listen(port, line.text("host"), { signals: true });
+  const allowedHosts = [...line.texts("allow-host")];
+  const hosts = allowedHosts.length > 0 && { allowedHosts };
+  const serving = serveHttp(server, { ...verifierOf(process.env[tokenVariable]), ...http, ...hosts });
+  const listening = await serving.listen(port, line.text("host"), { signals: true });
+  const { url } = listening;
+  // Local names stay allowed. The list is first read with the first request, which comes later than this.
+  allowedHosts.push(...localHosts(new URL(url).hostname).map((name) => `${name}:${listening.port}`));
   console.log(`Serving ${url}`);
+}
+
+/** Returns the names by which programs of this machine reach it, with the address that it listens on if that is one. */
+function localHosts(address: string): string[] {
+  return [...new Set(["localhost", "127.0.0.1", "[::1]", ...(isLoopback(address) ? [address] : [])])];
 }
 
 /**
@@ -150,12 +161,9 @@ function httpOptions(line: CommandLine, port: number | undefined): ServeHttpOpti
     "an origin such as https://app.example.com",
   );
   expectAll("allow-host", hosts, /^(\[[0-9a-f:.]+\]|[^\s/:@?#[\]]+)(:\d{1,5})?$/i, "a host such as mcp.example.com");
-  // Local names stay allowed; with port 0 theirs is not known yet.
-  const local = port ? ["localhost", "127.0.0.1", "[::1]"].map((name) => `${name}:${port}`) : [];
   return {
     ...(line.isSet("sse") && { httpSse: true }),
     ...(origins.length > 0 && { allowedOrigins: origins }),
-    ...(hosts.length > 0 && { allowedHosts: [...hosts, ...local] }),
   };
 }
 
