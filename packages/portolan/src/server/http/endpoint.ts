@@ -13,6 +13,7 @@ import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } fr
 import type { Authorizer } from "./authorize.ts";
 import { isUnreadable, readMessage } from "./body.ts";
 import type { Accepted } from "./guard.ts";
+import { isLoopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
@@ -252,8 +253,6 @@ class Endpoint {
   }
 }
 
-/** The values of the Host header that the guard passes by default. */
-const loopbackHost = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 /** The usual addresses of clients on the same machine. */
 const loopbackAddresses: readonly (string | undefined)[] = ["127.0.0.1", "::1", "::ffff:127.0.0.1"];
 const everything: Accepted = { json: true, events: true };
@@ -268,7 +267,7 @@ export function isOrdinary(request: HttpRequest): boolean {
     request.method === "POST" &&
     request.header("content-type") === "application/json" &&
     request.header("accept") === "application/json, text/event-stream" &&
-    loopbackHost.test(request.header("host") ?? "") &&
+    isLoopbackHost(request.header("host")) &&
     request.header("origin") === undefined &&
     request.header("sec-fetch-site") === undefined &&
     request.header("content-encoding") === undefined &&

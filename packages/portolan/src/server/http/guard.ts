@@ -1,6 +1,6 @@
 import { nameOf } from "../../errors.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
-import { type Host, parseHost, toHost, toOrigin } from "./hosts.ts";
+import { type Host, isLoopbackHost, parseHost, toHost, toOrigin } from "./hosts.ts";
 import { maxAcceptedTypes } from "./limits.ts";
 import { accessControlOf, type ServeHttpOptions } from "./options.ts";
 
@@ -30,11 +30,10 @@ export function createGuard(options: ServeHttpOptions): Guard {
 
   function isHostAllowed(value: string | undefined): boolean {
     if (!checksHost || (value !== undefined && value === lastHost)) return true;
-    const host = parseHost(value);
-    if (host === undefined) return false;
-    if (!(hosts ? hosts.has(withoutDefaultPort(host)) : loopbackNames.includes(host.name))) return false;
-    lastHost = value;
-    return true;
+    const host = hosts && parseHost(value);
+    const isAllowed = host ? hosts.has(withoutDefaultPort(host)) : !hosts && isLoopbackHost(value);
+    if (isAllowed) lastHost = value;
+    return isAllowed;
   }
 
   function isListed(origin: string): boolean {
@@ -45,7 +44,7 @@ export function createGuard(options: ServeHttpOptions): Guard {
   /** Returns whether a page of this machine sends the request to its own host and port. */
   function isOwnPage(origin: string, request: HttpRequest): boolean {
     const host = parseHost(request.header("host"));
-    if (host === undefined || !loopbackNames.includes(host.name)) return false;
+    if (host === undefined || !isLoopbackHost(request.header("host"))) return false;
     const parsed = parseOrigin(origin);
     return parsed === `http://${withoutPort(host, "80")}` || parsed === `https://${withoutPort(host, "443")}`;
   }
@@ -85,7 +84,6 @@ export function createGuard(options: ServeHttpOptions): Guard {
   };
 }
 
-const loopbackNames: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const exposed = "Mcp-Session-Id, WWW-Authenticate, MCP-Protocol-Version";
 const noHeaders: HttpHeaders = {};
 

@@ -30,6 +30,11 @@ export function toOrigin(entry: string): string {
   throw unexpected("allowedOrigins", 'an origin such as "https://app.example.com"', entry, "invalid-argument");
 }
 
+/** Returns whether a Host header is one that is allowed by default: a name that no other machine can have. */
+export function isLoopbackHost(value: string | undefined): boolean {
+  return value !== undefined && /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i.test(value);
+}
+
 /** Returns whether a name or an address is one of this machine. */
 export function isLoopback(host: string): boolean {
   return /^(localhost|\[::1\]|::1|(::ffff:)?127(\.[0-9]{1,3}){3})$/i.test(host);
