@@ -1,6 +1,7 @@
 import type { JsonObject } from "portolan";
+import { createServer } from "portolan/server";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { ChildChannel, connectStdio, metaKey, RawPeer, type RawPeerOptions } from "./kit/raw-peer.ts";
+import { ChildChannel, connectMemory, connectStdio, metaKey, RawPeer, type RawPeerOptions } from "./kit/raw-peer.ts";
 import { stateful } from "./kit/revisions.ts";
 
 const fullServer = new URL("./kit/full-server.mjs", import.meta.url);
@@ -60,6 +61,51 @@ describe("the order of messages", () => {
     const answers = peer.transcript.filter((text) => text.startsWith("< ")).map((text) => JSON.parse(text.slice(2)));
     expect(answers.map(({ id }) => id)).toEqual([7, 8]);
     expect(answers[1].result.content).toEqual([{ type: "text", text: "1" }]);
+  });
+});
+
+describe("requests in flight", () => {
+  const holding = `
+    let release = () => {};
+    const released = new Promise((resolve) => { release = resolve; });
+    serveStdio(createServer({ name: "s", version: "1" })
+      .tool("hold", { run: () => released.then(() => "held") })
+      .tool("release", { run: () => { release(); return "released"; } }));
+  `;
+
+  async function startInMemory() {
+    let resolve = () => {};
+    const promise = new Promise<void>((done) => {
+      resolve = done;
+    });
+    const server = createServer({ name: "s", version: "1" })
+      .tool("hold", { run: () => promise.then(() => "held") })
+      .tool("release", {
+        run: () => {
+          resolve();
+          return "released";
+        },
+      });
+    return connectMemory(server, session);
+  }
+
+  test.each([
+    ["stdio", () => startProgram(holding)],
+    ["memory", startInMemory],
+  ])("are refused above 64 MiB until some have ended (%s)", async (_, open) => {
+    const peer = await open();
+    const call = (name: string, id: string, args = {}) => peer.request("tools/call", { name, arguments: args }, id);
+    const large = { filler: "x".repeat(15_000_000) };
+    const held = ["a", "b", "c", "d", "e"].map((id) => call("hold", id, large));
+    const refused = await call("release", "f");
+    expect(refused.error).toMatchObject({ code: -31429, message: expect.stringContaining("67108864 bytes") });
+    peer.notify("notifications/cancelled", { requestId: "e" });
+    expect((await call("release", "g")).result.content).toEqual([{ type: "text", text: "released" }]);
+    for (const answer of await Promise.all(held.slice(0, 4))) {
+      expect(answer.result.content).toEqual([{ type: "text", text: "held" }]);
+    }
+    expect((await call("hold", "h", large)).result.content).toEqual([{ type: "text", text: "held" }]);
+    await peer.close();
   });
 });
 

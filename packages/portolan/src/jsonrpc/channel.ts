@@ -17,7 +17,8 @@ export type Sendable = Message | PreparedResponse | PreparedMessage | (RpcRespon
 
 /** The events of a channel, in arrival order and never before `open` has returned. */
 export interface ChannelEvents {
-  message(message: Message): void;
+  /** @param size characters of its text, if they are known; they are counted while a request is in flight */
+  message(message: Message, size?: number): void;
   /** A JSON array of valid messages; it may be empty. */
   batch(messages: Message[]): void;
   /** Input that is no message. `id` is set if it could be read. Answer only `answerable` input. */

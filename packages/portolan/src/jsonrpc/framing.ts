@@ -93,7 +93,8 @@ export class LineReader {
     const passing = this.#passing;
     this.#passing = undefined;
     // Bytes and text are released before the message is handled, so that a large one is not in memory three times.
-    if (passing === undefined) deliver(this.#readHeld(), this.#incoming);
+    const { length } = this.#held;
+    if (passing === undefined) deliver(this.#readHeld(), this.#incoming, length);
     else this.#refuseLong(passing);
   }
 
@@ -140,7 +141,7 @@ export class LineReader {
 
 /** Parses the JSON text of one message or batch. Ignores blank text. */
 export function readText(text: string, incoming: LineReceiver): void {
-  deliver(read(text), incoming);
+  deliver(read(text), incoming, text.length);
 }
 
 /** A line that is not a JSON object or array. */
@@ -164,16 +165,16 @@ function read(text: string): unknown {
   return new Unread({ code: rpcCodes.parseError, why, answerable: false });
 }
 
-function deliver(value: unknown, incoming: LineReceiver): void {
+function deliver(value: unknown, incoming: LineReceiver, size: number): void {
   if (value === undefined) return;
   if (value instanceof Unread) incoming.unreadable(value.problem);
   else if (Array.isArray(value)) readBatch(value, incoming);
-  else readMessage(value, incoming);
+  else readMessage(value, incoming, size);
 }
 
-function readMessage(value: unknown, incoming: LineReceiver): void {
+function readMessage(value: unknown, incoming: LineReceiver, size?: number): void {
   const problem = checkMessage(value);
-  if (problem === undefined) incoming.message(value as Message);
+  if (problem === undefined) incoming.message(value as Message, size);
   else incoming.unreadable(problem);
 }
 

@@ -69,6 +69,9 @@ export const manyQuestionRounds = 8;
 /** Requests of one channel that may be served at once. */
 export const defaultMaxInFlight = 10_000;
 
+/** Bytes of the requests that are served at once on one channel, above which a further one is refused. */
+export const maxInFlightBytes: number = 64 * 1024 * 1024;
+
 /** Unread messages on one channel above which progress and log messages are dropped. */
 export const manyUnreadMessages = 1_000;
 

@@ -90,6 +90,8 @@ export class ServedExchange implements Exchange {
   conversation: Conversation | undefined;
   /** Questions that are not answered yet. */
   openQuestions = 0;
+  /** Characters of its message that its channel counts. */
+  size = 0;
   /** Answers the request before its handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
   #returnPath: ReturnPath;

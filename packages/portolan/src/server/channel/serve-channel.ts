@@ -27,6 +27,7 @@ import {
   defaultMaxInFlight,
   manyUnreadBytes,
   manyUnreadMessages,
+  maxInFlightBytes,
   maxUnreadBytes,
   maxUnreadMessages,
 } from "../limits.ts";
@@ -79,6 +80,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   readonly #maxInFlight: number;
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new Map<RequestId, ServedExchange>();
+  #inFlightBytes = 0;
   readonly #requests = (): Iterable<ServedExchange> => this.#inFlight.values();
   /** The server's own requests; made with the first question. */
   #questions: PendingRequests | undefined;
@@ -113,7 +115,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     runtime.reportWhenLoaded();
     runtime.inFlight.add(this.#requests);
     channel.open({
-      message: (message) => this.#take(message),
+      message: (message, size) => this.#take(message, size),
       batch: (messages) => {
         this.#whenLoaded(extra.get(), (late) => this.#receiveBatch(messages, late));
       },
@@ -146,7 +148,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   /** Sends a question to a stateful client, and cancels it when the call it belongs to is cancelled. */
   async ask(exchange: ServedExchange, { method, params }: InputRequest): Promise<JsonObject> {
     const { PendingRequests } = await loadQuestions();
-    this.#questions ??= new PendingRequests((message) => this.#channel.send(message));
+    this.#questions ??= new PendingRequests((message) => this.#outbox.send(message));
     const questions = this.#questions;
     const { id, response } = questions.request(method, params as JsonObject | undefined);
     exchange.onCancel((reason) => {
@@ -184,17 +186,17 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#loading = loading;
   }
 
-  #take(message: Message): void {
-    if (this.#loading) this.#loading.then(() => this.#take(message));
-    else this.#receive(message);
+  #take(message: Message, size: number | undefined): void {
+    if (this.#loading) this.#loading.then(() => this.#take(message, size));
+    else this.#receive(message, size);
   }
 
-  #receive(message: Message, reply = this.#reply, cancelled?: () => void): void {
+  #receive(message: Message, size?: number, reply = this.#reply, cancelled?: () => void): void {
     if (this.#isClosed) return;
     if (!("method" in message)) this.#questions?.settle(message);
     else if (message.method === "initialize" && !sessions.loaded)
-      this.#whenLoaded(sessions.get(), () => this.#receive(message, reply));
-    else if ("id" in message) this.#serve(message, reply, cancelled);
+      this.#whenLoaded(sessions.get(), () => this.#receive(message, size, reply));
+    else if ("id" in message) this.#serve(message, size, reply, cancelled);
     else this.#handleNotification(message);
   }
 
@@ -208,10 +210,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
     const collect = collectResponses(messages, (responses) => {
       if (responses.length > 0) this.#outbox.send(responses);
     });
-    for (const message of messages) this.#receive(message, collect, () => collect());
+    for (const message of messages) this.#receive(message, undefined, collect, () => collect());
   }
 
-  #serve(request: RpcRequest, reply: SendReply, cancelled?: () => void): void {
+  #serve(request: RpcRequest, size: number | undefined, reply: SendReply, cancelled?: () => void): void {
     let exchange: ServedExchange;
     try {
       exchange = this.#toExchange(request);
@@ -228,6 +230,8 @@ class ChannelServer implements ServedChannel, ReturnPath {
     // A request that was answered synchronously can neither be cancelled nor share its id with a later one.
     if (!running) return;
     this.#inFlight.set(exchange.id, exchange);
+    exchange.size = size ?? sizeOf(request.params);
+    this.#inFlightBytes += exchange.size;
     running.then(() => this.#remove(exchange));
   }
 
@@ -236,8 +240,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
     const { id, method } = request;
     if (this.#inFlight.has(id))
       throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
-    if (this.#inFlight.size >= this.#maxInFlight) {
-      throw limitExceeded(`Limit reached: at most ${this.#maxInFlight} requests in flight; wait for answers first`);
+    const isFull = this.#inFlight.size >= this.#maxInFlight;
+    if (isFull || this.#inFlightBytes > maxInFlightBytes) {
+      const most = isFull ? `${this.#maxInFlight} requests` : `${maxInFlightBytes} bytes of requests`;
+      throw limitExceeded(`Limit reached: at most ${most} in flight; wait for answers first`);
     }
     const revision = revisionOf(request);
     if (revision) {
@@ -288,7 +294,10 @@ class ChannelServer implements ServedChannel, ReturnPath {
   }
 
   #remove(exchange: ServedExchange): void {
-    if (this.#inFlight.get(exchange.id) === exchange) this.#inFlight.delete(exchange.id);
+    if (this.#inFlight.get(exchange.id) === exchange) {
+      this.#inFlight.delete(exchange.id);
+      this.#inFlightBytes -= exchange.size;
+    }
     if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
@@ -321,6 +330,15 @@ const unknownPeer: Peer = { revision: chooseStatefulRevision(undefined), capabil
 
 /** The part for clients that begin with a handshake. */
 const sessions: Lazy<typeof import("./session.ts")> = new Lazy(() => import("./session.ts"));
+
+/** Returns the size of params as JSON. Params in memory may have no JSON form; they are not counted. */
+function sizeOf(params: JsonObject = {}): number {
+  try {
+    return JSON.stringify(params).length;
+  } catch {
+    return 0;
+  }
+}
 
 /** Returns whether a request stays open until either side ends it. */
 function isOpenEnded({ peer, method }: ServedExchange): boolean {

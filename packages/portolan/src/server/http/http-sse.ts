@@ -187,7 +187,8 @@ class SseChannel implements Channel {
         this.#settled(message.params?.["requestId"]);
     }
     if (Array.isArray(read)) this.#incoming.batch(read);
-    else this.#incoming.message(read);
+    // The caller's limits count its size.
+    else this.#incoming.message(read, 0);
   }
 
   async close(): Promise<void> {
