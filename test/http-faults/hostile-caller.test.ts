@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { request as openRequest } from "node:http";
+import { expect, onTestFinished, test } from "vitest";
 import { type Answer, type Headers, plainHeaders, send, toInitialize } from "../http/kit.ts";
 import { begin, type SessionPeer, StatelessPeer } from "../http/peer.ts";
 import { ServerProcess } from "./processes.ts";
@@ -44,10 +45,13 @@ class Attack {
   }
 
   async run(): Promise<void> {
+    // First, because there is no room for its body later.
+    await this.#tryCapabilities();
     this.#sessions = await Promise.all([1, 2, 3].map(() => begin(this.#url, revision, { headers: this.#headers })));
     await Promise.all([
       this.#handshakes(),
       this.#slowCalls(),
+      this.#uploads(),
       this.#unreadStreams(),
       this.#unreadAnswers(),
       this.#subscriptions(),
@@ -79,17 +83,21 @@ class Attack {
     const large = toInitialize(revision);
     const info = { name: "large", version: "1", icons: [{ src: `data:image/png,${filler}` }] };
     Object.assign(large["params"] as object, { clientInfo: info });
-    const capable = toInitialize(revision, { experimental: { filler: { filler } } });
     const small = toInitialize(revision);
     const headers = { ...plainHeaders, ...this.#headers };
     const tryOne = (kind: string, body: unknown) => this.#leave(kind, send(this.#url, { headers, body }));
     for (let round = 0; round < 20; round += 1) {
       await Promise.all([1, 2, 3].map(() => tryOne("handshakes", large)));
-      await tryOne("capabilities", capable);
+      await this.#tryCapabilities();
     }
     for (let round = 0; round < 10; round += 1) {
       await Promise.all(Array.from({ length: 10 }, () => tryOne("handshakes", small)));
     }
+  }
+
+  async #tryCapabilities(): Promise<void> {
+    const body = toInitialize(revision, { experimental: { filler: { filler } } });
+    await this.#leave("capabilities", send(this.#url, { headers: { ...plainHeaders, ...this.#headers }, body }));
   }
 
   /** Calls that never end, with large arguments and without. */
@@ -102,6 +110,20 @@ class Attack {
     }
     for (let round = 0; round < 300; round += 1) void hold(`small ${round}`, {});
     await this.#sessions[0]?.request("ping");
+  }
+
+  /** Large bodies that never end. */
+  async #uploads(): Promise<void> {
+    for (let round = 0; round < 40; round += 1) {
+      const headers = { ...plainHeaders, ...this.#headers, "content-length": filler.length + 1 };
+      const request = openRequest(this.#url, { method: "POST", agent: false, headers });
+      request.on("response", ({ statusCode = 0 }) => this.#note("uploads", statusCode));
+      request.on("error", () => this.#note("uploads", 0));
+      onTestFinished(() => {
+        request.destroy();
+      });
+      await new Promise((resolve) => request.write(filler, resolve));
+    }
   }
 
   /** Streams that are never read. */
@@ -199,8 +221,12 @@ test.each([
     expect(await innocent.textOf("echo", { text: "after all" })).toBe("after all");
     // Every budget was tried to its end.
     const refused = [...attack.statuses].filter(([, statuses]) => statuses.has(429)).map(([kind]) => kind);
-    expect(refused).toEqual(expect.arrayContaining(["answers", "handshakes", "rates", "slow calls", "streams"]));
-    expect([...(attack.statuses.get("capabilities") ?? [])]).toEqual([400]);
+    expect(refused).toEqual(
+      expect.arrayContaining(["answers", "handshakes", "rates", "slow calls", "streams", "uploads"]),
+    );
+    // Large capabilities are never accepted: they get 400, or 429 while there is no room for their body.
+    const ofCapabilities = [...(attack.statuses.get("capabilities") ?? [])];
+    expect(ofCapabilities.filter((status) => status !== 429)).toEqual([400]);
   },
   300_000,
 );

@@ -191,6 +191,20 @@ test("open questions of a session take kept bytes of its caller, and give them b
   expect((await (await peer.call("ask", {}, "last")).message()).method).toBe("elicitation/create");
 });
 
+test("questions that a handler does not wait for give their bytes back when the call ends", async () => {
+  const server = createServer({ name: "asking", version: "1.0.0" }).tool("ask", {
+    run: async (_, context) => {
+      const answer = context.confirm("sure", "Sure?".padEnd(50_000));
+      return Promise.race([answer.then(String), new Promise<string>((resolve) => setImmediate(resolve, "late"))]);
+    },
+  });
+  const { url } = await start(server, { verify: byUser, limits: { keptBytesPerCaller: 1_000_000 } });
+  const peer = await begin(url, "2025-11-25", { headers: ada, capabilities: { elicitation: {} } });
+  for (let round = 0; round < 40; round += 1) {
+    expect(textOf(await (await peer.call("ask", {}, round)).response())).toBe("late");
+  }
+});
+
 test.each(eras)("answers that are not read take kept bytes of their caller (%s)", async (era) => {
   const size = 16_000_000;
   const server = createServer({ name: "large", version: "1.0.0" }).tool("large", { run: () => "x".repeat(size) });

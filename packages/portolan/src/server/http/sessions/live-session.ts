@@ -84,6 +84,8 @@ export class LiveSession {
         reply.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancelled });
         this.#questions.get(id)?.reject(reason);
       });
+      // A handler may end without waiting for its question, which must not be kept then.
+      exchange.ended.then(() => this.#questions.get(id)?.reject(new PortolanError("cancelled", "The call has ended")));
       reply.send({ jsonrpc: "2.0", id, method, ...(params && { params: params as JsonObject }) });
       return await answer;
     } finally {
