@@ -156,6 +156,37 @@ export const httpSse: readonly HttpRequirement[] = [
     },
   },
   {
+    row: "T18",
+    says: "subscriptions take kept bytes of their caller until they end",
+    on: ["2024-11-05"],
+    async test(revision) {
+      const { url } = await start(createFixture().server, {
+        httpSse: true,
+        caller: () => "everyone",
+        limits: { keptBytesPerCaller: 10_000 },
+      });
+      let id = 0;
+      const subscribing = async (method: string, uri: string) => {
+        id += 1;
+        const answer = await peer.post(toRequest(method, { uri }, id));
+        return answer.status === 202 ? 202 : [answer.status, (await answer.json()).error?.code];
+      };
+      const [one, other] = ["1", "2"].map((digit) => `note://${digit.repeat(6_000)}`) as [string, string];
+      let peer = await openOld(url);
+      await peer.initialize(revision);
+      expect(await subscribing("resources/subscribe", one)).toBe(202);
+      expect(await subscribing("resources/subscribe", other)).toEqual([429, -31429]);
+      expect(await subscribing("resources/unsubscribe", one)).toBe(202);
+      expect(await subscribing("resources/subscribe", other)).toBe(202);
+      peer.stream.drop();
+      await peer.stream.closed;
+      peer = await openOld(url);
+      await peer.initialize(revision);
+      let again = await subscribing("resources/subscribe", one);
+      while (again !== 202) again = await subscribing("resources/subscribe", one);
+    },
+  },
+  {
     row: "D3",
     says: "the endpoint has no host and is unguessable",
     async test() {

@@ -1,12 +1,20 @@
 import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
-import { isRequest, type Message, type RequestId, type RpcError, rpcCodes, serialize } from "../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  type RequestId,
+  type RpcError,
+  type RpcRequest,
+  rpcCodes,
+  serialize,
+} from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
 import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
 import { isUnreadable } from "./body.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
-import { sessionIdBytes } from "./limits.ts";
+import { entryOverheadBytes, sessionIdBytes } from "./limits.ts";
 import { readBody } from "./read-body.ts";
 import { answerError, eventOf, idOf, refuse, sendError } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
@@ -130,6 +138,8 @@ class SseChannel implements Channel {
   readonly #caller: Caller;
   /** The requests that are counted as calls in flight, with the size of the body that they came in. */
   readonly #inFlight = new Map<RequestId, number>();
+  /** The URIs of its subscriptions, which take kept bytes. */
+  readonly #uris = new Set<string>();
   #incoming: ChannelEvents | undefined;
   #isClosed = false;
 
@@ -147,7 +157,7 @@ class SseChannel implements Channel {
     for (const message of Array.isArray(read) ? read : [read]) {
       // The channel refuses an id that is in use.
       if (!isRequest(message) || this.#inFlight.has(message.id)) continue;
-      const refusal = this.#state.refusal(message, { caller, size });
+      const refusal = this.#state.refusal(message, { caller, size }) ?? this.#subscribe(message);
       if (refusal) {
         for (const id of admitted) this.#settled(id);
         return refusal;
@@ -159,6 +169,22 @@ class SseChannel implements Channel {
       size = 0;
     }
     return undefined;
+  }
+
+  /** Counts the URI of a subscription until it ends. Returns the error if there is no room for it. */
+  #subscribe({ method, params }: RpcRequest): RpcError | undefined {
+    const uri = params?.["uri"];
+    if (typeof uri !== "string") return undefined;
+    if (method === "resources/unsubscribe") this.#forget(uri);
+    if (method !== "resources/subscribe" || this.#uris.has(uri)) return undefined;
+    const full = this.#caller.take("keptBytes", uri.length + entryOverheadBytes);
+    if (full) return this.#caller.beyond("keptBytes", full);
+    this.#uris.add(uri);
+    return undefined;
+  }
+
+  #forget(uri: string): void {
+    if (this.#uris.delete(uri)) this.#caller.release("keptBytes", uri.length + entryOverheadBytes);
   }
 
   #settled(id: unknown): void {
@@ -201,6 +227,7 @@ class SseChannel implements Channel {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const id of [...this.#inFlight.keys()]) this.#settled(id);
+    for (const uri of this.#uris) this.#forget(uri);
     this.#incoming?.closed();
   }
 }
