@@ -13,7 +13,7 @@ import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } fr
 import type { Authorizer } from "./authorize.ts";
 import { isUnreadable, readMessage } from "./body.ts";
 import type { Accepted } from "./guard.ts";
-import { isLoopbackHost } from "./hosts.ts";
+import { loopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
@@ -267,7 +267,7 @@ export function isOrdinary(request: HttpRequest): boolean {
     request.method === "POST" &&
     request.header("content-type") === "application/json" &&
     request.header("accept") === "application/json, text/event-stream" &&
-    isLoopbackHost(request.header("host")) &&
+    loopbackHost.test(request.header("host") ?? "") &&
     request.header("origin") === undefined &&
     request.header("sec-fetch-site") === undefined &&
     request.header("content-encoding") === undefined &&

@@ -1,6 +1,6 @@
 import { nameOf } from "../../errors.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
-import { type Host, isLoopbackHost, parseHost, toHost, toOrigin } from "./hosts.ts";
+import { type Host, loopbackHost, parseHost, toHost, toOrigin } from "./hosts.ts";
 import { maxAcceptedTypes } from "./limits.ts";
 import { accessControlOf, type ServeHttpOptions } from "./options.ts";
 
@@ -31,7 +31,7 @@ export function createGuard(options: ServeHttpOptions): Guard {
   function isHostAllowed(value: string | undefined): boolean {
     if (!checksHost || (value !== undefined && value === lastHost)) return true;
     const host = hosts && parseHost(value);
-    const isAllowed = host ? hosts.has(withoutDefaultPort(host)) : !hosts && isLoopbackHost(value);
+    const isAllowed = host ? hosts.has(withoutDefaultPort(host)) : !hosts && loopbackHost.test(value ?? "");
     if (isAllowed) lastHost = value;
     return isAllowed;
   }
@@ -44,7 +44,7 @@ export function createGuard(options: ServeHttpOptions): Guard {
   /** Returns whether a page of this machine sends the request to its own host and port. */
   function isOwnPage(origin: string, request: HttpRequest): boolean {
     const host = parseHost(request.header("host"));
-    if (host === undefined || !isLoopbackHost(request.header("host"))) return false;
+    if (host === undefined || !loopbackHost.test(request.header("host") ?? "")) return false;
     const parsed = parseOrigin(origin);
     return parsed === `http://${withoutPort(host, "80")}` || parsed === `https://${withoutPort(host, "443")}`;
   }

@@ -30,10 +30,8 @@ export function toOrigin(entry: string): string {
   throw unexpected("allowedOrigins", 'an origin such as "https://app.example.com"', entry, "invalid-argument");
 }
 
-/** Returns whether a Host header is one that is allowed by default: a name that no other machine can have. */
-export function isLoopbackHost(value: string | undefined): boolean {
-  return value !== undefined && /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i.test(value);
-}
+/** The Host headers that are allowed by default: names that no other machine can have. */
+export const loopbackHost: RegExp = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
 
 /** Returns whether a name or an address is one of this machine. */
 export function isLoopback(host: string): boolean {
