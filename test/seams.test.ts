@@ -16,7 +16,6 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "server/call/dispatch.ts": ["server/call/prompts.ts", "server/call/resources.ts", "server/subscribe/listen.ts"],
     "server/call/exchange.ts": ["server/ask/questions.ts"],
     "server/channel/serve-channel.ts": ["server/channel/session.ts"],
-    "server/channel/session.ts": ["server/subscribe/listen.ts"],
     "server/define/resources.ts": ["protocol/uri-template.ts"],
     "server/extension.ts": ["server/call/extra.ts"],
     "server/runtime.ts": ["server/define/risky-patterns.ts"],

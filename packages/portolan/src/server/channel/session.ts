@@ -7,6 +7,7 @@ import type { ClientCapabilities, Implementation, LogLevel } from "../../protoco
 import { mayLog } from "../call/context.ts";
 import { maxCapabilitiesCharacters, maxClientInfoCharacters } from "../limits.ts";
 import { covers, type Listener } from "../subscribe/hub.ts";
+import { addSubscription } from "../subscribe/watches.ts";
 
 /** The settings that requests of a stateful peer change. */
 export interface SessionSettings {
@@ -41,7 +42,6 @@ export class Session implements Listener, SessionSettings {
   }
 
   async subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void> {
-    const { addSubscription } = await import("../subscribe/listen.ts");
     await addSubscription(this.subscriptions, uri, hold);
   }
 

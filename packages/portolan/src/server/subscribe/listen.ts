@@ -14,8 +14,6 @@ import type { ServerRuntime } from "../runtime.ts";
 import { covers } from "./hub.ts";
 import { holdWatch } from "./watches.ts";
 
-export { addSubscription } from "./watches.ts";
-
 const filterMembers: { [topic: string]: keyof SubscriptionFilter } = {
   "tools/list_changed": "toolsListChanged",
   "prompts/list_changed": "promptsListChanged",
