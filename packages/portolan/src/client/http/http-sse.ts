@@ -18,7 +18,7 @@ import type { Head } from "./options.ts";
 import { HttpResponseReader, type ReplyEvents, sendOneWay } from "./reply.ts";
 import { type HttpRequests, isCancellation, parseJson } from "./requests.ts";
 import type { LinkRequest } from "./send.ts";
-import { Backoff, renewalFailed } from "./session.ts";
+import { Backoff, isFlood, OpenAnswers, renewalFailed } from "./session.ts";
 
 /** A request that waits for a stream. */
 interface QueuedRequest {
@@ -117,7 +117,8 @@ export class SseLink {
 
   #streamLost(reason: Error): void {
     if (this.#isClosed) return;
-    if (this.#queued) this.#lostDuringRenewal = reason;
+    if (isFlood(reason)) this.#lost(reason);
+    else if (this.#queued) this.#lostDuringRenewal = reason;
     else if (!this.#initialized) this.#lost(reason);
     else {
       this.#queued = [];
@@ -176,7 +177,7 @@ export class SseLink {
     const initialized = this.#initialized;
     if (!initialize || !initialized) throw new Error("a stream is opened again after a handshake");
     const response = await new Promise<RpcResponse>((resolve, failed) => {
-      const request = { ...initialize, id: this.#requests.ownId("initialize") };
+      const request = { ...initialize, id: `portolan-initialize-${++this.#requests.ownIds}` };
       this.#link.exchange(request, { response: resolve, failed });
     });
     if ("error" in response) throw renewalFailed(`refuses a new one: ${response.error.message}`);
@@ -229,6 +230,7 @@ class SseChannel implements Channel, ReplyEvents {
   #lastNotification: Promise<void> | undefined;
   /** Functions that cancel the POST of a request, by request id. */
   readonly #posting = new Map<unknown, () => void>();
+  readonly #openAnswers = new OpenAnswers();
   #isOver = false;
 
   constructor(requests: HttpRequests) {
@@ -260,6 +262,7 @@ class SseChannel implements Channel, ReplyEvents {
   send(message: Sendable): Promise<void> | undefined {
     if (this.#isOver) return undefined;
     const body = serialize(message);
+    if ("result" in message || "error" in message) return this.#answer(message, body);
     if (isCancellation(message)) this.#cancelPost((message as RpcNotification).params?.["requestId"]);
     const sent = this.#lastNotification
       ? this.#lastNotification.then(() => this.#post(message, body))
@@ -273,6 +276,19 @@ class SseChannel implements Channel, ReplyEvents {
       this.#lastNotification = notified;
     }
     return sent;
+  }
+
+  /** Sends the answer to a request of the server. Ends the stream of a server that does not accept them. */
+  #answer(message: Sendable, body: string): Promise<void> | undefined {
+    try {
+      const done = this.#openAnswers.add(body);
+      const sent = this.#lastNotification?.then(() => this.#post(message, body)) ?? this.#post(message, body);
+      return sent.finally(done);
+    } catch (reason) {
+      this.#reply.cancel();
+      this.#end(toError(reason));
+      return undefined;
+    }
   }
 
   async close(): Promise<void> {

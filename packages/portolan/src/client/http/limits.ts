@@ -41,6 +41,10 @@ export const stableStreamMs = 10_000;
 export const openStreamMs = 500;
 /** The server may take this long to delete a session at close. */
 export const deleteSessionMs = 2_000;
+/** Answers that the server has not accepted: it sends requests without end. Questions alone are at most 100. */
+export const maxOpenAnswers = 256;
+/** JSON text of these answers. */
+export const maxOpenAnswerChars: number = 16 * 1024 * 1024;
 /** HTTP+SSE: time to open another stream and to answer the handshake on it. */
 export const reconnectMs = 30_000;
 

@@ -44,7 +44,7 @@ function toAddress(url: string | URL): URL {
       `url: expected an http or https address, got ${nameOf(String(url))}; write { command, args } to start a program`,
     );
   }
-  if (address.username !== "" || address.password !== "") {
+  if (address.username || address.password) {
     throw new PortolanError(
       "invalid-argument",
       "url: expected an address without user name and password; send them in headers",
@@ -86,7 +86,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const transport = await loadTransport(this.#options.fetch);
     await this.#closing;
     if (closings !== this.#closings || this.#requests) {
-      throw new PortolanError("connection-closed", "The link was closed before it was open");
+      throw new PortolanError("connection-closed", "The connection was closed");
     }
     const { maxResponseBytes = defaultMaxResponseBytes, clock = systemClock } = this.#options;
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
@@ -95,6 +95,11 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const sender = new HttpSender(transport, { ...this.#options, server: this.#url, onLogin });
     const requests = new HttpRequests(this.#url, sender, events, clock, limits);
     this.#requests = requests;
+    requests.answer = (response, sessionId) =>
+      this.#loadSession(requests).then(
+        (session) => session?.answer(response, sessionId),
+        (reason) => requests.invalid(reason.message),
+      );
     if (this.#options.legacySse !== true) return;
     try {
       await this.#openSseLink(requests);
@@ -157,9 +162,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
 
   close(): Promise<void> {
     this.#closings += 1;
-    if (this.#requests) {
-      this.#closing = this.#end(this.#requests, new PortolanError("connection-closed", "The connection was closed"));
-    }
+    if (this.#requests) this.#lose(this.#requests, new PortolanError("connection-closed", "The connection was closed"));
     return this.#closing ?? Promise.resolve();
   }
 
@@ -191,22 +194,8 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   }
 
   sessionLost(exchange: HttpExchange, failure: Error): void {
-    const session = this.#session;
-    if (!session || exchange.wasMoved) {
-      exchange.fail(failure);
-      return;
-    }
-    const renewal = session.renew(exchange.sessionId);
-    if (exchange.wasResumed) {
-      renewal.catch((reason: Error) => this.#requests?.invalid(reason.message));
-      exchange.fail(failure);
-      return;
-    }
-    exchange.wasMoved = true;
-    renewal.then(
-      () => exchange.send(),
-      (reason) => exchange.fail(reason),
-    );
+    if (this.#session && !exchange.wasMoved) this.#session.moveOrFail(exchange, failure);
+    else exchange.fail(failure);
   }
 
   handshakeRefused(exchange: HttpExchange, failure: HttpFailure, answer: unknown): void {
@@ -233,13 +222,22 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     );
   }
 
-  /** Loads the session before the handshake is sent. */
   async #initialize(requests: HttpRequests, exchange: HttpExchange): Promise<void> {
+    const session = await this.#loadSession(requests);
+    session?.reset();
+    if (session) exchange.send();
+  }
+
+  /** Loads the session before a handshake or an answer is sent. Returns undefined if the link was closed meanwhile. */
+  async #loadSession(requests: HttpRequests): Promise<HttpSession | undefined> {
     const { HttpSession } = await import("./session.ts");
-    if (requests.isClosed) return;
-    this.#session ??= new HttpSession(requests, (request) => this.#sendNow(requests, request));
-    this.#session.reset();
-    exchange.send();
+    if (requests.isClosed) return undefined;
+    this.#session ??= new HttpSession(
+      requests,
+      (request) => this.#sendNow(requests, request),
+      (reason) => this.#lose(requests, reason),
+    );
+    return this.#session;
   }
 
   async #toolHeaders(requests: HttpRequests): Promise<ToolHeaders> {
@@ -252,10 +250,12 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   async #openSseLink(requests: HttpRequests): Promise<void> {
     const { SseLink } = await import("./http-sse.ts");
     if (requests.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
-    this.#sseLink = new SseLink(requests, (reason) => {
-      this.#closing = this.#end(requests, reason);
-    });
+    this.#sseLink = new SseLink(requests, (reason) => this.#lose(requests, reason));
     await this.#sseLink.open();
+  }
+
+  #lose(requests: HttpRequests, reason: Error): void {
+    this.#closing = this.#end(requests, reason);
   }
 
   /** Fails the pending requests, then reports the loss, then releases everything. */

@@ -12,7 +12,7 @@ import {
 } from "../../jsonrpc/message.ts";
 import type { Revision } from "../../protocol/revision.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { revisions, statefulRevisions, statelessRevisions } from "../../protocol/revisions/index.ts";
+import { revisions, statelessRevisions } from "../../protocol/revisions/index.ts";
 import type { LinkEvents } from "../channel-link.ts";
 import type { Clock } from "../deadlines.ts";
 import { lingerMs, maxKnownMethods } from "./limits.ts";
@@ -37,9 +37,13 @@ export interface PendingExchange {
 
 /** The session id and protocol version that all messages of a session carry. */
 export interface SessionIdentity {
-  sessionId: string | undefined;
-  version: string | undefined;
+  readonly sessionId: string | undefined;
+  readonly version: string | undefined;
+  /** The headers that tell them. */
+  readonly headers: HttpHeaders;
 }
+
+export const noIdentity: SessionIdentity = { sessionId: undefined, version: undefined, headers: {} };
 
 /** The shared state of an open link: address, headers, limits, and the pending requests. */
 export class HttpRequests implements ReadingRules {
@@ -51,7 +55,9 @@ export class HttpRequests implements ReadingRules {
   readonly maxEventChars: number;
   readonly idleStreamMs: number;
   keepsAlive = false;
-  readonly identity: SessionIdentity = { sessionId: undefined, version: undefined };
+  identity: SessionIdentity = noIdentity;
+  /** Sends the answer to a request that the server sent in this session. */
+  answer: ((response: RpcResponse, sessionId: string | undefined) => void) | undefined;
   /** Defined once a list of tools has passed by. */
   tools: ToolHeaders | undefined;
   /** By the id of their requests. */
@@ -63,7 +69,8 @@ export class HttpRequests implements ReadingRules {
   #revision: Revision | undefined;
   /** Header facts of each method in this version. */
   readonly #methodHeaders = new Map<string, { readonly nameIn: string | undefined; readonly text: string }>();
-  #ownIds = 0;
+  /** Counts requests that the client does not know of, for their ids. */
+  ownIds = 0;
   readonly #lingering = new Set<HttpResponseReader>();
   #isSweepScheduled = false;
 
@@ -77,12 +84,6 @@ export class HttpRequests implements ReadingRules {
     this.idleStreamMs = limits.idleStreamMs;
   }
 
-  /** Returns an id for a request that the client does not know of. */
-  ownId(what: string): RequestId {
-    this.#ownIds += 1;
-    return `portolan-${what}-${this.#ownIds}`;
-  }
-
   /** Returns the POST of a message, with the headers that follow from it. */
   toPost(message: Message, body: string): LinkRequest {
     const headers = "method" in message ? this.#headersFor(message) : this.#statefulHeaders();
@@ -93,17 +94,6 @@ export class HttpRequests implements ReadingRules {
   /** Sends a notification or a response. Throws a PortolanError "unserializable" before anything is sent. */
   post(message: RpcNotification | RpcResponse, done: (failure: Error | undefined) => void): void {
     sendOneWay(this, this.toPost(message, serialize(message)), done);
-  }
-
-  /** Returns the GET that opens the session's stream, or resumes one. */
-  toGet(lastEventId: string): LinkRequest {
-    const resumed = lastEventId === "" ? {} : { [headerNames.lastEventId]: lastEventId };
-    const headers = { Accept: "text/event-stream", ...this.#identityHeaders(), ...resumed };
-    return { method: "GET", url: this.url, headers, body: undefined, mayRepeat: () => true };
-  }
-
-  toDelete(): LinkRequest {
-    return { method: "DELETE", url: this.url, headers: this.#identityHeaders(), body: undefined, skipAuth: true };
   }
 
   /** Handles the messages of a body or an event, in order. `during` is the request whose response carried them. */
@@ -155,7 +145,7 @@ export class HttpRequests implements ReadingRules {
     else if (!("id" in message)) this.events.notification(message);
     else {
       const { sessionId } = this.identity;
-      this.events.request(message, (response) => this.#answer(response, sessionId), during?.request.id);
+      this.events.request(message, (response) => this.answer?.(response, sessionId), during?.request.id);
     }
   }
 
@@ -167,16 +157,6 @@ export class HttpRequests implements ReadingRules {
     if (waiting) waiting.respond(response);
     else if ("error" in response && (id === undefined || id === null)) {
       this.invalid(`an error without a request id: ${response.error.message}`);
-    }
-  }
-
-  /** Drops answers to questions of an earlier session: the new session may have reused their ids. */
-  #answer(response: RpcResponse, sessionId: string | undefined): void {
-    if (this.isClosed || sessionId !== this.identity.sessionId) return;
-    try {
-      this.post(response, (failure) => failure && this.invalid(failure.message));
-    } catch (reason) {
-      this.invalid((reason as Error).message);
     }
   }
 
@@ -211,15 +191,7 @@ export class HttpRequests implements ReadingRules {
   }
 
   #statefulHeaders(): HttpHeaders {
-    return { ...messageHeaders, ...this.#identityHeaders() };
-  }
-
-  #identityHeaders(): HttpHeaders {
-    const { sessionId, version } = this.identity;
-    return {
-      ...(sessionId !== undefined && { [headerNames.session]: sessionId }),
-      ...(version !== undefined && namesVersion(version) && { [headerNames.version]: version }),
-    };
+    return { ...messageHeaders, ...this.identity.headers };
   }
 
   // One timer for all streams: a stream that was seen at the last sweep has lingered long enough.
@@ -231,11 +203,6 @@ export class HttpRequests implements ReadingRules {
       else this.#isSweepScheduled = false;
     });
   }
-}
-
-/** Older servers may refuse the version header, which they do not know. */
-function namesVersion(version: string): boolean {
-  return statefulRevisions.find((revision) => revision.version === version)?.http.namesVersion ?? true;
 }
 
 /** Returns the version that a stateless request names; undefined for a request of a session. */

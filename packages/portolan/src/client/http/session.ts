@@ -1,21 +1,31 @@
 import { PortolanError } from "../../errors.ts";
-import { headerKeys } from "../../http/headers.ts";
+import { headerKeys, headerNames } from "../../http/headers.ts";
 import type { IncomingEvent } from "../../http/sse.ts";
-import type { JsonObject, RpcNotification, RpcRequest, RpcResponse } from "../../jsonrpc/message.ts";
+import {
+  type JsonObject,
+  type RpcNotification,
+  type RpcRequest,
+  type RpcResponse,
+  serialize,
+} from "../../jsonrpc/message.ts";
+import { statefulRevisions } from "../../protocol/revisions/index.ts";
 import { isTransient } from "../failures.ts";
+import type { HttpExchange } from "./exchange.ts";
 import { HttpFailure, refused, unusable } from "./failure.ts";
 import {
   deleteSessionMs,
   firstRetryMs,
+  maxOpenAnswerChars,
+  maxOpenAnswers,
   maxRetryMs,
   minRetryMs,
   openStreamMs,
   retryGrowth,
   stableStreamMs,
 } from "./limits.ts";
-import type { Head } from "./options.ts";
+import type { Head, HttpHeaders } from "./options.ts";
 import { HttpResponseReader, type ReplyEvents, sendOneWay } from "./reply.ts";
-import type { HttpRequests } from "./requests.ts";
+import { type HttpRequests, noIdentity, type SessionIdentity } from "./requests.ts";
 import type { LinkRequest } from "./send.ts";
 
 const visibleAscii = /^[!-~]+$/;
@@ -25,6 +35,8 @@ export class HttpSession {
   readonly #requests: HttpRequests;
   /** Sends a request without waiting in the queue. */
   readonly #sendNow: (request: RpcRequest) => Promise<RpcResponse>;
+  readonly #lost: (reason: Error) => void;
+  readonly #openAnswers = new OpenAnswers();
   #initializeRequest: RpcRequest | undefined;
   #initialized: RpcNotification | undefined;
   /** Messages that wait until the server is ready; undefined while it is. */
@@ -36,16 +48,22 @@ export class HttpSession {
   /** The server has opened a stream in this session: a 404 to another GET then means that the session is lost. */
   #hadStream = false;
 
-  constructor(requests: HttpRequests, sendNow: (request: RpcRequest) => Promise<RpcResponse>) {
+  /** `lost` is called when the session must not be used any more. */
+  constructor(
+    requests: HttpRequests,
+    sendNow: (request: RpcRequest) => Promise<RpcResponse>,
+    lost: (reason: Error) => void,
+  ) {
     this.#requests = requests;
     this.#sendNow = sendNow;
+    this.#lost = lost;
   }
 
   /** Forgets an earlier session before a new handshake. */
   reset(): void {
     this.#stream?.stop();
     this.#hadStream = false;
-    this.#setIdentity(undefined, undefined);
+    this.#requests.identity = noIdentity;
   }
 
   /** Takes the session id and version from the answer to the handshake. */
@@ -53,7 +71,7 @@ export class HttpSession {
     const id = head?.header(headerKeys.session);
     if (id !== undefined && !visibleAscii.test(id)) this.#requests.invalid("a session id that is not visible ASCII");
     this.#initializeRequest = request;
-    this.#setIdentity(
+    this.#requests.identity = toIdentity(
       id !== undefined && visibleAscii.test(id) ? id : undefined,
       typeof protocolVersion === "string" && visibleAscii.test(protocolVersion) ? protocolVersion : undefined,
     );
@@ -85,13 +103,28 @@ export class HttpSession {
     return this.#renewal;
   }
 
+  /** Begins a new session for a request that found its own lost. A request that may have run fails. */
+  moveOrFail(exchange: HttpExchange, failure: Error): void {
+    const renewal = this.renew(exchange.sessionId);
+    if (exchange.wasResumed) {
+      renewal.catch((reason: Error) => this.#requests.invalid(reason.message));
+      exchange.fail(failure);
+      return;
+    }
+    exchange.wasMoved = true;
+    renewal.then(
+      () => exchange.send(),
+      (reason) => exchange.fail(reason),
+    );
+  }
+
   /** Deletes the session on the server, and waits a short time for the answer. */
   async close(): Promise<void> {
     const { identity, clock } = this.#requests;
     this.#stream?.stop();
     if (identity.sessionId === undefined) return;
     await new Promise<void>((resolve) => {
-      const cancel = sendOneWay(this.#requests, this.#requests.toDelete(), () => {
+      const cancel = sendOneWay(this.#requests, toDelete(this.#requests), () => {
         stopWaiting();
         resolve();
       });
@@ -100,22 +133,40 @@ export class HttpSession {
         resolve();
       });
     });
-    this.#setIdentity(undefined, undefined);
+    this.#requests.identity = noIdentity;
+  }
+
+  /** Sends an answer, unless its question is of an earlier session: the new session may have reused the id. */
+  answer(response: RpcResponse, sessionId: string | undefined): void {
+    const requests = this.#requests;
+    if (requests.isClosed || sessionId !== requests.identity.sessionId) return;
+    try {
+      const text = serialize(response);
+      const done = this.#openAnswers.add(text);
+      sendOneWay(requests, requests.toPost(response, text), (failure) => {
+        done();
+        if (failure) requests.invalid(failure.message);
+      });
+    } catch (reason) {
+      if (isFlood(reason)) this.#lost(reason);
+      else requests.invalid((reason as Error).message);
+    }
   }
 
   async #renew(): Promise<void> {
     const requests = this.#requests;
-    const { sessionId, version } = requests.identity;
+    const { identity } = requests;
     const initialize = this.#initializeRequest;
     const initialized = this.#initialized;
     if (!initialize || !initialized) throw new Error("a session begins with a handshake");
     this.#stream?.stop();
     this.#startQueue();
     try {
-      this.#setIdentity(undefined, undefined);
-      const response = await this.#sendNow({ ...initialize, id: requests.ownId("initialize") });
+      requests.identity = noIdentity;
+      const response = await this.#sendNow({ ...initialize, id: `portolan-initialize-${++requests.ownIds}` });
       if ("error" in response) throw renewalFailed(`refuses a new one: ${response.error.message}`);
-      if (requests.identity.version !== version) throw renewalFailed("offers a new one in another protocol version");
+      if (requests.identity.version !== identity.version)
+        throw renewalFailed("offers a new one in another protocol version");
       await new Promise<void>((resolve, reject) => {
         requests.post(initialized, (failure) => (failure ? reject(failure) : resolve()));
       });
@@ -126,18 +177,13 @@ export class HttpSession {
       await this.#openStream();
     } catch (reason) {
       // The next request finds the session lost and tries again.
-      this.#setIdentity(sessionId, version);
+      requests.identity = identity;
       this.#failedRenewals += 1;
       throw reason;
     } finally {
       this.#flushQueue();
     }
     if (!requests.isClosed) requests.events.renewed?.();
-  }
-
-  #setIdentity(sessionId: string | undefined, version: string | undefined): void {
-    this.#requests.identity.sessionId = sessionId;
-    this.#requests.identity.version = version;
   }
 
   #startQueue(): void {
@@ -190,6 +236,57 @@ export class HttpSession {
   }
 }
 
+/** The answers to requests of the server that it has not accepted yet. */
+export class OpenAnswers {
+  #count = 0;
+  #chars = 0;
+
+  /** Adds an answer, until the returned function is called. Throws "limit-reached" if there are too many. */
+  add(text: string): () => void {
+    const isTooLong = this.#count > 0 && this.#chars + text.length > maxOpenAnswerChars;
+    if (this.#count >= maxOpenAnswers || isTooLong) {
+      const open = isTooLong ? `${maxOpenAnswerChars} characters` : `${maxOpenAnswers} answers`;
+      const why = `The server sends requests and does not accept their answers: more than ${open} are open`;
+      throw new PortolanError("limit-reached", why);
+    }
+    this.#count += 1;
+    this.#chars += text.length;
+    return () => {
+      this.#count -= 1;
+      this.#chars -= text.length;
+    };
+  }
+}
+
+/** Recognizes the error of a server that does not accept the answers to its requests. */
+export function isFlood(reason: unknown): reason is PortolanError {
+  return reason instanceof PortolanError && reason.code === "limit-reached";
+}
+
+function toIdentity(sessionId: string | undefined, version: string | undefined): SessionIdentity {
+  const headers: HttpHeaders = {
+    ...(sessionId !== undefined && { [headerNames.session]: sessionId }),
+    ...(version !== undefined && namesVersion(version) && { [headerNames.version]: version }),
+  };
+  return { sessionId, version, headers };
+}
+
+/** Older servers may refuse the version header, which they do not know. */
+function namesVersion(version: string): boolean {
+  return statefulRevisions.find((revision) => revision.version === version)?.http.namesVersion ?? true;
+}
+
+function toDelete({ url, identity }: HttpRequests): LinkRequest {
+  return { method: "DELETE", url, headers: identity.headers, body: undefined, skipAuth: true };
+}
+
+/** Returns the GET that opens the session's stream, or resumes one. */
+function toGet({ url, identity }: HttpRequests, lastEventId: string): LinkRequest {
+  const resumed = lastEventId === "" ? {} : { [headerNames.lastEventId]: lastEventId };
+  const headers = { Accept: "text/event-stream", ...identity.headers, ...resumed };
+  return { method: "GET", url, headers, body: undefined, mayRepeat: () => true };
+}
+
 /** The error for a lost session that could not be renewed. */
 export function renewalFailed(what: string): PortolanError {
   return new PortolanError("connection-closed", `The server has lost the session and ${what}`);
@@ -240,7 +337,7 @@ export class GetStream implements ReplyEvents {
   open(): void {
     this.#hasEvents = false;
     this.#openedAt = this.#requests.clock.now();
-    this.#request = this.#requests.toGet(this.#lastEventId);
+    this.#request = toGet(this.#requests, this.#lastEventId);
     this.#reply = new HttpResponseReader(this.#requests, this.#request, this);
     this.#reply.send();
     // Servers with keep-alives answer at once; others may answer with their first event only.
@@ -251,7 +348,7 @@ export class GetStream implements ReplyEvents {
   openLater(after?: Error): void {
     this.#backoff.wait(after, () => {
       if (this.#requests.identity.sessionId === this.#sessionId) this.open();
-      else this.#end(new HttpFailure("connection-closed", this.#requests.toGet(""), "ended with its session"));
+      else this.#end(new HttpFailure("connection-closed", toGet(this.#requests, ""), "ended with its session"));
     });
   }
 

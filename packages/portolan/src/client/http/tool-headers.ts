@@ -49,7 +49,7 @@ export class ToolHeaders {
     let cursor: unknown;
     for (let page = 0; page < maxHeaderPages; page += 1) {
       const params = { _meta: meta, ...(typeof cursor === "string" && { cursor }) };
-      const id = this.#requests.ownId("tools");
+      const id = `portolan-tools-${++this.#requests.ownIds}`;
       const response = await this.#sendNow({ jsonrpc: "2.0", id, method: "tools/list", params });
       if ("error" in response) return;
       cursor = response.result["nextCursor"];
