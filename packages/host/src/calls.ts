@@ -2,8 +2,8 @@ import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadRes
 import { PortolanError, RpcError } from "portolan";
 import type { Answers, CallOptions, Client, Clock } from "portolan/client";
 import { CallFailure } from "portolan/client";
-import type { SerializedCallOptions } from "portolan/internal";
-import { toError } from "portolan/internal";
+import type { OptionKinds, SerializedCallOptions } from "portolan/internal";
+import { callOptionKinds, toError } from "portolan/internal";
 import type { Activity, ActivityLog } from "./activity/index.ts";
 import { CallEntry } from "./activity/writer.ts";
 import type { HostCallOptions, HostEvent } from "./api.ts";
@@ -18,6 +18,16 @@ type ServerRequest<T> = (client: Client, options: CallOptions) => Promise<T>;
 
 /** Shared options of calls without options: the fast path allocates none. */
 export const noOptions: HostCallOptions & CallOptions = {};
+
+const { signal, onProgress, idleMs, totalMs, meta, answers } = callOptionKinds;
+
+export const hostCallOptionKinds: OptionKinds<HostCallOptions> = {
+  ...{ signal, onProgress, idleMs, totalMs, meta, answers },
+  by: "string",
+  conversation: "object",
+  run: "string",
+  callId: "string",
+};
 
 /** Parts of the host that calls use. */
 export interface CallsOptions {

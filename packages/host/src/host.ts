@@ -9,7 +9,7 @@ import type {
 } from "portolan";
 import { PortolanError } from "portolan";
 import { type Clock, systemClock } from "portolan/client";
-import { checkOptions, partOf } from "portolan/internal";
+import { checkOptions, partOf, rejectInvalid } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { createMemoryStorage } from "portolan/storage";
 import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
@@ -38,7 +38,7 @@ import {
   type ServerDefinition,
   type ServerStatus,
 } from "./api.ts";
-import { CallLog, Calls, noOptions } from "./calls.ts";
+import { CallLog, Calls, hostCallOptionKinds, noOptions } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
 import { describeForTrust, TrustHistory, type TrustSubject } from "./config/index.ts";
 import { Consent, Questions } from "./consent.ts";
@@ -208,6 +208,8 @@ export class LocalHost implements Host {
     args: JsonObject = {},
     options: HostCallOptions = noOptions,
   ): Promise<CallToolResult> {
+    const invalid = rejectInvalid(options, hostCallOptionKinds, "callTool");
+    if (invalid) return invalid;
     const running = this.#servers.findRunning(server);
     // Fast path: a running server is trusted already.
     if (running) return this.#calls.callTool(running, tool, args, options);
@@ -216,10 +218,12 @@ export class LocalHost implements Host {
   }
 
   async readResource(server: string, uri: string, options: HostCallOptions = {}): Promise<ReadResourceResult> {
+    await rejectInvalid(options, hostCallOptionKinds, "readResource");
     return this.#calls.readResource(await this.#servers.findTrusted(server, options.signal), uri, options);
   }
 
   async getPrompt(server: string, name: string, args = {}, options: HostCallOptions = {}): Promise<GetPromptResult> {
+    await rejectInvalid(options, hostCallOptionKinds, "getPrompt");
     return this.#calls.getPrompt(await this.#servers.findTrusted(server, options.signal), name, args, options);
   }
 
@@ -227,8 +231,10 @@ export class LocalHost implements Host {
     server: string,
     ref: CompletionReference,
     argument: { name: string; value: string },
-    { signal, known }: CompleteOptions = {},
+    options: CompleteOptions = {},
   ): Promise<Completion> {
+    await rejectInvalid(options, { signal: "object", known: "object" }, "complete");
+    const { signal, known } = options;
     const client = await (await this.#servers.findTrusted(server, signal)).use(signal);
     return client.complete(ref, argument, { ...(signal && { signal }), ...(known && { known }) });
   }

@@ -2,6 +2,7 @@
 // import this entry: its names may change in any version.
 export type { MaybePromise } from "./async.ts";
 export { samplingParams, samplingResult } from "./client/answer.ts";
+export { callOptionKinds, rejectInvalid } from "./client/call.ts";
 export { pauseFor } from "./client/deadlines.ts";
 export { timedOut, toError } from "./client/failures.ts";
 export type { SerializedCallOptions } from "./client/options.ts";
@@ -9,7 +10,7 @@ export { nameOf } from "./errors.ts";
 export { EventReader, encodeEvent, type OutgoingEvent } from "./http/sse.ts";
 export { isAddress, isLoopbackAddress } from "./net/address.ts";
 export { isLoopbackHost } from "./net/check-address.ts";
-export { type CheckOptionsOptions, checkOptions, type OptionNames } from "./options.ts";
+export { type CheckOptionsOptions, checkOptions, type OptionKinds, type OptionNames } from "./options.ts";
 export { parseUriTemplate, type UriTemplate, type UriValue } from "./protocol/uri-template.ts";
 export { array, isObject, number, object, optional, record, string } from "./schema/shape.ts";
 export { partOf } from "./storage/storage.ts";

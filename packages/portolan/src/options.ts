@@ -3,6 +3,11 @@ import { nameOf, PortolanError, type PortolanErrorCode } from "./errors.ts";
 /** The names of all options of a type. The compiler refuses a table that lacks one. */
 export type OptionNames<T> = { readonly [K in keyof Required<T>]: 1 };
 
+/** The type of each option, as `typeof` names it. */
+export type OptionKinds<T> = {
+  readonly [K in keyof Required<T>]: "boolean" | "function" | "number" | "object" | "string";
+};
+
 /** How `checkOptions` reports a name. */
 export interface CheckOptionsOptions {
   /** Default: "invalid-argument". */

@@ -1,5 +1,6 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionKinds, type OptionNames } from "../options.ts";
 import type { InputRequired } from "../protocol/revision.ts";
 import type { InputResponses } from "../protocol/types/index.ts";
 import { any, array, integer, object, optional, type ShapeCheck, string } from "../schema/shape.ts";
@@ -7,7 +8,7 @@ import type { ResponseSink } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
 import type { Timed } from "./deadlines.ts";
 import { aborted, disconnected, timedOut, toError } from "./failures.ts";
-import type { SerializedCallOptions } from "./options.ts";
+import type { CallOptions, SerializedCallOptions } from "./options.ts";
 
 type Resolve = (result: JsonObject) => void;
 type Reject = (reason: Error) => void;
@@ -210,6 +211,57 @@ export class Call implements ResponseSink, Timed {
     if (this.#abortListener) this.options.signal?.removeEventListener("abort", this.#abortListener);
     this.#questions?.abort(new PortolanError("cancelled", `${this.what} has ended`));
   }
+}
+
+export const callOptionKinds: OptionKinds<CallOptions> = {
+  idleMs: "number",
+  totalMs: "number",
+  signal: "object",
+  onProgress: "function",
+  answers: "object",
+  capabilities: "object",
+  logLevel: "string",
+  meta: "object",
+  fresh: "boolean",
+};
+export const interactiveOptionKinds: OptionKinds<SerializedCallOptions> = {
+  ...callOptionKinds,
+  autoAnswer: "boolean",
+  inputResponses: "object",
+  requestState: "string",
+  argumentsText: "string",
+};
+
+/** Returns a rejection if an option is unknown or of another type. Hot path: otherwise nothing is allocated. */
+export function rejectInvalid<T extends object>(
+  options: T,
+  kinds: OptionKinds<T>,
+  where: string,
+): Promise<never> | undefined {
+  if (typeof options !== "object" || options === null) return rejectArgument(where, "an object of options", options);
+  for (const name in options) {
+    const kind = kinds[name];
+    const value: unknown = options[name];
+    const fits = typeof value === kind && (kind === "number" ? (value as number) >= 0 : value !== null);
+    if (!fits && (value !== undefined || !kind)) return rejectOption(name, value, kinds, where);
+  }
+  return undefined;
+}
+
+async function rejectOption(name: string, value: unknown, kinds: OptionKinds<object>, where: string): Promise<never> {
+  const names = kinds as object as OptionNames<object>;
+  const option: object = { [name]: value };
+  checkOptions(option, names, where, { synonyms: { timeout: "idleMs" } });
+  const kind = kinds[name as never];
+  return rejectArgument(
+    `${where}: ${name}`,
+    kind === "number" ? "a number from 0 on" : `a value of type ${kind}`,
+    value,
+  );
+}
+
+export function rejectArgument(what: string, expected: string, got: unknown): Promise<never> {
+  return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));
 }
 
 /** Returns undefined for a valid result. */

@@ -1,4 +1,4 @@
-import { nameOf, PortolanError } from "../errors.ts";
+import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type {
   Completion,
@@ -12,7 +12,9 @@ import type {
 } from "../protocol/types/index.ts";
 import type { ChangeFilter, ChangeStream, Client, ListAllOptions, ServerProfile } from "./api.ts";
 import type { CachedCalls } from "./cached-calls.ts";
+import { callOptionKinds, interactiveOptionKinds, rejectArgument, rejectInvalid } from "./call.ts";
 import type { ClientConnection } from "./connection.ts";
+import type { RequestPage } from "./lists.ts";
 import type { CallOptions, InteractiveCallOptions } from "./options.ts";
 import type { OutputChecks } from "./output-check.ts";
 import type { StatefulWatches } from "./watch.ts";
@@ -46,6 +48,8 @@ export class ConnectedClient implements AsyncDisposable {
     if (typeof name !== "string") return rejectArgument("callTool", "the name of a tool", name);
     if (typeof args !== "object" || args === null)
       return rejectArgument(`callTool "${name}"`, "an object of arguments", args);
+    const invalid = rejectInvalid(options, interactiveOptionKinds, "callTool");
+    if (invalid) return invalid;
     const params = { name, arguments: args, _meta: undefined };
     const check = this.#outputChecks?.find(name);
     if (!check) return this.#call("tools/call", params, options);
@@ -56,7 +60,10 @@ export class ConnectedClient implements AsyncDisposable {
 
   readResource(uri: string, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
     if (typeof uri !== "string") return rejectArgument("readResource", "a URI", uri);
-    return this.#call("resources/read", { uri, _meta: undefined }, options);
+    return (
+      rejectInvalid(options, interactiveOptionKinds, "readResource") ??
+      this.#call("resources/read", { uri, _meta: undefined }, options)
+    );
   }
 
   getPrompt(
@@ -65,14 +72,18 @@ export class ConnectedClient implements AsyncDisposable {
     options: InteractiveCallOptions = noOptions,
   ): Promise<JsonObject> {
     if (typeof name !== "string") return rejectArgument("getPrompt", "the name of a prompt", name);
-    return this.#call("prompts/get", { name, arguments: args, _meta: undefined }, options);
+    return (
+      rejectInvalid(options, interactiveOptionKinds, "getPrompt") ??
+      this.#call("prompts/get", { name, arguments: args, _meta: undefined }, options)
+    );
   }
 
   async complete(
     ref: CompletionReference,
     argument: { name: string; value: string },
-    options: CallOptions & { known?: { [name: string]: string } } = {},
+    options: CallOptions & { known?: { [name: string]: string } } = noOptions,
   ): Promise<Completion> {
+    await rejectInvalid(options, { ...callOptionKinds, known: "object" }, "complete");
     const { known } = options;
     const params = { ref, argument, ...(known && { context: { arguments: known } }) };
     const { completion } = await this.#call("completion/complete", params, options);
@@ -111,7 +122,8 @@ export class ConnectedClient implements AsyncDisposable {
     return this.#collect("prompts/list", "prompts", options);
   }
 
-  async watch(filter: ChangeFilter, options: { signal?: AbortSignal } = {}): Promise<ChangeStream> {
+  async watch(filter: ChangeFilter, options: { signal?: AbortSignal } = noOptions): Promise<ChangeStream> {
+    await rejectInvalid(options, { signal: "object" }, "watch");
     const { openStatelessWatch, StatefulWatches, supportedFilter } = await import("./watch.ts");
     const wanted = supportedFilter(filter, this.server.capabilities);
     if (this.#connection.revision.changes === "listen") {
@@ -123,7 +135,8 @@ export class ConnectedClient implements AsyncDisposable {
     return this.#watches.open(wanted, options);
   }
 
-  async setLogLevel(level: LogLevel, options: CallOptions = {}): Promise<void> {
+  async setLogLevel(level: LogLevel, options: CallOptions = noOptions): Promise<void> {
+    await rejectInvalid(options, callOptionKinds, "setLogLevel");
     const isRequest = this.#connection.revision.requests.has("logging/setLevel");
     if (isRequest) await this.#call("logging/setLevel", { level }, options);
     this.#connection.setLogLevel(level);
@@ -134,14 +147,15 @@ export class ConnectedClient implements AsyncDisposable {
     if (this.#connection.revision.clientNotifications.has(method)) this.notify(method);
   }
 
-  async ping(options: CallOptions = {}): Promise<void> {
+  async ping(options: CallOptions = noOptions): Promise<void> {
     const isRequest = this.#connection.revision.requests.has("ping");
+    await rejectInvalid(options, callOptionKinds, "ping");
     await this.#connection.call(isRequest ? "ping" : "server/discover", {}, options);
   }
 
   request(method: string, params: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
     if (typeof method !== "string") return rejectArgument("request", "the name of a method", method);
-    return this.#call(method, { ...params }, options);
+    return rejectInvalid(options, interactiveOptionKinds, "request") ?? this.#call(method, { ...params }, options);
   }
 
   notify(method: string, params?: JsonObject): void {
@@ -187,7 +201,7 @@ export class ConnectedClient implements AsyncDisposable {
   /** Returns the capability that a request needs and the server does not declare. Extensions need none. */
   #missingFor(method: string): keyof ServerCapabilities | undefined {
     const { requests, encoderParts } = this.#connection.revision;
-    const needed = requests.has(method) ? capabilityNames[method.slice(0, method.indexOf("/"))] : undefined;
+    const needed = requests.get(method)?.capability?.split(".")[0] as keyof ServerCapabilities | undefined;
     if (needed === undefined || this.server.capabilities[needed] !== undefined) return undefined;
     // The oldest revision has completion but no capability that declares it.
     return encoderParts.hidden.get("serverCapabilities")?.includes(needed) ? undefined : needed;
@@ -198,19 +212,20 @@ export class ConnectedClient implements AsyncDisposable {
     return (await this.#cachedCalls).call(method, params, options);
   }
 
-  /** Yields nothing if the server lacks the capability. */
-  async *#walk<T>(method: string, member: string, options: ListAllOptions = {}): AsyncGenerator<T> {
-    if (this.#missingFor(method) !== undefined) return;
+  async *#walk<T>(method: string, member: string, options: ListAllOptions = noOptions): AsyncGenerator<T> {
     const { walk } = await import("./lists.ts");
-    yield* walk<T>((params) => this.#call(method, params, options), method, member, options);
+    yield* walk<T>(this.#pagesOf(method, options), method, member, options);
   }
 
-  async #collect<T>(method: string, member: string, options: ListAllOptions = {}): Promise<T[]> {
-    if (this.#missingFor(method) !== undefined) return [];
+  async #collect<T>(method: string, member: string, options: ListAllOptions = noOptions): Promise<T[]> {
     const { collect } = await import("./lists.ts");
-    const requestPage = (params: JsonObject, isFresh = false) =>
-      this.#call(method, params, isFresh ? { ...options, fresh: true } : options);
-    return collect<T>(requestPage, method, member, options);
+    return collect<T>(this.#pagesOf(method, options), method, member, options);
+  }
+
+  /** Returns undefined if the server lacks the capability: its list is empty. */
+  #pagesOf(method: string, options: ListAllOptions): RequestPage | undefined {
+    if (this.#missingFor(method) !== undefined) return undefined;
+    return (params, isFresh) => this.#call(method, params, isFresh ? { ...options, fresh: true } : options);
   }
 }
 
@@ -218,19 +233,6 @@ export class ConnectedClient implements AsyncDisposable {
 export function asClient<S>(client: ConnectedClient): Client<S> {
   return client as unknown as Client<S>;
 }
-
-function rejectArgument(what: string, expected: string, got: unknown): Promise<never> {
-  return Promise.reject(new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`));
-}
-
-/** The capability that requests need, by the first part of their method. */
-const capabilityNames: { readonly [area: string]: keyof ServerCapabilities } = {
-  tools: "tools",
-  resources: "resources",
-  prompts: "prompts",
-  completion: "completions",
-  logging: "logging",
-};
 
 function notOffered(method: string, capability: string): PortolanError {
   const why = `${method}: the server does not support this (missing capability: ${capability})`;

@@ -1,12 +1,13 @@
 import { PortolanError } from "../errors.ts";
 import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
-import { checkOptions, type OptionNames } from "../options.ts";
+import type { OptionKinds } from "../options.ts";
 import { object, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { ListAllOptions } from "./api.ts";
+import { callOptionKinds, rejectInvalid } from "./call.ts";
 import { defaultMaxItems, defaultMaxPages, maxListChars } from "./limits.ts";
 
 /** Requests one page of a list; `isFresh` bypasses the cache. */
-type RequestPage = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
+export type RequestPage = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
 
 /** The members of an item that its readers rely on. */
 const itemShapes: { readonly [member: string]: ShapeCheck } = {
@@ -18,15 +19,16 @@ const itemShapes: { readonly [member: string]: ShapeCheck } = {
 
 /**
  * Yields the items of all pages. Throws "limit-reached" for a list that does not end or repeats a cursor, and
- * "answer-invalid" for an invalid item, unless `onInvalid` takes it.
+ * "answer-invalid" for an invalid item, unless `onInvalid` takes it. Without `requestPage` the list is empty.
  */
 export async function* walk<T>(
-  requestPage: RequestPage,
+  requestPage: RequestPage | undefined,
   method: string,
   member: string,
   options: ListAllOptions,
 ): AsyncGenerator<T> {
-  checkOptions(options, listOptions, method);
+  await rejectInvalid(options, listOptionKinds, method);
+  if (!requestPage) return;
   const { maxItems = defaultMaxItems, maxPages = defaultMaxPages, onInvalid } = options;
   const seen = new Set<string>();
   let cursor: string | undefined;
@@ -61,28 +63,21 @@ function nameIn(item: unknown): string | undefined {
   return typeof name === "string" ? JSON.stringify(name.slice(0)) : undefined;
 }
 
-const listOptions = {
-  maxItems: 1,
-  maxPages: 1,
-  onInvalid: 1,
-  idleMs: 1,
-  totalMs: 1,
-  signal: 1,
-  onProgress: 1,
-  answers: 1,
-  capabilities: 1,
-  logLevel: 1,
-  meta: 1,
-  fresh: 1,
-} satisfies OptionNames<ListAllOptions>;
+const listOptionKinds: OptionKinds<ListAllOptions> = {
+  ...callOptionKinds,
+  maxItems: "number",
+  maxPages: "number",
+  onInvalid: "function",
+};
 
 /** Returns all items in one array. If the list changes while it is read, it is read once more from the start. */
 export async function collect<T>(
-  requestPage: RequestPage,
+  requestPage: RequestPage | undefined,
   method: string,
   member: string,
   options: ListAllOptions,
 ): Promise<T[]> {
+  if (!requestPage) return toArray(walk<T>(undefined, method, member, options));
   let isPastFirstPage = false;
   const tracked: RequestPage = (params) => {
     isPastFirstPage = "cursor" in params;
