@@ -2,7 +2,7 @@ import { PortolanError } from "portolan";
 import type { Client } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
-import type { ServerConnection } from "./hosted-server.ts";
+import type { ServerConnection } from "./open-connection.ts";
 import type { ServerEntry } from "./options.ts";
 import { Semaphore, Supervisor } from "./supervisor.ts";
 

@@ -3,7 +3,6 @@ import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
 import { reasonOf, type ServerState, type ServerStatus } from "./api.ts";
 import { waitFor } from "./consent.ts";
-import type { ServerConnection } from "./hosted-server.ts";
 import {
   firstRestartPauseMs,
   longestRestartPauseMs,
@@ -11,6 +10,7 @@ import {
   restartPauseGrowth,
   stableAfterMs,
 } from "./limits.ts";
+import type { ServerConnection } from "./open-connection.ts";
 import { checkBounds, type ServerEntry } from "./options.ts";
 
 /** Options of `Supervisor`. */
