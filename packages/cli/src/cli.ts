@@ -113,7 +113,7 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
       .flat()
       .filter((value): value is string => typeof value === "string");
     const [{ run }, { openState }] = await Promise.all([definition.load(), import("./state.ts")]);
-    const state = openState(context.system);
+    const state = openState(context.system, context.warn);
     const shown = await run({ ...context, state }, args, chosen).catch((thrown: unknown) => {
       throw toFailure(thrown, state.folder);
     });

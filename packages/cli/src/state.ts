@@ -9,6 +9,8 @@ import type { System } from "./system.ts";
 /** The state that outlives a command, in a folder of the user. */
 export interface State {
   readonly folder: string;
+  /** Tells the person at the terminal which file another process is using. */
+  readonly onWait: (notice: string) => void;
   /** Grants, trust, accepted definitions and cached catalogs. */
   readonly kv: KeyValue;
   /** The file with credentials. */
@@ -18,15 +20,24 @@ export interface State {
   auth(options?: OAuthOptions): OAuth;
 }
 
-export function openState(system: System): State {
+/** Opens the state. `warn` writes a line to standard error. */
+export function openState(system: System, warn: (message: string) => void): State {
   const folder = folderOf(system);
   const credentials = join(folder, "credentials.json");
+  let lastNotice = "";
+  const onWait = (notice: string) => {
+    // Each entry of the log waits for the same lock.
+    if (notice !== lastNotice) warn(notice);
+    lastNotice = notice;
+  };
   return {
     folder,
+    onWait,
     credentials,
-    kv: folderKeyValue(join(folder, "store")),
-    activity: () => openActivityFile(join(folder, "activity.ndjson")),
-    auth: (options) => oauth({ store: fileStore(credentials), policy: { via: viaProxy(system.env) }, ...options }),
+    kv: folderKeyValue(join(folder, "store"), { onWait }),
+    activity: () => openActivityFile(join(folder, "activity.ndjson"), { onWait }),
+    auth: (options) =>
+      oauth({ store: fileStore(credentials, { onWait }), policy: { via: viaProxy(system.env) }, ...options }),
   };
 }
 

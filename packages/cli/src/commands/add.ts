@@ -19,7 +19,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     from === undefined ? entryFromCommandLine(context, name, url, flags) : await entryFromFile(context, name, from);
   const file = await fileToWrite(context, flags["user"] === true);
   if (flags["force"] !== true) await requireNewName(context, name);
-  await writeServer(file, name, given);
+  await writeServer(file, name, given, { lock: { onWait: context.state.onWait } });
   const { entry, isUsed } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
   const isTrusted = from === undefined && entry.problem === undefined;

@@ -24,7 +24,7 @@ export async function run(
   }
   // Servers of the same name in other projects keep their grants.
   const digest = await trustDigest(entry);
-  await writeServer(file, name, undefined, { product });
+  await writeServer(file, name, undefined, { product, lock: { onWait: context.state.onWait } });
   const { entries } = await readConfiguration(context);
   const left = entries.find((other) => other.name === name);
   if (left?.source.file === file && left.source.path === path) {

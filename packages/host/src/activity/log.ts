@@ -39,6 +39,8 @@ const optionNames = {
 export interface ActivityFileOptions extends ActivityOptions {
   /** A file that would become larger is rotated to `<file>.1`, `<file>.2`… Default: 64 MiB. */
   readonly maxBytes?: number;
+  /** Called if another process keeps the log locked for 2 s, with a sentence that names the file and the process. */
+  readonly onWait?: (notice: string) => void;
 }
 
 /**
@@ -46,7 +48,7 @@ export interface ActivityFileOptions extends ActivityOptions {
  * block of a killed process. Needs Node.
  */
 export async function openActivityFile(path: string, options: ActivityFileOptions = {}): Promise<ActivityLog> {
-  checkOptions(options, { ...optionNames, maxBytes: 1 }, "openActivityFile");
+  checkOptions(options, { ...optionNames, maxBytes: 1, onWait: 1 }, "openActivityFile");
   const { fileSink } = await import("#activity-file");
   return new SealedLog(await fileSink(path, options), options);
 }

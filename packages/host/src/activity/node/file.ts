@@ -1,8 +1,8 @@
 import { mkdir, open, readFile, rename, stat, truncate } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { holdFileLock } from "portolan/storage/node";
+import { holdFileLock, type LockOptions } from "portolan/storage/node";
 import { maxLogFileBytes } from "../../limits.ts";
-import type { ActivityVerdict } from "../log.ts";
+import type { ActivityFileOptions, ActivityVerdict } from "../log.ts";
 import {
   type ActivityBlock,
   type ActivityHead,
@@ -26,11 +26,14 @@ import {
   writePosition,
 } from "./read.ts";
 
+/** Options of `fileSink`. */
+export type FileSinkOptions = Pick<ActivityFileOptions, "maxBytes" | "onWait">;
+
 /** Opens a log in a file: lines of JSON, and its head in a second file, for any number of processes. */
-export async function fileSink(path: string, options: { readonly maxBytes?: number } = {}): Promise<ActivitySink> {
+export async function fileSink(path: string, options: FileSinkOptions = {}): Promise<ActivitySink> {
   const files = pathsOfLog(resolve(path));
   await mkdir(dirname(files.log), { recursive: true, mode: 0o700 });
-  const sink = new FileSink(files, options.maxBytes ?? maxLogFileBytes);
+  const sink = new FileSink(files, options);
   await sink.recover();
   return sink;
 }
@@ -44,13 +47,15 @@ class FileSink implements ActivitySink {
   readonly isLinear = true;
   readonly #files: ActivityFiles;
   readonly #maxBytes: number;
+  readonly #lockOptions: LockOptions | undefined;
   #queue: Promise<void> = Promise.resolve();
   /** The end after our last block, and the file that contains it. */
   #last: { readonly position: LogPosition; readonly inode: number } | undefined;
 
-  constructor(files: ActivityFiles, maxBytes: number) {
+  constructor(files: ActivityFiles, { maxBytes = maxLogFileBytes, onWait }: FileSinkOptions) {
     this.#files = files;
     this.#maxBytes = maxBytes;
+    this.#lockOptions = onWait && { onWait };
   }
 
   recover(): Promise<void> {
@@ -79,7 +84,7 @@ class FileSink implements ActivitySink {
   }
 
   read(newestFirst: boolean): Promise<ActivityReading> {
-    return readFiles(this.#files, newestFirst);
+    return readFiles(this.#files, newestFirst, this.#lockOptions);
   }
 
   async close(): Promise<void> {
@@ -109,7 +114,7 @@ class FileSink implements ActivitySink {
   /** Runs work one after the other, in this and all other processes. */
   #withLock(work: () => Promise<void>): Promise<void> {
     const run = async () => {
-      const release = await holdFileLock(this.#files.lock);
+      const release = await holdFileLock(this.#files.lock, this.#lockOptions);
       try {
         await work();
       } finally {

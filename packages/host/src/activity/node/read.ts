@@ -1,13 +1,17 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
-import { holdFileLock } from "portolan/storage/node";
+import { holdFileLock, type LockOptions } from "portolan/storage/node";
 import { maxLogLineBytes, readChunkBytes } from "../../limits.ts";
 import type { ActivityHead, ActivityReading, ActivityText } from "../sinks.ts";
 
 /** Reads the current log and its head without changing them. */
-export async function readFiles(files: ActivityFiles, newestFirst: boolean): Promise<ActivityReading> {
-  const release = await lockIfAllowed(files.lock);
+export async function readFiles(
+  files: ActivityFiles,
+  newestFirst: boolean,
+  lockOptions?: LockOptions,
+): Promise<ActivityReading> {
+  const release = await lockIfAllowed(files.lock, lockOptions);
   try {
     const position = await readPosition(files);
     const rotated = await countRotated(files);
@@ -24,9 +28,9 @@ export async function readFiles(files: ActivityFiles, newestFirst: boolean): Pro
 }
 
 /** Readers without permission to lock may see an unfinished block. */
-async function lockIfAllowed(path: string): Promise<() => void> {
+async function lockIfAllowed(path: string, options: LockOptions | undefined): Promise<() => void> {
   try {
-    return await holdFileLock(path);
+    return await holdFileLock(path, options);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "EACCES" || code === "EROFS" || code === "EPERM" || code === "ENOENT") return () => undefined;

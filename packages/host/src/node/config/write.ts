@@ -2,14 +2,15 @@ import { randomBytes } from "node:crypto";
 import { mkdir, open, readlink, realpath, rename, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { checkOptions, type OptionNames } from "portolan/internal";
-import { holdFileLock, type LockLimits } from "portolan/storage/node";
+import { holdFileLock, type LockOptions } from "portolan/storage/node";
 import { type EditOptions, editConfig } from "../../config/edit.ts";
 import type { ServerEntry } from "../../options.ts";
 import { readTextFile, type TextFile } from "./read.ts";
 
 /** Options of `writeServer`. */
 export interface WriteOptions extends Omit<EditOptions, "file"> {
-  readonly lock?: Partial<LockLimits>;
+  /** The times of the lock, and a function that is told of a long wait. */
+  readonly lock?: LockOptions;
 }
 
 const writeOptionNames: OptionNames<Omit<WriteOptions, "lock">> = { format: 1, product: 1 };

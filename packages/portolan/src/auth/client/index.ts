@@ -1,7 +1,7 @@
 export type { AuthChallenge, AuthorizedRequest } from "./account.ts";
 export { openBrowser } from "./browser.ts";
 export { AuthFailure, LoginRequired } from "./errors.ts";
-export { fileStore } from "./file-store.ts";
+export { type FileStoreOptions, fileStore } from "./file-store.ts";
 export {
   type ClientCredentialsOptions,
   clientCredentials,

@@ -5,12 +5,14 @@ import { PortolanError } from "../../errors.ts";
 import { checkOptions } from "../../options.ts";
 import { defaultLimit } from "../limits.ts";
 import type { KeyListOptions, KeyValue, KeyValueEntry, SetOptions } from "../storage.ts";
-import { holdFileLock } from "./file-lock.ts";
+import { holdFileLock, type LockOptions } from "./file-lock.ts";
 
 /** Options of `folderKeyValue`. */
 export interface FolderKeyValueOptions {
   /** Milliseconds since 1970. Default: `Date.now`. */
   readonly now?: () => number;
+  /** Called if another process keeps a value locked for 2 s, with a sentence that names the file and the process. */
+  readonly onWait?: (notice: string) => void;
 }
 
 /**
@@ -18,18 +20,20 @@ export interface FolderKeyValueOptions {
  * replaced atomically. A file that is not a valid value counts as absent.
  */
 export function folderKeyValue(path: string, options: FolderKeyValueOptions = {}): KeyValue {
-  checkOptions(options, { now: 1 }, "folderKeyValue");
-  return new FolderKeyValue(resolve(path), options.now ?? Date.now);
+  checkOptions(options, { now: 1, onWait: 1 }, "folderKeyValue");
+  return new FolderKeyValue(resolve(path), options);
 }
 
 class FolderKeyValue implements KeyValue {
   readonly #folder: string;
   readonly #now: () => number;
+  readonly #lockOptions: LockOptions | undefined;
   #made: Promise<unknown> | undefined;
 
-  constructor(folder: string, now: () => number) {
+  constructor(folder: string, { now = Date.now, onWait }: FolderKeyValueOptions) {
     this.#folder = folder;
     this.#now = now;
+    this.#lockOptions = onWait && { onWait };
   }
 
   async get(key: string): Promise<string | undefined> {
@@ -97,7 +101,7 @@ class FolderKeyValue implements KeyValue {
       this.#made = undefined;
       throw error;
     });
-    const release = await holdFileLock(join(this.#folder, `${nameOf(key)}.lock`));
+    const release = await holdFileLock(join(this.#folder, `${nameOf(key)}.lock`), this.#lockOptions);
     try {
       return await work();
     } finally {

@@ -2,20 +2,20 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { PortolanError } from "../../../errors.ts";
-import { holdFileLock, type LockLimits } from "../../../storage/node/file-lock.ts";
+import { holdFileLock, type LockOptions } from "../../../storage/node/file-lock.ts";
 import { KeyedMutex } from "../concurrency.ts";
 import { staleTemporaryFileMs } from "../limits.ts";
 import type { CredentialStore, ExclusiveOptions } from "../store.ts";
 import { type CredentialFile, checkTtl, parseCredentialFile, readPrivate, withCredential } from "./credential-file.ts";
 
-/** Creates the store of `fileStore`; `limits` are those of its locks. */
-export function createFileStore(path: string, limits: Partial<LockLimits> = {}): CredentialStore {
-  return new FileStore(resolve(path), limits);
+/** Creates the store of `fileStore`; `lockOptions` are those of its locks. */
+export function createFileStore(path: string, lockOptions: LockOptions = {}): CredentialStore {
+  return new FileStore(resolve(path), lockOptions);
 }
 
 class FileStore implements CredentialStore {
   readonly #path: string;
-  readonly #limits: Partial<LockLimits>;
+  readonly #lockOptions: LockOptions;
   readonly #mutex = new KeyedMutex();
   /** Releases the locks that this process holds; they must not outlive it. */
   readonly #held = new Set<() => void>();
@@ -23,9 +23,9 @@ class FileStore implements CredentialStore {
     for (const release of this.#held) release();
   };
 
-  constructor(path: string, limits: Partial<LockLimits>) {
+  constructor(path: string, lockOptions: LockOptions) {
     this.#path = path;
-    this.#limits = limits;
+    this.#lockOptions = lockOptions;
   }
 
   async get(key: string): Promise<string | undefined> {
@@ -65,7 +65,7 @@ class FileStore implements CredentialStore {
 
   async #hold(lock: string, waiting: ExclusiveOptions): Promise<() => void> {
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const release = await holdFileLock(lock, { ...this.#limits, ...waiting });
+    const release = await holdFileLock(lock, { ...this.#lockOptions, ...waiting });
     if (this.#held.size === 0) process.on("exit", this.#atExit);
     this.#held.add(release);
     return release;
