@@ -1,4 +1,5 @@
 import { PortolanError, protocolCodes, RpcError, rpcCodes } from "portolan";
+import type { ProcessEnd, ProcessFailure } from "portolan/client/stdio";
 
 /** The kinds of failure and their exit codes. */
 export const exitCodes = {
@@ -132,12 +133,25 @@ function fromFileError(error: FileError, home: string | undefined): Failure {
 
 const deepest = 8;
 
-/** Returns the next step of an error, or of one of its causes. */
-function nextStepOf(thrown: Error): string | undefined {
-  let reason: unknown = thrown;
+/** Yields an error and its causes, the outermost first. */
+function* withCauses(thrown: unknown): Generator<Error> {
+  let reason = thrown;
   for (let depth = 0; depth < deepest && reason instanceof Error; depth += 1) {
-    if ("next" in reason && typeof reason.next === "string") return reason.next;
+    yield reason;
     reason = reason.cause;
   }
+}
+
+/** Returns the next step of an error, or of one of its causes. */
+function nextStepOf(thrown: Error): string | undefined {
+  for (const reason of withCauses(thrown)) {
+    if ("next" in reason && typeof reason.next === "string") return reason.next;
+  }
+  return undefined;
+}
+
+/** Returns how the process of a server ended, if that is the reason of an error. */
+export function processEndOf(thrown: unknown): ProcessEnd | undefined {
+  for (const reason of withCauses(thrown)) if ("processEnd" in reason) return (reason as ProcessFailure).processEnd;
   return undefined;
 }

@@ -1,3 +1,4 @@
+import type { ProcessEnd } from "portolan/client/stdio";
 import type { ServerEntry } from "portolan-host";
 import { describe, expect, test } from "vitest";
 import type { System } from "../system.ts";
@@ -6,8 +7,10 @@ import { explainCommand } from "./command.ts";
 const target = { command: "npx", args: ["-y", "server"] };
 const entry: ServerEntry = { name: "a", target, configured: target, settings: {}, source: { kind: "code" } };
 
-function explain(message: string, platform: NodeJS.Platform = "linux") {
-  return explainCommand(entry, target, message, {
+/** As the library reports the end of a process. */
+function explain(end: Partial<ProcessEnd>, platform: NodeJS.Platform = "linux") {
+  const processEnd: ProcessEnd = { kind: "ended", command: "npx", ending: "exited with code 1", said: "", ...end };
+  return explainCommand(entry, target, { message: "", processEnd }, {
     platform,
     home: "/home/nobody",
     execPath: "/usr/bin/node",
@@ -16,27 +19,26 @@ function explain(message: string, platform: NodeJS.Platform = "linux") {
 }
 
 test("suggests the .cmd extension for a script on Windows", () => {
-  const message = 'The server "npx -y server" could not be started: there is no program npx on the PATH';
-  expect(explain(message, "win32")).toMatchObject({
+  const said = "there is no program npx on the PATH";
+  expect(explain({ kind: "not-started", ending: "could not be started", said }, "win32")).toMatchObject({
     id: "wrong-command",
     next: "write npx.cmd as the command, at the command line",
   });
 });
 
 describe("finds the port in use in the message of", () => {
-  const ended = 'The server "npx" exited with code 1:';
   test.each([
-    ["Node.js", `${ended} Error: listen EADDRINUSE: address already in use 127.0.0.1:8080`, "8080"],
-    ["Node.js for all addresses", `${ended} Error: listen EADDRINUSE: address already in use :::3000`, "3000"],
+    ["Node.js", `Error: listen EADDRINUSE: address already in use 127.0.0.1:8080`, "8080"],
+    ["Node.js for all addresses", `Error: listen EADDRINUSE: address already in use :::3000`, "3000"],
     [
       "Python",
-      `${ended} OSError: [Errno 98] error while attempting to bind on address ('127.0.0.1', 8000): address already in use`,
+      `OSError: [Errno 98] error while attempting to bind on address ('127.0.0.1', 8000): address already in use`,
       "8000",
     ],
-    ["Go", `${ended} listen tcp :9090: bind: address already in use`, "9090"],
-  ])("%s", (_, message, port) => {
-    expect(explain(message)).toMatchObject({ id: "port-in-use", what: `the port ${port} is in use` });
-    expect(explain(message, "win32").next).toContain(`findstr :${port}`);
+    ["Go", `listen tcp :9090: bind: address already in use`, "9090"],
+  ])("%s", (_, said, port) => {
+    expect(explain({ said })).toMatchObject({ id: "port-in-use", what: `the port ${port} is in use` });
+    expect(explain({ said }, "win32").next).toContain(`findstr :${port}`);
   });
 });
 
@@ -46,13 +48,20 @@ test.each([
   ["Error: BRAVE_API_KEY environment variable is required", "it seems to need a variable"],
   ["bye", "run it by hand"],
 ])("suggests a next step that fits %j", (words, next) => {
-  expect(explain(`The server "npx" exited with code 1: ${words}`).next).toContain(next);
+  expect(explain({ said: words }).next).toContain(next);
 });
 
 test("reports a command that a signal ended", () => {
-  expect(explain('The server "npx" was ended by SIGSEGV')).toMatchObject({
+  expect(explain({ ending: "was ended by SIGSEGV" })).toMatchObject({
     id: "command-exits",
     what: "its command was ended by SIGSEGV",
     why: "it wrote nothing to standard error",
   });
+});
+
+test("does not take the words of a server that still runs for the report of its end", () => {
+  const message = 'tools/list failed: the tool said "The server could not be started: exited with code 1: EADDRINUSE"';
+  const system = { platform: "linux", home: "/home/nobody", execPath: "/usr/bin/node", env: {} } as System;
+  const failure = { message, processEnd: undefined };
+  expect(explainCommand(entry, target, failure, system)).toMatchObject({ id: "command-fails", why: message });
 });

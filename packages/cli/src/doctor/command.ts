@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { ProcessEnd } from "portolan/client/stdio";
 import { type CommandTarget, redact, type ServerEntry } from "portolan-host";
 import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
@@ -9,37 +10,38 @@ import { entryLocation, type FindingDetails } from "./finding.ts";
 export function explainCommand(
   entry: ServerEntry,
   target: CommandTarget,
-  message: string,
+  failure: { readonly message: string; readonly processEnd: ProcessEnd | undefined },
   system: System,
 ): FindingDetails {
-  const notStarted = /could not be started: ([\s\S]*)$/.exec(message)?.[1];
-  if (notStarted !== undefined) {
+  const { message } = failure;
+  const { kind, ending = "", said = "" } = failure.processEnd ?? {};
+  if (kind === "not-started") {
     return {
       id: "wrong-command",
       level: "error",
       what: `its command ${JSON.stringify(target.command)} cannot be started`,
-      why: notStarted,
+      why: said,
       next: suggest(entry, target, system),
     };
   }
-  const [, ended = "", words = ""] = /((?:exited with code|was ended by) \S+?)(?:: ([\s\S]*))?$/.exec(message) ?? [];
-  if (/EADDRINUSE|address already in use/i.test(message)) {
-    const which = /(?::|', |port[ =:]+)(\d{2,5})\b/i.exec(words)?.[1];
+  // The words of the server itself, which has no other way to tell.
+  if (/EADDRINUSE|address already in use/i.test(said)) {
+    const which = /(?::|', |port[ =:]+)(\d{2,5})\b/i.exec(said)?.[1];
     return {
       id: "port-in-use",
       level: "error",
       what: which === undefined ? "the port it listens on is in use" : `the port ${which} is in use`,
-      why: `it ${ended || "ended"}: ${words || message}`,
+      why: `it ${ending}: ${said}`,
       next: `find the program that uses it (${whoHas(which, system)}) and stop it, or give the server another port`,
     };
   }
-  if (ended !== "") {
+  if (kind === "ended") {
     return {
       id: "command-exits",
       level: "error",
-      what: `its command ${ended}`,
-      why: words === "" ? "it wrote nothing to standard error" : `its last output: ${words}`,
-      next: nextAfter(words, target),
+      what: `its command ${ending}`,
+      why: said === "" ? "it wrote nothing to standard error" : `its last output: ${said}`,
+      next: nextAfter(said, target),
     };
   }
   return {

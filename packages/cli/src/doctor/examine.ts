@@ -1,7 +1,7 @@
 import { PortolanError } from "portolan";
 import type { Host, ListProblem, ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { withoutOptionNames } from "../failure.ts";
+import { processEndOf, withoutOptionNames } from "../failure.ts";
 import { explainList, listProblemsOf } from "../servers/list-problems.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
@@ -172,7 +172,8 @@ async function explain(context: CommandContext, entry: ServerEntry, failure: unk
       },
     ];
   }
-  if ("command" in target) return [explainCommand(entry, target, message, context.system)];
+  if ("command" in target)
+    return [explainCommand(entry, target, { message, processEnd: processEndOf(failure) }, context.system)];
   if ("url" in target) {
     const url = new URL(target.url);
     const sent = await authFor(context, entry).authorize({ server: url, method: "POST", url });

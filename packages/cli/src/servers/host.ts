@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { RpcError } from "portolan";
+import type { ProcessEnd } from "portolan/client/stdio";
 import {
   createHost,
   type Host,
@@ -13,7 +14,7 @@ import {
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure, toFailure, withoutOptionNames } from "../failure.ts";
+import { Failure, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { quote } from "../terminal/escape.ts";
 import { info } from "../version.ts";
@@ -124,8 +125,9 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
   if (!server || host.servers.length > 1) return reason;
   if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
     const next = known ?? `portolan doctor ${typed(server.name)}`;
+    const end = processEndOf(reason);
     return (
-      childFailure(message) ?? new Failure(kind, withTypedName(message, typed(server.name)), { next, cause: reason })
+      childFailure(end) ?? new Failure(kind, withTypedName(message, end, typed(server.name)), { next, cause: reason })
     );
   }
   if (kind === "timeout") {
@@ -138,15 +140,19 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
 }
 
 /** Replaces the name of our own child process by what the person typed. */
-function withTypedName(message: string, typed: string): string {
-  return message.replace(/The server "[^"]* serve-(?:file|recording) [^"]*"/, typed);
+function withTypedName(message: string, end: ProcessEnd | undefined, typed: string): string {
+  return isOurChild(end) ? message.replace(`The server "${end.command}"`, typed) : message;
+}
+
+function isOurChild(end: ProcessEnd | undefined): end is ProcessEnd {
+  return end !== undefined && / serve-(?:file|recording) /.test(end.command);
 }
 
 /** Returns the failure that our own child process reported for a recording. */
-function childFailure(message: string): Failure | undefined {
-  const [, said] = / serve-recording .* exited with code \d+: (\{"error":.*\})$/.exec(message) ?? [];
+function childFailure(end: ProcessEnd | undefined): Failure | undefined {
+  if (!isOurChild(end) || !end.command.includes(" serve-recording ")) return undefined;
   try {
-    const { error } = JSON.parse(said ?? "") as { error: { message: string; next?: string } };
+    const { error } = JSON.parse(end.said) as { error: { message: string; next?: string } };
     return new Failure("usage", error.message, { next: error.next });
   } catch {
     return undefined;

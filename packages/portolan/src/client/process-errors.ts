@@ -19,18 +19,47 @@ export interface KeptStderr {
   readonly text: string;
 }
 
+/** The end of a server's process in parts, for programs that explain it to people. */
+export interface ProcessEnd {
+  /** `"ended"` includes a process that closed its input or output. */
+  readonly kind: "not-started" | "ended";
+  /** The command in words, without secrets. */
+  readonly command: string;
+  /** How it ended: "exited with code 1", "was ended by SIGKILL", "could not be started". */
+  readonly ending: string;
+  /** The reason, as far as the system or the process's standard error tells it; may be empty. */
+  readonly said: string;
+}
+
+/** The error of a server whose process did not start or has ended. */
+export class ProcessFailure extends PortolanError {
+  readonly processEnd: ProcessEnd;
+
+  constructor(processEnd: ProcessEnd) {
+    const { command, ending, said } = processEnd;
+    super("connection-closed", `The server "${command}" ${ending}${said === "" ? "" : `: ${said}`}`);
+    this.processEnd = processEnd;
+  }
+}
+
 /** Creates the error for a process that ended, with the cause as far as its standard error tells it. */
-export function exitError(target: CommandTarget, ending: string, stderr: KeptStderr): PortolanError {
-  const said = causeIn(target, stderr);
-  const message = `The server "${describeCommand(target)}" ${ending}`;
-  return new PortolanError("connection-closed", said === "" ? message : `${message}: ${said}`);
+export function exitError(target: CommandTarget, ending: string, stderr: KeptStderr): ProcessFailure {
+  return new ProcessFailure({
+    kind: "ended",
+    command: describeCommand(target),
+    ending,
+    said: causeIn(target, stderr),
+  });
 }
 
 /** Creates the error for a process that did not start. It has no `cause`, because that lists arguments with secrets. */
-export function startError(target: CommandTarget, cause: unknown, exists: PathCheck): PortolanError {
-  const why = whyNotStarted(target, cause, exists);
-  const message = `The server "${describeCommand(target)}" could not be started: ${why}`;
-  return new PortolanError("connection-closed", message);
+export function startError(target: CommandTarget, cause: unknown, exists: PathCheck): ProcessFailure {
+  return new ProcessFailure({
+    kind: "not-started",
+    command: describeCommand(target),
+    ending: "could not be started",
+    said: whyNotStarted(target, cause, exists),
+  });
 }
 
 /** Tells if there is a file or folder at a path, which may be relative to a folder before it. */

@@ -18,6 +18,7 @@ import type { KeptStderr } from "./process-errors.ts";
 
 export { childEnvironment, type Environment } from "./node/environment.ts";
 export type { CommandTarget } from "./options.ts";
+export type { ProcessEnd, ProcessFailure } from "./process-errors.ts";
 
 /** A link to a server in a child process. Opened again after a loss, it starts a new process. */
 export interface StdioLink extends Link {
