@@ -1,14 +1,14 @@
 import type { EventEmitter } from "node:events";
 import { type Account, type AdapterPayload, errors, type KoaContextWithOIDC, type RefreshToken } from "oidc-provider";
 import { PortolanError } from "portolan";
-import type { Introspection, Issuer } from "portolan/auth/server";
 import { type GrantRecord, grantsOf } from "./adapter.ts";
 import { introspectionRoute, toConfiguration } from "./configuration.ts";
+import type { Authority } from "./create.ts";
 import { revokeGrant } from "./grants.ts";
 import { Interactions } from "./interaction.ts";
 import { introspectionSecret, signingKeys } from "./keys.ts";
 import { refreshRepeatMs } from "./limits.ts";
-import { type AuthorityListener, createListener } from "./listener.ts";
+import { createListener } from "./listener.ts";
 import {
   authorizationMiddleware,
   headersMiddleware,
@@ -22,29 +22,6 @@ import type { AuthorityOptions } from "./options.ts";
 import { createProvider } from "./provider.ts";
 import { type Settings, toSettings } from "./settings.ts";
 import { connectUpstream, Upstream, type UpstreamConnection } from "./upstream/upstream.ts";
-
-/** Selects grants: of a person, of a client, or of a person to a client. */
-export interface GrantFilter {
-  readonly subject?: string;
-  readonly clientId?: string;
-}
-
-/** An authorization server. */
-export interface Authority {
-  /** Serves all paths below the issuer, and its metadata at the root of its host. */
-  readonly handle: AuthorityListener;
-  /** For `issuers` of `protect`: how resource servers verify the tokens of this authority. */
-  readonly protection: Issuer | Introspection;
-  /**
-   * Returns an access token of the upstream provider for a person who uses a client, so that a server can make calls on
-   * their behalf. Rejects with code `unauthorized` when the person must sign in again.
-   */
-  upstreamToken(holder: { readonly subject: string; readonly clientId: string }): Promise<string>;
-  /** Revokes grants. Refresh tokens and opaque access tokens end at once, JWTs when they expire. */
-  revoke(filter: GrantFilter): Promise<void>;
-  /** Refuses new requests. Resolves when the requests under way are answered. */
-  close(): Promise<void>;
-}
 
 /** Creates an OAuth 2.1 authorization server for MCP servers that have none. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {

@@ -1,5 +1,30 @@
-import type { Authority } from "./authority.ts";
+// The public part of the package: declarations that users get must not need those of the provider.
+import type { Introspection, Issuer } from "portolan/auth/server";
+import type { AuthorityListener } from "./listener.ts";
 import type { AuthorityOptions } from "./options.ts";
+
+/** Selects grants: of a person, of a client, or of a person to a client. */
+export interface GrantFilter {
+  readonly subject?: string;
+  readonly clientId?: string;
+}
+
+/** An authorization server. */
+export interface Authority {
+  /** Serves all paths below the issuer, and its metadata at the root of its host. */
+  readonly handle: AuthorityListener;
+  /** For `issuers` of `protect`: how resource servers verify the tokens of this authority. */
+  readonly protection: Issuer | Introspection;
+  /**
+   * Returns an access token of the upstream provider for a person who uses a client, so that a server can make calls on
+   * their behalf. Rejects with code `unauthorized` when the person must sign in again.
+   */
+  upstreamToken(holder: { readonly subject: string; readonly clientId: string }): Promise<string>;
+  /** Revokes grants. Refresh tokens and opaque access tokens end at once, JWTs when they expire. */
+  revoke(filter: GrantFilter): Promise<void>;
+  /** Refuses new requests. Resolves when the requests under way are answered. */
+  close(): Promise<void>;
+}
 
 /** Creates an OAuth 2.1 authorization server for MCP servers that have none. */
 export async function createAuthority(options: AuthorityOptions): Promise<Authority> {

@@ -1,13 +1,25 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
-import type { JWK } from "oidc-provider";
 import { checkOptions, type OptionNames, PortolanError } from "portolan";
 import { randomSecret, type Storage } from "portolan/storage";
 import { keyLifetimeMs, maxKeyAttempts, maxSigningKeys } from "./limits.ts";
 import { type Row, Rows } from "./rows.ts";
 
+/** A key pair as JSON Web Key. The provider's own type would be needed by every user of this package. */
+export interface SigningJwk {
+  readonly kty: string;
+  readonly crv?: string;
+  readonly x?: string;
+  readonly y?: string;
+  /** The private part. */
+  readonly d?: string;
+  readonly kid?: string;
+  readonly alg?: string;
+  readonly use?: string;
+}
+
 /** One key that signs tokens. */
 export interface StoredKey {
-  readonly jwk: JWK;
+  readonly jwk: SigningJwk;
   /** Milliseconds since the epoch. Absent for a key of an earlier version. */
   readonly createdAt?: number;
 }
@@ -19,11 +31,11 @@ interface KeyRing {
 
 /** Returns the signing keys, newest first: the first one is created once, then the same in every process. */
 export async function signingKeys(rows: Rows): Promise<readonly StoredKey[]> {
-  return toRing(await once<KeyRing | JWK>(rows, "signing-key", async () => ({ keys: [createKey()] }))).keys;
+  return toRing(await once<KeyRing | SigningJwk>(rows, "signing-key", async () => ({ keys: [createKey()] }))).keys;
 }
 
 /** Returns the public parts of the signing keys as they are stored now, also after another process changed them. */
-export async function publicKeys(rows: Rows): Promise<JWK[]> {
+export async function publicKeys(rows: Rows): Promise<SigningJwk[]> {
   return (await signingKeys(rows)).map(({ jwk: { kty, crv, x, y, kid, alg, use } }) => ({
     kty,
     ...(crv !== undefined && { crv }),
@@ -37,13 +49,13 @@ export async function publicKeys(rows: Rows): Promise<JWK[]> {
 
 function createKey(): StoredKey {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const jwk = privateKey.export({ format: "jwk" }) as JWK;
+  const jwk = privateKey.export({ format: "jwk" }) as SigningJwk;
   return { jwk: { ...jwk, kid: randomSecret().slice(0, 16), alg: "ES256", use: "sig" }, createdAt: Date.now() };
 }
 
 /** Reads the row of an earlier version too, which was one key. */
-function toRing(stored: KeyRing | JWK): KeyRing {
-  return "keys" in stored ? (stored as KeyRing) : { keys: [{ jwk: stored as JWK }] };
+function toRing(stored: KeyRing | SigningJwk): KeyRing {
+  return "keys" in stored ? (stored as KeyRing) : { keys: [{ jwk: stored as SigningJwk }] };
 }
 
 /** A signing key as operators see it. */
@@ -118,7 +130,7 @@ function toSigningKey({ jwk, createdAt }: StoredKey, at: number): SigningKey {
 async function change(rows: Rows, to: (keys: readonly StoredKey[]) => readonly StoredKey[]): Promise<void> {
   for (let attempt = 0; attempt < maxKeyAttempts; attempt += 1) {
     await signingKeys(rows);
-    const row: Row<KeyRing | JWK> | undefined = await rows.read(await rows.keyOf("signing-key"));
+    const row: Row<KeyRing | SigningJwk> | undefined = await rows.read(await rows.keyOf("signing-key"));
     if (row && (await row.replace({ keys: to(toRing(row.value).keys) }, keyLifetimeMs))) return;
   }
   throw new PortolanError("store-failed", "The signing keys are being changed by other processes; try again");
