@@ -11,6 +11,7 @@ await runMain({
     loud: { type: "boolean", short: "l", says: "in capitals" },
     times: { type: "string", value: "<count>", says: "how often" },
   },
+  environment: { GREETING: { says: "the first word" } },
   create(line) {
     const [name] = line.arguments;
     if (name === undefined) throw new UsageError("expected a name, got none");

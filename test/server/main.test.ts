@@ -235,4 +235,11 @@ test("--help and --version print and exit without serving", async () => {
     "",
     `  ${"-l, --loud".padEnd("    --allow-origin <origin>".length)}  in capitals`,
   ]);
+  expect(stdout.split("\n").slice(-5)).toEqual([
+    "",
+    "Environment:",
+    "  GREETING        the first word",
+    "  PORTOLAN_TOKEN  with --http: the token that callers must send",
+    "",
+  ]);
 });

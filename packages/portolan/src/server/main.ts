@@ -17,6 +17,14 @@ export interface Flag {
   readonly value?: string;
 }
 
+/** An environment variable that a server's program reads. */
+export interface EnvironmentVariable {
+  /** One line for `--help`. */
+  readonly says: string;
+  /** Its value is a password, a token or the like. */
+  readonly isSecret?: boolean;
+}
+
 /** A parsed command line. */
 export interface CommandLine {
   readonly arguments: readonly string[];
@@ -38,6 +46,8 @@ export interface MainOptions {
   /** The placeholder of the arguments in `--help`: `<folder>...`. Default: the command takes no arguments. */
   readonly arguments?: string;
   readonly flags?: { readonly [name: string]: Flag };
+  /** The environment variables that `create` reads, for `--help`. */
+  readonly environment?: { readonly [name: string]: EnvironmentVariable };
   /** Makes the server. A `UsageError` that it throws is shown with a hint at `--help`. */
   readonly create: (line: CommandLine) => Servable | Promise<Servable>;
 }
@@ -49,6 +59,9 @@ export class UsageError extends Error {
 
 /** The environment variable with the token that HTTP clients must send. */
 export const tokenVariable = "PORTOLAN_TOKEN";
+const commonEnvironment: { readonly [name: string]: EnvironmentVariable } = {
+  [tokenVariable]: { says: "with --http: the token that callers must send", isSecret: true },
+};
 const common: { readonly [name: string]: Flag } = {
   http: {
     type: "string",
@@ -216,14 +229,19 @@ function parse(flags: { readonly [name: string]: Flag }, args: readonly string[]
   }
 }
 
-function helpOf({ name, about, arguments: positional, flags = {} }: MainOptions): string {
-  const rows = Object.entries({ ...flags, ...common }).map(([flag, { short, value, says }]) => {
+function helpOf({ name, about, arguments: positional, flags = {}, environment = {} }: MainOptions): string {
+  const flagRows = Object.entries({ ...flags, ...common }).map(([flag, { short, value, says }]) => {
     const long = `--${flag}${value === undefined ? "" : ` ${value}`}`;
     return [short === undefined ? `    ${long}` : `-${short}, ${long}`, says] as const;
   });
-  const width = Math.max(...rows.map(([left]) => left.length));
-  const usage = [name, "[flags]", ...(positional === undefined ? [] : [positional])].join(" ");
-  return [about, "", `Usage: ${usage}`, "", ...rows.map(([left, says]) => `  ${left.padEnd(width)}  ${says}`)].join(
-    "\n",
+  const variableRows = Object.entries({ ...environment, ...commonEnvironment }).map(
+    ([variable, { says }]) => [variable, says] as const,
   );
+  const usage = [name, "[flags]", ...(positional === undefined ? [] : [positional])].join(" ");
+  return [about, "", `Usage: ${usage}`, "", ...table(flagRows), "", "Environment:", ...table(variableRows)].join("\n");
+}
+
+function table(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
 }

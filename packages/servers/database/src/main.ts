@@ -28,6 +28,10 @@ await runMain({
     "max-bytes": { type: "string", value: "<bytes>", says: "at most this many bytes in a result. Default: 262144" },
     timeout: { type: "string", value: "<seconds>", says: "stop a statement after this time. Default: 15" },
   },
+  environment: {
+    [variable]: { says: "the database, if the command line names none", isSecret: true },
+    PGPASSWORD: { says: "PostgreSQL: the password, so that the address needs none", isSecret: true },
+  },
   async create(line) {
     const [url = process.env[variable], ...more] = line.arguments;
     if (url === undefined || url === "" || more.length > 0) {

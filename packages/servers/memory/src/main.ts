@@ -27,6 +27,7 @@ await runMain({
     },
     repair: { type: "boolean", says: "first remove damaged lines; the old file is kept beside the new one" },
   },
+  environment: { [variable]: { says: "the memory file, if --file is not given" } },
   async create(line) {
     const namespace = line.text("namespace") ?? "default";
     if (!new RegExp(namespacePattern).test(namespace)) {
