@@ -44,7 +44,7 @@ export default defineConfig({
           name: "system",
           globalSetup: "test/kit/quick-servers.mjs",
           include: ["test/**/*.test.ts"],
-          exclude: [...quick, "test/peers/**", "test/conformance/runtime/**"],
+          exclude: [...quick, "test/peers/**", "test/{conformance,release}/runtime/**"],
           testTimeout: 60_000,
           // Thousands of processes and sockets on a busy machine: one that hangs is tried again, and named at the end.
           retry: 1,

@@ -1,6 +1,7 @@
 // Makes a fresh clone ready: installs what the lock files say, then builds. Works before anything is installed.
 //   --peers   also installs the other implementations that the interop tests and the benchmarks run against
 //   --conformance   also installs the official conformance suite and the Node it needs
+//   --nodes   also installs another version of Node, on which tests load the published packages
 //   --browser   also installs a browser, from the packages of the system
 //   --git   also installs git, which the server of repositories runs
 //   --postgres   also installs PostgreSQL, which the tests of the server of databases start
@@ -22,6 +23,7 @@ if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is nee
 install(root);
 if (flags.has("--peers")) install(join(root, "test/peers"));
 if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
+if (flags.has("--nodes")) install(join(root, "test/release/runtime"));
 if (flags.has("--browser")) installPackage("chromium", "/usr/bin/chromium");
 if (flags.has("--git")) installPackage("git", "/usr/bin/git");
 if (flags.has("--postgres")) installPackage("postgresql", "/usr/bin/pg_ctlcluster");
