@@ -1,5 +1,5 @@
 // Builds the `portolan` command: one file with all that it uses in it.
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
@@ -34,7 +34,10 @@ function load(name) {
 }
 `;
 
-/** Writes `dist/cli/main.js` of the library, and beside it the compiler for server files in TypeScript. */
+/**
+ * Writes `dist/cli/main.js` of the library, beside it the licences of what is bundled, and the compiler for server files
+ * in TypeScript.
+ */
 export async function bundleCommand(root, library, host) {
   const file = join(library, "dist/cli/main.js");
   const { output } = await build({
@@ -60,9 +63,25 @@ export async function bundleCommand(root, library, host) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`);
   chmodSync(file, 0o755);
+  writeFileSync(join(dirname(file), "licenses.txt"), licensesOf(output));
   for (const part of ["LICENSE", "dist", "lib/jiti.mjs"]) {
     cpSync(join(root, "node_modules/jiti", part), join(dirname(file), "vendor/jiti", part), { recursive: true });
   }
+}
+
+/** Returns the licences of the packages in the bundle: they demand to be passed on with it. */
+function licensesOf(output) {
+  const modules = output.flatMap(({ moduleIds = [] }) => moduleIds);
+  const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? []);
+  return [...new Set(folders)]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      const file = readdirSync(folder).find((one) => /^licen[cs]e(\.(md|txt))?$/i.test(one));
+      if (file === undefined) throw new Error(`${name} is bundled into the command, but has no licence to pass on`);
+      return `${name} ${version} (${license})\n\n${readFileSync(join(folder, file), "utf8").trim()}\n`;
+    })
+    .join(`\n${"-".repeat(80)}\n\n`);
 }
 
 /** What is compiled from a text cannot import by itself: the file does it for its parts. */

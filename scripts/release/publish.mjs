@@ -47,7 +47,7 @@ function npm(args, env) {
     execFile("npm", args, { env, maxBuffer: 16 * 1024 * 1024 }, (error, stdout, stderr) => {
       const said = stderr
         .split("\n")
-        .filter((line) => line.startsWith("npm error") && !/complete log|A complete/.test(line))
+        .filter((line) => /^npm error (?!code E|A complete log)./.test(line))
         .map((line) => line.replace(/^npm error ?/, ""))
         .join("\n")
         .trim();

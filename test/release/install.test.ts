@@ -76,6 +76,16 @@ test("the entries have the arguments and environment variables of the servers", 
   expect(inputsOf("portolan-time")).toEqual({});
 });
 
+test("passes on the licences of what is bundled into the command", () => {
+  const bundled = readFileSync(join(out, "portolan/package/dist/cli/licenses.txt"), "utf8");
+  const named = [...bundled.matchAll(/^(\S+) \d+\.\d+\.\d+ \(\S+\)$/gm)].map(([, name]) => name);
+  const { dependencies } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
+  // Only a copy of jiti is beside the bundle, with its licence.
+  const others = Object.keys(dependencies).filter((name) => name !== "jiti" && !name.startsWith("portolan"));
+  expect(named).toEqual(expect.arrayContaining([...others, "jose", "oauth4webapi", "yaml"]));
+  expect(bundled.match(/^Copyright|^.*\(c\) |©/gim)?.length).toBeGreaterThanOrEqual(named.length);
+});
+
 describe("on an empty machine", () => {
   test("npx portolan --version works", async () => {
     const ran = await run(["npx", "--yes", "portolan", "--version"], makeFolder(), emptyMachine(registry));

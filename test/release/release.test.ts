@@ -123,6 +123,15 @@ describe("a release that stops in the middle", () => {
   });
 });
 
+test("--provenance reaches npm, which refuses it outside a job that may sign", async () => {
+  const files = { ...packageFiles("test-signed"), ...packageFiles("test-first", { private: true }) };
+  const [repository, already] = [makeRepository(files), registry.published.length];
+  const { code, output } = await releaseIn(repository, { provenance: true });
+  expect(code).toBe(1);
+  expect(output).toMatch(/test-signed was not published: .*provenance/);
+  expect(registry.published).toHaveLength(already);
+});
+
 describe("without a decision", () => {
   const empty = Object.fromEntries(Object.keys(decided).map((name) => [name, ""]));
   const files = { "release.json": { ...empty, homepage: "http://example.com" }, "CHANGELOG.md": "## Unreleased\n" };
