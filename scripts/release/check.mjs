@@ -38,7 +38,7 @@ async function problemsOf(check, one, staged) {
 export function problemsOfChangelog(text, version) {
   const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
   if (headings.some((heading) => heading.split(" ").includes(version))) return [];
-  return [`CHANGELOG.md has no section for ${version}; name the section "${headings[0] ?? "Unreleased"}" so`];
+  return [`CHANGELOG.md has no section for ${version}; rename its section "${headings[0]}" to "${version}"`];
 }
 
 function problemsOfContent({ packed, folder }) {
@@ -54,7 +54,7 @@ function problemsOfContent({ packed, folder }) {
     });
   return [
     ...missing.map((path) => `${path} is missing in the tarball`),
-    ...foreign.map((path) => `${path} does not belong into the tarball`),
+    ...foreign.map((path) => `${path} does not belong in the tarball`),
     ...lost.map((path) => `${path} refers to sources that are not in the tarball`),
   ];
 }

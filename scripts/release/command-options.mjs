@@ -15,11 +15,14 @@ const hooks = `
 
 const preload = toModule(`import { register } from "node:module"; register(${JSON.stringify(toModule(hooks))});`);
 
+const maxRunMs = 60_000;
+
 /** Returns the options that a program passes to `runMain`. */
 export function readCommandOptions(program) {
   const args = ["--no-warnings", "--import", preload, program];
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, args, (error, stdout, stderr) => {
+    // A program that serves without `runMain` would never end.
+    execFile(process.execPath, args, { timeout: maxRunMs }, (error, stdout, stderr) => {
       const cause = /^\w*Error\b.*$/m.exec(stderr)?.[0] ?? stderr.trim();
       if (error !== null) reject(new Error(`${program} failed: ${cause || error.message}`));
       else if (stdout === "") reject(new Error(`${program} does not call runMain of portolan/server/main`));

@@ -1,10 +1,10 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
 import type { TestRegistry } from "./registry.ts";
 
 export const root: string = fileURLToPath(new URL("../..", import.meta.url)).replace(/\/$/, "");
@@ -86,6 +86,14 @@ export async function startUntil(
   const [program = "", ...args] = command;
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const exited = new Promise<number | null>((resolve) => child.once("close", (code) => resolve(code)));
+  const signal = (name: NodeJS.Signals) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, name);
+    } catch {
+      // All processes of the group have ended.
+    }
+  };
+  onTestFinished(() => signal("SIGKILL"));
   let output = "";
   const found = new Promise<RegExpExecArray>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -100,13 +108,9 @@ export async function startUntil(
   return {
     match: await found,
     stop: () => {
-      interrupt(child);
+      // As Ctrl-C does: to all processes of the group.
+      signal("SIGINT");
       return exited;
     },
   };
-}
-
-/** Sends what Ctrl-C sends: to all processes of the group. */
-function interrupt({ pid }: ChildProcess): void {
-  if (pid !== undefined) process.kill(-pid, "SIGINT");
 }

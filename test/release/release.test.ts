@@ -184,8 +184,8 @@ describe("a dry run fails because of a package", () => {
     ["without a README", without("README.md"), "README.md is missing in the tarball"],
     ["without a licence", without("LICENSE"), "LICENSE is missing in the tarball"],
     ["without keywords", withManifest({ keywords: [] }), "package.json has no keywords"],
-    ["with build state", withFile("dist/.tsbuildinfo", "{}"), "dist/.tsbuildinfo does not belong into the tarball"],
-    ["with tests", withFile("dist/a.test.js", ""), "dist/a.test.js does not belong into the tarball"],
+    ["with build state", withFile("dist/.tsbuildinfo", "{}"), "dist/.tsbuildinfo does not belong in the tarball"],
+    ["with tests", withFile("dist/a.test.js", ""), "dist/a.test.js does not belong in the tarball"],
     [
       "with a map of missing sources",
       withFile("dist/a.js.map", map),
