@@ -1,5 +1,6 @@
 import { createServer } from "portolan/server";
 import { z } from "zod";
+import { handler } from "../../handlers.mjs";
 
 /**
  * @param {number} extraTools how many tools to list beside echo, add and notify
@@ -10,21 +11,21 @@ export function createBenchServer(extraTools, schemaOf = (schema) => schema) {
     .tool("echo", {
       description: "Says the message back",
       input: schemaOf(z.object({ message: z.string() })),
-      run: ({ message }) => ({ content: [{ type: "text", text: message }] }),
+      run: handler(({ message }) => ({ content: [{ type: "text", text: message }] })),
     })
     .tool("add", {
       description: "Adds two numbers",
       input: schemaOf(z.object({ a: z.number(), b: z.number() })),
       output: schemaOf(z.object({ sum: z.number() })),
-      run: ({ a, b }) => ({ sum: a + b }),
+      run: handler(({ a, b }) => ({ sum: a + b })),
     })
     .tool("notify", {
       description: "Reports progress n times",
       input: schemaOf(z.object({ n: z.number() })),
-      run({ n }, context) {
+      run: handler(({ n }, context) => {
         for (let i = 1; i <= n; i++) context.progress(i, n);
         return { content: [{ type: "text", text: "done" }] };
-      },
+      }),
     });
   for (let i = 0; i < extraTools; i++) {
     server = server.tool(`extra-${i}`, {

@@ -1,3 +1,5 @@
+import { handler } from "../../handlers.mjs";
+
 // A hand-written server for these three tools: the practical limit that the others are compared with.
 
 const META = "io.modelcontextprotocol/";
@@ -15,11 +17,11 @@ const toolOf = (name, description, properties, outputSchema) => ({
 });
 
 /**
- * Returns a function from one request to its response (undefined for a notification).
+ * Returns a function from one request to its response (undefined for a notification), or to its promise if the handler is
+ * asynchronous. Its second parameter receives the notifications about the request.
  * @param {number} extraTools how many tools to list beside echo, add and notify
- * @param {(message: object) => void} send receives the notifications
  */
-export function createAnswer(extraTools, send) {
+export function createAnswer(extraTools) {
   const tools = [
     toolOf("echo", "Says the message back", { message: string }),
     toolOf(
@@ -34,7 +36,7 @@ export function createAnswer(extraTools, send) {
   const calls = new Map(tools.map((tool) => [tool.name, extra]));
   calls.set("echo", echo).set("add", add).set("notify", notify);
 
-  return function answer(message) {
+  return function answer(message, send) {
     if (message === null || typeof message !== "object" || message.jsonrpc !== "2.0") return invalid(null);
     const { id, method, params } = message;
     if (id === undefined) return undefined;
@@ -44,8 +46,8 @@ export function createAnswer(extraTools, send) {
         const run = typeof params?.name === "string" ? calls.get(params.name) : undefined;
         const args = params?.arguments;
         if (run === undefined || typeof args !== "object" || args === null) return invalid(id);
-        const result = run(args, params, send);
-        return result === undefined ? invalid(id) : complete(id, result, params);
+        const result = run(args, { params, send });
+        return result instanceof Promise ? completeLater(id, result, params) : completeCall(id, result, params);
       }
       case "tools/list":
         return complete(id, isStateless(params) ? { tools, ...uncached } : { tools }, params);
@@ -63,6 +65,12 @@ export function createAnswer(extraTools, send) {
   };
 }
 
+async function completeLater(id, result, params) {
+  return completeCall(id, await result, params);
+}
+
+const completeCall = (id, result, params) => (result === undefined ? invalid(id) : complete(id, result, params));
+
 const isStateless = (params) => typeof params?._meta?.[`${META}protocolVersion`] === "string";
 
 function complete(id, result, params) {
@@ -77,25 +85,21 @@ const invalid = (id) => ({ jsonrpc: "2.0", id, error: { code: -32602, message: "
 
 const textOf = (text) => ({ content: [{ type: "text", text }] });
 
-function echo(args) {
-  return typeof args.message === "string" ? textOf(args.message) : undefined;
-}
+const echo = handler((args) => (typeof args.message === "string" ? textOf(args.message) : undefined));
 
-function add(args) {
+const add = handler((args) => {
   if (typeof args.a !== "number" || typeof args.b !== "number") return undefined;
   const sum = args.a + args.b;
   return { content: [{ type: "text", text: JSON.stringify({ sum }) }], structuredContent: { sum } };
-}
+});
 
-function notify(args, params, send) {
+const notify = handler((args, { params, send }) => {
   if (typeof args.n !== "number") return undefined;
   const progressToken = params._meta?.progressToken;
   for (let progress = 1; progress <= args.n; progress++) {
     send({ jsonrpc: "2.0", method: "notifications/progress", params: { progressToken, progress, total: args.n } });
   }
   return textOf("done");
-}
+});
 
-function extra(args) {
-  return typeof args.value === "string" ? textOf(args.value) : undefined;
-}
+const extra = handler((args) => (typeof args.value === "string" ? textOf(args.value) : undefined));

@@ -10,10 +10,7 @@ const stream = { "content-type": "text/event-stream", "cache-control": "no-cache
 /** @type {Map<string, { version: string, capabilities: object, clientInfo: object, stream?: import("node:http").ServerResponse }>} */
 const sessions = new Map();
 
-let said = "";
-const answer = createAnswer(Number(process.env.BENCH_EXTRA_TOOLS ?? 0), (message) => {
-  said += eventOf(JSON.stringify(message));
-});
+const answer = createAnswer(Number(process.env.BENCH_EXTRA_TOOLS ?? 0));
 
 const eventOf = (text) => `event: message\ndata: ${text}\n\n`;
 
@@ -42,8 +39,15 @@ function post(req, res, body) {
     headers["mcp-session-id"] = randomUUID();
     sessions.set(headers["mcp-session-id"], { version, capabilities, clientInfo });
   } else if (!sessions.has(req.headers["mcp-session-id"])) return refuse(res, 404, "Unknown session");
-  said = "";
-  const response = answer(message);
+  let said = "";
+  const answered = answer(message, (notification) => {
+    said += eventOf(JSON.stringify(notification));
+  });
+  if (answered instanceof Promise) answered.then((response) => finish(res, response, headers, said));
+  else finish(res, answered, headers, said);
+}
+
+function finish(res, response, headers, said) {
   if (response === undefined) {
     res.writeHead(202, { "content-length": 0 }).end();
     return;

@@ -2,9 +2,10 @@ import { createAnswer } from "./answer.mjs";
 
 /** @type {import("../../driver/memory-child.mjs").Connect} */
 export function connect({ extraTools }, receive) {
-  const answer = createAnswer(extraTools, receive);
+  const answer = createAnswer(extraTools);
   return (message) => {
-    const response = answer(message);
-    if (response !== undefined) receive(response);
+    const answered = answer(message, receive);
+    if (answered instanceof Promise) answered.then(receive);
+    else if (answered !== undefined) receive(answered);
   };
 }

@@ -1,6 +1,7 @@
 import { ZodJsonSchemaAdapter } from "@tmcp/adapter-zod";
 import { McpServer } from "tmcp";
 import { z } from "zod";
+import { handler } from "../../../../bench/handlers.mjs";
 
 export function createBenchServer(extraTools) {
   const server = new McpServer(
@@ -9,7 +10,7 @@ export function createBenchServer(extraTools) {
   );
   server.tool(
     { name: "echo", description: "Says the message back", schema: z.object({ message: z.string() }) },
-    ({ message }) => ({ content: [{ type: "text", text: message }] }),
+    handler(({ message }) => ({ content: [{ type: "text", text: message }] })),
   );
   server.tool(
     {
@@ -18,22 +19,22 @@ export function createBenchServer(extraTools) {
       schema: z.object({ a: z.number(), b: z.number() }),
       outputSchema: z.object({ sum: z.number() }),
     },
-    ({ a, b }) => {
+    handler(({ a, b }) => {
       const result = { sum: a + b };
       return { content: [{ type: "text", text: JSON.stringify(result) }], structuredContent: result };
-    },
+    }),
   );
   server.tool(
     { name: "notify", description: "Reports progress n times", schema: z.object({ n: z.number() }) },
-    ({ n }) => {
+    handler(({ n }) => {
       for (let i = 1; i <= n; i++) server.progress(i, n);
       return { content: [{ type: "text", text: "done" }] };
-    },
+    }),
   );
   for (let i = 0; i < extraTools; i++) {
     server.tool(
       { name: `extra-${i}`, description: `Extra tool ${i}`, schema: z.object({ value: z.string() }) },
-      ({ value }) => ({ content: [{ type: "text", text: value }] }),
+      handler(({ value }) => ({ content: [{ type: "text", text: value }] })),
     );
   }
   return server;
