@@ -99,7 +99,25 @@ function invoke(
   try {
     const context = new HandlerContext(exchange, runtime, tool.makeApp, definition.asks);
     const returned = definition.run(args, context);
-    const outcome = isPromise(returned) ? returned.then((value) => toOutcome(tool, value)) : toOutcome(tool, returned);
+    if (!isPromise(returned)) return settle(runtime, exchange, tool, returned);
+    return returned.then(
+      (value) => settle(runtime, exchange, tool, value),
+      (cause) => toFailure(runtime, exchange, cause),
+    );
+  } catch (cause) {
+    return toFailure(runtime, exchange, cause);
+  }
+}
+
+/** Turns the value of a handler into its outcome; a value that does not fit is a failure. */
+function settle(
+  runtime: ServerRuntime,
+  exchange: ServedExchange,
+  tool: CompiledTool,
+  value: unknown,
+): MaybePromise<Produced> {
+  try {
+    const outcome = toOutcome(tool, value);
     return isPromise(outcome) ? outcome.catch((cause) => toFailure(runtime, exchange, cause)) : outcome;
   } catch (cause) {
     return toFailure(runtime, exchange, cause);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject, RpcResponse } from "../../jsonrpc/message.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import { createServer, runtimeOf, type Servable } from "../define/server.ts";
 import { serveExchange } from "./dispatch.ts";
@@ -12,9 +12,8 @@ const rows = revisions.flatMap((revision) =>
 async function send(server: Servable, revision: (typeof revisions)[number], method: string, params: JsonObject) {
   const request = { jsonrpc: "2.0", id: 1, method, params } as const;
   const exchange = new ServedExchange(request, { revision, capabilities: {} }, { key: "a" }, { notify() {} });
-  let response: RpcResponse | undefined;
-  await serveExchange(runtimeOf(server), exchange, (sent) => {
-    response = sent as RpcResponse;
+  const response = await new Promise((resolve) => {
+    serveExchange(runtimeOf(server), exchange, resolve);
   });
   return response as { result?: JsonObject; error?: { code: number; message: string } };
 }

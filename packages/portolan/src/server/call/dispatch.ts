@@ -19,27 +19,30 @@ import type { ServedExchange } from "./exchange.ts";
 export type SendReply = (response: RpcResponse | PreparedResponse, error?: RpcError) => void;
 
 /**
- * Serves one request to its end: one response, or none when it is cancelled. Returns a promise only if the request was
- * not answered synchronously.
+ * Serves one request to its end: one response, or none when it is cancelled. Returns true if the request was not answered
+ * synchronously; `exchange.onSettled` is called when its handler has ended.
  */
-export function serveExchange(
-  runtime: ServerRuntime,
-  exchange: ServedExchange,
-  reply: SendReply,
-): Promise<void> | undefined {
+export function serveExchange(runtime: ServerRuntime, exchange: ServedExchange, reply: SendReply): boolean {
   try {
     const outcome = dispatch(runtime, exchange);
     if (isPromise(outcome)) {
-      return outcome.then(
-        (done) => answer(runtime, exchange, done, reply),
-        (cause) => fail(runtime, exchange, cause, reply),
+      outcome.then(
+        (done) => {
+          answer(runtime, exchange, done, reply);
+          exchange.settle();
+        },
+        (cause) => {
+          fail(runtime, exchange, cause, reply);
+          exchange.settle();
+        },
       );
+      return true;
     }
     answer(runtime, exchange, outcome, reply);
   } catch (cause) {
     fail(runtime, exchange, cause, reply);
   }
-  return undefined;
+  return false;
 }
 
 function answer(runtime: ServerRuntime, exchange: ServedExchange, outcome: Outcome, reply: SendReply): void {

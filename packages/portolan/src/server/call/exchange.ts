@@ -92,6 +92,10 @@ export class ServedExchange implements Exchange {
   openQuestions = 0;
   /** Characters of its message that its channel counts. */
   size = 0;
+  /** Called when the handler of a request that was not answered synchronously has ended. */
+  onSettled: ((exchange: ServedExchange) => void) | undefined;
+  /** True once its handler has ended, also if the request was cancelled before. */
+  isSettled = false;
   /** Answers the request before its handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
   #returnPath: ReturnPath;
@@ -228,6 +232,12 @@ export class ServedExchange implements Exchange {
     if (this.#whenEnded) for (const resolve of this.#whenEnded) resolve();
   }
 
+  /** Marks the handler as ended. */
+  settle(): void {
+    this.isSettled = true;
+    this.onSettled?.(this);
+  }
+
   /** Resolves when this exchange is answered or cancelled. */
   get ended(): Promise<void> {
     if (!this.isOpen) return Promise.resolve();
@@ -301,6 +311,10 @@ function awaitHandler(
   run: HandlerRun,
   produced: Promise<Produced>,
 ): Promise<Outcome> {
+  // A handler that asks by requests is answered when it ends, never before.
+  if (exchange.peer.revision.questions === "requests") {
+    return produced.then((value) => finish(runtime, exchange, run, value));
+  }
   return new Promise((resolve) => {
     exchange.settleEarly = resolve;
     const settle = (outcome: MaybePromise<Outcome>) => {

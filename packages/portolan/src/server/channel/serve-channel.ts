@@ -226,13 +226,12 @@ class ChannelServer implements ServedChannel, ReturnPath {
       return;
     }
     if (cancelled) exchange.onCancel(cancelled);
-    const running = serveExchange(this.#runtime, exchange, reply);
     // A request that was answered synchronously can neither be cancelled nor share its id with a later one.
-    if (!running) return;
+    if (!serveExchange(this.#runtime, exchange, reply)) return;
     this.#inFlight.set(exchange.id, exchange);
     exchange.size = size ?? sizeOf(request.params);
     this.#inFlightBytes += exchange.size;
-    running.then(() => this.#remove(exchange));
+    exchange.onSettled = this.#remove;
   }
 
   /** Finds the peer of a request: in its own `_meta`, or in the session that a handshake began. */
@@ -293,14 +292,14 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.#outbox.send({ jsonrpc: "2.0", ...(id === undefined ? withoutId : { id }), error: error.toErrorObject() });
   }
 
-  #remove(exchange: ServedExchange): void {
+  readonly #remove = (exchange: ServedExchange): void => {
     if (this.#inFlight.get(exchange.id) === exchange) {
       this.#inFlight.delete(exchange.id);
       this.#inFlightBytes -= exchange.size;
     }
     if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
-  }
+  };
 
   #isIdle(): boolean {
     for (const exchange of this.#inFlight.values()) if (!isOpenEnded(exchange)) return false;

@@ -285,6 +285,7 @@ export class EndpointState {
   readonly #maxCalls: number;
   readonly #running = new Set<ServedExchange>();
   #whenIdle: (() => void)[] = [];
+  #due: (() => void)[] = [];
 
   constructor(runtime: ServerRuntime, options: ServeHttpOptions) {
     this.runtime = runtime;
@@ -322,15 +323,39 @@ export class EndpointState {
     if (size > uncountedBytes) caller.release("keptBytes", -change * size);
   }
 
-  /** Counts an exchange as running until its promise settles. */
-  track(exchange: ServedExchange, running: Promise<void>, size: CallSize): void {
+  /**
+   * Calls `keep` after this turn if the request is not answered by then. Most handlers end within their turn, and need
+   * nothing of what keeps a longer one.
+   */
+  whenPending(exchange: ServedExchange, keep: () => void): void {
+    this.afterTurn(() => {
+      if (!exchange.isSettled) keep();
+    });
+  }
+
+  /** Calls the function after this turn, when every promise that settled in it has been handled. */
+  afterTurn(call: () => void): void {
+    if (this.#due.push(call) === 1) afterMicrotasks(this.endTurn);
+    else if (this.#due.length >= maxDue) this.endTurn();
+  }
+
+  /** Calls the functions that wait for the end of this turn. */
+  readonly endTurn = (): void => {
+    const due = this.#due;
+    this.#due = [];
+    for (const call of due) call();
+  };
+
+  /** Counts an exchange as running until its handler has ended. */
+  track(exchange: ServedExchange, size: CallSize, ended?: () => void): void {
     this.#running.add(exchange);
     this.count(size, 1);
-    running.then(() => {
+    exchange.onSettled = () => {
       this.count(size, -1);
       this.#running.delete(exchange);
+      ended?.();
       if (this.#running.size === 0) this.#endDraining();
-    });
+    };
   }
 
   /** Lets work run in the background, and reports its failure. */
@@ -340,6 +365,7 @@ export class EndpointState {
 
   /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
   drain(): Promise<void> {
+    this.endTurn();
     for (const exchange of this.#running) exchange.endGracefully();
     if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
@@ -347,6 +373,7 @@ export class EndpointState {
 
   /** Cancels all running exchanges and closes all streams. */
   cancelAll(reason: Error): void {
+    this.endTurn();
     for (const exchange of this.#running) exchange.cancel(reason);
     this.streams.closeAll();
     this.#endDraining();
@@ -355,6 +382,17 @@ export class EndpointState {
   #endDraining(): void {
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
+}
+
+/** Functions that wait for the end of a turn. More are called before it, so that a turn with many requests stays bounded. */
+const maxDue = 64;
+
+const { process } = globalThis as { process?: { nextTick?(call: () => void): void } };
+
+/** Calls the function after the microtasks of this turn. A macrotask would keep the event loop of node busy. */
+function afterMicrotasks(call: () => void): void {
+  if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
+  else setTimeout(call, 0);
 }
 
 const progressIsLost = "calls are answered without progress";

@@ -11,9 +11,9 @@ import {
 } from "../../jsonrpc/message.ts";
 import { type LimitData, protocolCodes } from "../../protocol/errors.ts";
 import type { HttpHeaders, HttpReply } from "./adapter.ts";
-import type { HttpContext } from "./endpoint.ts";
+import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { reconnectMs, retryAfterSeconds, uncountedBytes } from "./limits.ts";
-import type { Expiry, OpenStream, Streams } from "./streams.ts";
+import type { Expiry, OpenStream } from "./streams.ts";
 
 /** Takes the messages of a stream. */
 export interface MessageSink {
@@ -30,7 +30,7 @@ export interface MessageSink {
  */
 export class PostReply {
   readonly #context: HttpContext;
-  readonly #streams: Streams;
+  readonly #state: EndpointState;
   readonly #record: ((stream: OpenStream) => MessageSink) | undefined;
   /** Messages of this turn. Defined while a place for a stream is reserved. */
   #buffered: string[] | undefined;
@@ -45,9 +45,9 @@ export class PostReply {
   #quietTimer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param record returns the sink of a stream that can be resumed */
-  constructor(context: HttpContext, streams: Streams, record?: (stream: OpenStream) => MessageSink) {
+  constructor(context: HttpContext, state: EndpointState, record?: (stream: OpenStream) => MessageSink) {
     this.#context = context;
-    this.#streams = streams;
+    this.#state = state;
     this.#record = record;
   }
 
@@ -65,7 +65,7 @@ export class PostReply {
   /** Keeps a pending answer open: sends buffered messages after this turn, and begins a stream after `quietMs` of silence. */
   keepOpen(quietMs: number): void {
     this.#isPending = true;
-    if (this.#buffered) this.#streams.afterTurn(() => this.#flush());
+    if (this.#buffered) this.#state.afterTurn(() => this.#flush());
     if (!this.#context.accepts.events || this.#isOver || this.#isStreaming) return;
     this.#quietTimer = setTimeout(() => {
       if (this.#reserve()) this.#flush();
@@ -142,23 +142,23 @@ export class PostReply {
   /** Reserves a place for a stream. Returns false if there can be none. */
   #reserve(): boolean {
     const { accepts, caller } = this.#context;
-    if (!accepts.events || this.#streams.reserve(caller)) return false;
+    if (!accepts.events || this.#state.streams.reserve(caller)) return false;
     clearTimeout(this.#quietTimer);
     this.#buffered = [];
-    if (this.#isPending) this.#streams.afterTurn(() => this.#flush());
+    if (this.#isPending) this.#state.afterTurn(() => this.#flush());
     return true;
   }
 
   #buffer(buffered: string[], text: string): void {
     buffered.push(text);
     this.#bufferedLength += text.length;
-    if (this.#bufferedLength > this.#streams.maxBuffered) this.#open(buffered);
+    if (this.#bufferedLength > this.#state.streams.maxBuffered) this.#open(buffered);
   }
 
   #open(buffered: readonly string[]): void {
     const { reply, headers, caller } = this.#context;
     this.#buffered = undefined;
-    const stream = this.#streams.openReserved(reply, headers, caller);
+    const stream = this.#state.streams.openReserved(reply, headers, caller);
     stream.expiry = this.expiry;
     this.#stream = stream;
     this.#sink = this.#record ? this.#record(stream) : plainSink(stream);
@@ -179,7 +179,7 @@ export class PostReply {
   #end(): void {
     this.#isOver = true;
     clearTimeout(this.#quietTimer);
-    if (this.#buffered) this.#streams.release(this.#context.caller);
+    if (this.#buffered) this.#state.streams.release(this.#context.caller);
   }
 }
 

@@ -15,14 +15,14 @@ import { answerError, PostReply } from "./reply.ts";
 /** Serves one request that describes itself. Nothing is kept before or after it. */
 export function serveStateless(state: EndpointState, message: RpcRequest, context: HttpContext): void {
   const { request, reply, principal, caller, headers } = context;
-  const { runtime, streams } = state;
+  const { runtime } = state;
   const { id } = message;
   try {
     const revision = checkVersion(message, request);
     const peer = revision.readPeer(metaOf(message.params) ?? {});
     const problem = problemOfHeaders(message, revision.requests.get(message.method), (name) => request.header(name));
     if (problem !== undefined) throw headerMismatch(problem);
-    const answer = new PostReply(context, streams);
+    const answer = new PostReply(context, state);
     if (revision.requests.get(message.method)?.openEnded && !answer.mayStream) {
       const full = caller.exhausts("streams");
       if (full) throw caller.beyond("streams", full);
@@ -39,15 +39,16 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const exchange = new ServedExchange(message, peer, principal, returnPath);
     const { expiresAt } = principal;
     if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully() };
-    const running = serveExchange(runtime, exchange, (response, error) => answer.finish(serialize(response), error));
-    if (!running) return;
-    // spec 2026-07-28: a client that closes the stream of its request cancels it.
-    reply.onGone(() => {
-      exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
-      answer.drop();
+    if (!serveExchange(runtime, exchange, (response, error) => answer.finish(serialize(response), error))) return;
+    state.whenPending(exchange, () => {
+      // spec 2026-07-28: a client that closes the stream of its request cancels it.
+      reply.onGone(() => {
+        exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
+        answer.drop();
+      });
+      answer.keepOpen(state.quietMs);
+      state.track(exchange, context);
     });
-    answer.keepOpen(state.quietMs);
-    state.track(exchange, running, context);
   } catch (cause) {
     const error = cause instanceof RpcError ? cause : internalError();
     if (error !== cause) runtime.report(cause, message.method);

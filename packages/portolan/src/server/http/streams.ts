@@ -26,7 +26,6 @@ export class Streams {
   /** Called with each keep-alive tick. */
   onTick: (() => void) | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
-  #due: (() => void)[] = [];
 
   constructor({ backlog = defaultBacklogCharacters, keepAliveMs, onRefused }: StreamsOptions) {
     this.#backlog = backlog;
@@ -63,14 +62,6 @@ export class Streams {
     reply.onGone(() => stream.close());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
-  }
-
-  /** Calls the function after this turn, when every promise that settled in it has been handled. */
-  afterTurn(call: () => void): void {
-    if (this.#due.push(call) > 1) return;
-    afterMicrotasks(() => {
-      for (const due of this.#due.splice(0)) due();
-    });
   }
 
   /** Ends all open streams. */
@@ -112,14 +103,6 @@ export class Streams {
 
 /** An empty comment, which readers skip. */
 const keepAlive = ": \n\n";
-
-const { process } = globalThis as { process?: { nextTick?(call: () => void): void } };
-
-/** Calls the function after the microtasks of this turn. A macrotask would keep the event loop of node busy. */
-function afterMicrotasks(call: () => void): void {
-  if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
-  else setTimeout(call, 0);
-}
 
 /** One event stream to a client. It is closed if the client does not read. */
 export class OpenStream {

@@ -78,7 +78,7 @@ export class StatefulServer {
     this.#sessions = new Sessions(storage, options, (id) => this.#endHere(id, "The session has expired"));
     this.#log = new EventLog(storage, Math.min(eventTtlMs, abandonMs));
     this.#live = new LiveSessions(storage);
-    this.#recorder = new StreamRecorder(this.#log, (call) => state.streams.afterTurn(call));
+    this.#recorder = new StreamRecorder(this.#log, (call) => state.afterTurn(call));
     this.#parts = {
       live: this.#live,
       settingsOf: (owner) => this.#settingsOf(owner),
@@ -213,6 +213,8 @@ export class StatefulServer {
         const refusal = this.#state.refusal(message, part);
         if (refusal) collect({ jsonrpc: "2.0", id: message.id, error: refusal.toErrorObject() });
         else this.#serve(message, known, part, answer, collect, () => collect());
+        // A later message may cancel this request, and all of them count at once.
+        this.#state.endTurn();
       } else this.#state.background(this.#receive(message, known, context.caller));
     }
     if (!messages.some(isRequest)) reply.send(202, headers);
@@ -232,24 +234,24 @@ export class StatefulServer {
       context.principal,
       new SessionReturnPath(known, context, answer, this.#parts),
     );
-    const running = serveExchange(this.#state.runtime, exchange, reply);
-    if (!running) return;
-    // In a microtask, so that messages which the handler sends on cancellation go first.
-    exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
-    const live = this.#live.open(known.id);
-    live.add(exchange, answer);
-    this.#sessions.hold(known.id, context.caller);
-    this.#startSweeping();
-    answer.keepOpen(this.#state.quietMs);
-    this.#state.track(exchange, running, context);
-    running.then(() => {
-      live.remove(exchange);
-      this.#live.forgetIdle(live);
+    if (!serveExchange(this.#state.runtime, exchange, reply)) return;
+    this.#state.whenPending(exchange, () => {
+      // In a microtask, so that messages which the handler sends on cancellation go first.
+      exchange.onCancel(() => queueMicrotask(() => (cancelled ? cancelled() : answer.drop())));
+      const live = this.#live.open(known.id);
+      live.add(exchange, answer);
+      this.#sessions.hold(known.id, context.caller);
+      this.#startSweeping();
+      answer.keepOpen(this.#state.quietMs);
+      this.#state.track(exchange, context, () => {
+        live.remove(exchange);
+        this.#live.forgetIdle(live);
+      });
     });
   }
 
   #replyFor({ id, peer }: KnownSession, context: HttpContext): PostReply {
-    return new PostReply(context, this.#state.streams, (stream) =>
+    return new PostReply(context, this.#state, (stream) =>
       this.#recorder.record(stream, id, peer.revision.http.primes, context.caller),
     );
   }
@@ -272,6 +274,7 @@ export class StatefulServer {
   }
 
   #cancelHere(value: string): void {
+    this.#state.endTurn();
     const [session, requestId, reason] = JSON.parse(value) as [string, RequestId, unknown];
     const why = typeof reason === "string" ? reason : "The client cancelled the request";
     this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
@@ -347,6 +350,7 @@ export class StatefulServer {
 
   /** Ends everything that runs for a session in this process, and releases what it keeps. */
   #endHere(id: string, why: string): void {
+    this.#state.endTurn();
     this.#sessions.forget(id);
     this.#live.get(id)?.end(new PortolanError("cancelled", why));
     this.#state.background(this.#log.forget(id));
