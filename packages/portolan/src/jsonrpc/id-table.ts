@@ -11,6 +11,11 @@ export class IdTable<T> {
   readonly #values: (T | undefined)[] = new Array<T | undefined>(slots).fill(undefined);
   /** Ids that are strings, or whose slot is taken. */
   readonly #others = new Map<RequestId, T>();
+  #taken = 0;
+
+  get size(): number {
+    return this.#taken + this.#others.size;
+  }
 
   get(id: RequestId): T | undefined {
     const slot = slotOf(id);
@@ -25,6 +30,7 @@ export class IdTable<T> {
       this.#others.set(id, value);
       return;
     }
+    if (holder === undefined) this.#taken += 1;
     this.#ids[slot] = id;
     this.#values[slot] = value;
   }
@@ -32,6 +38,7 @@ export class IdTable<T> {
   delete(id: RequestId): boolean {
     const slot = slotOf(id);
     if (slot === -1 || this.#ids[slot] !== id) return this.#others.delete(id);
+    this.#taken -= 1;
     this.#ids[slot] = undefined;
     this.#values[slot] = undefined;
     return true;
@@ -42,6 +49,7 @@ export class IdTable<T> {
   }
 
   clear(): void {
+    this.#taken = 0;
     this.#ids.fill(undefined);
     this.#values.fill(undefined);
     this.#others.clear();

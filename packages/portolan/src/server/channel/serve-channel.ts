@@ -1,6 +1,7 @@
 import { Lazy, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Sendable } from "../../jsonrpc/channel.ts";
+import { IdTable } from "../../jsonrpc/id-table.ts";
 import {
   type JsonObject,
   type Message,
@@ -79,7 +80,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   readonly #principal: Principal;
   readonly #maxInFlight: number;
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
-  readonly #inFlight = new Map<RequestId, ServedExchange>();
+  readonly #inFlight = new IdTable<ServedExchange>();
   #inFlightBytes = 0;
   readonly #requests = (): Iterable<ServedExchange> => this.#inFlight.values();
   /** The server's own requests; made with the first question. */
@@ -164,7 +165,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   }
 
   async close(): Promise<void> {
-    const open = [...this.#inFlight.values()].filter(isOpenEnded);
+    const open = this.#inFlight.values().filter(isOpenEnded);
     if (open.length > 0) {
       const { endListening } = await listening.get();
       await endListening(open, (method, params) => this.notify(method, params));
@@ -237,7 +238,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   /** Finds the peer of a request: in its own `_meta`, or in the session that a handshake began. */
   #toExchange(request: RpcRequest): ServedExchange {
     const { id, method } = request;
-    if (this.#inFlight.has(id))
+    if (this.#inFlight.get(id))
       throw invalidRequest(`id: ${JSON.stringify(id)} is in use by a request that is not answered yet`);
     const isFull = this.#inFlight.size >= this.#maxInFlight;
     if (isFull || this.#inFlightBytes > maxInFlightBytes) {
@@ -314,7 +315,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
   #end(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
     this.#isClosed = true;
     this.#questions?.closeAll(reason);
-    for (const exchange of [...this.#inFlight.values()]) {
+    for (const exchange of this.#inFlight.values()) {
       this.#remove(exchange);
       exchange.cancel(reason);
     }
