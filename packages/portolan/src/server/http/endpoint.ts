@@ -310,6 +310,8 @@ export class EndpointState {
     const event = ratedEvent(method);
     const tooOften = event && caller.count(event);
     if (tooOften) return caller.tooOften(event, tooOften);
+    // The calls of this turn count too.
+    this.endTurn();
     const calls = caller.exhausts("calls");
     if (calls) return caller.beyond("calls", calls);
     const bytes = size > uncountedBytes && caller.exhausts("keptBytes", size);

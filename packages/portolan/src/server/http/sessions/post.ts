@@ -213,8 +213,6 @@ export class StatefulServer {
         const refusal = this.#state.refusal(message, part);
         if (refusal) collect({ jsonrpc: "2.0", id: message.id, error: refusal.toErrorObject() });
         else this.#serve(message, known, part, answer, collect, () => collect());
-        // A later message may cancel this request, and all of them count at once.
-        this.#state.endTurn();
       } else this.#state.background(this.#receive(message, known, context.caller));
     }
     if (!messages.some(isRequest)) reply.send(202, headers);
