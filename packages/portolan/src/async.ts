@@ -23,10 +23,15 @@ export class Lazy<T> {
 
   get(): MaybePromise<T> {
     if (this.loaded !== undefined) return this.loaded;
-    this.#loading ??= this.#load().then((loaded) => {
-      this.loaded = loaded;
-      return loaded;
-    });
+    this.#loading ??= this.#load()
+      .then((loaded) => {
+        this.loaded = loaded;
+        return loaded;
+      })
+      // After a failure the next use tries again. Node remembers a failed import(): servers preload their parts.
+      .finally(() => {
+        this.#loading = undefined;
+      });
     return this.#loading;
   }
 }

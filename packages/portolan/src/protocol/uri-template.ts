@@ -41,6 +41,17 @@ export function parseUriTemplate(template: string): UriTemplate {
   };
 }
 
+/** Throws "invalid-definition" if a function completes a variable that the template does not have. */
+export function checkCompleters({ text, variables }: UriTemplate, complete: object = {}): void {
+  const unknown = Object.keys(complete).find((variable) => !variables.includes(variable));
+  if (unknown === undefined) return;
+  const expected = variables.length > 0 ? `expected one of ${variables.join(", ")}` : "it has no variables";
+  throw new PortolanError(
+    "invalid-definition",
+    `Resource "${text}": complete: the template has no variable "${unknown}"; ${expected}`,
+  );
+}
+
 type Values = Readonly<Record<string, UriValue | undefined>>;
 
 function expandPart(part: TemplatePart, values: Values): string {

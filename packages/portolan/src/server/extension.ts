@@ -64,5 +64,8 @@ export function withExtra(
   return whenDone(extra.get(), (late) => (exchange.isCancelled ? complete({}) : next(late)));
 }
 
+/** Loads a part of the server that is not loaded at its start. */
+export type LoadPart = () => unknown;
+
 /** Parts of a call that few servers need: middleware, needed capabilities, batches, and methods beyond the protocol. */
-export const extra: Lazy<typeof import("./call/extra.ts")> = new Lazy(() => import("./call/extra.ts"));
+export const extra: Lazy<typeof import("./call/extra.ts")> = /* @__PURE__ */ new Lazy(() => import("./call/extra.ts"));

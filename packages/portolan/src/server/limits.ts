@@ -93,6 +93,9 @@ export const subscriptionEndMs = 2_000;
 /** Longest line that `serveStdio` reads. */
 export { defaultMaxMessageBytes } from "../jsonrpc/limits.ts";
 
+/** Time after the start at which a server loads the parts that no request has needed yet. */
+export const preloadMs = 2_000;
+
 /** Time that running calls have after standard input ended. Clients kill the process after two seconds. */
 export const defaultStdioGraceMs = 1_500;
 

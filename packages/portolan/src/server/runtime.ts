@@ -2,6 +2,8 @@ import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
 import type { ErrorReport, ServerOptions } from "./define/definition.ts";
 import type { Snapshot } from "./define/snapshot.ts";
+import { extra, type LoadPart } from "./extension.ts";
+import { preloadMs } from "./limits.ts";
 import { Hub, type Publication } from "./subscribe/hub.ts";
 
 /** The state that all connections of one server share: its compiled features, and everything that outlives a request. */
@@ -49,6 +51,16 @@ export class ServerRuntime {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
       import("./define/risky-patterns.ts").then((late) => late.riskyPatternsOf(tool).forEach(report)).catch(report);
     }
+  }
+
+  /**
+   * Loads all parts of the server soon after its start, with `others`: a part that is loaded with its first request could
+   * fail for good, because node remembers a failed import(), such as one without a free file descriptor or after an upgrade.
+   */
+  preload(others: readonly LoadPart[] = []): void {
+    const load = async () => (await extra.get()).loadParts(this, others);
+    const timer = setTimeout(() => load().catch((cause) => this.report(cause)), preloadMs);
+    if (typeof timer === "object") timer.unref?.();
   }
 
   /** Returns true the first time that it is called with an object. */

@@ -117,9 +117,11 @@ export function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExch
 type Handler = (runtime: ServerRuntime, exchange: ServedExchange) => MaybePromise<Outcome>;
 
 // Loaded with the first request that needs them: a server of tools starts without them.
-const resources = new Lazy(() => import("./resources.ts"));
-const prompts = new Lazy(() => import("./prompts.ts"));
-export const listening: Lazy<typeof import("../subscribe/listen.ts")> = new Lazy(
+export const resources: Lazy<typeof import("./resources.ts")> = /* @__PURE__ */ new Lazy(
+  () => import("./resources.ts"),
+);
+export const prompts: Lazy<typeof import("./prompts.ts")> = /* @__PURE__ */ new Lazy(() => import("./prompts.ts"));
+export const listening: Lazy<typeof import("../subscribe/listen.ts")> = /* @__PURE__ */ new Lazy(
   () => import("../subscribe/listen.ts"),
 );
 

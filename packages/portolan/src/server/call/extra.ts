@@ -5,12 +5,31 @@ import { methodNotFound, missingCapability } from "../../protocol/errors.ts";
 import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
-import { type CustomMethod, knows, type Middleware } from "../extension.ts";
+import { compileSchema } from "../../schema/infer.ts";
+import { loadUriTemplates } from "../define/resources.ts";
+import { type CustomMethod, knows, type LoadPart, type Middleware } from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
-import { checkParams } from "./dispatch.ts";
-import { type Exchange, ServedExchange } from "./exchange.ts";
+import { checkParams, listening, prompts, resources } from "./dispatch.ts";
+import { type Exchange, loadQuestions, ServedExchange } from "./exchange.ts";
 
 export { collectResponses, problemOfBatch } from "./batch.ts";
+
+/** Loads every part that a later request may need, and `others`. A part that cannot be loaded is reported. */
+export async function loadParts(runtime: ServerRuntime, others: readonly LoadPart[]): Promise<void> {
+  const parts = [resources, prompts, listening].map((part) => () => part.get());
+  for (const load of [...others, ...parts, loadQuestions, loadJsonSchema, loadUriTemplates]) {
+    try {
+      await load();
+    } catch (cause) {
+      const why = "A part of the server cannot be loaded: requests that need it fail until the server is restarted";
+      runtime.report(new Error(why, { cause }));
+    }
+  }
+}
+
+function loadJsonSchema(): Promise<void> | undefined {
+  return compileSchema({}, "input").loading;
+}
 
 /** Runs a handler inside its middleware, the first one outermost. */
 export function runMiddleware(

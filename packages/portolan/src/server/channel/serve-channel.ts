@@ -329,7 +329,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
 const unknownPeer: Peer = { revision: chooseStatefulRevision(undefined), capabilities: {} };
 
 /** The part for clients that begin with a handshake. */
-const sessions: Lazy<typeof import("./session.ts")> = new Lazy(() => import("./session.ts"));
+export const sessions: Lazy<typeof import("./session.ts")> = /* @__PURE__ */ new Lazy(() => import("./session.ts"));
 
 /** Returns the size of params as JSON. Params in memory may have no JSON form; they are not counted. */
 function sizeOf(params: JsonObject = {}): number {

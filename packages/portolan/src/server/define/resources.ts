@@ -83,10 +83,10 @@ export function compileTemplate(
     template: undefined,
     makeApp,
     around: [],
-    loading: import("../../protocol/uri-template.ts")
-      .then(({ parseUriTemplate }) => {
+    loading: loadUriTemplates()
+      .then(({ checkCompleters, parseUriTemplate }) => {
         compiled.template = parseUriTemplate(uriTemplate);
-        checkCompleters(compiled.template, definition);
+        checkCompleters(compiled.template, definition.complete);
       })
       // An invalid template is left out, and its neighbours are served.
       .catch((problem) => {
@@ -99,16 +99,14 @@ export function compileTemplate(
   return compiled;
 }
 
+/** Loads the code for templates. */
+export function loadUriTemplates(): Promise<typeof import("../../protocol/uri-template.ts")> {
+  return import("../../protocol/uri-template.ts");
+}
+
 function describe(uri: string, definition: ResourceDefinition<unknown> | TemplateDefinition<unknown>): JsonObject {
   const { name = definition.title ?? uri, title, description, mimeType, annotations, icons, meta } = definition;
   return { name, title, description, mimeType, annotations, icons, _meta: meta };
-}
-
-function checkCompleters({ text, variables }: UriTemplate, { complete = {} }: TemplateDefinition<unknown>): void {
-  const unknown = Object.keys(complete).find((variable) => !variables.includes(variable));
-  if (unknown === undefined) return;
-  const expected = variables.length > 0 ? `expected one of ${variables.join(", ")}` : "it has no variables";
-  throw invalidResource(text, `complete: the template has no variable "${unknown}"; ${expected}`);
 }
 
 function invalidResource(uri: string, why: string): PortolanError {

@@ -27,7 +27,7 @@ import {
 } from "./options.ts";
 import { sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
-import { serveStateless } from "./stateless.ts";
+import { paramHeaders, serveStateless } from "./stateless.ts";
 import { Streams } from "./streams.ts";
 
 /** Options of `listen`. */
@@ -79,6 +79,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       await runtime.ready();
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), { port, host, limits });
       closers.push((graceMs) => listening.close(graceMs));
+      endpoint.preload();
       if (settings.signals) exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
@@ -100,6 +101,7 @@ class Endpoint {
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
   readonly #relay: Promise<() => Promise<void>> | undefined;
   #isClosing = false;
+  #isPreloading = false;
 
   constructor(server: Servable, options: ServeHttpOptions) {
     this.#options = options;
@@ -114,12 +116,11 @@ class Endpoint {
     if (storage) {
       const { runtime } = this.#state;
       // The relay comes with the sessions: on its own it is too small to be loaded late.
-      this.#relay = import("./sessions/post.ts").then(({ startRelay }) => startRelay(runtime, storage));
+      this.#relay = loadSessions().then(({ startRelay }) => startRelay(runtime, storage));
+      this.#relay.catch((cause) => runtime.report(cause));
     }
     if (sessions) {
-      this.#stateful = new Lazy(async () =>
-        (await import("./sessions/post.ts")).createStatefulServer(this.#state, options),
-      );
+      this.#stateful = new Lazy(async () => (await loadSessions()).createStatefulServer(this.#state, options));
     }
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
@@ -139,6 +140,13 @@ class Endpoint {
       this.#run(request, reply, () => whenDone(this.#authorizer.get(), (authorizer) => authorizer.refusePath(reply)));
   };
 
+  /** Loads the parts that later requests may need. An endpoint that does not listen does so with its first request. */
+  preload(): void {
+    this.#isPreloading = true;
+    const parts = [this.#authorizer, bodies, paramHeaders, this.#httpSse].map((part) => () => part?.get());
+    this.#state.runtime.preload(this.#stateful ? [...parts, loadSessions] : parts);
+  }
+
   /** Returns whether something is served at a path. */
   #owns(path: string): boolean {
     if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
@@ -155,11 +163,12 @@ class Endpoint {
     const timer = setTimeout(() => this.#state.cancelAll(reason), graceMs);
     await drained;
     clearTimeout(timer);
-    await (await this.#relay)?.();
+    await (await this.#relay?.catch(() => undefined))?.();
   }
 
   /** Runs one step of serving a request, and answers 500 if it fails. Synchronous if the step is. */
   #run(request: HttpRequest, reply: HttpReply, step: () => MaybePromise<void>): void {
+    if (!this.#isPreloading) this.preload();
     try {
       const running = step();
       if (isPromise(running)) running.catch((cause) => this.#fail(request, reply, cause));
@@ -211,7 +220,7 @@ class Endpoint {
     context.size = body.length;
     const message = readMessage(body);
     if (message) return this.#route(message, context);
-    return import("./read-body.ts").then(({ readBody }) => this.#route(readBody(body), context));
+    return whenDone(bodies.get(), ({ readBody }) => this.#route(readBody(body), context));
   }
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
@@ -251,6 +260,12 @@ class Endpoint {
     if (version === undefined || request.header(headerKeys.session) !== undefined) return false;
     return !statefulRevisions.some((revision) => revision.version === version);
   }
+}
+
+const bodies = new Lazy(() => import("./read-body.ts"));
+
+function loadSessions(): Promise<typeof import("./sessions/post.ts")> {
+  return import("./sessions/post.ts");
 }
 
 /** The usual addresses of clients on the same machine. */

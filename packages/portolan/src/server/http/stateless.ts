@@ -1,4 +1,4 @@
-import type { MaybePromise } from "../../async.ts";
+import { Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { headerKeys, problemOfHeaders } from "../../http/headers.ts";
 import type { ParamPlan } from "../../http/param-headers.ts";
@@ -74,6 +74,11 @@ function checkVersion(message: RpcRequest, request: HttpRequest) {
 /** The plan of each schema; false if no header repeats an argument. Cached, because definitions do not change. */
 const plans = new WeakMap<object, ParamPlan | false>();
 
+/** The code for headers that repeat arguments, which few tools have. */
+export const paramHeaders: Lazy<typeof import("../../http/param-headers.ts")> = new Lazy(
+  () => import("../../http/param-headers.ts"),
+);
+
 function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest): MaybePromise<void> {
   let plan = plans.get(schema);
   if (plan === undefined && !JSON.stringify(schema).includes('"x-mcp-header"')) {
@@ -81,7 +86,7 @@ function checkParams(schema: JsonObject, args: JsonObject, request: HttpRequest)
     plans.set(schema, plan);
   }
   if (plan === false) return;
-  return import("../../http/param-headers.ts").then(({ planParamHeaders, problemOfParamHeaders }) => {
+  return whenDone(paramHeaders.get(), ({ planParamHeaders, problemOfParamHeaders }) => {
     const found = plan ?? planParamHeaders(schema);
     const isPlan = !("problem" in found);
     plans.set(schema, isPlan && found);
