@@ -1,8 +1,8 @@
 import { createServer, live } from "portolan/server";
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { start } from "./kit.ts";
-import { begin } from "./peer.ts";
+import { type Answer, start } from "./kit.ts";
+import { begin, StatelessPeer } from "./peer.ts";
 import { byUser } from "./users.ts";
 
 const revision = "2025-11-25";
@@ -129,4 +129,58 @@ test("subscriptions take kept bytes of their caller, and give them back when the
   };
   const first = await tryAll();
   expect(await tryAll()).toBe(first);
+});
+
+test("a change costs no comparison with the subscriptions to other resources", async () => {
+  const { server } = createNotes();
+  const { url } = await start(server);
+  const listen = (uris: string[]) =>
+    new StatelessPeer(url).request("subscriptions/listen", { notifications: { resourceSubscriptions: uris } });
+  const others: Answer[] = [];
+  for (let stream = 0; stream < 10; stream += 1) {
+    others.push(await listen(Array.from({ length: 1_000 }, (_, index) => `note://${stream}-${index}`)));
+  }
+  const session = await begin(url, revision);
+  for (let index = 0; index < 50; index += 1) {
+    expect((await session.request("resources/subscribe", { uri: `note://session-${index}` })).status).toBe(200);
+  }
+  const stream = await listen([uriOf(1)]);
+  for (const each of [...others, stream]) {
+    expect((await each.message()).method).toBe("notifications/subscriptions/acknowledged");
+  }
+  const compared = vi.spyOn(String.prototype, "startsWith");
+  server.publish("resources/updated", { uri: uriOf(1) });
+  const comparisons = compared.mock.calls.filter(([prefix]) => /^note:/.test(prefix)).length;
+  compared.mockRestore();
+  expect((await stream.message()).params).toMatchObject({ uri: uriOf(1) });
+  // One for the subscription itself; an accidental hash collision may add another.
+  expect(comparisons).toBeLessThan(5);
+});
+
+test("the subscriptions of a caller are limited over all its streams and sessions, and given back at their end", async () => {
+  const limits = { subscriptionsPerCaller: 5, subscriptions: 9 };
+  const { url } = await start(createNotes().server, { verify: byUser, limits });
+  const headers = { authorization: "ada" };
+  const listen = (count: number, authorization = "ada") => {
+    const uris = Array.from({ length: count }, (_, index) => uriOf(index));
+    const peer = new StatelessPeer(url, { headers: { authorization } });
+    return peer.request("subscriptions/listen", { notifications: { resourceSubscriptions: uris } });
+  };
+  const first = await listen(3);
+  const session = await begin(url, revision, { headers });
+  const subscribe = async (index: number) =>
+    (await session.request("resources/subscribe", { uri: uriOf(index) })).status;
+  expect([await subscribe(1), await subscribe(2), await subscribe(2), await subscribe(3)]).toEqual([
+    200, 200, 200, 429,
+  ]);
+  const refused = await listen(1);
+  expect([refused.status, (await refused.response()).error?.message]).toEqual([
+    429,
+    "Limit reached: this caller may have 5 subscriptions at once; end earlier ones first",
+  ]);
+  expect([(await listen(4, "grace")).status, (await listen(1, "hedy")).status]).toEqual([200, 503]);
+  first.drop();
+  await vi.waitUntil(async () => (await subscribe(3)) === 200);
+  await session.delete();
+  await vi.waitUntil(async () => (await listen(5)).status === 200);
 });

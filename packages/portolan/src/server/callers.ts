@@ -2,7 +2,7 @@ import type { RpcError } from "../jsonrpc/message.ts";
 import { limitExceeded } from "../protocol/errors.ts";
 
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
-export type CountedResource = "sessions" | "calls" | "streams" | "keptBytes" | "eventBytes";
+export type CountedResource = "sessions" | "calls" | "streams" | "subscriptions" | "keptBytes" | "eventBytes";
 
 /** An event that is counted by the minute. */
 export type RatedEvent = "handshakes" | "calls" | "completions";
@@ -75,6 +75,7 @@ export class Caller {
     sessions: 0,
     calls: 0,
     streams: 0,
+    subscriptions: 0,
     keptBytes: 0,
     eventBytes: 0,
   };

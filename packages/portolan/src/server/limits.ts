@@ -39,6 +39,9 @@ export const maxClientInfoCharacters = 680;
 /** Resources that one listen stream or session may subscribe to. */
 export const maxSubscriptions = 1_000;
 
+/** Resources that all listen streams of one channel may subscribe to together. */
+export const maxSubscriptionsPerChannel = 10_000;
+
 /** Time in which a question may be answered: long enough for a person who is away from the desk. */
 export const defaultQuestionTtlMs: number = 60 * 60_000;
 

@@ -60,7 +60,7 @@ export class ServerRuntime {
   preload(others: readonly LoadPart[] = []): void {
     const load = async () => (await extra.get()).loadParts(this, others);
     const timer = setTimeout(() => load().catch((cause) => this.report(cause)), preloadMs);
-    if (typeof timer === "object") timer.unref?.();
+    (timer as { unref?(): void }).unref?.();
   }
 
   /** Returns true the first time that it is called with an object. */

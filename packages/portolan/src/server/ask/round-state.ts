@@ -13,6 +13,7 @@ import {
   maxKeptBytes,
   maxKeptBytesPerCaller,
   maxStateCharacters,
+  maxSubscriptionsPerChannel,
   parkedHandlerBytes,
   usedStateTtlMs,
 } from "../limits.ts";
@@ -64,17 +65,28 @@ export function emptyState(): SealedState {
 /** Counts the bytes that are kept for callers between their requests. */
 export class KeptBytes {
   readonly #callers = new Callers({
-    atOnce: { keptBytes: { perCaller: maxKeptBytesPerCaller, total: maxKeptBytes } },
+    atOnce: {
+      keptBytes: { perCaller: maxKeptBytesPerCaller, total: maxKeptBytes },
+      subscriptions: { perCaller: maxSubscriptionsPerChannel },
+    },
     perMinute: {},
   });
   /** The callers of transports that name none: each connection is one. */
   readonly #connections = new WeakMap<ReturnPath, Caller>();
 
-  /** Counts the bytes of a request until the returned function is called. Throws as `take` does. */
-  holdRequest(exchange: ServedExchange, what: string): () => void {
+  /** Counts a request and the subscriptions in it until the returned function is called. Throws if they are too many. */
+  holdSubscriptions(exchange: ServedExchange, subscriptions: number): () => void {
     const bytes = sizeOf(exchange.params);
-    const caller = this.take(exchange, bytes, what);
-    return () => caller.release("keptBytes", bytes);
+    const caller = this.take(exchange, bytes, "another subscription");
+    const full = caller.take("subscriptions", subscriptions);
+    if (full) {
+      caller.release("keptBytes", bytes);
+      throw caller.beyond("subscriptions", full, "end earlier ones first");
+    }
+    return () => {
+      caller.release("keptBytes", bytes);
+      caller.release("subscriptions", subscriptions);
+    };
   }
 
   /** Counts bytes for the caller of a request. Throws if the caller, or all callers together, have too much. */

@@ -90,7 +90,6 @@ class ChannelServer implements ServedChannel, ReturnPath {
   #session: Session | undefined;
   /** Pending while a part is loading that a message needs. Later messages wait for it, so that the order is kept. */
   #loading: Promise<void> | undefined;
-  #stopListening: (() => void) | undefined;
   #whenIdle: (() => void)[] = [];
   #isClosed = false;
   #settleClosed: () => void = () => {};
@@ -264,12 +263,12 @@ class ChannelServer implements ServedChannel, ReturnPath {
 
   /** Replaces the session of this channel: a second handshake begins a new one. */
   #beginSession(request: RpcRequest): void {
-    const session = sessions.loaded?.beginSession(request.params ?? {}, this.#principal.key, (method, params) =>
+    const { hub } = this.#runtime;
+    const session = sessions.loaded?.beginSession(request.params ?? {}, this.#principal.key, hub, (method, params) =>
       this.notify(method, params),
     );
-    this.#endSession();
+    this.#session?.end();
     this.#session = session;
-    this.#stopListening = session && this.#runtime.hub.listen(session);
   }
 
   /** A notification names no version: a cancellation finds its request by id, everything else goes to the session. */
@@ -307,11 +306,6 @@ class ChannelServer implements ServedChannel, ReturnPath {
     return true;
   }
 
-  #endSession(): void {
-    this.#stopListening?.();
-    this.#session?.end();
-  }
-
   #end(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {
     this.#isClosed = true;
     this.#questions?.closeAll(reason);
@@ -319,7 +313,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       this.#remove(exchange);
       exchange.cancel(reason);
     }
-    this.#endSession();
+    this.#session?.end();
     this.#runtime.inFlight.delete(this.#requests);
     this.#settleClosed();
   }

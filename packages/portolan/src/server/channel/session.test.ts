@@ -1,21 +1,41 @@
 import { describe, expect, test } from "vitest";
 import { maxCapabilitiesCharacters, maxClientInfoCharacters, maxSubscriptions } from "../limits.ts";
+import { Hub } from "../subscribe/hub.ts";
 import { peerFromHandshake, problemOfHandshake, Session } from "./session.ts";
 
 const sessionOf = () => {
   const sent: [string, unknown][] = [];
-  const session = new Session(peerFromHandshake({ capabilities: {} }), "a", (...message) => sent.push(message));
-  return { session, sent };
+  const hub = new Hub((error) => {
+    throw error;
+  });
+  const session = new Session(peerFromHandshake({ capabilities: {} }), "a", hub, (...message) => sent.push(message));
+  /** Returns whether the session is told of a change of a resource. */
+  const hears = (uri: string) => {
+    sent.length = 0;
+    hub.publish("resources/updated", { uri });
+    return sent.length === 1;
+  };
+  return { hub, session, sent, hears };
 };
 
 describe("a session", () => {
-  test("wants updates of subscribed resources and of their children only", async () => {
-    const { session } = sessionOf();
+  test("is told of changes of subscribed resources and of their children only", async () => {
+    const { session, hears } = sessionOf();
     await session.subscribe("x:a", () => undefined);
-    const wants = (uri: string) => session.wants("resources/updated", { uri });
-    expect([wants("x:a"), wants("x:a/b"), wants("x:b")]).toEqual([true, true, false]);
+    expect([hears("x:a"), hears("x:a/b"), hears("x:b")]).toEqual([true, true, false]);
     session.unsubscribe("x:a");
-    expect(wants("x:a")).toBe(false);
+    expect(hears("x:a")).toBe(false);
+  });
+
+  test("is told of nothing after its end, also by a subscription that begins while it ends", async () => {
+    const { hub, session, sent, hears } = sessionOf();
+    await session.subscribe("x:a", () => undefined);
+    const late = session.subscribe("x:b", () => undefined);
+    session.end();
+    await late;
+    expect([hears("x:a"), hears("x:b")]).toEqual([false, false]);
+    hub.publish("tools/list_changed", {});
+    expect(sent).toEqual([]);
   });
 
   test("wants log messages from its level on", () => {
@@ -39,9 +59,9 @@ describe("a session", () => {
   });
 
   test("has no subscription whose watch failed to begin", async () => {
-    const { session } = sessionOf();
+    const { session, hears } = sessionOf();
     await expect(session.subscribe("x:a", () => Promise.reject(new Error("no")))).rejects.toThrow("no");
-    expect(session.wants("resources/updated", { uri: "x:a" })).toBe(false);
+    expect(hears("x:a")).toBe(false);
   });
 
   test("refuses more subscriptions than the limit", async () => {

@@ -6,7 +6,7 @@ import { chooseStatefulRevision } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../protocol/types/index.ts";
 import { mayLog } from "../call/context.ts";
 import { maxCapabilitiesCharacters, maxClientInfoCharacters } from "../limits.ts";
-import { covers, type Listener } from "../subscribe/hub.ts";
+import type { Hub, Listener } from "../subscribe/hub.ts";
 import { addSubscription } from "../subscribe/watches.ts";
 
 /** The settings that requests of a stateful peer change. */
@@ -24,13 +24,21 @@ export type Subscriptions = Map<string, Promise<() => void> | undefined>;
 export class Session implements Listener, SessionSettings {
   readonly principal: string;
   #peer: Peer;
+  readonly hub: Hub;
   readonly #notify: (method: string, params: JsonObject) => void;
   readonly subscriptions: Subscriptions = new Map();
+  #stop: (() => void) | undefined;
 
-  constructor(peer: Peer, principal: string, notify: (method: string, params: JsonObject) => void) {
+  constructor(peer: Peer, principal: string, hub: Hub, notify: (method: string, params: JsonObject) => void) {
     this.#peer = peer;
     this.principal = principal;
+    this.hub = hub;
     this.#notify = notify;
+    this.#stop = hub.listen(this);
+  }
+
+  get isEnded(): boolean {
+    return this.#stop === undefined;
   }
 
   get peer(): Peer {
@@ -42,7 +50,7 @@ export class Session implements Listener, SessionSettings {
   }
 
   async subscribe(uri: string, hold: () => Promise<() => void> | undefined): Promise<void> {
-    await addSubscription(this.subscriptions, uri, hold);
+    await addSubscription(this, uri, hold);
   }
 
   unsubscribe(uri: string): void {
@@ -51,12 +59,11 @@ export class Session implements Listener, SessionSettings {
       () => {},
     );
     this.subscriptions.delete(uri);
+    this.hub.subscribers?.delete(uri, this);
   }
 
   wants(topic: string, payload: JsonObject): boolean {
-    if (topic === "resources/updated") return this.#isSubscribedTo(String(payload["uri"]));
-    if (topic === "message") return mayLog(this.#peer, payload["level"] as LogLevel);
-    return true;
+    return topic !== "message" || mayLog(this.#peer, payload["level"] as LogLevel);
   }
 
   deliver(topic: string, payload: JsonObject): void {
@@ -65,15 +72,11 @@ export class Session implements Listener, SessionSettings {
     if (params) this.#notify(method, params);
   }
 
-  /** Releases all subscriptions. */
+  /** Stops listening, and releases all subscriptions. */
   end(): void {
+    this.#stop?.();
+    this.#stop = undefined;
     for (const uri of [...this.subscriptions.keys()]) this.unsubscribe(uri);
-  }
-
-  #isSubscribedTo(uri: string): boolean {
-    if (this.subscriptions.has(uri)) return true;
-    for (const subscribed of this.subscriptions.keys()) if (covers(subscribed, uri)) return true;
-    return false;
   }
 }
 
@@ -81,12 +84,13 @@ export class Session implements Listener, SessionSettings {
 export function beginSession(
   params: JsonObject,
   principal: string,
+  hub: Hub,
   notify: (method: string, params: JsonObject) => void,
 ): Session {
   const peer = peerFromHandshake(params);
   const problem = problemOfHandshake(peer, params);
   if (problem !== undefined) throw invalidParams(problem);
-  return new Session(peer, principal, notify);
+  return new Session(peer, principal, hub, notify);
 }
 
 /** Returns the peer that the params of an `initialize` request describe, as far as a session keeps it. */

@@ -57,6 +57,12 @@ export const defaultMaxStreams = 5_000;
 /** Open event streams of one caller. */
 export const defaultMaxStreamsPerCaller = 100;
 
+/** Resources that all callers of one endpoint may be subscribed to. */
+export const defaultSubscriptions = 100_000;
+
+/** Resources that one caller may be subscribed to in all its sessions and streams. */
+export const defaultSubscriptionsPerCaller = 10_000;
+
 /** Requests in flight of one endpoint. Listen streams count as streams. */
 export const defaultMaxCalls = 10_000;
 

@@ -19,6 +19,8 @@ import {
   defaultMaxStreamsPerCaller,
   defaultSessionsPerMinute,
   defaultSessionsPerMinutePerCaller,
+  defaultSubscriptions,
+  defaultSubscriptionsPerCaller,
   eventShare,
 } from "./limits.ts";
 
@@ -76,6 +78,10 @@ export interface HttpLimits {
   readonly streams?: number;
   /** Open event streams of one caller. Default: 100. */
   readonly streamsPerCaller?: number;
+  /** Resources that all callers are subscribed to; one that two of them watch counts twice. Default: 100,000. */
+  readonly subscriptions?: number;
+  /** Resources that one caller is subscribed to in all its sessions and streams. Default: 10,000. */
+  readonly subscriptionsPerCaller?: number;
   /** Requests in flight. Default: 10,000. */
   readonly calls?: number;
   /** Requests in flight of one caller. Default: 256. */
@@ -153,6 +159,8 @@ const limitNames = {
   headersMs: 1,
   streams: 1,
   streamsPerCaller: 1,
+  subscriptions: 1,
+  subscriptionsPerCaller: 1,
   calls: 1,
   callsPerCaller: 1,
   callsPerMinute: 1,
@@ -200,6 +208,10 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
       streams: {
         perCaller: limits.streamsPerCaller ?? defaultMaxStreamsPerCaller,
         total: limits.streams ?? defaultMaxStreams,
+      },
+      subscriptions: {
+        perCaller: limits.subscriptionsPerCaller ?? defaultSubscriptionsPerCaller,
+        total: limits.subscriptions ?? defaultSubscriptions,
       },
       keptBytes: { perCaller: keptBytesPerCaller, total: keptBytes },
       eventBytes: { perCaller: keptBytesPerCaller * eventShare, total: keptBytes * eventShare },

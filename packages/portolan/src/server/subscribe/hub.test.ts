@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { resourceNotFound } from "../../protocol/errors.ts";
-import { covers, Hub } from "./hub.ts";
+import { Hub } from "./hub.ts";
+import { subscribersOf } from "./subscribers.ts";
 import { holdWatch } from "./watches.ts";
 
 function listener(principal: string, wanted = true) {
@@ -82,7 +83,7 @@ describe("holdWatch", () => {
   test("publishes the changes of the watch, of its URI by default", async () => {
     const hub = new Hub(() => {});
     const uris: unknown[] = [];
-    hub.listen({ ...listener("a"), deliver: (_, { uri }) => void uris.push(uri) });
+    subscribersOf(hub).add("x:a", { ...listener("a"), deliver: (_, { uri }) => void uris.push(uri) });
     await holdWatch(hub, "x:a", (changed) => {
       changed();
       changed("x:a/b");
@@ -111,6 +112,63 @@ test.each([
   ["x:a/", "x:a/b", true],
   ["x:a", "x:ab", false],
   ["x:a/b", "x:a", false],
+  ["x:a/", "x:a", false],
+  ["x:", "x:a/b", false],
+  ["x:/", "x:/a", true],
+  ["x:", "x:/a", true],
+  ["x://a/b", "x://a/b/c/d", true],
+  ["x://a/b", "x://a/bc/d", false],
 ])("a subscription to %s covers %s: %s", (subscribed, uri, expected) => {
-  expect(covers(subscribed, uri)).toBe(expected);
+  const hub = new Hub(() => {});
+  const subscriber = listener("a");
+  subscribersOf(hub).add(subscribed, subscriber);
+  hub.publish("resources/updated", { uri });
+  expect(subscriber.received.length).toBe(expected ? 1 : 0);
+});
+
+describe("subscribers", () => {
+  test("are told once of a change that several of their subscriptions cover", () => {
+    const hub = new Hub(() => {});
+    const subscriber = listener("a");
+    for (const uri of ["x:/", "x:/a", "x:/a/", "x:/a/b"]) subscribersOf(hub).add(uri, subscriber);
+    hub.publish("resources/updated", { uri: "x:/a/b" });
+    expect(subscriber.received).toEqual(["resources/updated"]);
+  });
+
+  test("are not told after they are removed; others of the same URI are", () => {
+    const hub = new Hub(() => {});
+    const [removed, other] = [listener("a"), listener("b")];
+    for (const each of [removed, other, removed]) subscribersOf(hub).add("x:a", each);
+    subscribersOf(hub).delete("x:a", removed);
+    subscribersOf(hub).delete("x:a", removed);
+    hub.publish("resources/updated", { uri: "x:a" });
+    expect([removed.received, other.received]).toEqual([[], ["resources/updated"]]);
+  });
+
+  test("of other resources cost a change nothing, whatever their number", () => {
+    const hub = new Hub(() => {});
+    let touched = 0;
+    const bystander = {
+      ...listener("a"),
+      get principal() {
+        touched += 1;
+        return "a";
+      },
+      wants: () => {
+        touched += 1;
+        return true;
+      },
+    };
+    for (let count = 0; count < 10_000; count++) subscribersOf(hub).add(`x:/a/${count}`, bystander);
+    hub.listen(bystander);
+    const subscriber = listener("b");
+    subscribersOf(hub).add("x:/a/b", subscriber);
+    const compared = vi.spyOn(String.prototype, "startsWith");
+    hub.publish("resources/updated", { uri: "x:/a/b" }, { principal: "b" });
+    const comparisons = compared.mock.calls.length;
+    compared.mockRestore();
+    expect([subscriber.received.length, touched]).toEqual([1, 0]);
+    // One for the subscription itself; an accidental hash collision may add another.
+    expect(comparisons).toBeLessThan(5);
+  });
 });

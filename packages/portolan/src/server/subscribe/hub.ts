@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import type { ErrorReport } from "../define/definition.ts";
+import type { Subscribers } from "./subscribers.ts";
 import type { SharedWatch } from "./watches.ts";
 
 /** The notifications that a server sends outside a request, each with its params. */
@@ -21,6 +22,7 @@ export interface Audience {
 /** A receiver of publications: a stateful connection, or a stream that a client listens on. */
 export interface Listener {
   readonly principal: string;
+  /** Returns whether it wants a publication. Not asked for changes of resources, which go to their subscribers. */
   wants(topic: string, payload: JsonObject): boolean;
   deliver(topic: string, payload: JsonObject): void;
 }
@@ -29,6 +31,8 @@ export interface Listener {
 export class Hub {
   /** The watches of resources that listeners share, by URI. */
   readonly watches: Map<string, SharedWatch> = new Map();
+  /** The listeners of changes of resources; made with the first subscription. */
+  subscribers: Subscribers | undefined;
   readonly #listeners = new Set<Listener>();
   readonly report: (error: unknown, about?: ErrorReport) => void;
 
@@ -36,12 +40,14 @@ export class Hub {
     this.report = report;
   }
 
-  /** Delivers to every listener that wants the topic. One that throws does not keep the others from receiving it. */
+  /** Delivers to every listener that wants the topic, each of them once. One that throws does not keep the others from receiving it. */
   publish(topic: string, payload: JsonObject, audience: Audience = {}): void {
-    for (const listener of this.#listeners) {
+    const isUpdate = topic === "resources/updated";
+    const listeners = isUpdate ? this.subscribers?.of(String(payload["uri"])) : this.#listeners;
+    for (const listener of listeners ?? []) {
       if (audience.principal !== undefined && audience.principal !== listener.principal) continue;
       try {
-        if (listener.wants(topic, payload)) listener.deliver(topic, payload);
+        if (isUpdate || listener.wants(topic, payload)) listener.deliver(topic, payload);
       } catch (error) {
         this.report(error);
       }
@@ -53,12 +59,6 @@ export class Hub {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
-}
-
-/** Returns whether a subscription to one URI covers another: itself, or a URI below it by whole path segments. */
-export function covers(subscribed: string, uri: string): boolean {
-  if (uri === subscribed) return true;
-  return uri.startsWith(subscribed.endsWith("/") ? subscribed : `${subscribed}/`);
 }
 
 /** A notification outside a request, as processes hand it to each other. */

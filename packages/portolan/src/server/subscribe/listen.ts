@@ -11,7 +11,8 @@ import type { Snapshot } from "../define/snapshot.ts";
 import { knows } from "../extension.ts";
 import { maxSubscriptions, subscriptionEndMs } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
-import { covers } from "./hub.ts";
+import type { Listener } from "./hub.ts";
+import { subscribersOf } from "./subscribers.ts";
 import { holdWatch } from "./watches.ts";
 
 const filterMembers: { [topic: string]: keyof SubscriptionFilter } = {
@@ -28,19 +29,17 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
     exchange,
     exchange.params["notifications"] as SubscriptionFilter & JsonObject,
   );
-  const releaseRequest = roundStateOf(runtime).budget.holdRequest(exchange, "another subscription");
+  const { resourceSubscriptions: wanted = [] } = notifications;
+  const releaseRequest = roundStateOf(runtime).budget.holdSubscriptions(exchange, wanted.length);
   const releases = [releaseRequest, ...(await watchAll(runtime, exchange, notifications))];
   const extra = listenTests(runtime.snapshot, exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 
-  const stop = runtime.hub.listen({
+  const listener: Listener = {
     principal: exchange.principal.key,
     wants(topic, payload) {
       const member = filterMembers[topic];
       if (member !== undefined) return notifications[member] === true;
-      if (topic === "resources/updated") {
-        return notifications.resourceSubscriptions?.some((uri) => covers(uri, String(payload["uri"]))) ?? false;
-      }
       return extra.some(
         ([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload),
       );
@@ -51,9 +50,14 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
       // Sent unencoded, because revisions do not know the notifications of extensions.
       else if (exchange.isOpen) exchange.returnPath.notify(`notifications/${topic}`, params);
     },
-  });
+  };
+  const stop = runtime.hub.listen(listener);
+  const subscribers = subscribersOf(runtime.hub);
+  const { resourceSubscriptions: uris = [] } = notifications;
+  for (const uri of uris) subscribers.add(uri, listener);
   const release = () => {
     stop();
+    for (const uri of uris) subscribers.delete(uri, listener);
     for (const releaseWatch of releases) releaseWatch();
   };
   return new Promise((resolve, reject) => {

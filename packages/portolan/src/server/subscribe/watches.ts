@@ -2,9 +2,10 @@ import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams } from "../../protocol/errors.ts";
-import type { Subscriptions } from "../channel/session.ts";
+import type { Session } from "../channel/session.ts";
 import { maxSubscriptions } from "../limits.ts";
 import type { Hub } from "./hub.ts";
+import { subscribersOf } from "./subscribers.ts";
 
 /** The watch of one resource, and the number of listeners that need it. */
 export interface SharedWatch {
@@ -47,21 +48,26 @@ export async function holdWatch(
 
 /** Adds the subscription of a session, and waits until its watch has begun. `hold` begins the watch and resolves to the function that releases it. */
 export async function addSubscription(
-  subscriptions: Subscriptions,
+  session: Session,
   uri: string,
   hold: () => Promise<() => void> | undefined,
 ): Promise<void> {
+  const { subscriptions, hub } = session;
   if (subscriptions.has(uri)) {
     await subscriptions.get(uri);
     return;
   }
+  // A subscription that is added after the end would never be released.
+  if (session.isEnded) return;
   checkSubscriptionLimit(subscriptions.size);
   const held = hold();
   subscriptions.set(uri, held);
+  subscribersOf(hub).add(uri, session);
   try {
     await held;
   } catch (cause) {
     subscriptions.delete(uri);
+    subscribersOf(hub).delete(uri, session);
     throw cause;
   }
 }

@@ -189,7 +189,6 @@ export class StandaloneStream {
   readonly #owner: StreamOwner;
   readonly #log: EventLog;
   readonly #ended: () => void;
-  readonly #stopListening: () => void;
   /** The latest connection. */
   #connection: OpenStream | undefined;
   /** The connection that messages are written to: the latest one, after it has the messages that it missed. */
@@ -212,10 +211,9 @@ export class StandaloneStream {
     this.#owner = owner;
     this.#log = log;
     this.#ended = ended;
-    this.session = new Session(owner.known.peer, owner.principal.key, (method, params) => {
+    this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, (method, params) => {
       this.#send(serialize({ jsonrpc: "2.0", method, params }));
     });
-    this.#stopListening = runtime.hub.listen(this.session);
   }
 
   /** True if a client is connected. */
@@ -279,7 +277,6 @@ export class StandaloneStream {
   /** Ends the stream and releases its subscriptions. */
   end(): void {
     clearTimeout(this.#graceTimer);
-    this.#stopListening();
     this.session.end();
     this.#connection?.end();
     this.#stream = undefined;

@@ -184,9 +184,7 @@ export class Sessions {
     if (uris.has(uri)) return;
     checkSubscriptionLimit(uris.size);
     const held = this.hold(id, caller);
-    const full = held.caller.take("keptBytes", sizeOf(uri));
-    if (full) throw held.caller.beyond("keptBytes", full);
-    held.uris.add(uri);
+    takeUri(held, uri);
     uris.add(uri);
     try {
       if (this.#cache.get(id)?.urisAt === undefined) await this.change(id, () => ({ urisAt: Date.now() }));
@@ -366,8 +364,22 @@ function sizeOf(uri: string): number {
   return uri.length + entryOverheadBytes;
 }
 
-function releaseUri(held: HeldSession, uri: string): void {
-  if (held.uris.delete(uri)) held.caller.release("keptBytes", sizeOf(uri));
+/** Counts a subscription for the caller of its session. Throws if the caller has too many. */
+function takeUri({ caller, uris }: HeldSession, uri: string): void {
+  const tooMany = caller.take("subscriptions");
+  if (tooMany) throw caller.beyond("subscriptions", tooMany, "unsubscribe first");
+  const full = caller.take("keptBytes", sizeOf(uri));
+  if (full) {
+    caller.release("subscriptions");
+    throw caller.beyond("keptBytes", full);
+  }
+  uris.add(uri);
+}
+
+function releaseUri({ caller, uris }: HeldSession, uri: string): void {
+  if (!uris.delete(uri)) return;
+  caller.release("subscriptions");
+  caller.release("keptBytes", sizeOf(uri));
 }
 
 /** Returns the session of a request; answers with an error and returns undefined if there is none. */
