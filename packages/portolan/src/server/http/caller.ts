@@ -1,7 +1,9 @@
+import type { RpcError } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { Caller, Callers } from "../callers.ts";
 import type { HttpRequest } from "./adapter.ts";
 import { isLoopback } from "./hosts.ts";
+import { entryOverheadBytes } from "./limits.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
 
 /** Longer keys are cut. An address has at most 45 characters. */
@@ -55,4 +57,20 @@ export function networkOf(address: string): string {
   while (groups.length + rest.length < 8) groups.push("0");
   const network = [...groups, ...rest].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
   return `${network.join(":")}::/64`;
+}
+
+/** Counts a subscribed URI for a caller. Returns the error if the caller has no room for it. */
+export function takeSubscription(caller: Caller, uri: string): RpcError | undefined {
+  const tooMany = caller.take("subscriptions");
+  if (tooMany) return caller.beyond("subscriptions", tooMany, "unsubscribe first");
+  const full = caller.take("keptBytes", uri.length + entryOverheadBytes);
+  if (!full) return undefined;
+  caller.release("subscriptions");
+  return caller.beyond("keptBytes", full);
+}
+
+/** Gives back what a subscribed URI has taken. */
+export function releaseSubscription(caller: Caller, uri: string): void {
+  caller.release("subscriptions");
+  caller.release("keptBytes", uri.length + entryOverheadBytes);
 }

@@ -13,8 +13,9 @@ import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
 import { isUnreadable } from "./body.ts";
+import { releaseSubscription, takeSubscription } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
-import { entryOverheadBytes, sessionIdBytes } from "./limits.ts";
+import { sessionIdBytes } from "./limits.ts";
 import { readBody } from "./read-body.ts";
 import { answerError, eventOf, idOf, refuse, sendError } from "./reply.ts";
 import type { OpenStream } from "./streams.ts";
@@ -177,14 +178,13 @@ class SseChannel implements Channel {
     if (typeof uri !== "string") return undefined;
     if (method === "resources/unsubscribe") this.#forget(uri);
     if (method !== "resources/subscribe" || this.#uris.has(uri)) return undefined;
-    const full = this.#caller.take("keptBytes", uri.length + entryOverheadBytes);
-    if (full) return this.#caller.beyond("keptBytes", full);
-    this.#uris.add(uri);
-    return undefined;
+    const refusal = takeSubscription(this.#caller, uri);
+    if (!refusal) this.#uris.add(uri);
+    return refusal;
   }
 
   #forget(uri: string): void {
-    if (this.#uris.delete(uri)) this.#caller.release("keptBytes", uri.length + entryOverheadBytes);
+    if (this.#uris.delete(uri)) releaseSubscription(this.#caller, uri);
   }
 
   #settled(id: unknown): void {

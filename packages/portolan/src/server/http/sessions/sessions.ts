@@ -9,6 +9,7 @@ import type { Storage } from "../../../storage/storage.ts";
 import type { Caller } from "../../callers.ts";
 import { maxSubscriptions } from "../../limits.ts";
 import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
+import { releaseSubscription, takeSubscription } from "../caller.ts";
 import type { HttpContext } from "../endpoint.ts";
 import {
   defaultMaxSessions,
@@ -184,7 +185,9 @@ export class Sessions {
     if (uris.has(uri)) return;
     checkSubscriptionLimit(uris.size);
     const held = this.hold(id, caller);
-    takeUri(held, uri);
+    const refusal = takeSubscription(held.caller, uri);
+    if (refusal) throw refusal;
+    held.uris.add(uri);
     uris.add(uri);
     try {
       if (this.#cache.get(id)?.urisAt === undefined) await this.change(id, () => ({ urisAt: Date.now() }));
@@ -360,26 +363,8 @@ async function uriKey(id: string, uri: string): Promise<string> {
   return uriPrefix(id) + (await sha256(uri));
 }
 
-function sizeOf(uri: string): number {
-  return uri.length + entryOverheadBytes;
-}
-
-/** Counts a subscription for the caller of its session. Throws if the caller has too many. */
-function takeUri({ caller, uris }: HeldSession, uri: string): void {
-  const tooMany = caller.take("subscriptions");
-  if (tooMany) throw caller.beyond("subscriptions", tooMany, "unsubscribe first");
-  const full = caller.take("keptBytes", sizeOf(uri));
-  if (full) {
-    caller.release("subscriptions");
-    throw caller.beyond("keptBytes", full);
-  }
-  uris.add(uri);
-}
-
 function releaseUri({ caller, uris }: HeldSession, uri: string): void {
-  if (!uris.delete(uri)) return;
-  caller.release("subscriptions");
-  caller.release("keptBytes", sizeOf(uri));
+  if (uris.delete(uri)) releaseSubscription(caller, uri);
 }
 
 /** Returns the session of a request; answers with an error and returns undefined if there is none. */
