@@ -1,6 +1,6 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { createFixture } from "../http/fixture.ts";
-import { start, toRequest } from "../http/kit.ts";
+import { send, start, toRequest } from "../http/kit.ts";
 import { StatelessPeer, toHeaders, toMeta } from "../http/peer.ts";
 import { RawHttp } from "../http/raw-http.ts";
 
@@ -126,5 +126,31 @@ describe("headers", () => {
     expect(await Promise.all(texts.map((text) => peer.textOf("echo", { text })))).toEqual(texts);
     expect(slow.map(({ received }) => received)).toEqual(slow.map(() => ""));
     for (const raw of slow) raw.destroy();
+  });
+});
+
+describe("a body that is no single message", () => {
+  const part = { jsonrpc: "2.0", method: "notifications/initialized" };
+  const broken = `{"jsonrpc":"2.0","id":7,"params":["${"x".repeat(1_000)}"`;
+
+  test.each([
+    ["broken JSON", `${broken},`, 400],
+    ["a batch", JSON.stringify([part, part]), 400],
+    ["a number", "5", 400],
+  ])("is parsed once if it is %s", async (_, text, status) => {
+    const { url } = await start(createFixture().server);
+    const parse = vi.spyOn(JSON, "parse");
+    const answer = await send(url, { body: text });
+    const times = parse.mock.calls.filter(([parsed]) => parsed === text).length;
+    parse.mockRestore();
+    expect([answer.status, times]).toEqual([status, 1]);
+  });
+
+  test("is searched for its id in the first 64 KiB only", async () => {
+    const { url } = await start(createFixture().server);
+    const filler = "x".repeat(64 * 1024);
+    const idOf = async (text: string) => (await (await send(url, { body: text })).json()).id;
+    expect(await idOf(`{"id":7,"params":"${filler}",`)).toBe(7);
+    expect(await idOf(`{"params":"${filler}","id":7,`)).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import type { ChannelEvents } from "./channel.ts";
 import { EnvelopeScanner } from "./envelope.ts";
-import { defaultMaxMessageBytes, maxBatchMessages } from "./limits.ts";
+import { defaultMaxMessageBytes, maxBatchMessages, maxScannedBytes } from "./limits.ts";
 import { checkMessage, isRequestId, type Message, rpcCodes, type Unreadable } from "./message.ts";
 
 export interface LineReaderOptions {
@@ -124,7 +124,7 @@ export class LineReader {
   #readHeld(): unknown {
     const line = this.#held.take();
     const text = decode(line);
-    if (text === undefined) return brokenLine(line, "the line is not valid UTF-8");
+    if (text === undefined) return brokenLine(line.subarray(0, maxScannedBytes), "the line is not valid UTF-8");
     this.#held.release?.(line);
     return read(text);
   }
@@ -139,9 +139,13 @@ export class LineReader {
   }
 }
 
-/** Parses the JSON text of one message or batch. Ignores blank text. */
-export function readText(text: string, incoming: LineReceiver): void {
-  deliver(read(text), incoming, text.length);
+/**
+ * Parses the JSON text of one message or batch. Ignores blank text.
+ *
+ * @param parseText returns undefined for text that is not valid JSON; a caller that has parsed the text returns its value
+ */
+export function readText(text: string, incoming: LineReceiver, parseText?: () => unknown): void {
+  deliver(read(text, parseText), incoming, text.length);
 }
 
 /** A line that is not a JSON object or array. */
@@ -154,10 +158,11 @@ class Unread {
 }
 
 /** Returns the parsed object or array, an Unread, or undefined for blank text. */
-function read(text: string): unknown {
+function read(text: string, parseText = parse): unknown {
   const first = firstCode(text);
   if (first === openObject || first === openArray) {
-    return parse(text) ?? brokenLine(encoder.encode(text), "the text is not valid JSON");
+    // Only the beginning is encoded and scanned: parsing a broken text has cost enough.
+    return parseText(text) ?? brokenLine(encoder.encode(text.slice(0, maxScannedBytes)), "the text is not valid JSON");
   }
   if (first === undefined) return undefined;
   // A stray print is no message, and its program does not wait for an answer.

@@ -6,6 +6,8 @@ export const defaultMaxMessageBytes: number = 16 * 1024 * 1024;
 export const maxBatchMessages = 100;
 /** Longest key or id that is read from a message that cannot be parsed. */
 export const maxTokenBytes = 1024;
+/** Beginning of a message that cannot be parsed in which its id is looked for. */
+export const maxScannedBytes: number = 64 * 1024;
 /** Nothing sensible is nested deeper; engines give up between 1,000 and 5,000 levels. */
 export const maxNestingLevels = 512;
 /** Characters of the path to a value in an error message. */

@@ -53,12 +53,17 @@ export function decodeBody(bytes: Uint8Array): string | BodyProblem {
   }
 }
 
-/** Parses a body with one message, as nearly every body is. Returns undefined for any other body; `readBody` reads those. */
-export function readMessage(body: string): Message | Unreadable | undefined {
-  let value: unknown;
+/** Parses a body. Returns undefined if it is not valid JSON. */
+export function parseBody(body: string): unknown {
   try {
-    value = JSON.parse(body);
-  } catch {}
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Checks a parsed body with one message, as nearly every body is. Returns undefined for any other; `readOther` reads those. */
+export function readMessage(value: unknown): Message | Unreadable | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
   return checkMessage(value) ?? (value as Message);
 }

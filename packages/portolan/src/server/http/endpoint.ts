@@ -11,7 +11,7 @@ import { runtimeOf, type Servable } from "../define/server.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Authorizer } from "./authorize.ts";
-import { isUnreadable, readMessage } from "./body.ts";
+import { isUnreadable, parseBody, readMessage } from "./body.ts";
 import type { Accepted } from "./guard.ts";
 import { loopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
@@ -218,9 +218,10 @@ class Endpoint {
   #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
     if (typeof body !== "string") return this.#refuseBody(body, context);
     context.size = body.length;
-    const message = readMessage(body);
+    const value = parseBody(body);
+    const message = readMessage(value);
     if (message) return this.#route(message, context);
-    return whenDone(bodies.get(), ({ readBody }) => this.#route(readBody(body), context));
+    return whenDone(bodies.get(), ({ readOther }) => this.#route(readOther(body, value), context));
   }
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {

@@ -1,18 +1,23 @@
-import { readText } from "../../jsonrpc/framing.ts";
+import { type LineReceiver, readText } from "../../jsonrpc/framing.ts";
 import { type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
-import { readMessage } from "./body.ts";
+import { parseBody, readMessage } from "./body.ts";
 
 /** Parses a body: one message, a batch, or the reason why it is neither. */
 export function readBody(body: string): Message | Message[] | Unreadable {
-  return readMessage(body) ?? readBatch(body);
+  const value = parseBody(body);
+  return readMessage(value) ?? readOther(body, value);
 }
 
-/** Returns the messages of a batch, or the reason why a body is neither message nor batch. */
-function readBatch(body: string): Message[] | Unreadable {
+/**
+ * Returns the messages of a batch, or the reason why a body is neither message nor batch.
+ *
+ * @param value the parsed body, which is not parsed again; undefined if it is not valid JSON
+ */
+export function readOther(body: string, value: unknown): Message[] | Unreadable {
   const found: Message[] = [];
   let problem: Unreadable | undefined;
   let isBatch = false;
-  readText(body, {
+  const incoming: LineReceiver = {
     message(message) {
       found.push(message);
     },
@@ -23,7 +28,8 @@ function readBatch(body: string): Message[] | Unreadable {
     unreadable(why) {
       problem = why;
     },
-  });
+  };
+  readText(body, incoming, () => value);
   // In a batch of responses, unreadable ones are skipped.
   if (isBatch || found.length > 0) return found;
   return problem ?? { code: rpcCodes.parseError, why: "the body is empty", answerable: true };
