@@ -110,13 +110,8 @@ describe("over HTTP", () => {
     client.callTool("wait").catch(() => {});
     await vi.waitUntil(() => output.stderr.includes("waiting"));
     child.kill(first);
-    // The server refuses new connections once it has seen the first signal.
-    await vi.waitUntil(() =>
-      fetch(url).then(
-        () => false,
-        () => true,
-      ),
-    );
+    // The server refuses new requests once it has seen the first signal.
+    await vi.waitUntil(async () => (await fetch(url)).status === 503);
     child.kill(second);
     expect(await exited).toEqual([code, null]);
   });

@@ -44,7 +44,7 @@ export class Authorizer {
     if (denial) return void refuse(reply, denial.status, denial.why, denial.headers);
     if (this.#guard.isPreflight(request)) return void reply.send(204, preflightHeaders(request));
     const headers = this.#guard.corsHeaders(request);
-    if (isClosing) return void refuseClosing(reply, headers);
+    if (isClosing && request.method !== "POST") return void refuseClosing(reply, headers);
     const document = this.#access?.documents?.get(request.path);
     if (document !== undefined) {
       const caching = `max-age=${documentMaxAgeSeconds}`;
@@ -56,7 +56,7 @@ export class Authorizer {
       if (typeof (verdict as Principal)?.key === "string") {
         const principal = verdict as Principal;
         const caller = callerOf(this.#callers, request, principal, this.#options);
-        return { request, reply, principal, caller, headers, accepts, size: 0 };
+        return { request, reply, principal, caller, headers, accepts, size: 0, isClosing };
       }
       if (typeof (verdict as Refusal)?.status !== "number") throw noVerdict(verdict);
       answerRefusal(reply, verdict as Refusal, headers);
@@ -89,9 +89,11 @@ export class Authorizer {
     refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
   }
 
-  /** Refuses a request for a path at which nothing is served. */
-  refusePath(reply: HttpReply): void {
-    refuse(reply, 404, "No endpoint at this path");
+  /** Answers a request for another path. `isReady` is undefined at all paths but the one that tells readiness. */
+  answerPath(reply: HttpReply, isReady: boolean | undefined): void {
+    if (isReady === undefined) refuse(reply, 404, "No endpoint at this path");
+    else if (isReady) reply.send(200, plainText, "ready\n");
+    else reply.send(503, plainText, "shutting down\n");
   }
 
   /** Refuses a stateful client of a server without sessions. */
@@ -102,17 +104,29 @@ export class Authorizer {
   }
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
-  permits(messages: Message | Message[], { reply, principal, headers }: HttpContext): boolean {
+  permits(messages: Message | Message[], { reply, principal, headers, isClosing }: HttpContext): boolean {
+    if (isClosing && ![messages].flat().every(mayContinueCall)) {
+      refuseClosing(reply, headers, idOf(messages));
+      return false;
+    }
     const refusal = this.#access?.permit?.(principal, actionsOf(messages));
     if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
     return !refusal;
   }
 }
 
-function refuseClosing(reply: HttpReply, headers: HttpHeaders): void {
+const plainText: HttpHeaders = { "content-type": "text/plain", "cache-control": "no-store" };
+
+/** Returns whether a running call may wait for a message: an answer, a cancellation, or the retry of a call with answers. */
+function mayContinueCall(message: Message): boolean {
+  if (!isRequest(message)) return true;
+  return message.params?.["inputResponses"] !== undefined || message.params?.["requestState"] !== undefined;
+}
+
+function refuseClosing(reply: HttpReply, headers: HttpHeaders, id?: RequestId): void {
   const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
   const error = { code: rpcCodes.internalError, message: "The server is shutting down" };
-  sendError(reply, 503, error, undefined, closing);
+  sendError(reply, 503, error, id, closing);
 }
 
 function noVerdict(verdict: unknown): PortolanError {

@@ -1,10 +1,18 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import { headerKeys } from "../../http/headers.ts";
-import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  RpcError,
+  type RpcRequest,
+  rpcCodes,
+  type Unreadable,
+} from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { statefulRevisions } from "../../protocol/revisions/index.ts";
+import type { SendReply } from "../call/dispatch.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
@@ -15,7 +23,7 @@ import { isUnreadable, parseBody, readMessage } from "./body.ts";
 import type { Accepted } from "./guard.ts";
 import { loopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
-import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
+import { closeFlushMs, defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
 import {
   accessControlOf,
@@ -31,9 +39,16 @@ import { paramHeaders, serveStateless } from "./stateless.ts";
 import { Streams } from "./streams.ts";
 
 /** Options of `listen`. */
-export interface ListenSignals {
+export interface ListenSettings {
   /** Closes on SIGTERM and SIGINT and exits; a second signal exits at once. Default: false. */
   readonly signals?: boolean;
+  /**
+   * Time between the beginning of `close` and the end of serving. Requests are served in it, and `readyPath` is answered
+   * with 503, so that a load balancer sends no more of them. Default: 0.
+   */
+  readonly drainMs?: number;
+  /** A path that is answered with 200, and with 503 once the server closes. Default: none. */
+  readonly readyPath?: string;
 }
 
 /** A server that is served over HTTP. */
@@ -49,9 +64,12 @@ export interface HttpEndpoint extends AsyncDisposable {
   listen(
     port?: number,
     host?: string,
-    options?: ListenSignals,
+    options?: ListenSettings,
   ): Promise<{ readonly url: string; readonly port: number }>;
-  /** Refuses new requests, waits for running ones at most `graceMs`, and releases everything. Default: 10 s. */
+  /**
+   * Refuses new requests, waits for running ones at most `graceMs`, and releases everything. Meanwhile the answers that
+   * running calls wait for are accepted. Default: 10 s.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
@@ -65,21 +83,28 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
   runtime.reportWhenLoaded();
   const { limits = {}, path = defaultPath } = options;
   const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
-  const closers: ((graceMs?: number) => Promise<void>)[] = [];
+  const closers: ((drained: Promise<void>) => Promise<void>)[] = [];
+  let drain: () => Promise<void> | undefined = () => undefined;
   const close = async (graceMs?: number): Promise<void> => {
-    await Promise.all([endpoint.close(graceMs), ...closers.splice(0).map((end) => end(graceMs))]);
+    endpoint.isReady = false;
+    await drain();
+    const drained = endpoint.close(graceMs);
+    await Promise.all([drained, ...closers.splice(0).map((end) => end(drained))]);
   };
   return {
     node: nodeListener(endpoint.handle, limits),
     fetch: async (request) => (await fetches.get())(request),
     async listen(port = 0, host = "127.0.0.1", settings = {}) {
-      const { checkListen, exitOnSignals, listenOn, unsafeBinding } = await import("#server-listen");
+      const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding } = await import("#server-listen");
       checkListen(port, host, settings);
-      if (!isSafeBinding(host, options)) throw unsafeBinding(host);
+      if (!isSafeBinding(host, options)) await refuseBinding(host);
       await runtime.ready();
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), { port, host, limits });
-      closers.push((graceMs) => listening.close(graceMs));
+      // The port stays open while calls are running: they may wait for an answer that their client sends.
+      closers.push((drained) => listening.close(closeFlushMs, drained));
       endpoint.preload();
+      endpoint.readyPath = settings.readyPath;
+      drain = createDrain(settings);
       if (settings.signals) exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
@@ -100,6 +125,9 @@ class Endpoint {
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
   readonly #relay: Promise<() => Promise<void>> | undefined;
+  /** False once the endpoint closes, or is about to close. */
+  isReady = true;
+  readyPath: string | undefined;
   #isClosing = false;
   #isPreloading = false;
 
@@ -137,7 +165,11 @@ class Endpoint {
   readonly handleOwnPaths: HttpHandler = (request, reply) => {
     if (this.#owns(request.path)) this.handle(request, reply);
     else
-      this.#run(request, reply, () => whenDone(this.#authorizer.get(), (authorizer) => authorizer.refusePath(reply)));
+      this.#run(request, reply, () =>
+        whenDone(this.#authorizer.get(), (authorizer) =>
+          authorizer.answerPath(reply, request.path === this.readyPath ? this.isReady : undefined),
+        ),
+      );
   };
 
   /** Loads the parts that later requests may need. An endpoint that does not listen does so with its first request. */
@@ -153,15 +185,13 @@ class Endpoint {
     return this.#documents?.has(path) === true;
   }
 
-  /** Refuses new requests, waits for running ones at most `graceMs`, then cancels them. */
+  /** Refuses new requests except those that running calls wait for, waits at most `graceMs`, then cancels the rest. */
   async close(graceMs = defaultCloseGraceMs): Promise<void> {
     this.#isClosing = true;
     const drained = this.#state.drain();
     this.#stateful?.loaded?.close();
-    await this.#httpSse?.loaded?.close();
-    const reason = new PortolanError("connection-closed", "The server is shutting down");
-    const timer = setTimeout(() => this.#state.cancelAll(reason), graceMs);
-    await drained;
+    const timer = setTimeout(() => this.#state.cancelAll("The server is shutting down"), graceMs);
+    await Promise.all([drained, this.#httpSse?.loaded?.close(graceMs)]);
     clearTimeout(timer);
     await (await this.#relay?.catch(() => undefined))?.();
   }
@@ -299,13 +329,14 @@ export class EndpointState {
   readonly keepAliveMs: number;
   readonly quietMs: number;
   readonly #maxCalls: number;
-  readonly #running = new Set<ServedExchange>();
+  /** The running exchanges, with the functions that answer them. */
+  readonly #running = new Map<ServedExchange, SendReply>();
   #whenIdle: (() => void)[] = [];
   #due: (() => void)[] = [];
 
   constructor(runtime: ServerRuntime, options: ServeHttpOptions) {
     this.runtime = runtime;
-    runtime.inFlight.add(() => this.#running);
+    runtime.inFlight.add(() => this.#running.keys());
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
     const limits = callerLimitsOf(options);
@@ -365,8 +396,8 @@ export class EndpointState {
   };
 
   /** Counts an exchange as running until its handler has ended. */
-  track(exchange: ServedExchange, size: CallSize, ended?: () => void): void {
-    this.#running.add(exchange);
+  track(exchange: ServedExchange, size: CallSize, reply: SendReply, ended?: () => void): void {
+    this.#running.set(exchange, reply);
     this.count(size, 1);
     exchange.onSettled = () => {
       this.count(size, -1);
@@ -384,15 +415,20 @@ export class EndpointState {
   /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
   drain(): Promise<void> {
     this.endTurn();
-    for (const exchange of this.#running) exchange.endGracefully();
+    for (const exchange of this.#running.keys()) exchange.endGracefully();
     if (this.#running.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Cancels all running exchanges and closes all streams. */
-  cancelAll(reason: Error): void {
+  /** Cancels all running exchanges, tells their clients why, and closes all streams. */
+  cancelAll(why: string): void {
     this.endTurn();
-    for (const exchange of this.#running) exchange.cancel(reason);
+    const error = new RpcError(rpcCodes.internalError, why);
+    for (const [exchange, reply] of this.#running) {
+      if (!exchange.isOpen) continue;
+      exchange.cancel(new PortolanError("connection-closed", why));
+      reply({ jsonrpc: "2.0", id: exchange.id, error: error.toErrorObject() }, error);
+    }
     this.streams.closeAll();
     this.#endDraining();
   }
@@ -438,4 +474,6 @@ export interface HttpContext extends CallSize {
   /** Headers that every response to it carries. */
   readonly headers: HttpHeaders;
   readonly accepts: Accepted;
+  /** True if the server was closing when the request came: only messages that a running call may wait for are served. */
+  readonly isClosing?: boolean;
 }

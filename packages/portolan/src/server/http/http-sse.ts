@@ -53,7 +53,14 @@ export class HttpSse {
     }
   }
 
-  async close(): Promise<void> {
+  /** Waits for running calls at most `graceMs`, then closes all streams. */
+  async close(graceMs: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
+    await Promise.race([Promise.all([...this.#served].map((served) => served.idle())), late]);
+    clearTimeout(timer);
     await Promise.allSettled([...this.#served].map((served) => served.close()));
   }
 

@@ -1,5 +1,5 @@
 export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-export { type HttpEndpoint, serveHttp } from "./endpoint.ts";
+export { type HttpEndpoint, type ListenSettings, serveHttp } from "./endpoint.ts";
 export type { NodeListener, NodeRequest, NodeResponse } from "./node.ts";
 export type {
   AccessControl,

@@ -114,6 +114,9 @@ export const retryAfterSeconds = 5;
 /** Time for which closing waits for running calls. */
 export const defaultCloseGraceMs = 10_000;
 
+/** Time that clients have to take the last answers after all calls have ended. Then their connections are closed. */
+export const closeFlushMs = 1_000;
+
 /** Time for which an unused session is kept. */
 export const defaultSessionIdleMs: number = 30 * 60_000;
 

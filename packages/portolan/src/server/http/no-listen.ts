@@ -8,13 +8,18 @@ export async function listenOn(): Promise<never> {
   );
 }
 
-/** Replaces `unsafeBinding` of `node/listen.ts`. */
-export function unsafeBinding(): PortolanError {
-  return new PortolanError("invalid-argument", "listen: this runtime cannot open a port");
+/** Replaces `refuseBinding` of `node/listen.ts`. */
+export async function refuseBinding(): Promise<never> {
+  throw new PortolanError("invalid-argument", "listen: this runtime cannot open a port");
 }
 
 /** Replaces `checkListen` of `node/listen.ts`. */
 export function checkListen(): void {}
+
+/** Replaces `createDrain` of `node/listen.ts`. */
+export function createDrain(): () => undefined {
+  return () => undefined;
+}
 
 /** Replaces `exitOnSignals` of `node/listen.ts`. */
 export function exitOnSignals(): void {}

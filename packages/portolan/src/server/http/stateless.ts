@@ -6,7 +6,7 @@ import { type JsonObject, RpcError, type RpcRequest, rpcCodes, serialize } from 
 import { headerMismatch, internalError, invalidParams, missingMeta } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
-import { serveExchange } from "../call/dispatch.ts";
+import { type SendReply, serveExchange } from "../call/dispatch.ts";
 import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
@@ -39,7 +39,8 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const exchange = new ServedExchange(message, peer, principal, returnPath);
     const { expiresAt } = principal;
     if (expiresAt !== undefined) answer.expiry = { at: expiresAt, end: () => exchange.endGracefully() };
-    if (!serveExchange(runtime, exchange, (response, error) => answer.finish(serialize(response), error))) return;
+    const send: SendReply = (response, error) => answer.finish(serialize(response), error);
+    if (!serveExchange(runtime, exchange, send)) return;
     state.whenPending(exchange, () => {
       // spec 2026-07-28: a client that closes the stream of its request cancels it.
       reply.onGone(() => {
@@ -47,7 +48,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
         answer.drop();
       });
       answer.keepOpen(state.quietMs);
-      state.track(exchange, context);
+      state.track(exchange, context, send);
     });
   } catch (cause) {
     const error = cause instanceof RpcError ? cause : internalError();

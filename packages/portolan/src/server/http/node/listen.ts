@@ -1,10 +1,9 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
 import { bodyLimits } from "../body.ts";
-import type { ListenSignals } from "../endpoint.ts";
+import type { ListenSettings } from "../endpoint.ts";
 import {
   acceptQueueLength,
   connectionCheckMs,
@@ -30,9 +29,9 @@ export interface Listening {
   readonly url: string;
   /**
    * Refuses new connections and closes the open ones: idle ones at once, the others after their response or after
-   * `graceMs`. Default: 10 s.
+   * `graceMs`. Default: 10 s. While `drained` is pending, the port stays open and only responses close their connections.
    */
-  close(graceMs?: number): Promise<void>;
+  close(graceMs?: number, drained?: Promise<unknown>): Promise<void>;
 }
 
 /** Creates a server for a listener, and resolves when it listens. */
@@ -59,18 +58,19 @@ export async function listenOn(
   return {
     port: taken,
     url: `http://${toUrlHost(host)}:${taken}`,
-    close: (graceMs = defaultCloseGraceMs) => {
+    close: (graceMs = defaultCloseGraceMs, drained) => {
       listening.isClosing = true;
-      closed ??= stop(server, sockets, graceMs);
+      const end = () => stop(server, sockets, graceMs);
+      closed ??= drained ? drained.then(end, end) : end();
       return closed;
     },
   };
 }
 
-const settingNames = { signals: 1 } satisfies OptionNames<ListenSignals>;
+const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
 
 /** Throws if the arguments of `listen` are not a port, a host and known options. */
-export function checkListen(port: unknown, host: unknown, settings: ListenSignals): void {
+export function checkListen(port: unknown, host: unknown, settings: ListenSettings): void {
   const where = "listen(port, host, { signals })";
   const code = "invalid-argument";
   if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port, code);
@@ -78,6 +78,18 @@ export function checkListen(port: unknown, host: unknown, settings: ListenSignal
   if (typeof settings !== "object" || settings === null)
     throw unexpected(where, "options as an object", settings, code);
   checkOptions(settings, settingNames, "listen");
+  const { drainMs = 0, readyPath = "/" } = settings;
+  if (!(drainMs >= 0)) throw unexpected("listen: drainMs", "a time in milliseconds", drainMs, code);
+  if (!readyPath.startsWith("/")) throw unexpected("listen: readyPath", 'a path such as "/ready"', readyPath, code);
+}
+
+/** Returns a function that waits once for `drainMs`; all its callers share the wait. */
+export function createDrain({ drainMs = 0 }: ListenSettings): () => Promise<void> | undefined {
+  let draining: Promise<void> | undefined;
+  return () => {
+    if (drainMs > 0) draining ??= new Promise((resolve) => setTimeout(resolve, drainMs));
+    return draining;
+  };
 }
 
 /** Closes the endpoint on the first SIGTERM or SIGINT and exits; exits at once on the second. */
@@ -123,8 +135,8 @@ function start(server: Server, port: number, host: string): Promise<void> {
       server.on("error", () => {});
       resolve();
     });
-  }).catch((error: NodeJS.ErrnoException) => {
-    throw cannotListen(error, port, host);
+  }).catch(async (error: NodeJS.ErrnoException) => {
+    throw (await import("./listen-errors.ts")).cannotListen(error, port, host);
   });
 }
 
@@ -147,32 +159,7 @@ function toUrlHost(host: string): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }
 
-/** Returns the error for a failed `listen`, with what to do. */
-function cannotListen(error: NodeJS.ErrnoException, port: number, host: string): PortolanError {
-  return new PortolanError("invalid-argument", `listen: ${whyNot(error, port, host)}`, { cause: error });
-}
-
-function whyNot(error: NodeJS.ErrnoException, port: number, host: string): string {
-  switch (error.code) {
-    case "EADDRINUSE":
-      return `port ${port} of ${host} is in use; choose another port, or 0 for a free one`;
-    case "EACCES":
-      return `no permission to listen on port ${port} of ${host}; choose a port above 1023`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-    case "EAI_AGAIN":
-      return `${JSON.stringify(host)} is not an address of this machine; expected one such as "127.0.0.1"`;
-    case "ERR_SOCKET_BAD_PORT":
-      return `expected a port from 0 to 65535, got ${port}`;
-    default:
-      return error.message;
-  }
-}
-
-/** Returns the error for listening on a public address without authentication. */
-export function unsafeBinding(host: string): PortolanError {
-  return new PortolanError(
-    "invalid-argument",
-    `host: expected a loopback address, got ${nameOf(host)}; authenticate callers with \`auth\` or \`verify\`, or set \`dangerouslyAllowUnauthenticated\``,
-  );
+/** Throws, because a server without authentication must not listen on a public address. */
+export async function refuseBinding(host: string): Promise<never> {
+  throw (await import("./listen-errors.ts")).unsafeBinding(host);
 }

@@ -241,7 +241,7 @@ export class StatefulServer {
       this.#sessions.hold(known.id, context.caller);
       this.#startSweeping();
       answer.keepOpen(this.#state.quietMs);
-      this.#state.track(exchange, context, () => {
+      this.#state.track(exchange, context, reply, () => {
         live.remove(exchange);
         this.#live.forgetIdle(live);
       });

@@ -1,0 +1,132 @@
+import { serveHttp } from "portolan/server/http";
+import { expect, onTestFinished, test } from "vitest";
+import { createFixture } from "./fixture.ts";
+import { type Answer, send, start, toRequest } from "./kit.ts";
+import { begin, open, StatelessPeer, textOf } from "./peer.ts";
+
+const asks = { capabilities: { elicitation: { form: {} } } };
+const shuttingDown = { code: -32603, message: "The server is shutting down" };
+const eras = ["2025-11-25", "2026-07-28"] as const;
+/** Longer than any test: the grace never ends by itself. */
+const noEnd = 2 ** 30;
+
+/** The status of an answer and its error. */
+async function refusalOf(answer: Answer): Promise<unknown[]> {
+  return [answer.status, (await answer.response()).error];
+}
+
+test("the answer that a call of a session waits for is accepted while the server closes", async () => {
+  const fixture = createFixture();
+  const { url, close } = await start(fixture.server);
+  const peer = await begin(url, "2025-11-25", asks);
+  const call = await peer.call("ask");
+  const { id } = await call.message();
+  const closed = close(noEnd);
+  expect(await refusalOf(await peer.call("echo", { text: "late" }))).toEqual([503, shuttingDown]);
+  expect((await peer.answer(id, { action: "accept", content: { name: "Ada" } })).status).toBe(202);
+  expect(textOf(await call.response())).toBe("Hello Ada");
+  await closed;
+  await expect(peer.call("echo", { text: "later" })).rejects.toThrow("ECONNREFUSED");
+});
+
+test("a call of a session can be cancelled while the server closes", async () => {
+  const fixture = createFixture();
+  const { url, close } = await start(fixture.server, { quietMs: 1 });
+  const peer = await begin(url, "2025-11-25");
+  const call = await peer.call("hold", { key: "a" }, "call");
+  const closed = close(noEnd);
+  expect((await peer.cancel("call")).status).toBe(202);
+  await fixture.noted("aborted a");
+  expect(await call.messages()).toEqual([]);
+  await closed;
+});
+
+test("the retry of a stateless call with its answers is served while the server closes", async () => {
+  const fixture = createFixture();
+  const { url, close } = await start(fixture.server);
+  const peer = new StatelessPeer(url, asks);
+  const running = peer.call("hold", { key: "a" }, 1);
+  await fixture.noted("holding a");
+  const { result } = await (await peer.call("ask", {}, 2)).response();
+  const closed = close(noEnd);
+  expect(await refusalOf(await peer.call("ask", {}, 3))).toEqual([503, shuttingDown]);
+  const inputResponses = { who: { action: "accept", content: { name: "Ada" } } };
+  const retried = { name: "ask", arguments: {}, inputResponses, requestState: result.requestState };
+  expect(textOf(await (await peer.request("tools/call", retried, 4)).response())).toBe("Hello Ada");
+  fixture.release("a");
+  expect(textOf(await (await running).response())).toBe("released a");
+  await closed;
+});
+
+test("a running call over HTTP+SSE is waited for while the server closes, and new requests are refused", async () => {
+  const fixture = createFixture();
+  const { url, close } = await start(fixture.server, { httpSse: true });
+  const origin = new URL(url).origin;
+  const stream = await send(`${origin}/sse`, { method: "GET", headers: { accept: "text/event-stream" } });
+  const path = (await stream.event())?.data;
+  const post = async (body: unknown) => (await send(`${origin}${path}`, { body })).status;
+  const params = { protocolVersion: "2024-11-05", capabilities: {}, clientInfo: { name: "old", version: "1.0.0" } };
+  await post(toRequest("initialize", params, 1));
+  await stream.message();
+  await post(toRequest("tools/call", { name: "hold", arguments: { key: "a" } }, 2));
+  await fixture.noted("holding a");
+  const closed = close(noEnd);
+  expect(await post(toRequest("ping", undefined, 3))).toBe(503);
+  fixture.release("a");
+  expect(textOf(await stream.message())).toBe("released a");
+  await closed;
+});
+
+test.each(eras)("a call that is cut off at the end of the grace gets an error that says so (%s)", async (era) => {
+  const fixture = createFixture();
+  const { url, close } = await start(fixture.server);
+  const peer = await open(url, era);
+  const silent = peer.call("hold", { key: "silent" }, 1);
+  await fixture.noted("holding silent");
+  const streaming = peer.call("hold", { key: "streaming" }, 2);
+  await fixture.noted("holding streaming");
+  fixture.step("streaming");
+  expect((await streaming).isStream).toBe(true);
+  await close(1);
+  expect(await refusalOf(await silent)).toEqual([200, shuttingDown]);
+  expect((await (await streaming).messages()).at(-1)).toEqual({ jsonrpc: "2.0", id: 2, error: shuttingDown });
+  for (const key of ["silent", "streaming"]) await fixture.noted(`aborted ${key}`);
+});
+
+test("every call of a batch that is cut off gets an error of its own", async () => {
+  const fixture = createFixture();
+  const { url, close } = await start(fixture.server);
+  const peer = await begin(url, "2025-03-26");
+  const hold = (id: number) => toRequest("tools/call", { name: "hold", arguments: { key: `${id}` } }, id);
+  const answer = peer.post([hold(1), hold(2)]);
+  for (const key of ["1", "2"]) await fixture.noted(`holding ${key}`);
+  await close(1);
+  const responses = [1, 2].map((id) => ({ jsonrpc: "2.0", id, error: shuttingDown }));
+  expect(await (await answer).json()).toEqual(responses);
+});
+
+test("with drainMs requests are served for a while after close, and the ready path is answered with 503", async () => {
+  const endpoint = serveHttp(createFixture().server);
+  onTestFinished(() => endpoint.close(0));
+  // Long enough for three requests of a busy machine.
+  const { url } = await endpoint.listen(0, "127.0.0.1", { drainMs: 3_000, readyPath: "/ready" });
+  const ready = async () => (await fetch(new URL("/ready", url))).status;
+  expect(await ready()).toBe(200);
+  const closed = Promise.all([endpoint.close(), endpoint.close()]);
+  expect(await ready()).toBe(503);
+  expect(await new StatelessPeer(url).textOf("echo", { text: "drained" })).toBe("drained");
+  await closed;
+  await expect(ready()).rejects.toThrow();
+});
+
+test("no path tells readiness by default", async () => {
+  const { url } = await start(createFixture().server);
+  expect((await fetch(new URL("/ready", url))).status).toBe(404);
+});
+
+test.each([
+  [{ drainMs: -1 }, "listen: drainMs: expected a time in milliseconds, got number -1"],
+  [{ readyPath: "ready" }, 'listen: readyPath: expected a path such as "/ready", got "ready"'],
+])("listen refuses %j", async (settings, message) => {
+  await expect(serveHttp(createFixture().server).listen(0, "127.0.0.1", settings)).rejects.toThrow(message);
+});
