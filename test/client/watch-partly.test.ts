@@ -43,3 +43,14 @@ test("a watch rejects if the server refuses all of it, and can be tried again", 
   expect(watch.acceptedFilter).toEqual({ uris: ["note://late"] });
   await watch.close();
 });
+
+test.each([
+  ["note://a", 'watch: expected a filter such as { tools: true, uris: ["note://1"] }, got "note://a"'],
+  [["note://a"], 'watch: expected a filter such as { tools: true, uris: ["note://1"] }, got an array'],
+  [undefined, 'watch: expected a filter such as { tools: true, uris: ["note://1"] }, got nothing'],
+  [{ uris: "note://a" }, 'watch: uris: expected an array of URIs such as ["note://1"], got "note://a"'],
+  [{ uri: "note://a" }, "watch: unknown option `uri`; did you mean `uris`?"],
+])("watch says what it expects instead of %j", async (filter, message) => {
+  const { client } = await open();
+  await expect(client.watch(filter as never)).rejects.toMatchObject({ code: "invalid-argument", message });
+});

@@ -1,4 +1,4 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
 import { checkOptions } from "../options.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
@@ -11,7 +11,13 @@ import type { CallOptions } from "./options.ts";
 
 /** Returns the part of a filter that the server's capabilities allow. Throws if nothing is left. */
 export function supportedFilter(filter: ChangeFilter, capabilities: ServerCapabilities): ChangeFilter {
+  if (typeof filter !== "object" || filter === null || Array.isArray(filter)) {
+    throw unexpected("watch", 'a filter such as { tools: true, uris: ["note://1"] }', filter);
+  }
   checkOptions(filter, { tools: 1, prompts: 1, resources: 1, uris: 1 }, "watch", { synonyms: { uri: "uris" } });
+  if (filter.uris !== undefined && !Array.isArray(filter.uris)) {
+    throw unexpected("watch: uris", 'an array of URIs such as ["note://1"]', filter.uris);
+  }
   const { tools, prompts, resources } = capabilities;
   const uris = filter.uris && resources?.subscribe ? [...new Set(filter.uris)] : [];
   const left: ChangeFilter = {
@@ -28,6 +34,10 @@ export function supportedFilter(filter: ChangeFilter, capabilities: ServerCapabi
       ? "watch: expected at least one of tools, prompts, resources and uris"
       : `watch: the server does not report changes of ${asked.join(", ")}`,
   );
+}
+
+function unexpected(what: string, expected: string, got: unknown): PortolanError {
+  return new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`);
 }
 
 /** The watches of a stateful connection. They share its subscriptions: the last watch of a URI ends its subscription. */
