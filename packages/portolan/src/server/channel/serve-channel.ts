@@ -177,12 +177,21 @@ class ChannelServer implements ServedChannel, ReturnPath {
     return this.close();
   }
 
-  /** Takes a step that needs a part of the server which is loaded late. */
-  #whenLoaded<Part>(part: MaybePromise<Part>, step: (loaded: Part) => void): void {
-    const loading = Promise.all([part, this.#loading]).then(([loaded]) => {
+  /** Takes a step that needs a part of the server which is loaded late. If it cannot be loaded, only this step fails. */
+  #whenLoaded<Part>(part: MaybePromise<Part>, step: (loaded: Part) => void, id?: RequestId): void {
+    const ended = () => {
       if (this.#loading === loading) this.#loading = undefined;
-      step(loaded);
-    });
+    };
+    const loading = Promise.all([part, this.#loading]).then(
+      ([loaded]) => {
+        ended();
+        step(loaded);
+      },
+      (cause) => {
+        ended();
+        this.#refuse(toRpcError(this.#runtime, cause, "import"), id);
+      },
+    );
     this.#loading = loading;
   }
 
@@ -195,7 +204,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     if (this.#isClosed) return;
     if (!("method" in message)) this.#questions?.settle(message);
     else if (message.method === "initialize" && !sessions.loaded)
-      this.#whenLoaded(sessions.get(), () => this.#receive(message, size, reply));
+      this.#whenLoaded(sessions.get(), () => this.#receive(message, size, reply), (message as RpcRequest).id);
     else if ("id" in message) this.#serve(message, size, reply, cancelled);
     else this.#handleNotification(message);
   }

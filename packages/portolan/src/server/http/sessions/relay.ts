@@ -60,6 +60,7 @@ async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Pr
   runtime.relays.add(relay);
   return async () => {
     runtime.relays.delete(relay);
-    await unsubscribe();
+    // A storage that fails must not keep the server from closing.
+    await unsubscribe().catch((cause) => runtime.report(cause, "publish"));
   };
 }
