@@ -27,7 +27,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     ],
     "server/http/stateless.ts": ["http/param-headers.ts"],
   },
-  "server/http/node/listen.ts": { "server/http/node/listen.ts": ["server/http/node/listen-errors.ts"] },
+  "server/http/node/listen.ts": { "server/http/node/listen.ts": ["server/http/node/check-listen.ts"] },
   "server/main.ts": { "server/main.ts": ["server/http/index.ts"] },
   "client/index.ts": {
     "client/client.ts": [...["client/cached-calls.ts", "client/lists.ts", "client/output-check.ts", "client/watch.ts"]],

@@ -3,7 +3,7 @@ import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
-import { type ServedChannel, serveChannel, sessions } from "./channel/serve-channel.ts";
+import { type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
 import { defaultMaxMessageBytes, defaultStdioGraceMs, maxUnwrittenCharacters, stdioCleanupMs } from "./limits.ts";
 
@@ -27,7 +27,7 @@ export function serveStdio(server: Servable, options: ServeStdioOptions = {}): S
   const { exit = true, graceMs = defaultStdioGraceMs, maxMessageBytes = defaultMaxMessageBytes } = options;
   const channel = new StdioChannel(takeStdout(), maxMessageBytes);
   const serving = serveChannel(server, channel);
-  runtimeOf(server).preload([() => sessions.get()]);
+  runtimeOf(server).preload();
   const inputEnded = channel.inputEnded.then(() => windDown(serving, graceMs));
   if (exit) {
     inputEnded.then(() => process.exit(0));

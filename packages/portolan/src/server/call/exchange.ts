@@ -1,4 +1,4 @@
-import { isPromise, Lazy, type MaybePromise } from "../../async.ts";
+import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject, RequestId, RpcRequest } from "../../jsonrpc/message.ts";
 import { checkOptions } from "../../options.ts";
@@ -334,8 +334,6 @@ function awaitHandler(
 }
 
 /** Loads the code for questions, which is needed with the first question or answer only. */
-export async function loadQuestions(): Promise<typeof import("../ask/questions.ts")> {
-  return questions.get();
+export function loadQuestions(): Promise<typeof import("../ask/questions.ts")> {
+  return import("../ask/questions.ts");
 }
-
-const questions = /* @__PURE__ */ new Lazy(() => import("../ask/questions.ts"));

@@ -6,6 +6,7 @@ import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
 import { compileSchema } from "../../schema/infer.ts";
+import { sessions } from "../channel/serve-channel.ts";
 import { loadUriTemplates } from "../define/resources.ts";
 import { type CustomMethod, knows, type LoadPart, type Middleware } from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
@@ -16,7 +17,7 @@ export { collectResponses, problemOfBatch } from "./batch.ts";
 
 /** Loads every part that a later request may need, and `others`. A part that cannot be loaded is reported. */
 export async function loadParts(runtime: ServerRuntime, others: readonly LoadPart[]): Promise<void> {
-  const parts = [resources, prompts, listening].map((part) => () => part.get());
+  const parts = [sessions, resources, prompts, listening].map((part) => () => part.get());
   for (const load of [...others, ...parts, loadQuestions, loadJsonSchema, loadUriTemplates]) {
     try {
       await load();

@@ -94,18 +94,18 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
   return {
     node: nodeListener(endpoint.handle, limits),
     fetch: async (request) => (await fetches.get())(request),
-    async listen(port = 0, host = "127.0.0.1", settings = {}) {
+    async listen(port = 0, host = "127.0.0.1", settings) {
       const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding } = await import("#server-listen");
-      checkListen(port, host, settings);
+      await checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) await refuseBinding(host);
       await runtime.ready();
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), { port, host, limits });
       // The port stays open while calls are running: they may wait for an answer that their client sends.
       closers.push((drained) => listening.close(closeFlushMs, drained));
       endpoint.preload();
-      endpoint.readyPath = settings.readyPath;
-      drain = createDrain(settings);
-      if (settings.signals) exitOnSignals(close);
+      endpoint.readyPath = settings?.readyPath;
+      drain = createDrain(settings?.drainMs);
+      if (settings?.signals) exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
     close,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { HttpRequest } from "./adapter.ts";
 import { isOrdinary } from "./endpoint.ts";
 import { createGuard, readAccept } from "./guard.ts";
-import { unsafeBinding } from "./node/listen-errors.ts";
+import { unsafeBinding } from "./node/check-listen.ts";
 import { anonymous, isSafeBinding, type ServeHttpOptions } from "./options.ts";
 import { preflightHeaders } from "./preflight.ts";
 

@@ -14,7 +14,7 @@ export async function refuseBinding(): Promise<never> {
 }
 
 /** Replaces `checkListen` of `node/listen.ts`. */
-export function checkListen(): void {}
+export async function checkListen(): Promise<void> {}
 
 /** Replaces `createDrain` of `node/listen.ts`. */
 export function createDrain(): () => undefined {

@@ -1,7 +1,5 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { checkOptions, type OptionNames } from "../../../options.ts";
-import { unexpected } from "../../define/check.ts";
 import { bodyLimits } from "../body.ts";
 import type { ListenSettings } from "../endpoint.ts";
 import {
@@ -67,24 +65,14 @@ export async function listenOn(
   };
 }
 
-const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
-
 /** Throws if the arguments of `listen` are not a port, a host and known options. */
-export function checkListen(port: unknown, host: unknown, settings: ListenSettings): void {
-  const where = "listen(port, host, { signals })";
-  const code = "invalid-argument";
-  if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port, code);
-  if (typeof host !== "string") throw unexpected(`${where}: host`, 'a string such as "127.0.0.1"', host, code);
-  if (typeof settings !== "object" || settings === null)
-    throw unexpected(where, "options as an object", settings, code);
-  checkOptions(settings, settingNames, "listen");
-  const { drainMs = 0, readyPath = "/" } = settings;
-  if (!(drainMs >= 0)) throw unexpected("listen: drainMs", "a time in milliseconds", drainMs, code);
-  if (!readyPath.startsWith("/")) throw unexpected("listen: readyPath", 'a path such as "/ready"', readyPath, code);
+export async function checkListen(port: unknown, host: unknown, settings: ListenSettings | undefined): Promise<void> {
+  if (typeof port === "number" && typeof host === "string" && settings === undefined) return;
+  (await import("./check-listen.ts")).checkArguments(port, host, settings);
 }
 
 /** Returns a function that waits once for `drainMs`; all its callers share the wait. */
-export function createDrain({ drainMs = 0 }: ListenSettings): () => Promise<void> | undefined {
+export function createDrain(drainMs = 0): () => Promise<void> | undefined {
   let draining: Promise<void> | undefined;
   return () => {
     if (drainMs > 0) draining ??= new Promise((resolve) => setTimeout(resolve, drainMs));
@@ -136,7 +124,7 @@ function start(server: Server, port: number, host: string): Promise<void> {
       resolve();
     });
   }).catch(async (error: NodeJS.ErrnoException) => {
-    throw (await import("./listen-errors.ts")).cannotListen(error, port, host);
+    throw (await import("./check-listen.ts")).cannotListen(error, port, host);
   });
 }
 
@@ -161,5 +149,5 @@ function toUrlHost(host: string): string {
 
 /** Throws, because a server without authentication must not listen on a public address. */
 export async function refuseBinding(host: string): Promise<never> {
-  throw (await import("./listen-errors.ts")).unsafeBinding(host);
+  throw (await import("./check-listen.ts")).unsafeBinding(host);
 }

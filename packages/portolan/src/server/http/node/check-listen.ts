@@ -1,4 +1,23 @@
 import { nameOf, PortolanError } from "../../../errors.ts";
+import { checkOptions, type OptionNames } from "../../../options.ts";
+import { unexpected } from "../../define/check.ts";
+import type { ListenSettings } from "../endpoint.ts";
+
+const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
+
+/** Throws if the arguments of `listen` are not a port, a host and known options. */
+export function checkArguments(port: unknown, host: unknown, settings: ListenSettings = {}): void {
+  const where = "listen(port, host, { signals })";
+  const code = "invalid-argument";
+  if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port, code);
+  if (typeof host !== "string") throw unexpected(`${where}: host`, 'a string such as "127.0.0.1"', host, code);
+  if (typeof settings !== "object" || settings === null)
+    throw unexpected(where, "options as an object", settings, code);
+  checkOptions(settings, settingNames, "listen");
+  const { drainMs = 0, readyPath = "/" } = settings;
+  if (!(drainMs >= 0)) throw unexpected("listen: drainMs", "a time in milliseconds", drainMs, code);
+  if (!readyPath.startsWith("/")) throw unexpected("listen: readyPath", 'a path such as "/ready"', readyPath, code);
+}
 
 /** Returns the error for a failed `listen`, with what to do. */
 export function cannotListen(error: NodeJS.ErrnoException, port: number, host: string): PortolanError {
