@@ -121,6 +121,7 @@ export const whole: readonly HttpRequirement[] = [
       const answer = await (await open(url, revision)).call("hold", { key: "a" });
       await close(1);
       await fixture.noted("aborted a");
+      expect((await answer.messages()).at(-1)?.error?.message).toBe("The server is shutting down");
       await answer.closed;
     },
   },
