@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { budgets, verdict } from "./budgets.mjs";
+import { loadGenerator } from "./driver/wrk.mjs";
 import { having } from "./implementations.mjs";
 import { legend, table } from "./report.mjs";
 
@@ -58,6 +59,7 @@ for (const id of chosen) {
 
 console.log(`\n${table(rows)}\n\n${legend}`);
 if (!having("stdio").some(({ name }) => name === "portolan")) notes.push("portolan is not built: npm run build");
+if (chosen.some((id) => /^W[34]/.test(id))) notes.unshift(`load over HTTP (W3, W4): ${loadGenerator}`);
 for (const note of notes) console.log(`· ${note}`);
 
 const held = budgets.flatMap((budget) => {

@@ -6,6 +6,7 @@
 //   --git   also installs git, which the server of repositories runs
 //   --postgres   also installs PostgreSQL, which the tests of the server of databases start
 //   --shells   also installs zsh and fish, in which the tests complete command lines
+//   --wrk   also installs wrk, which creates the load of the benchmarks over HTTP
 //   --openssl   also installs openssl, which makes certificates for tests
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
@@ -27,6 +28,7 @@ if (flags.has("--nodes")) install(join(root, "test/release/runtime"));
 if (flags.has("--browser")) installPackage("chromium", "/usr/bin/chromium");
 if (flags.has("--git")) installPackage("git", "/usr/bin/git");
 if (flags.has("--postgres")) installPackage("postgresql", "/usr/bin/pg_ctlcluster");
+if (flags.has("--wrk")) installPackage("wrk", "/usr/bin/wrk");
 if (flags.has("--shells")) for (const shell of ["zsh", "fish"]) installPackage(shell, `/usr/bin/${shell}`);
 if (flags.has("--openssl")) installPackage("openssl", "/usr/bin/openssl");
 if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();

@@ -1,12 +1,13 @@
+import { handlerKinds, usualKind } from "../handlers.mjs";
 import { having } from "../implementations.mjs";
 import { Child } from "./child.mjs";
 import { HttpServer } from "./http-server.mjs";
 import { interleave } from "./interleave.mjs";
 import { rowOf } from "./row.mjs";
 import { Samples } from "./stats.mjs";
+import { runWrk, wrk } from "./wrk.mjs";
 
-/** The tool to call for each kind of answer. */
-const callFor = { json: "echo", sse: "notify" };
+const CONNECTIONS = 32;
 
 /** Servers under load over HTTP. One process creates the load for all of them in turn. */
 export async function withLoad(work) {
@@ -25,22 +26,36 @@ export class LoadedServer {
   #server;
   #load;
   #task;
+  /** The requests that wrk sends, by call. */
+  #requests = new Map();
 
-  constructor(load, implementation, { era, reply = "json", extraTools = 0 }) {
-    this.#server = new HttpServer(implementation, { era, reply, extraTools });
+  constructor(load, implementation, { era, reply = "json", extraTools = 0, handlers = usualKind }) {
+    this.#server = new HttpServer(implementation, { era, reply, extraTools, handlers });
     this.#load = load;
-    const { name, streamsIfItMay = false } = implementation;
-    const accept = streamsIfItMay && reply === "json" ? "application/json" : undefined;
     servers += 1;
-    this.#task = { run: "pump", server: servers, name, era, call: callFor[reply], accept };
+    this.#task = { server: servers, name: implementation.name, era, accept: acceptFor(implementation, reply) };
+    this.#task.isStreamed = reply === "sse";
   }
 
-  /** CPU µs of the server and wall µs, per call. */
-  async pump(count) {
+  /** CPU µs of the server and wall µs, per call. Without wrk, \`count\` calls are made. */
+  async pump(count, call = "echo") {
     const url = await this.#server.url();
+    const task = { ...this.#task, url, call };
+    if (wrk === undefined) {
+      const pumped = () => this.#load.ask({ ...task, run: "pump", count });
+      return this.#measure(async () => ({ ...(await pumped()), answers: count }));
+    }
+    if (!this.#requests.has(call)) {
+      const { requests } = await this.#server.during(this.#load.ask({ ...task, run: "requests" }), call);
+      this.#requests.set(call, requests);
+    }
+    return this.#measure(() => runWrk(url, this.#requests.get(call), { connections: CONNECTIONS, seconds: 1 }));
+  }
+
+  async #measure(work) {
     const before = await this.#server.cpu();
-    const { wall } = await this.#server.during(this.#load.ask({ ...this.#task, url, count }), `${count} calls`);
-    return { cpu: ((await this.#server.cpu()) - before) / count, wall: (wall * 1000) / count };
+    const { wall, answers } = await this.#server.during(work(), "calls");
+    return { cpu: ((await this.#server.cpu()) - before) / answers, wall: (wall * 1000) / answers };
   }
 
   close() {
@@ -48,32 +63,59 @@ export class LoadedServer {
   }
 }
 
-/** tools/call over 32 keep-alive connections, answered with JSON and with a stream: server CPU µs per call, and calls/s. */
-export async function httpCalls(title, era, { quick, notes }) {
-  const rows = [];
-  await withLoad(async (load) => {
-    for (const reply of ["json", "sse"]) {
-      const cpu = new Samples();
-      const rate = new Samples();
-      await interleave({
-        implementations: having("http", era),
-        rounds: quick ? 1 : 3,
-        repetitions: quick ? 6 : 9,
-        peersEvery: 3,
-        notes,
-        open: (implementation) => new LoadedServer(load, implementation, { era, reply }),
-        warm: (name, server) => server.pump(countFor(name)),
-        async measure(name, server, repetition) {
-          const sample = await server.pump(countFor(name));
-          cpu.add(name, repetition, sample.cpu);
-          rate.add(name, repetition, 1e6 / sample.wall);
-        },
-      });
-      rows.push(rowOf(`${title}, ${reply.toUpperCase()}`, { unit: "µs", shown: "speed" }, cpu));
-      rows.push(rowOf(`${title}, ${reply.toUpperCase()}, calls/s`, { unit: "", shown: "rate" }, rate));
+/** Returns the Accept header that gets the kind of answer: most peers answer as they were configured at start. */
+function acceptFor({ name, streamsIfItMay = false }, reply) {
+  if (reply === "json") return streamsIfItMay ? "application/json" : undefined;
+  return name === "raw" || name === "portolan" ? "text/event-stream" : undefined;
+}
+
+/**
+ * tools/call over 32 keep-alive connections, answered with JSON and with a stream: server CPU µs per call, and calls/s.
+ * The budgets are for async handlers; other kinds are measured for raw and portolan alone.
+ */
+export function httpCalls(title, era, options) {
+  return withLoad(async (load) => {
+    const rows = [];
+    for (const [reply, calls] of Object.entries(callsFor)) {
+      for (const call of calls) {
+        const metric = `${title}, ${reply.toUpperCase()}, ${call}`;
+        rows.push(...(await rowsOf(load, metric, { era, reply, call }, options)));
+      }
     }
+    for (const handlers of handlerKinds.filter((kind) => kind !== usualKind)) {
+      const metric = `${title}, JSON, echo, ${handlers} handler`;
+      rows.push(...(await rowsOf(load, metric, { era, call: "echo", handlers }, options, isOurs)));
+    }
+    return rows;
   });
-  return rows;
+}
+
+/** `notify` sends a message before its answer. */
+const callsFor = { json: ["echo", "add"], sse: ["echo", "add", "notify"] };
+
+const isOurs = ({ name }) => name === "raw" || name === "portolan";
+
+async function rowsOf(load, metric, { call, ...settings }, { quick, notes }, isMeasured = () => true) {
+  const cpu = new Samples();
+  const rate = new Samples();
+  await interleave({
+    implementations: having("http", settings.era).filter(isMeasured),
+    rounds: quick ? 1 : 3,
+    repetitions: quick ? 3 : 5,
+    peersEvery: 5,
+    notes,
+    open: (implementation) => new LoadedServer(load, implementation, settings),
+    warm: (name, server) => server.pump(countFor(name), call),
+    async measure(name, server, repetition) {
+      const sample = await server.pump(countFor(name), call);
+      cpu.add(name, repetition, sample.cpu);
+      rate.add(name, repetition, 1e6 / sample.wall);
+    },
+  });
+  return [
+    rowOf(metric, { unit: "µs", shown: "speed" }, cpu),
+    rowOf(`${metric}, calls/s`, { unit: "", shown: "rate" }, rate),
+  ];
 }
 
 const countFor = (name) => (name === "raw" || name === "portolan" ? 10_000 : 1_000);

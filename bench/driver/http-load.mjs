@@ -64,17 +64,42 @@ async function callersOf(server, url, era) {
 }
 
 /** Throws unless the answer is correct and of the measured kind: a call with a notification gets a stream. */
-function checkAnswer(name, call, answer) {
+function checkAnswer(name, call, answer, isStreamed = call === "notify") {
   const messages = messagesOf(answer);
   check(name, call, messages.at(-1) ?? {});
   const kind = isStream(answer) ? "a stream" : "JSON";
-  const isRight = call === "notify" ? isStream(answer) && messages.length > 1 : !isStream(answer);
+  const isRight = isStream(answer) === isStreamed && (call !== "notify" || messages.length > 1);
   if (!isRight) throw new Error(`${name} answered ${call} with ${kind} of ${messages.length} messages`);
 }
 
+/** Requests with ids of their own for each session: enough that one is answered long before it is sent again. */
+const IDS = 64;
+
 answerTasks({
+  /** Returns the requests of a call for another program to send, after one of them was answered as expected. */
+  async requests({ server, name, url, era, call, isStreamed, accept = posted.accept }) {
+    const sessions = await callersOf(server, url, era);
+    const params = JSON.stringify(paramsOf(era, calls[call].params));
+    const bodyOf = () => `{"jsonrpc":"2.0","id":${++lastId},"method":"tools/call","params":${params}}`;
+    const headersOf = (session) => ({ ...posted, accept, ...ofCall(era, call, session) });
+    await withConnections(
+      url,
+      async (connection) => {
+        const answer = await connection.exchange(post(url, headersOf(sessions[0]), JSON.parse(bodyOf())));
+        if (answer.status !== 200) throw new Error(`${name} answered ${call} with status ${answer.status}`);
+        checkAnswer(name, call, answer, isStreamed);
+      },
+      1,
+    );
+    const requests = [];
+    for (let id = 0; id < (era === "stateful" ? IDS : 1); id++) {
+      for (const session of sessions) requests.push({ headers: headersOf(session), body: bodyOf() });
+    }
+    return { requests };
+  },
+
   /** Makes `count` calls over 32 connections, one at a time on each: wall ms. Every hundredth answer is checked. */
-  async pump({ server, name, url, era, call, count, accept = posted.accept }) {
+  async pump({ server, name, url, era, call, isStreamed, count, accept = posted.accept }) {
     const sessions = await callersOf(server, url, era);
     const params = JSON.stringify(paramsOf(era, calls[call].params));
     const heads = sessions.map((session) => postHead(url, { accept, ...ofCall(era, call, session) }));
@@ -91,7 +116,7 @@ answerTasks({
             if (error) return reject(error);
             try {
               if (answer.status !== 200) throw new Error(`${name} answered ${call} with status ${answer.status}`);
-              if (isChecked) checkAnswer(name, call, answer);
+              if (isChecked) checkAnswer(name, call, answer, isStreamed);
             } catch (wrong) {
               return reject(wrong);
             }

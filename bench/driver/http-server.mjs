@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { usualKind } from "../handlers.mjs";
 import { ServerProcess } from "./server-process.mjs";
 
 /** An HTTP server in its own process, which reports its URL and its CPU time. */
@@ -10,11 +11,14 @@ export class HttpServer {
 
   /**
    * @param {{ name: string, folder: string }} implementation
-   * @param {{ era?: "stateful" | "stateless", reply?: "json" | "sse", extraTools?: number, flags?: string[] }} options
+   * @param {{ era?: "stateful" | "stateless", reply?: "json" | "sse", extraTools?: number, handlers?: string, flags?: string[] }} options
    *   `reply` is for servers whose kind of answer is set at start, `flags` are for node
    */
-  constructor({ name, folder }, { era = "stateful", reply = "json", extraTools = 0, flags = [] } = {}) {
-    const env = { BENCH_ERA: era, BENCH_REPLY: reply, BENCH_EXTRA_TOOLS: String(extraTools) };
+  constructor(
+    { name, folder },
+    { era = "stateful", reply = "json", extraTools = 0, handlers = usualKind, flags = [] } = {},
+  ) {
+    const env = { BENCH_ERA: era, BENCH_REPLY: reply, BENCH_EXTRA_TOOLS: String(extraTools), BENCH_HANDLERS: handlers };
     this.#process = new ServerProcess(name, join(folder, "http.mjs"), { stdin: "ignore", env, flags });
     this.#url = new Promise((resolve) => {
       let text = "";

@@ -43,17 +43,18 @@ function post(req, res, body) {
   const answered = answer(message, (notification) => {
     said += eventOf(JSON.stringify(notification));
   });
-  if (answered instanceof Promise) answered.then((response) => finish(res, response, headers, said));
-  else finish(res, answered, headers, said);
+  const streams = !req.headers.accept.includes("application/json");
+  if (answered instanceof Promise) answered.then((response) => finish(res, response, headers, streams, said));
+  else finish(res, answered, headers, streams, said);
 }
 
-function finish(res, response, headers, said) {
+function finish(res, response, headers, streams, said) {
   if (response === undefined) {
     res.writeHead(202, { "content-length": 0 }).end();
     return;
   }
   const text = JSON.stringify(response);
-  if (said === "") send(res, 200, { ...json, ...headers }, text);
+  if (said === "" && !streams) send(res, 200, { ...json, ...headers }, text);
   else send(res, 200, stream, said + eventOf(text));
 }
 
