@@ -1,7 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel, PreparedMessage } from "../jsonrpc/channel.ts";
-import { IdTable } from "../jsonrpc/id-table.ts";
 import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { IdTable } from "../jsonrpc/message.ts";
 
 /** A client-side transport: it sends requests and returns each response to its sink. */
 export interface Link {

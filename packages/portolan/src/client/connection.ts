@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
-import { IdTable } from "../jsonrpc/id-table.ts";
 import type { JsonObject, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import { IdTable } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { MethodRow, Revision } from "../protocol/revision.ts";

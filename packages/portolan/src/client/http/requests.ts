@@ -1,8 +1,8 @@
 import { encodeHeaderValue, headerNames, nameMemberOf } from "../../http/headers.ts";
 import type { IncomingEvent } from "../../http/sse.ts";
-import { IdTable } from "../../jsonrpc/id-table.ts";
 import {
   checkMessage,
+  IdTable,
   type Message,
   type RequestId,
   type RpcNotification,

@@ -1,8 +1,8 @@
 import { Lazy, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { Channel, Sendable } from "../../jsonrpc/channel.ts";
-import { IdTable } from "../../jsonrpc/id-table.ts";
 import {
+  IdTable,
   type JsonObject,
   type Message,
   type RequestId,

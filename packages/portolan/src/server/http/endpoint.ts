@@ -329,14 +329,14 @@ export class EndpointState {
   readonly keepAliveMs: number;
   readonly quietMs: number;
   readonly #maxCalls: number;
-  /** The running exchanges, with the functions that answer them. */
-  readonly #running = new Map<ServedExchange, SendReply>();
+  // Unordered array: a Map that is filled and emptied for every call keeps ended ones alive for the garbage collector.
+  readonly #running: RunningCall[] = [];
   #whenIdle: (() => void)[] = [];
   #due: (() => void)[] = [];
 
   constructor(runtime: ServerRuntime, options: ServeHttpOptions) {
     this.runtime = runtime;
-    runtime.inFlight.add(() => this.#running.keys());
+    runtime.inFlight.add(() => this.#running.map(({ exchange }) => exchange));
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
     const limits = callerLimitsOf(options);
@@ -397,14 +397,22 @@ export class EndpointState {
 
   /** Counts an exchange as running until its handler has ended. */
   track(exchange: ServedExchange, size: CallSize, reply: SendReply, ended?: () => void): void {
-    this.#running.set(exchange, reply);
+    const call: RunningCall = { exchange, reply, index: this.#running.length };
+    this.#running.push(call);
     this.count(size, 1);
     exchange.onSettled = () => {
       this.count(size, -1);
-      this.#running.delete(exchange);
+      this.#remove(call);
       ended?.();
-      if (this.#running.size === 0) this.#endDraining();
+      if (this.#running.length === 0) this.#endDraining();
     };
+  }
+
+  #remove({ index }: RunningCall): void {
+    const last = this.#running.pop();
+    if (!last || index === this.#running.length) return;
+    this.#running[index] = last;
+    last.index = index;
   }
 
   /** Lets work run in the background, and reports its failure. */
@@ -415,8 +423,8 @@ export class EndpointState {
   /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
   drain(): Promise<void> {
     this.endTurn();
-    for (const exchange of this.#running.keys()) exchange.endGracefully();
-    if (this.#running.size === 0) return Promise.resolve();
+    for (const { exchange } of [...this.#running]) exchange.endGracefully();
+    if (this.#running.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -424,7 +432,7 @@ export class EndpointState {
   cancelAll(why: string): void {
     this.endTurn();
     const error = new RpcError(rpcCodes.internalError, why);
-    for (const [exchange, reply] of this.#running) {
+    for (const { exchange, reply } of [...this.#running]) {
       if (!exchange.isOpen) continue;
       exchange.cancel(new PortolanError("connection-closed", why));
       reply({ jsonrpc: "2.0", id: exchange.id, error: error.toErrorObject() }, error);
@@ -455,6 +463,14 @@ const progressIsLost = "calls are answered without progress";
 function ratedEvent(method: string): RatedEvent | undefined {
   if (method === "tools/call") return "calls";
   return method === "completion/complete" ? "completions" : undefined;
+}
+
+/** A request that was not answered in its turn, and the function that answers it. */
+interface RunningCall {
+  readonly exchange: ServedExchange;
+  readonly reply: SendReply;
+  /** Its index among the running ones. */
+  index: number;
 }
 
 /** The part of its caller's limits that a request uses. */

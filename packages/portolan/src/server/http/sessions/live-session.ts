@@ -21,7 +21,7 @@ export class LiveSession {
   /** The time at which other processes were last told that something is connected here. */
   markedAt = 0;
   readonly #storage: Storage;
-  readonly #exchanges = new Map<ServedExchange, PostReply>();
+  readonly #calls: RunningCall[] = [];
   readonly #questions = new Map<string, PendingQuestion>();
 
   constructor(id: string, storage: Storage) {
@@ -35,29 +35,31 @@ export class LiveSession {
   }
 
   get hasCalls(): boolean {
-    return this.#exchanges.size > 0;
+    return this.#calls.length > 0;
   }
 
   /** True if the client has a stream open, or waits for an answer. */
   get isConnected(): boolean {
     if (this.standalone?.isConnected) return true;
     for (const stream of this.resumed) if (!stream.isClosed) return true;
-    for (const reply of this.#exchanges.values()) if (reply.isConnected) return true;
+    for (const { reply } of this.#calls) if (reply.isConnected) return true;
     return false;
   }
 
   add(exchange: ServedExchange, reply: PostReply): void {
-    this.#exchanges.set(exchange, reply);
+    this.#calls.push({ exchange, reply });
     this.connectedAt = Date.now();
   }
 
   remove(exchange: ServedExchange): void {
-    this.#exchanges.delete(exchange);
+    const index = this.#calls.findIndex((call) => call.exchange === exchange);
+    const last = this.#calls.pop();
+    if (last && this.#calls[index]) this.#calls[index] = last;
   }
 
   /** Cancels all requests with this id; clients may use an id several times. */
   cancel(id: RequestId, reason: Error): void {
-    for (const exchange of this.#exchanges.keys()) {
+    for (const { exchange } of [...this.#calls]) {
       if (exchange.id === id && exchange.mayBeCancelled) exchange.cancel(reason);
     }
   }
@@ -116,7 +118,7 @@ export class LiveSession {
 
   /** Cancels all requests. */
   cancelAll(reason: Error): void {
-    for (const exchange of [...this.#exchanges.keys()]) exchange.cancel(reason);
+    for (const { exchange } of [...this.#calls]) exchange.cancel(reason);
   }
 
   /** Cancels all requests and ends all streams, because the session has ended. */
@@ -146,6 +148,12 @@ export class LiveSession {
       entries.return?.();
     };
   }
+}
+
+/** A request that is not answered yet, and its way back. */
+interface RunningCall {
+  readonly exchange: ServedExchange;
+  readonly reply: PostReply;
 }
 
 interface PendingQuestion {

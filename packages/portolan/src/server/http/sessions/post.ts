@@ -241,10 +241,8 @@ export class StatefulServer {
       this.#sessions.hold(known.id, context.caller);
       this.#startSweeping();
       answer.keepOpen(this.#state.quietMs);
-      this.#state.track(exchange, context, reply, () => {
-        live.remove(exchange);
-        this.#live.forgetIdle(live);
-      });
+      // The next call of the session uses the same object; the sweep forgets it when it stays idle.
+      this.#state.track(exchange, context, reply, () => live.remove(exchange));
     });
   }
 
@@ -369,7 +367,7 @@ export class StatefulServer {
         this.#state.background(this.#renew(live, now));
       } else if (live.hasCalls && now - live.connectedAt >= this.#abandonMs) {
         this.#state.background(this.#abandon(live));
-      }
+      } else this.#live.forgetIdle(live);
     }
     this.#log.sweep();
     this.#state.background(this.#sessions.expire());

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { IdTable } from "./id-table.ts";
+import { IdTable } from "./message.ts";
 
 const ids = fc.oneof(fc.integer({ min: 0, max: 600 }), fc.maxSafeInteger(), fc.constantFrom("", "0", "1", "a"));
 
