@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { Browser, formsIn } from "./browser.ts";
 import { App, calledBack, introspect, people, post, redirectUri, start } from "./kit.ts";
 
-const seconds = (count: number) => vi.setSystemTime(Date.now() + count * 1_000);
-const letTimePass = () => vi.useFakeTimers({ toFake: ["Date"] });
+const seconds = (count: number) => vi.advanceTimersByTime(count * 1_000);
+const letTimePass = () => vi.useFakeTimers({ toFake: ["Date", "performance"] });
 afterEach(() => vi.useRealTimers());
 
 /** A storage in which rows of one kind are always read by two callers at a time. */

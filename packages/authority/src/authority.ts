@@ -121,7 +121,7 @@ export async function findAccount(
 ): Promise<Account | undefined> {
   const { kind, jti, grantId, consumed } = (token ?? {}) as Partial<RefreshToken> & Pick<AdapterPayload, "consumed">;
   const isRefresh = kind === "RefreshToken";
-  if (isRefresh && typeof consumed === "number" && Date.now() - consumed < refreshRepeatMs) {
+  if (isRefresh && typeof consumed === "number" && Math.abs(Date.now() - consumed) < refreshRepeatMs) {
     // The provider has already checked everything else about the request.
     context.state["replayedToken"] = { kind, id: jti, grantId };
     throw new errors.InvalidGrant("refresh token is in use");

@@ -168,12 +168,12 @@ export class UpstreamClient {
   }
 
   #server(): Promise<oauth.AuthorizationServer> {
-    if (this.#found && Date.now() - this.#found.at < upstreamMetadataMs) return this.#found.server;
+    if (this.#found && performance.now() - this.#found.at < upstreamMetadataMs) return this.#found.server;
     const server = this.#discover().catch((cause) => {
       this.#found = undefined;
       throw unavailable("find its metadata", cause);
     });
-    this.#found = { server, at: Date.now() };
+    this.#found = { server, at: performance.now() };
     return server;
   }
 

@@ -47,7 +47,8 @@ export class UpstreamTokenStore {
     const row = await rows.read<StoredTokens>(await this.#keyOf(grantId));
     if (!row) return false;
     const { accessToken, refreshToken, checkedAt } = row.value;
-    if (Date.now() - checkedAt < checkMs) return true;
+    // A time in the future means that the clock was set back.
+    if (Math.abs(Date.now() - checkedAt) < checkMs) return true;
     const isActive = isDue(row.value) ? false : await client.isActive(row.value);
     // If the provider can neither check nor renew a token, only its expiry is known.
     if (isActive ?? refreshToken === undefined) {

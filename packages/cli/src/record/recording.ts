@@ -63,12 +63,13 @@ export function openRecorder(
   if (isFile) fchmodSync(descriptor, 0o600);
   const redactor = isRaw ? undefined : new MessageRedactor();
   let known = 0;
-  const started = Date.now();
+  const startedAt = new Date().toISOString();
+  const started = performance.now();
   const header: RecordingHeader = {
     recording: 1,
     by,
     server,
-    startedAt: new Date(started).toISOString(),
+    startedAt,
     redacted: !isRaw,
   };
   writeSync(descriptor, `${JSON.stringify(header)}\n`);
@@ -91,7 +92,7 @@ export function openRecorder(
       const text = isOpen ? toText(said, redactor) : undefined;
       if (text === undefined) return;
       // The message comes last, unchanged, so that it can be replayed byte for byte.
-      writeSync(descriptor, `{"at":${Date.now() - started},"from":"${from}","message":${text}}\n`);
+      writeSync(descriptor, `{"at":${Math.round(performance.now() - started)},"from":"${from}","message":${text}}\n`);
     },
     close,
   };

@@ -40,7 +40,7 @@ describe("Callers", () => {
       const [a, b] = [callers.get("a"), callers.get("b")];
       expect([a.count("handshakes"), a.count("handshakes")]).toEqual([undefined, "caller"]);
       expect([b.count("handshakes"), callers.get("c").count("handshakes")]).toEqual([undefined, "process"]);
-      vi.setSystemTime(60_000);
+      vi.advanceTimersByTime(60_000);
       expect(a.count("handshakes")).toBeUndefined();
     } finally {
       vi.useRealTimers();
@@ -53,7 +53,7 @@ describe("Callers", () => {
       const callers = new Callers({ atOnce: {}, perMinute: {} });
       const [idle, busy] = [callers.get("idle"), callers.get("busy")];
       busy.take("sessions");
-      vi.setSystemTime(180_000);
+      vi.advanceTimersByTime(180_000);
       callers.get("next");
       expect(callers.get("busy")).toBe(busy);
       expect(callers.get("idle")).not.toBe(idle);
@@ -86,7 +86,8 @@ describe("callers that cannot be told apart", () => {
 });
 
 test("an error says which limit is reached, whose it is, and when to retry", () => {
-  vi.useFakeTimers({ now: 20_000 });
+  vi.useFakeTimers();
+  vi.advanceTimersByTime(20_000);
   try {
     const perMinute = { calls: { perCaller: 6_000 } };
     const caller = new Callers({ atOnce: { calls: { perCaller: 256, total: 10_000 } }, perMinute }).get("a");

@@ -137,7 +137,7 @@ export class Caller {
   /** Returns the error for an event that happens too often. */
   tooOften(event: RatedEvent, exhausted: Exhausted): RpcError {
     const limit = this.#callers.limits.perMinute[event];
-    return refusal(exhausted, limit, `${event} per minute`, 60 - (Math.floor(Date.now() / 1_000) % 60));
+    return refusal(exhausted, limit, `${event} per minute`, 60 - (Math.floor(performance.now() / 1_000) % 60));
   }
 
   /** Returns whether nothing of this caller has to be remembered. */
@@ -179,5 +179,5 @@ function refusal(
 }
 
 function currentMinute(): number {
-  return Math.floor(Date.now() / 60_000);
+  return Math.floor(performance.now() / 60_000);
 }

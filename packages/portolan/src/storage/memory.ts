@@ -31,7 +31,7 @@ export interface MemoryStorageOptions {
   readonly maxLogEntries?: number;
   /** At most this many characters of log entries, all logs together. Default: 64 Mi. */
   readonly maxLogChars?: number;
-  /** A clock in milliseconds that never goes back. Default: `Date.now`. */
+  /** A clock in milliseconds that never goes back. Default: `performance.now`. */
   readonly now?: () => number;
 }
 
@@ -39,7 +39,7 @@ export interface MemoryStorageOptions {
 export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage {
   checkOptions(options, memoryStorageOptions, "createMemoryStorage");
   const { maxEntries = defaultMaxEntries, maxLogEntries = defaultMaxLogEntries } = options;
-  const { maxChars = defaultMaxChars, maxLogChars = defaultMaxLogChars, now = Date.now } = options;
+  const { maxChars = defaultMaxChars, maxLogChars = defaultMaxLogChars, now = () => performance.now() } = options;
   return {
     kv: new MemoryKeyValue({ maxEntries, maxChars }, now),
     log: new MemoryLog({ maxEntries: maxLogEntries, maxChars: maxLogChars }, now),

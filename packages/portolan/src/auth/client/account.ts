@@ -177,9 +177,14 @@ export class Account {
     return (this.#options.now ?? Date.now)();
   }
 
+  /** A clock that is never set back. */
+  #elapsed(): number {
+    return this.#options.now?.() ?? performance.now();
+  }
+
   #isDue({ renewAt }: Credential): boolean {
     const now = this.#now();
-    return renewAt !== undefined && renewAt <= now && this.#renewAfter <= now;
+    return renewAt !== undefined && renewAt <= now && this.#renewAfter <= this.#elapsed();
   }
 
   /** Another process may be waiting for a person to sign in while it holds the lock. */
@@ -201,7 +206,7 @@ export class Account {
     const need = { stale, challenge: readChallenge(undefined), isStepUp: false, mayRenew: true, mayLogin: false };
     await this.#acquire(need, new AbortController().signal).catch((reason: Error & { code?: unknown }) => {
       if (reason.code === "store-failed") throw reason;
-      this.#renewAfter = this.#now() + renewalPauseMs;
+      this.#renewAfter = this.#elapsed() + renewalPauseMs;
     });
     return this.#known();
   }

@@ -113,7 +113,7 @@ async function waitForLease(
   key: string,
   patienceMs: number,
 ): Promise<void> {
-  const endsAt = Date.now() + patienceMs;
+  const endsAt = performance.now() + patienceMs;
   let isFree = false;
   let wake: () => void = () => {};
   const onFree = () => {
@@ -124,7 +124,7 @@ async function waitForLease(
   try {
     // The bus only shortens the pauses: a holder that died publishes nothing.
     for (let pauseMs = shortestPauseMs; !(await take()); pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      if (Date.now() >= endsAt) throw leaseTimeout(key, patienceMs);
+      if (performance.now() >= endsAt) throw leaseTimeout(key, patienceMs);
       if (!isFree) {
         await new Promise<void>((resolve) => {
           wake = resolve;

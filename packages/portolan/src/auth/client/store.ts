@@ -29,7 +29,7 @@ export interface StoreInOptions {
 
 /** Creates a store in memory; it is gone when the process ends. */
 export function memoryStore(): CredentialStore {
-  const rows = new ExpiringMap<string>(Date.now);
+  const rows = new ExpiringMap<string>(() => performance.now());
   const mutex = new KeyedMutex();
   return {
     get: async (key) => rows.get(key),

@@ -70,6 +70,7 @@ export interface ProtectOptions {
   readonly about?: { readonly [member: string]: unknown };
   /** Receives failures of an issuer; the caller gets status 503. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
+  /** Milliseconds since 1970. Default: `Date.now`; the ages of cached keys and results are measured by a monotonic clock. */
   readonly now?: () => number;
 }
 
@@ -92,9 +93,11 @@ export function protect(options: ProtectOptions): TokenAccessControl {
   const resource = toResource(options.resource);
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
   if (issuers.length === 0) throw new PortolanError("invalid-argument", "issuers: expected at least one, got none");
+  // Proofs contain the time of day, so they are remembered by it.
   const { storage = createMemoryStorage({ now }), onError = console.error } = options;
   const audiences = [options.resource, ...(options.audiences ?? [])];
-  const known = issuers.map((issuer) => toVerifier(issuer, now));
+  // Ages are measured by a clock that is never set back.
+  const known = issuers.map((issuer) => toVerifier(issuer, options.now ?? (() => performance.now())));
   const metadataUrl = `${resource.origin}${resourceMetadataPath}${resource.pathname === "/" ? "" : resource.pathname}`;
 
   const reject = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): Rejection => {

@@ -86,7 +86,7 @@ export class Streams {
     }
     this.onTick?.();
     const now = Date.now();
-    const before = now - this.#keepAliveMs / 2;
+    const before = performance.now() - this.#keepAliveMs / 2;
     for (const stream of [...this.#open]) {
       if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
       else if (stream.staysSlow()) stream.destroy();
@@ -106,7 +106,8 @@ const keepAlive = ": \n\n";
 
 /** One event stream to a client. It is closed if the client does not read. */
 export class OpenStream {
-  writtenAt: number = Date.now();
+  /** By the monotonic clock. */
+  writtenAt: number = performance.now();
   /** Ends the stream when its principal expires. */
   expiry: Expiry | undefined;
   /** Sends the latest progress, which waits while the client reads slowly. */
@@ -165,7 +166,7 @@ export class OpenStream {
       this.destroy();
       return;
     }
-    this.writtenAt = Date.now();
+    this.writtenAt = performance.now();
     this.#stream.write(text);
   }
 

@@ -53,7 +53,7 @@ class KeptEvents {
   /** Counts one more event. Returns false if the caller may not keep it. */
   add(text: string, ttlMs: number): boolean {
     const size = text.length + entryOverheadBytes;
-    this.expiresAt = Date.now() + ttlMs;
+    this.expiresAt = performance.now() + ttlMs;
     if (this.#caller.exhausts("eventBytes", size) || this.#caller.take("keptBytes", size)) return false;
     this.#caller.take("eventBytes", size);
     this.#sizes.push(size);
@@ -193,7 +193,7 @@ export class EventLog {
 
   /** Stops counting events that the storage has dropped. */
   sweep(): void {
-    const now = Date.now();
+    const now = performance.now();
     for (const [session, streams] of this.#kept) {
       for (const [stream, kept] of streams) {
         if (kept.expiresAt > now) continue;

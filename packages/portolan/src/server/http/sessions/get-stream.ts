@@ -124,7 +124,7 @@ export class GetStreams {
     reply.onGone(() => events.return(undefined));
     const live = this.#liveSessions.open(session);
     live.resumed.add(stream);
-    live.connectedAt = Date.now();
+    live.connectedAt = performance.now();
     try {
       for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
     } finally {
@@ -155,7 +155,7 @@ export class GetStreams {
   /** Returns the standalone stream of a session. Creates it if this process has none. */
   #standaloneOf(owner: StreamOwner, uris: ReadonlySet<string>, proof?: string): StandaloneStream {
     const live = this.#liveSessions.open(owner.known.id);
-    live.connectedAt = Date.now();
+    live.connectedAt = performance.now();
     if (!live.standalone) {
       live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, () => {
         live.standalone = undefined;

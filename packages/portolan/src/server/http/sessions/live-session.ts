@@ -17,9 +17,9 @@ export class LiveSession {
   /** Connections that get the rest of an interrupted answer. */
   readonly resumed: Set<OpenStream> = new Set();
   /** The time at which something of the session was last connected. */
-  connectedAt: number = Date.now();
+  connectedAt: number = performance.now();
   /** The time at which other processes were last told that something is connected here. */
-  markedAt = 0;
+  markedAt: number = Number.NEGATIVE_INFINITY;
   readonly #storage: Storage;
   readonly #calls: RunningCall[] = [];
   readonly #questions = new Map<string, PendingQuestion>();
@@ -48,7 +48,7 @@ export class LiveSession {
 
   add(exchange: ServedExchange, reply: PostReply): void {
     this.#calls.push({ exchange, reply });
-    this.connectedAt = Date.now();
+    this.connectedAt = performance.now();
   }
 
   remove(exchange: ServedExchange): void {

@@ -360,7 +360,7 @@ export class StatefulServer {
 
   /** Renews connected sessions, ends expired ones, and cancels calls whose client is gone. */
   #sweep(): void {
-    const now = Date.now();
+    const now = performance.now();
     for (const live of this.#live.values()) {
       if (live.isConnected) {
         live.connectedAt = now;

@@ -30,7 +30,7 @@ interface SessionRecord {
   readonly capabilities: ClientCapabilities;
   readonly info?: Implementation | undefined;
   readonly logLevel?: LogLevel | undefined;
-  /** The time at which the keys of its subscriptions were last renewed. Absent before the first subscription. */
+  /** The time since 1970 at which the keys of its subscriptions were last renewed. Absent before the first subscription. */
   readonly urisAt?: number | undefined;
 }
 
@@ -119,7 +119,13 @@ export class Sessions {
       caller.release("sessions");
       throw caller.beyond("keptBytes", tooLarge);
     }
-    this.#held.set(id, { caller, isCounted: true, bytes: size, uris: new Set(), expiresAt: Date.now() + this.#idleMs });
+    this.#held.set(id, {
+      caller,
+      isCounted: true,
+      bytes: size,
+      uris: new Set(),
+      expiresAt: performance.now() + this.#idleMs,
+    });
     try {
       await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs });
     } catch (cause) {
@@ -133,7 +139,7 @@ export class Sessions {
   /** Returns the session with this id; undefined if it does not exist or belongs to another principal. */
   find(id: string, principal: string): MaybePromise<KnownSession | undefined> {
     const cached = this.#cache.get(id);
-    const now = Date.now();
+    const now = performance.now();
     if (!cached || now - cached.touchedAt >= this.#maxCacheAgeMs) {
       return this.#load(id).then((loaded) => ofPrincipal(loaded?.session, principal));
     }
@@ -145,7 +151,7 @@ export class Sessions {
   hold(id: string, caller: Caller): HeldSession {
     let held = this.#held.get(id);
     if (!held) {
-      held = { caller, isCounted: false, bytes: 0, uris: new Set(), expiresAt: Date.now() + this.#idleMs };
+      held = { caller, isCounted: false, bytes: 0, uris: new Set(), expiresAt: performance.now() + this.#idleMs };
       this.#held.set(id, held);
     }
     return held;
@@ -217,7 +223,7 @@ export class Sessions {
   /** Renews the expiry of a session that is in use without requests. */
   async touch(id: string): Promise<void> {
     const cached = this.#cache.get(id);
-    const now = Date.now();
+    const now = performance.now();
     if (cached && now - cached.touchedAt < this.#maxCacheAgeMs) return;
     if (!cached) {
       await this.#load(id);
@@ -265,7 +271,7 @@ export class Sessions {
   }
 
   async #expireAll(): Promise<void> {
-    const now = Date.now();
+    const now = performance.now();
     for (const [id, held] of this.#held) {
       if (held.expiresAt > now) return;
       // Another process may have renewed the record.
@@ -297,7 +303,7 @@ export class Sessions {
     const revision = revisions.find((known) => known.version === version);
     if (!revision) throw new Error(`Session ${id.slice(0, 4)}… has the unknown protocol version ${version}`);
     const session: KnownSession = { id, principal, peer: { revision, capabilities, info, logLevel } };
-    const now = Date.now();
+    const now = performance.now();
     const uris = this.#cache.get(id)?.uris;
     const entry: CacheEntry = { session, text, urisAt, uris, touchedAt: now, usedAt: now };
     this.#renewed(id, entry, now);
@@ -340,7 +346,8 @@ export class Sessions {
   }
 
   async #renewUris(id: string, { urisAt }: CacheEntry): Promise<void> {
-    if (urisAt === undefined || Date.now() - urisAt < this.#idleMs) return;
+    // A time in the future means that the clock was set back.
+    if (urisAt === undefined || Math.abs(Date.now() - urisAt) < this.#idleMs) return;
     for (const uri of await this.subscriptions(id)) await this.#storeUri(id, uri);
     await this.change(id, () => ({ urisAt: Date.now() }));
   }
