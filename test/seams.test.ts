@@ -23,7 +23,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
   "server/http/index.ts": {
     "server/http/endpoint.ts": [
       ...["server/http/authorize.ts", "server/http/fetch.ts", "server/http/http-sse.ts"],
-      ...["server/http/read-body.ts", "server/http/sessions/post.ts"],
+      ...["server/http/observe.ts", "server/http/read-body.ts", "server/http/sessions/post.ts"],
     ],
     "server/http/stateless.ts": ["http/param-headers.ts"],
   },

@@ -1,4 +1,4 @@
-import type { RpcError } from "../jsonrpc/message.ts";
+import type { RpcError, RpcRequest } from "../jsonrpc/message.ts";
 import { limitExceeded } from "../protocol/errors.ts";
 
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
@@ -23,6 +23,19 @@ export interface CallerLimits {
 /** The limit that a caller has reached: its own, or the one of the whole process. */
 export type Exhausted = "caller" | "process";
 
+/** The name of a limit, as refusals are reported. */
+export type LimitName = CountedResource | `${RatedEvent}PerMinute`;
+
+/** A refused request, as far as it is known. */
+export interface RefusedRequest {
+  /** The key of the caller. */
+  readonly caller: string | undefined;
+  readonly limit?: LimitName | "connections" | "bodyBytes" | "bodyMs";
+  readonly exhausted?: Exhausted;
+  readonly status?: number;
+  readonly request?: RpcRequest | undefined;
+}
+
 /** Minutes for which a caller that uses nothing is remembered: longer than a request takes to arrive. */
 const rememberedMinutes = 3;
 
@@ -33,6 +46,8 @@ export class Callers {
   readonly total: Caller;
   /** Callers that cannot be told apart. Together they have the totals at once, and the calls per minute of one caller. */
   readonly shared: Caller;
+  /** Receives each refused request. Undefined if the operator does not want to know. */
+  onRefused: ((refused: RefusedRequest) => void) | undefined;
   readonly #known = new Map<string, Caller>();
   #sweptAt = 0;
 
@@ -54,6 +69,11 @@ export class Callers {
     }
     caller.seenAt = minute;
     return caller;
+  }
+
+  /** Returns the callers that are known now. */
+  known(): Iterable<Caller> {
+    return this.#known.values();
   }
 
   /** Removes callers that use nothing and were not seen lately. At most once a minute. */
@@ -124,18 +144,25 @@ export class Caller {
     return limit.total !== undefined && total.#countIn(minute, event) > limit.total ? "process" : undefined;
   }
 
+  /** Tells the operator of something that was refused. */
+  refused(limit: LimitName, exhausted: Exhausted, request?: RpcRequest): void {
+    this.#callers.onRefused?.({ caller: this.key, limit, exhausted, request });
+  }
+
   /**
    * Returns the error for a request that would use more of a resource than there is.
    *
    * @param consequence says what became of the request, if that is not obvious
    */
-  beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string): RpcError {
+  beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string, request?: RpcRequest): RpcError {
+    this.refused(resource, exhausted, request);
     const limit = this.#callers.limits.atOnce[resource];
     return refusal(exhausted, limit, `${resource === "keptBytes" ? "kept bytes" : resource} at once`, 5, consequence);
   }
 
   /** Returns the error for an event that happens too often. */
-  tooOften(event: RatedEvent, exhausted: Exhausted): RpcError {
+  tooOften(event: RatedEvent, exhausted: Exhausted, request?: RpcRequest): RpcError {
+    this.refused(`${event}PerMinute`, exhausted, request);
     const limit = this.#callers.limits.perMinute[event];
     return refusal(exhausted, limit, `${event} per minute`, 60 - (Math.floor(performance.now() / 1_000) % 60));
   }

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { parseArgs } from "node:util";
-import type { ServedExchange } from "./call/exchange.ts";
+import { nameIn, type ServedExchange } from "./call/exchange.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
 import { isLoopback } from "./http/hosts.ts";
 import type { ServeHttpOptions } from "./http/options.ts";
@@ -149,8 +149,8 @@ const maxNamedCalls = 10;
 
 /** Returns the method of a request and the name or URI that it names: `tools/call "greet"`. */
 function describe({ method, params }: ServedExchange): string {
-  const name = params["name"] ?? params["uri"];
-  return typeof name === "string" ? `${method} ${JSON.stringify(name.slice(0, 80))}` : method;
+  const name = nameIn(params);
+  return name === undefined ? method : `${method} ${JSON.stringify(name.slice(0, 80))}`;
 }
 
 /** Returns the options of the flags for HTTP. Throws a `UsageError` if one of them has no use or no valid value. */

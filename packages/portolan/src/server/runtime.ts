@@ -65,24 +65,23 @@ export class ServerRuntime {
 
   /** Returns true the first time that it is called with an object. */
   #isFirst(known: object): boolean {
-    return !this.#reported.has(known) && this.#reported.add(known) !== undefined;
+    return !this.#reported.has(known) && !!this.#reported.add(known);
   }
 
   /** Reports an error that the peer does not see. Returns the reference that the peer gets instead. */
-  report(error: unknown, method?: string): string {
+  report(error: unknown, origin?: ErrorReport): string {
     const reference = crypto.randomUUID().slice(0, 8);
-    const about: ErrorReport = method === undefined ? { reference } : { method, reference };
-    reportError(this.snapshot.options, error, about);
+    reportError(this.snapshot.options, error, { ...origin, reference });
     return reference;
   }
 }
 
-function hasPattern(schema: unknown): boolean {
+function hasPattern(schema: unknown): boolean | undefined {
   try {
-    return JSON.stringify(schema)?.includes('"pattern":') ?? false;
+    return JSON.stringify(schema)?.includes('"pattern":');
   } catch {
     // A schema without a JSON form fails where it is listed.
-    return false;
+    return undefined;
   }
 }
 
@@ -100,7 +99,7 @@ export function reportError(
   }
 }
 
-function printError(error: unknown, { method, reference }: ErrorReport): void {
-  const where = [method, reference && `(reference ${reference})`].filter(Boolean).join(" ");
-  console.error(`portolan: ${where}`, error);
+function printError(error: unknown, about: ErrorReport): void {
+  // Peers choose names and keys: a control character could change what a terminal shows.
+  console.error("portolan:", JSON.stringify(about).replace(/\p{C}/gu, "?"), error);
 }

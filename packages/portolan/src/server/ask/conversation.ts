@@ -170,7 +170,7 @@ export class Conversation {
   endUnheard(outcome: MaybePromise<Outcome>, runtime: ServerRuntime): void {
     const handle = this.#handle;
     const ended = Promise.resolve(outcome);
-    if (this.#strategy !== "park") ended.catch((mistake) => runtime.report(mistake, this.#exchange.method));
+    if (this.#strategy !== "park") ended.catch((mistake) => runtime.report(mistake, this.#exchange.origin));
     else if (handle !== undefined) this.#outcome = ended.then((done) => this.#parking.keep(handle, done));
     // The error goes to the retry.
     this.#outcome?.catch(() => {});

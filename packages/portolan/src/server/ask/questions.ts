@@ -49,7 +49,7 @@ export async function retry(runtime: ServerRuntime, exchange: ServedExchange, ru
   }
   if (state?.rounds === manyQuestionRounds) {
     const advice = `${exchange.method} asked in ${manyQuestionRounds} rounds; many clients stop at 10: ask together`;
-    runtime.report(new PortolanError("limit-reached", advice), exchange.method);
+    runtime.report(new PortolanError("limit-reached", advice), exchange.origin);
   }
   exchange.conversation = new Conversation(exchange, "replay", roundStateOf(runtime), state, received);
   return runOnce(runtime, exchange, run);

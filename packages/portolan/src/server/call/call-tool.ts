@@ -128,7 +128,7 @@ function settle(
 function toFailure(runtime: ServerRuntime, exchange: ServedExchange, cause: unknown): Complete {
   if (exchange.conversation?.isSuspended || cause instanceof RpcError) throw cause;
   if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
-  const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.method);
+  const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.origin);
   return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
 }
 

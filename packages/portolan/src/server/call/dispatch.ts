@@ -6,6 +6,7 @@ import { internalError, invalidParams, methodNotFound, unserializableResult } fr
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
+import type { ErrorReport } from "../define/definition.ts";
 import type { Parts } from "../define/snapshot.ts";
 import { extra, runAround, withExtra } from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
@@ -64,27 +65,23 @@ function fail(runtime: ServerRuntime, exchange: ServedExchange, cause: unknown, 
   replyError(runtime, exchange, cause, reply);
 }
 
-function replyError(
-  runtime: ServerRuntime,
-  { id, method, peer }: ServedExchange,
-  cause: unknown,
-  reply: SendReply,
-): void {
-  const failure = toRpcError(runtime, cause, method);
+function replyError(runtime: ServerRuntime, exchange: ServedExchange, cause: unknown, reply: SendReply): void {
+  const { id, peer } = exchange;
+  const failure = toRpcError(runtime, cause, exchange.origin);
   const error = peer.revision.encodeError(failure);
   try {
     reply({ jsonrpc: "2.0", id, error }, failure);
   } catch (unserializable) {
     // The data of an error may have no JSON form either; its code and message always do.
-    runtime.report(unserializable, method);
+    runtime.report(unserializable, exchange.origin);
     reply({ jsonrpc: "2.0", id, error: { code: error.code, message: error.message } }, failure);
   }
 }
 
 /** Returns the error that the peer sees. An error that is not an `RpcError` is masked: the peer gets a reference only. */
-export function toRpcError(runtime: ServerRuntime, cause: unknown, method: string): RpcError {
+export function toRpcError(runtime: ServerRuntime, cause: unknown, origin?: ErrorReport): RpcError {
   if (cause instanceof RpcError) return cause;
-  const reference = runtime.report(cause, method);
+  const reference = runtime.report(cause, origin);
   if (cause instanceof PortolanError && cause.code === "unserializable") return unserializableResult(cause.message);
   return internalError(reference);
 }

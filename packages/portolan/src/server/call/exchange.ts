@@ -7,6 +7,7 @@ import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/
 import type { Conversation } from "../ask/conversation.ts";
 import type { Caller } from "../callers.ts";
 import type { SessionSettings } from "../channel/session.ts";
+import type { ErrorReport } from "../define/definition.ts";
 import type { ServerRuntime } from "../runtime.ts";
 
 /** The identity that a request is made for. Sessions, answers, states and subscriptions are bound to `key`. */
@@ -35,6 +36,10 @@ export interface Exchange {
   readonly principal: Principal;
   /** Aborts when the client cancels the request or disconnects. */
   readonly signal: AbortSignal;
+  /**
+   * True once the request is cancelled or its client is gone. Nothing is sent then, whatever the outcome: middleware that
+   * counts calls checks it after `next`, because a handler that ignores its signal still completes.
+   */
   readonly isCancelled: boolean;
   /** Sends a notification about this request. Does nothing if the peer's revision does not have it. */
   notify(method: string, params: JsonObject): void;
@@ -128,6 +133,12 @@ export class ServedExchange implements Exchange {
     return this.request.params ?? noParams;
   }
 
+  /** What an operator may know of the request: never its arguments. */
+  get origin(): ErrorReport {
+    const { method, params, principal, returnPath } = this;
+    return { method, name: nameIn(params), principal: principal.key, caller: returnPath.caller?.key };
+  }
+
   get session(): SessionSettings | undefined {
     return this.#returnPath.session;
   }
@@ -210,7 +221,7 @@ export class ServedExchange implements Exchange {
 
   /** Aborts the handler's signal without cancelling the exchange, which is answered with questions. */
   abortHandler(reason: Error): void {
-    if (!this.#controller) this.#controller = new AbortController();
+    this.#controller ??= new AbortController();
     this.#controller.abort(reason);
   }
 
@@ -264,6 +275,12 @@ export class ServedExchange implements Exchange {
 }
 
 const noParams: JsonObject = {};
+
+/** Returns the tool, prompt or URI that a request names, at most 200 characters of it. */
+export function nameIn(params: JsonObject | undefined): string | undefined {
+  const name = params?.["name"] ?? params?.["uri"];
+  return typeof name === "string" ? name.slice(0, 200) : undefined;
+}
 
 /** The outcome of a handler, or the questions that it returned with `inputRequired`. */
 export type Produced = Outcome | ExplicitQuestions;

@@ -126,7 +126,7 @@ export function notifyHandlers(runtime: ServerRuntime, peer: Peer, method: strin
     try {
       handle?.(params, peer);
     } catch (cause) {
-      runtime.report(cause, method);
+      runtime.report(cause, { method });
     }
   }
 }

@@ -40,7 +40,7 @@ export async function listWithTemplates(runtime: ServerRuntime, exchange: Served
   for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
   // Without any resource, the failure must not look like an empty list.
   if (failures.length > 0 && entries.size === 0) throw failures[0];
-  for (const failure of failures) runtime.report(failure, exchange.method);
+  for (const failure of failures) runtime.report(failure, exchange.origin);
   const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
   const start = resources.start(
     exchange,

@@ -189,7 +189,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       },
       (cause) => {
         ended();
-        this.#refuse(toRpcError(this.#runtime, cause, "import"), id);
+        this.#refuse(toRpcError(this.#runtime, cause, { method: "import" }), id);
       },
     );
     this.#loading = loading;
@@ -230,7 +230,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       reply({
         jsonrpc: "2.0",
         id: request.id,
-        error: toRpcError(this.#runtime, cause, request.method).toErrorObject(),
+        error: toRpcError(this.#runtime, cause).toErrorObject(),
       });
       return;
     }

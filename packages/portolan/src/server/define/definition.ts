@@ -168,6 +168,12 @@ export interface ServerOptions<App> {
 /** The origin of an error. */
 export interface ErrorReport {
   method?: string;
+  /** The tool or prompt that the request names, or the URI of its resource. At most 200 characters. */
+  name?: string | undefined;
+  /** The key of the principal that sent the request. */
+  principal?: string;
+  /** The caller whose limits the request uses, over HTTP: `principal …`, `caller …` or `address …`. */
+  caller?: string | undefined;
   /** The reference that the peer got instead of the error, so that a report of a user can be found in the log. */
   reference?: string;
 }

@@ -1,12 +1,18 @@
 import { type Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
-import { isRequest, type Message, type RequestId, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
+import {
+  isRequest,
+  type Message,
+  type RequestId,
+  type RpcRequest,
+  rpcCodes,
+  type Unreadable,
+} from "../../jsonrpc/message.ts";
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
-import type { Callers } from "../callers.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-import { callerOf } from "./caller.ts";
-import type { HttpContext } from "./endpoint.ts";
+import { callerKeyOf, callerOf, isFromLocalProxy } from "./caller.ts";
+import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { createGuard, type Guard, readAccept } from "./guard.ts";
 import { documentMaxAgeSeconds, retryAfterSeconds } from "./limits.ts";
 import {
@@ -28,20 +34,25 @@ import type { StatefulServer } from "./sessions/post.ts";
 export class Authorizer {
   readonly #access: AccessControl | undefined;
   readonly #options: ServeHttpOptions;
-  readonly #callers: Callers;
+  readonly #state: EndpointState;
   readonly #guard: Guard;
 
-  constructor(options: ServeHttpOptions, callers: Callers) {
+  #hasWarned = false;
+
+  constructor(options: ServeHttpOptions, state: EndpointState) {
     this.#access = accessControlOf(options);
     this.#options = options;
-    this.#callers = callers;
+    this.#state = state;
     this.#guard = createGuard(options);
   }
 
   /** Returns the admitted request; undefined if it is answered already, with a refusal or a document. */
   admit(request: HttpRequest, reply: HttpReply, isClosing: boolean): MaybePromise<HttpContext | undefined> {
     const denial = this.#guard.check(request);
-    if (denial) return void refuse(reply, denial.status, denial.why, denial.headers);
+    if (denial) {
+      if (denial.status === 403) this.#refused(request, anonymous, denial.status);
+      return void refuse(reply, denial.status, denial.why, denial.headers);
+    }
     if (this.#guard.isPreflight(request)) return void reply.send(204, preflightHeaders(request));
     const headers = this.#guard.corsHeaders(request);
     if (isClosing && request.method !== "POST") return void refuseClosing(reply, headers);
@@ -55,23 +66,31 @@ export class Authorizer {
     return whenDone(this.#access ? this.#access.verify(request) : anonymous, (verdict) => {
       if (typeof (verdict as Principal)?.key === "string") {
         const principal = verdict as Principal;
-        const caller = callerOf(this.#callers, request, principal, this.#options);
+        const caller = callerOf(this.#state.callers, request, principal, this.#options);
+        if (caller === this.#state.callers.total && !this.#hasWarned) this.#warnOfProxy(request);
         return { request, reply, principal, caller, headers, accepts, size: 0, isClosing };
       }
       if (typeof (verdict as Refusal)?.status !== "number") throw noVerdict(verdict);
-      answerRefusal(reply, verdict as Refusal, headers);
+      const refusal = verdict as Refusal;
+      this.#refused(request, anonymous, refusal.status);
+      answerRefusal(reply, refusal, headers);
       return undefined;
     });
   }
 
   /** Refuses a body that could not be read, one that is no message, and messages whose answer the client would not accept. */
-  refuseBody(body: BodyProblem | Unreadable | Message | Message[], { reply, headers }: HttpContext): void {
+  refuseBody(body: BodyProblem | Unreadable | Message | Message[], context: HttpContext): void {
+    const { reply, headers, caller } = context;
     // First, because a message may have any members.
     if (Array.isArray(body) || "jsonrpc" in body) {
       refuse(reply, 406, "Accept: expected application/json or text/event-stream", headers, idOf(body));
     } else if ("error" in body) {
       answerError(reply, body.error, headers);
     } else if ("status" in body) {
+      const { status } = body;
+      if (status !== 400) {
+        this.#state.callers.onRefused?.({ caller: caller.key, status, limit: status === 413 ? "bodyBytes" : "bodyMs" });
+      }
       const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
     } else {
@@ -104,14 +123,33 @@ export class Authorizer {
   }
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
-  permits(messages: Message | Message[], { reply, principal, headers, isClosing }: HttpContext): boolean {
+  permits(messages: Message | Message[], { request, reply, principal, headers, isClosing }: HttpContext): boolean {
     if (isClosing && ![messages].flat().every(mayContinueCall)) {
       refuseClosing(reply, headers, idOf(messages));
       return false;
     }
     const refusal = this.#access?.permit?.(principal, actionsOf(messages));
-    if (refusal) answerRefusal(reply, refusal, headers, idOf(messages));
-    return !refusal;
+    if (!refusal) return true;
+    this.#refused(request, principal, refusal.status, [messages].flat().find(isRequest));
+    answerRefusal(reply, refusal, headers, idOf(messages));
+    return false;
+  }
+
+  #refused(http: HttpRequest, principal: Principal, status: number, request?: RpcRequest): void {
+    const { onRefused } = this.#state.callers;
+    onRefused?.({ caller: callerKeyOf(http, principal, this.#options), status, request });
+  }
+
+  /** Warns once of a proxy that makes all callers look like one of this machine, which has no limits of its own. */
+  #warnOfProxy(request: HttpRequest): void {
+    if (this.#options.trustProxy || !isFromLocalProxy(request)) return;
+    this.#hasWarned = true;
+    this.#state.runtime.report(
+      new PortolanError(
+        "invalid-argument",
+        "serveHttp: a proxy on this machine forwards requests, so all anonymous callers count as local and have no limits of their own. Set `trustProxy: true` if the proxy overwrites or extends X-Forwarded-For, or tell callers apart with `caller`",
+      ),
+    );
   }
 }
 

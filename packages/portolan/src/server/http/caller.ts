@@ -14,16 +14,34 @@ export function callerOf(
   callers: Callers,
   request: HttpRequest,
   principal: Principal,
-  { caller, trustProxy = false }: ServeHttpOptions,
+  options: ServeHttpOptions,
 ): Caller {
-  if (principal !== anonymous) return callers.get(`principal ${principal.key}`);
+  const key = callerKeyOf(request, principal, options);
+  return key === undefined && request.remoteAddress === undefined ? callers.shared : callers.get(key);
+}
+
+/** Returns the key of the caller of a request; undefined for an anonymous caller of this machine or without an address. */
+export function callerKeyOf(
+  request: HttpRequest,
+  principal: Principal,
+  { caller, trustProxy = false }: ServeHttpOptions,
+): string | undefined {
+  if (principal !== anonymous) return `principal ${principal.key}`;
   const named = caller?.(request);
-  if (named !== undefined) return callers.get(`caller ${named.slice(0, maxKeyCharacters)}`);
-  const forwarded = trustProxy === false ? undefined : forwardedAddress(request, Number(trustProxy));
-  if (forwarded !== undefined) return callers.get(`address ${networkOf(forwarded)}`);
-  const address = request.remoteAddress;
-  if (address === undefined) return callers.shared;
-  return isLoopback(address) ? callers.total : callers.get(`address ${networkOf(address)}`);
+  if (named !== undefined) return `caller ${named.slice(0, maxKeyCharacters)}`;
+  const address =
+    (trustProxy === false ? undefined : forwardedAddress(request, Number(trustProxy))) ?? remoteAddressOf(request);
+  return address === undefined ? undefined : `address ${networkOf(address)}`;
+}
+
+function remoteAddressOf({ remoteAddress }: HttpRequest): string | undefined {
+  return remoteAddress === undefined || isLoopback(remoteAddress) ? undefined : remoteAddress;
+}
+
+/** Returns whether a proxy of this machine sent a request, so that all of its clients look like one local caller. */
+export function isFromLocalProxy(request: HttpRequest): boolean {
+  if (request.header("x-forwarded-for") === undefined && request.header("forwarded") === undefined) return false;
+  return request.remoteAddress !== undefined && isLoopback(request.remoteAddress);
 }
 
 /**

@@ -25,6 +25,7 @@ import { loopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { closeFlushMs, defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
+import type { EndpointUsage, Observer } from "./observe.ts";
 import {
   accessControlOf,
   anonymous,
@@ -66,6 +67,8 @@ export interface HttpEndpoint extends AsyncDisposable {
     host?: string,
     options?: ListenSettings,
   ): Promise<{ readonly url: string; readonly port: number }>;
+  /** Returns what callers use now, and the requests in progress. */
+  usage(): Promise<EndpointUsage>;
   /**
    * Refuses new requests, waits for running ones at most `graceMs`, and releases everything. Meanwhile the answers that
    * running calls wait for are accepted. Default: 10 s.
@@ -99,7 +102,12 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       await checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) await refuseBinding(host);
       await runtime.ready();
-      const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), { port, host, limits });
+      const { observer } = endpoint.state;
+      const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), {
+        ...{ port, host, limits },
+        onError: async (error) => (await observer.get()).notAccepted(error),
+        onDropped: async (dropped) => (await observer.get()).dropped(dropped),
+      });
       // The port stays open while calls are running: they may wait for an answer that their client sends.
       closers.push((drained) => listening.close(closeFlushMs, drained));
       endpoint.preload();
@@ -108,6 +116,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       if (settings?.signals) exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
+    usage: async () => (await endpoint.state.observer.get()).usage(),
     close,
     [Symbol.asyncDispose]: () => close(),
   };
@@ -115,7 +124,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
 
 /** One URL for clients of all revisions. Only this class decides which era a request belongs to. */
 class Endpoint {
-  readonly #state: EndpointState;
+  readonly state: EndpointState;
   readonly #options: ServeHttpOptions;
   readonly #documents: ReadonlyMap<string, string> | undefined;
   readonly #authorizer: Lazy<Authorizer>;
@@ -128,32 +137,30 @@ class Endpoint {
   /** False once the endpoint closes, or is about to close. */
   isReady = true;
   readyPath: string | undefined;
-  #isClosing = false;
+  isClosing = false;
   #isPreloading = false;
 
   constructor(server: Servable, options: ServeHttpOptions) {
     this.#options = options;
     const access = accessControlOf(options);
     this.#documents = access?.documents;
-    this.#state = new EndpointState(runtimeOf(server), options);
+    this.state = new EndpointState(runtimeOf(server), options);
     this.#trustsLoopback = !access && !options.caller && !options.trustProxy && !options.allowedHosts;
-    this.#authorizer = new Lazy(
-      async () => new (await import("./authorize.ts")).Authorizer(options, this.#state.callers),
-    );
+    this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(options, this.state));
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
-      const { runtime } = this.#state;
+      const { runtime } = this.state;
       // The relay comes with the sessions: on its own it is too small to be loaded late.
       this.#relay = loadSessions().then(({ startRelay }) => startRelay(runtime, storage));
       this.#relay.catch((cause) => runtime.report(cause));
     }
     if (sessions) {
-      this.#stateful = new Lazy(async () => (await loadSessions()).createStatefulServer(this.#state, options));
+      this.#stateful = new Lazy(async () => (await loadSessions()).createStatefulServer(this.state, options));
     }
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
       this.#paths = paths;
-      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(server, this.#state, paths));
+      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(server, this.state, paths));
     }
   }
 
@@ -176,7 +183,7 @@ class Endpoint {
   preload(): void {
     this.#isPreloading = true;
     const parts = [this.#authorizer, bodies, paramHeaders, this.#httpSse].map((part) => () => part?.get());
-    this.#state.runtime.preload(this.#stateful ? [...parts, loadSessions] : parts);
+    this.state.runtime.preload(this.#stateful ? [...parts, loadSessions] : parts);
   }
 
   /** Returns whether something is served at a path. */
@@ -187,10 +194,10 @@ class Endpoint {
 
   /** Refuses new requests except those that running calls wait for, waits at most `graceMs`, then cancels the rest. */
   async close(graceMs = defaultCloseGraceMs): Promise<void> {
-    this.#isClosing = true;
-    const drained = this.#state.drain();
+    this.isClosing = true;
+    const drained = this.state.drain();
     this.#stateful?.loaded?.close();
-    const timer = setTimeout(() => this.#state.cancelAll("The server is shutting down"), graceMs);
+    const timer = setTimeout(() => this.state.cancelAll("The server is shutting down"), graceMs);
     await Promise.all([drained, this.#httpSse?.loaded?.close(graceMs)]);
     clearTimeout(timer);
     await (await this.#relay?.catch(() => undefined))?.();
@@ -208,14 +215,14 @@ class Endpoint {
   }
 
   #fail(request: HttpRequest, reply: HttpReply, cause: unknown): void {
-    const reference = this.#state.runtime.report(cause, `${request.method} ${request.path}`);
+    const reference = this.state.runtime.report(cause, { method: `${request.method} ${request.path}` });
     sendError(reply, 500, internalError(reference).toErrorObject());
   }
 
   /** Checks headers and access before the body is read. */
   #admit(request: HttpRequest, reply: HttpReply): MaybePromise<void> {
-    if (this.#trustsLoopback && !this.#isClosing && isOrdinary(request)) {
-      const { total: caller } = this.#state.callers;
+    if (this.#trustsLoopback && !this.isClosing && isOrdinary(request)) {
+      const { total: caller } = this.state.callers;
       const context = {
         request,
         reply,
@@ -228,7 +235,7 @@ class Endpoint {
       return this.#serve(context);
     }
     return whenDone(this.#authorizer.get(), (authorizer) =>
-      whenDone(authorizer.admit(request, reply, this.#isClosing), (context) => context && this.#serve(context)),
+      whenDone(authorizer.admit(request, reply, this.isClosing), (context) => context && this.#serve(context)),
     );
   }
 
@@ -259,7 +266,7 @@ class Endpoint {
     if (isUnreadable(read) || !(accepts.json || accepts.events)) return this.#refuseBody(read, context);
     if (!this.#permits(read, context)) return;
     if (Array.isArray(read) || !this.#isStateless(read, request)) return this.#postStateful(read, context);
-    if (isRequest(read)) serveStateless(this.#state, read, context);
+    if (isRequest(read)) serveStateless(this.state, read, context);
     else reply.send(202, headers);
   }
 
@@ -317,6 +324,8 @@ export function isOrdinary(request: HttpRequest): boolean {
     request.header("origin") === undefined &&
     request.header("sec-fetch-site") === undefined &&
     request.header("content-encoding") === undefined &&
+    request.header("x-forwarded-for") === undefined &&
+    request.header("forwarded") === undefined &&
     loopbackAddresses.includes(request.remoteAddress)
   );
 }
@@ -329,40 +338,51 @@ export class EndpointState {
   readonly keepAliveMs: number;
   readonly quietMs: number;
   readonly #maxCalls: number;
-  // Unordered array: a Map that is filled and emptied for every call keeps ended ones alive for the garbage collector.
-  readonly #running: RunningCall[] = [];
+  /** The requests in progress, in no order. */
+  // An array: a Map that is filled and emptied for every call keeps ended ones alive for the garbage collector.
+  readonly running: RunningCall[] = [];
+  /** Reports to the operator and answers its questions. Loaded when it is needed. */
+  readonly observer: Lazy<Observer>;
+  #hasWarned = false;
   #whenIdle: (() => void)[] = [];
   #due: (() => void)[] = [];
 
   constructor(runtime: ServerRuntime, options: ServeHttpOptions) {
     this.runtime = runtime;
-    runtime.inFlight.add(() => this.#running.map(({ exchange }) => exchange));
+    runtime.inFlight.add(() => this.running.map(({ exchange }) => exchange));
     this.quietMs = options.quietMs ?? defaultQuietMs;
     this.keepAliveMs = options.keepAliveMs ?? defaultKeepAliveMs;
     const limits = callerLimitsOf(options);
     this.callers = new Callers(limits);
+    this.observer = new Lazy(async () => new (await import("./observe.ts")).Observer(this, options));
+    this.callers.onRefused =
+      options.onRefused && ((refused) => void whenDone(this.observer.get(), (observer) => observer.refused(refused)));
     this.#maxCalls = limits.atOnce.calls?.total ?? 0;
     this.streams = new Streams({
       backlog: options.limits?.backlog,
       keepAliveMs: this.keepAliveMs,
-      // Progress would be lost silently otherwise. Reported once, so that a hostile caller cannot fill a log.
-      onRefused: (caller, exhausted) => runtime.report(caller.beyond("streams", exhausted, progressIsLost)),
+      onRefused: (caller, exhausted) => {
+        const lost = caller.beyond("streams", exhausted, progressIsLost);
+        // Progress would be lost silently otherwise. Reported once, so that a hostile caller cannot fill a log.
+        if (!this.#hasWarned) runtime.report(lost, { caller: caller.key });
+        this.#hasWarned = true;
+      },
     });
   }
 
   /** Returns the error for a request that is beyond a limit of its caller. Takes nothing: most requests end at once. */
-  refusal({ method }: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
+  refusal(request: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
     // Hot path: callers of this machine have the totals only.
     if (caller === this.callers.total && size <= uncountedBytes && caller.used.calls < this.#maxCalls) return undefined;
-    const event = ratedEvent(method);
+    const event = ratedEvent(request.method);
     const tooOften = event && caller.count(event);
-    if (tooOften) return caller.tooOften(event, tooOften);
+    if (tooOften) return caller.tooOften(event, tooOften, request);
     // The calls of this turn count too.
     this.endTurn();
     const calls = caller.exhausts("calls");
-    if (calls) return caller.beyond("calls", calls);
+    if (calls) return caller.beyond("calls", calls, undefined, request);
     const bytes = size > uncountedBytes && caller.exhausts("keptBytes", size);
-    return bytes ? caller.beyond("keptBytes", bytes) : undefined;
+    return bytes ? caller.beyond("keptBytes", bytes, undefined, request) : undefined;
   }
 
   /** Counts a call of a caller, with the bytes of its body, or ends the count. */
@@ -397,21 +417,21 @@ export class EndpointState {
 
   /** Counts an exchange as running until its handler has ended. */
   track(exchange: ServedExchange, size: CallSize, reply: SendReply, ended?: () => void): void {
-    const call: RunningCall = { exchange, reply, index: this.#running.length };
-    this.#running.push(call);
+    const call: RunningCall = { exchange, reply, begunAt: performance.now(), index: this.running.length };
+    this.running.push(call);
     this.count(size, 1);
     exchange.onSettled = () => {
       this.count(size, -1);
       this.#remove(call);
       ended?.();
-      if (this.#running.length === 0) this.#endDraining();
+      if (this.running.length === 0) this.#endDraining();
     };
   }
 
   #remove({ index }: RunningCall): void {
-    const last = this.#running.pop();
-    if (!last || index === this.#running.length) return;
-    this.#running[index] = last;
+    const last = this.running.pop();
+    if (!last || index === this.running.length) return;
+    this.running[index] = last;
     last.index = index;
   }
 
@@ -423,8 +443,8 @@ export class EndpointState {
   /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
   drain(): Promise<void> {
     this.endTurn();
-    for (const { exchange } of [...this.#running]) exchange.endGracefully();
-    if (this.#running.length === 0) return Promise.resolve();
+    for (const { exchange } of [...this.running]) exchange.endGracefully();
+    if (this.running.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
@@ -432,7 +452,7 @@ export class EndpointState {
   cancelAll(why: string): void {
     this.endTurn();
     const error = new RpcError(rpcCodes.internalError, why);
-    for (const { exchange, reply } of [...this.#running]) {
+    for (const { exchange, reply } of [...this.running]) {
       if (!exchange.isOpen) continue;
       exchange.cancel(new PortolanError("connection-closed", why));
       reply({ jsonrpc: "2.0", id: exchange.id, error: error.toErrorObject() }, error);
@@ -469,6 +489,8 @@ function ratedEvent(method: string): RatedEvent | undefined {
 interface RunningCall {
   readonly exchange: ServedExchange;
   readonly reply: SendReply;
+  /** By the monotonic clock. */
+  readonly begunAt: number;
   /** Its index among the running ones. */
   index: number;
 }

@@ -110,8 +110,16 @@ export class HttpSse {
     }
     request.body((body) => {
       if (typeof body !== "string") {
-        if (body.error) answerError(reply, body.error, headers);
-        else refuse(reply, body.status, body.why, headers);
+        const { status, why, error } = body;
+        if (status === 413 || status === 408) {
+          this.#state.callers.onRefused?.({
+            caller: caller.key,
+            status,
+            limit: status === 413 ? "bodyBytes" : "bodyMs",
+          });
+        }
+        if (error) answerError(reply, error, headers);
+        else refuse(reply, status, why, headers);
         return;
       }
       const read = readBody(body);

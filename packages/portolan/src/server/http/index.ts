@@ -1,11 +1,14 @@
 export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 export { type HttpEndpoint, type ListenSettings, serveHttp } from "./endpoint.ts";
 export type { NodeListener, NodeRequest, NodeResponse } from "./node.ts";
+export type { CallerUsage, CallInProgress, EndpointUsage } from "./observe.ts";
 export type {
   AccessControl,
   AccessRequest,
   HttpLimits,
   Refusal,
+  RefusalReport,
+  RefusedLimit,
   ServeHttpOptions,
   SessionOptions,
   Verifier,

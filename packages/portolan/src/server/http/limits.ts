@@ -111,6 +111,12 @@ export const reconnectMs = 1_000;
 /** Time after which a client may retry when its standalone stream is in use, or while the server closes. */
 export const retryAfterSeconds = 5;
 
+/** Callers that `usage` lists. */
+export const maxListedCallers = 100;
+
+/** Requests in progress that `usage` lists. */
+export const maxListedCalls = 100;
+
 /** Time for which closing waits for running calls. */
 export const defaultCloseGraceMs = 10_000;
 

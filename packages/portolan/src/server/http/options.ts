@@ -2,7 +2,7 @@ import { PortolanError } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Storage } from "../../storage/storage.ts";
 import type { Principal } from "../call/exchange.ts";
-import type { CallerLimits } from "../callers.ts";
+import type { CallerLimits, RefusedRequest } from "../callers.ts";
 import { unexpected } from "../define/check.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 import { isLoopback, toHost, toOrigin } from "./hosts.ts";
@@ -100,6 +100,27 @@ export interface HttpLimits {
   readonly connections?: number;
 }
 
+/** The limit that refused a request: one of `limits` or `sessions`, or the size or time of a body. */
+export type RefusedLimit = NonNullable<RefusedRequest["limit"]>;
+
+/** Refused requests of one caller, for the same reason. */
+export interface RefusalReport {
+  /** `principal …`, `caller …` or `address …`. Undefined for callers that cannot be told apart. */
+  readonly caller: string | undefined;
+  /** The key of the principal, if the caller is authenticated. */
+  readonly principal?: string;
+  /** Absent if the request was refused for another reason: its token (401), its rights or its Host or Origin header (403). */
+  readonly limit?: RefusedLimit;
+  /** The HTTP status of the response. A request without a status of its own counts as 429 or 503, and a connection as 503. */
+  readonly status: number;
+  /** The method of the latest refused request, if it is known. */
+  readonly method?: string;
+  /** The tool or prompt that it names, or the URI of its resource. */
+  readonly name?: string;
+  /** Refused requests since the last report for this caller and reason. */
+  readonly count: number;
+}
+
 export interface ServeHttpOptions {
   /** The path of the endpoint. Default: "/mcp". */
   readonly path?: string;
@@ -130,6 +151,11 @@ export interface ServeHttpOptions {
   /** Also serves the two endpoints of 2024-11-05. Default: false; paths "/sse" and "/messages". */
   readonly httpSse?: boolean | { readonly path?: string; readonly messagesPath?: string };
   readonly limits?: HttpLimits;
+  /**
+   * Receives refused requests: beyond a limit, without a valid token, or forbidden. The first one of a caller and reason is
+   * reported at once, and those that follow once a minute, with their number. Default: nothing is reported.
+   */
+  readonly onRefused?: (report: RefusalReport) => void;
   /** Silence after which a comment keeps a stream alive. Default: 15 s. */
   readonly keepAliveMs?: number;
   /** Silence after which the answer to a call becomes a stream. Default: 5 s. */
@@ -149,6 +175,7 @@ const optionNames = {
   sessions: 1,
   httpSse: 1,
   limits: 1,
+  onRefused: 1,
   keepAliveMs: 1,
   quietMs: 1,
 } satisfies OptionNames<ServeHttpOptions>;

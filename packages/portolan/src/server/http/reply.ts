@@ -142,7 +142,7 @@ export class PostReply {
   /** Reserves a place for a stream. Returns false if there can be none. */
   #reserve(): boolean {
     const { accepts, caller } = this.#context;
-    if (!accepts.events || this.#state.streams.reserve(caller)) return false;
+    if (!accepts.events || !this.#state.streams.reserveForCall(caller)) return false;
     clearTimeout(this.#quietTimer);
     this.#buffered = [];
     if (this.#isPending) this.#state.afterTurn(() => this.#flush());

@@ -52,7 +52,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     });
   } catch (cause) {
     const error = cause instanceof RpcError ? cause : internalError();
-    if (error !== cause) runtime.report(cause, message.method);
+    if (error !== cause) runtime.report(cause, { method: message.method, principal: principal.key });
     answerError(reply, error, headers, id);
   }
 }

@@ -61,13 +61,17 @@ describe("the streams of an endpoint", () => {
     expect(callers.get("b").exhausts("streams")).toBeUndefined();
   });
 
-  test("report the first refusal only", () => {
+  test("report each call that gets none", () => {
     const onRefused = vi.fn();
     const streams = new Streams({ keepAliveMs: 1_000, onRefused });
     const caller = callersOf({ perCaller: 0, total: 1 }).get("a");
-    expect([streams.reserve(caller), streams.reserve(caller)]).toEqual(["caller", "caller"]);
-    expect(onRefused).toHaveBeenCalledOnce();
-    expect(onRefused).toHaveBeenCalledWith(caller, "caller");
+    expect(streams.reserve(caller)).toBe("caller");
+    expect(onRefused).not.toHaveBeenCalled();
+    expect([streams.reserveForCall(caller), streams.reserveForCall(caller)]).toEqual([false, false]);
+    expect(onRefused.mock.calls).toEqual([
+      [caller, "caller"],
+      [caller, "caller"],
+    ]);
   });
 });
 

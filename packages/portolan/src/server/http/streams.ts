@@ -13,7 +13,7 @@ export interface StreamsOptions {
   /** Characters that a client may leave unread. */
   readonly backlog?: number | undefined;
   readonly keepAliveMs: number;
-  /** Called once, when the first stream is refused. */
+  /** Called when a call has to be answered without a stream. */
   readonly onRefused?: (caller: Caller, exhausted: Exhausted) => void;
 }
 
@@ -22,7 +22,7 @@ export class Streams {
   readonly #backlog: number;
   readonly #keepAliveMs: number;
   readonly #open = new Set<OpenStream>();
-  #onRefused: StreamsOptions["onRefused"];
+  readonly #onRefused: StreamsOptions["onRefused"];
   /** Called with each keep-alive tick. */
   onTick: (() => void) | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -40,12 +40,14 @@ export class Streams {
 
   /** Reserves a place for a stream that may open at the end of this turn. Returns the limit that is reached. */
   reserve(caller: Caller): Exhausted | undefined {
-    const exhausted = caller.take("streams");
-    if (exhausted) {
-      this.#onRefused?.(caller, exhausted);
-      this.#onRefused = undefined;
-    }
-    return exhausted;
+    return caller.take("streams");
+  }
+
+  /** Reserves a place for the stream of a call. Returns false if a limit is reached: its progress is lost then. */
+  reserveForCall(caller: Caller): boolean {
+    const exhausted = this.reserve(caller);
+    if (exhausted) this.#onRefused?.(caller, exhausted);
+    return !exhausted;
   }
 
   /** Gives a reserved place back. */
@@ -174,7 +176,11 @@ export class OpenStream {
   countUnread(added = 0): boolean {
     const unread = this.#isClosed ? 0 : this.#stream.backlog + added;
     const more = (unread > uncountedBytes ? unread : 0) - this.#counted;
-    if (more > 0 && this.#caller.take("keptBytes", more)) return false;
+    const full = more > 0 && this.#caller.take("keptBytes", more);
+    if (full) {
+      this.#caller.refused("keptBytes", full);
+      return false;
+    }
     if (more < 0) this.#caller.release("keptBytes", -more);
     this.#counted += more;
     return true;

@@ -94,7 +94,7 @@ async function watchAll(
       if (begin) releases.push(await holdWatch(runtime.hub, uri, begin));
       watched.push(uri);
     } catch (cause) {
-      if (!(cause instanceof RpcError)) runtime.report(cause, exchange.method);
+      if (!(cause instanceof RpcError)) runtime.report(cause, exchange.origin);
     }
   }
   if (filter.resourceSubscriptions) filter.resourceSubscriptions = watched;

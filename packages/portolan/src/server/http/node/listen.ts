@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo, DropArgument, Socket } from "node:net";
 import { bodyLimits } from "../body.ts";
 import type { ListenSettings } from "../endpoint.ts";
 import {
@@ -18,6 +18,10 @@ export interface ListenOptions {
   readonly port: number;
   readonly host: string;
   readonly limits?: HttpLimits;
+  /** Receives errors while connections are accepted. */
+  readonly onError?: (error: Error) => void;
+  /** Receives the addresses of each connection beyond `limits.connections`. */
+  readonly onDropped?: (connection?: DropArgument) => void;
 }
 
 /** A server that listens. */
@@ -35,7 +39,7 @@ export interface Listening {
 /** Creates a server for a listener, and resolves when it listens. */
 export async function listenOn(
   listener: (req: IncomingMessage, res: ServerResponse) => void,
-  { port, host, limits = {} }: ListenOptions,
+  { port, host, limits = {}, onError = () => {}, onDropped = () => {} }: ListenOptions,
 ): Promise<Listening> {
   const { createServer } = await import("node:http");
   const listening: ClosingState = { isClosing: false };
@@ -51,6 +55,9 @@ export async function listenOn(
     socket.on("close", () => sockets.delete(socket));
   });
   await start(server, port, host);
+  // A connection that cannot be accepted (no file descriptors) must not end the process.
+  server.on("error", onError);
+  server.on("drop", onDropped);
   const taken = (server.address() as AddressInfo).port;
   let closed: Promise<void> | undefined;
   return {
@@ -119,8 +126,6 @@ function start(server: Server, port: number, host: string): Promise<void> {
     server.once("error", reject);
     server.listen({ port, host, backlog: acceptQueueLength }, () => {
       server.off("error", reject);
-      // A connection that cannot be accepted (no file descriptors) must not end the process.
-      server.on("error", () => {});
       resolve();
     });
   }).catch(async (error: NodeJS.ErrnoException) => {

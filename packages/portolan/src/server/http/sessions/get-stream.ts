@@ -348,7 +348,7 @@ export class StandaloneStream {
       const begin = watchOf(this.#runtime, exchange, uri);
       await this.session.subscribe(uri, () => begin && holdWatch(this.#runtime.hub, uri, begin));
     } catch (cause) {
-      this.#runtime.report(cause, request.method);
+      this.#runtime.report(cause, exchange.origin);
     }
   }
 }

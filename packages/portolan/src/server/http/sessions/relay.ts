@@ -20,7 +20,7 @@ export async function startRelay(runtime: ServerRuntime, storage: Storage): Prom
   try {
     return await shareRelay(runtime, storage);
   } catch (cause) {
-    runtime.report(cause, "publish");
+    runtime.report(cause, { method: "publish" });
     return async () => {};
   }
 }
@@ -55,12 +55,12 @@ async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Pr
   const relay = (publication: Publication) => {
     storage.bus
       .publish(topicName, JSON.stringify([self, publication]))
-      .catch((cause) => runtime.report(cause, "publish"));
+      .catch((cause) => runtime.report(cause, { method: "publish" }));
   };
   runtime.relays.add(relay);
   return async () => {
     runtime.relays.delete(relay);
     // A storage that fails must not keep the server from closing.
-    await unsubscribe().catch((cause) => runtime.report(cause, "publish"));
+    await unsubscribe().catch((cause) => runtime.report(cause, { method: "publish" }));
   };
 }
