@@ -1,6 +1,7 @@
 export type { Introspection, Issuer } from "./issuers.ts";
 export {
   type GuardedRequest,
+  type IssuerFailure,
   type ProtectOptions,
   protect,
   type Rejection,

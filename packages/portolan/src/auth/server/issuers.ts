@@ -7,6 +7,7 @@ import {
   issuerTimeoutMs,
   keysMaxAgeMs,
   keysMinAgeMs,
+  keysRetryMs,
   maxCachedIntrospections,
   maxDocumentBytes,
   maxIssuerKeys,
@@ -36,6 +37,7 @@ export class JwtVerifier {
   #keys: KeySet | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<KeySet> | undefined;
+  #failure: { readonly cause: unknown; readonly at: number } | undefined;
 
   constructor({ issuer, jwksUri, algorithms = signatureAlgorithms }: Issuer, now: () => number) {
     const wrong = algorithms.find((algorithm) => !signatureAlgorithms.includes(algorithm));
@@ -77,10 +79,17 @@ export class JwtVerifier {
     }
   }
 
-  #read(): Promise<KeySet> {
-    this.#reading ??= this.#fetch().finally(() => {
-      this.#reading = undefined;
-    });
+  async #read(): Promise<KeySet> {
+    if (this.#failure && this.#now() - this.#failure.at < keysRetryMs) throw this.#failure.cause;
+    this.#failure = undefined;
+    this.#reading ??= this.#fetch()
+      .catch((cause) => {
+        this.#failure = { cause, at: this.#now() };
+        throw cause;
+      })
+      .finally(() => {
+        this.#reading = undefined;
+      });
     return this.#reading;
   }
 

@@ -18,6 +18,8 @@ export const proofWindowMs: number = 5 * 60_000;
 export const keysMaxAgeMs: number = 10 * 60_000;
 /** The shortest time between two fetches of the keys because a token names an unknown one. */
 export const keysMinAgeMs: number = 60_000;
+/** How long a failure to fetch the keys is remembered, so that each request does not wait for it again. */
+export const keysRetryMs: number = 5_000;
 /** Keys that one issuer may have. */
 export const maxIssuerKeys: number = 100;
 /** How long the result of an introspection is cached: a revoked token is accepted at most this long. */

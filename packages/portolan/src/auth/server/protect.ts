@@ -2,6 +2,7 @@ import { nameOf, PortolanError } from "../../errors.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
+import { ReportThrottle } from "../../throttle.ts";
 import { resourceMetadataPath } from "../well-known.ts";
 import { type Introspection, IntrospectionVerifier, type Issuer, JwtVerifier } from "./issuers.ts";
 import { maxChallengeValueChars, maxTokenChars, retryAfterSeconds } from "./limits.ts";
@@ -68,10 +69,21 @@ export interface ProtectOptions {
   readonly storage?: Storage;
   /** More members of the resource metadata: `resource_name`, `resource_documentation`… */
   readonly about?: { readonly [member: string]: unknown };
-  /** Receives failures of an issuer; the caller gets status 503. Default: `console.error`. */
-  readonly onError?: (error: unknown) => void;
+  /**
+   * Receives failures of an issuer; the caller gets status 503. The first one of an issuer is reported at once, and those
+   * that follow once a minute, with their number. Default: prints one line to standard error.
+   */
+  readonly onError?: (error: unknown, about: IssuerFailure) => void;
   /** Milliseconds since 1970. Default: `Date.now`; the ages of cached keys and results are measured by a monotonic clock. */
   readonly now?: () => number;
+}
+
+/** Requests whose token could not be verified. */
+export interface IssuerFailure {
+  /** The issuer that could not be asked. Absent if the storage of DPoP proofs failed. */
+  readonly issuer?: string;
+  /** Failures since the last report. */
+  readonly count: number;
 }
 
 /** Verifies tokens and scopes, for `auth` of `serveHttp`. */
@@ -94,11 +106,21 @@ export function protect(options: ProtectOptions): TokenAccessControl {
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
   if (issuers.length === 0) throw new PortolanError("invalid-argument", "issuers: expected at least one, got none");
   // Proofs contain the time of day, so they are remembered by it.
-  const { storage = createMemoryStorage({ now }), onError = console.error } = options;
+  const { storage = createMemoryStorage({ now }), onError = printFailure } = options;
   const audiences = [options.resource, ...(options.audiences ?? [])];
   // Ages are measured by a clock that is never set back.
   const known = issuers.map((issuer) => toVerifier(issuer, options.now ?? (() => performance.now())));
   const metadataUrl = `${resource.origin}${resourceMetadataPath}${resource.pathname === "/" ? "" : resource.pathname}`;
+
+  const failures = new ReportThrottle<IssuerProblem>(({ cause, issuer }, count) => {
+    const about = { ...(issuer !== undefined && { issuer }), count };
+    try {
+      onError(cause, about);
+    } catch (failure) {
+      printFailure(cause, about);
+      console.error(failure);
+    }
+  });
 
   const reject = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): Rejection => {
     const told = error === undefined ? {} : { error, why };
@@ -124,7 +146,8 @@ export function protect(options: ProtectOptions): TokenAccessControl {
         return claims;
       } catch (cause) {
         // An issuer that cannot be asked might have accepted the token, so its failure matters more than a refusal.
-        if (problem === undefined || !(cause instanceof InvalidTokenError)) problem = cause;
+        if (cause instanceof InvalidTokenError) problem ??= cause;
+        else problem = new IssuerProblem(issuer, cause);
       }
     }
     throw problem;
@@ -150,7 +173,8 @@ export function protect(options: ProtectOptions): TokenAccessControl {
         return toHolder(claims);
       } catch (cause) {
         if (cause instanceof InvalidTokenError) return reject(401, cause.message, "invalid_token");
-        onError(cause);
+        const failure = cause instanceof IssuerProblem ? cause : new IssuerProblem(undefined, cause);
+        failures.add(failure.issuer ?? "", failure);
         return {
           status: 503,
           why: "The token cannot be verified now",
@@ -166,6 +190,30 @@ export function protect(options: ProtectOptions): TokenAccessControl {
       return reject(403, why, "insufficient_scope", needed);
     },
   };
+}
+
+/** A failure of an issuer, while a token was verified. */
+class IssuerProblem {
+  /** Absent if the storage of DPoP proofs failed. */
+  readonly issuer: string | undefined;
+  readonly cause: unknown;
+
+  constructor(issuer: string | undefined, cause: unknown) {
+    this.issuer = issuer;
+    this.cause = cause;
+  }
+}
+
+function printFailure(error: unknown, { issuer = "the storage of DPoP proofs", count }: IssuerFailure): void {
+  const reasons: string[] = [];
+  for (let cause: unknown = error; cause !== undefined && reasons.length < 5; cause = (cause as Error | null)?.cause) {
+    const { message = String(cause) } = (cause ?? {}) as Partial<Error>;
+    if (!reasons.some((reason) => reason.includes(message))) reasons.push(message);
+  }
+  const times = count === 1 ? "" : ` (${count} requests since the last report)`;
+  const line = `portolan: tokens cannot be verified because ${issuer} fails: ${reasons.join(": ")}${times}`;
+  // A line break or control character of an answer must not look like another line.
+  console.error(line.replace(/\p{C}/gu, " "));
 }
 
 interface TokenVerifier {
