@@ -11,6 +11,7 @@ import { refreshRepeatMs } from "./limits.ts";
 import { createListener } from "./listener.ts";
 import {
   authorizationMiddleware,
+  failureMiddleware,
   headersMiddleware,
   keysMiddleware,
   metadataMiddleware,
@@ -53,6 +54,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   }
 
   provider.use(headersMiddleware);
+  provider.use(failureMiddleware(settings));
   provider.use(metadataMiddleware(settings));
   provider.use(keysMiddleware(settings));
   provider.use(authorizationMiddleware(settings));

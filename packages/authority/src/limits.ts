@@ -37,6 +37,12 @@ export const refreshWaitMs: number = 5_000;
 export const defaultRegistrationsPerHour: number = 20;
 /** Authorization requests per network: each one is stored until it expires. */
 export const authorizationLimit: RateLimit = { max: 600, windowMs: 10 * minuteMs };
+/** KiB of authorization requests per network. */
+export const authorizationSizeLimit: RateLimit = { max: 1_024, windowMs: 10 * minuteMs };
+/** How often one kind of failure is written to the console. */
+export const reportIntervalMs: number = minuteMs;
+/** Kinds of failures that are told apart within that time. */
+export const maxReportKinds: number = 1_000;
 /** Client metadata documents fetched per network. */
 export const documentLimit: RateLimit = { max: 60, windowMs: minuteMs };
 /** Failed passwords: for one name from one network, from one network, and for one name. */

@@ -2,6 +2,7 @@ import type { AdapterPayload, KoaContextWithOIDC } from "oidc-provider";
 import { publicKeys } from "./keys.ts";
 import {
   authorizationLimit,
+  authorizationSizeLimit,
   dayMs,
   defaultRegistrationsPerHour,
   maxRegistrationBytes,
@@ -31,7 +32,13 @@ export function authorizationMiddleware(settings: Settings) {
       const what = "The app asks for a response mode that is not safe here.";
       return refuse(400, what, "response_mode: expected query");
     }
-    if (!(await tryConsume(settings.rows, "authorize", settings.addressOf(context.req), authorizationLimit))) {
+    const address = settings.addressOf(context.req);
+    // The request is stored until it expires, although nobody has signed in for it.
+    const kib = Math.ceil((context.req.url ?? "").length / 1_024);
+    const mayBegin =
+      (await tryConsume(settings.rows, "authorize", address, authorizationLimit)) &&
+      (await tryConsume(settings.rows, "authorize-size", address, authorizationSizeLimit, kib));
+    if (!mayBegin) {
       return refuse(429, "There were too many requests from your network. Try again in ten minutes.");
     }
     const asked = [scope ?? []].flat().flatMap((one) => one.split(" ").filter((part) => part !== ""));
@@ -48,6 +55,30 @@ export function authorizationMiddleware(settings: Settings) {
     await next();
   };
 }
+
+/** Answers a failure as OAuth clients expect it: as JSON, and at the pages for people as a page. */
+export function failureMiddleware(settings: Settings) {
+  return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
+    try {
+      await next();
+    } catch (error) {
+      settings.reportError(error);
+      const isFull = fullCodes.includes(String((error as { code?: unknown } | null)?.code));
+      context.status = isFull ? 503 : 500;
+      if (isFull) context.set("retry-after", "60");
+      if (context.path === "/authorize" || context.path.startsWith("/authorize/")) {
+        context.type = "html";
+        context.body = errorPage(settings.options.name, "The server failed. Try again later.");
+      } else {
+        const why = isFull ? "the server cannot store anything now" : "the server failed";
+        context.body = { error: isFull ? "temporarily_unavailable" : "server_error", error_description: why };
+      }
+    }
+  };
+}
+
+/** Codes of errors that an operator has to clear: the disk is full or cannot be written. */
+const fullCodes: readonly string[] = ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "limit-reached"];
 
 interface RegistrationResponse {
   readonly client_id?: string;

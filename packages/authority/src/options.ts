@@ -62,7 +62,7 @@ export interface AuthorityOptions {
   /** Returns the IP address of a request, for rate limits. Default: the address of the socket. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly onEvent?: (event: AuthorityEvent) => void;
-  /** Receives failures that no caller has caused. Default: `console.error`. */
+  /** Receives failures that no caller has caused. Default: writes a line for the first of a kind, then one a minute. */
   readonly onError?: (error: unknown) => void;
 }
 

@@ -7,17 +7,24 @@ export interface RateLimit {
   readonly windowMs: number;
 }
 
-/** Counts an attempt. Resolves to false if there were too many, in all processes together. */
-export async function tryConsume(rows: Rows, kind: string, who: string, limit: RateLimit): Promise<boolean> {
+/** Counts an attempt, or several at once. Resolves to false if there were too many, in all processes together. */
+export async function tryConsume(
+  rows: Rows,
+  kind: string,
+  who: string,
+  limit: RateLimit,
+  amount = 1,
+): Promise<boolean> {
   const { max, windowMs } = limit;
   const key = await keyOf(rows, kind, who, limit);
   for (let tries = 0; tries < maxCounterAttempts; tries += 1) {
     const row = await rows.read<number>(key);
     if (row === undefined) {
-      if (await rows.add(key, 1, windowMs)) return max >= 1;
+      if (amount > max) return false;
+      if (await rows.add(key, amount, windowMs)) return true;
     } else {
-      if (row.value >= max) return false;
-      if (await row.replace(row.value + 1)) return true;
+      if (row.value + amount > max) return false;
+      if (await row.replace(row.value + amount)) return true;
     }
   }
   // The counter changes too often: that many parallel attempts are above any limit.

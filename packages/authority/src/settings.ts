@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { inspect } from "node:util";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { derivedKeys } from "./keys.ts";
-import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds } from "./limits.ts";
+import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds, maxReportKinds, reportIntervalMs } from "./limits.ts";
 import {
   type AuthorityEvent,
   type AuthorityOptions,
@@ -41,6 +41,7 @@ export async function toSettings(options: AuthorityOptions): Promise<Settings> {
   checkAuthorityOptions(options);
   const issuer = new URL(options.issuer);
   const { storage = createMemoryStorage(), secrets = [randomSecret()], signIn, onEvent } = options;
+  const writeError = createErrorWriter();
   const reportError = (error: unknown) => {
     try {
       (options.onError ?? writeError)(error);
@@ -88,7 +89,42 @@ function isSame(resource: string, identifier: string): boolean {
   return resource === identifier || new URL(resource).href === identifier;
 }
 
-/** Writes an error to the console. Its text may quote a client or a provider, so that it is escaped. */
-function writeError(error: unknown): void {
-  console.error(visible(inspect(error)));
+/**
+ * Returns the function that writes errors to the console: one line for the first of a kind, and one a minute for those that
+ * follow. Their text may quote a client or a provider, so that it is escaped.
+ */
+function createErrorWriter(): (error: unknown) => void {
+  const kinds = new Map<string, { latest: unknown; count: number }>();
+  const begin = (kind: string, error: unknown, count: number) => {
+    kinds.set(kind, { latest: error, count: 0 });
+    setTimeout(() => {
+      const { latest, count: more = 0 } = kinds.get(kind) ?? {};
+      kinds.delete(kind);
+      if (more > 0) begin(kind, latest, more);
+    }, reportIntervalMs).unref();
+    console.error(toLine(error) + (count === 1 ? "" : ` (${count} times since the last report)`));
+  };
+  return (error) => {
+    const kind = kinds.size < maxReportKinds ? kindOf(error) : "";
+    const known = kinds.get(kind);
+    if (!known) return begin(kind, error, 1);
+    known.count += 1;
+    known.latest = error;
+  };
+}
+
+/** Returns what errors of one cause have in common: messages often contain the name of a file. */
+function kindOf(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  const { code = error.message.slice(0, 100) } = error as { code?: unknown };
+  return `${error.name} ${String(code)}`;
+}
+
+function toLine(error: unknown): string {
+  if (!(error instanceof Error)) return `portolan-authority: ${visible(inspect(error)).replaceAll(/\s+/g, " ")}`;
+  const { cause, stack = "" } = error;
+  const where = stack.split("\n").find((line) => line.startsWith("    at "));
+  const because = cause instanceof Error ? `: ${cause.message}` : "";
+  const text = `portolan-authority: ${error.name}: ${error.message}${because}${where === undefined ? "" : ` (${where.trim()})`}`;
+  return visible(text).replaceAll(/\s+/g, " ");
 }

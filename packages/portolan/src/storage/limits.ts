@@ -14,6 +14,13 @@ export const defaultLimit = 100;
 /** A search for expired rows looks at all rows, so it runs at most this often. */
 export const purgeIntervalMs = 1_000;
 
+/** Files that a write to a folder looks at, to delete those that have expired. More than one, so that they become fewer. */
+export const sweptFilesPerWrite = 4;
+/** A folder is listed for this at most so often. */
+export const folderSweepMs = 60_000;
+/** A temporary file of this age was left by a process that died. */
+export const staleTemporaryFileMs: number = 10 * 60_000;
+
 /** A sealed text travels in a message. A larger value belongs into a storage. */
 export const maxSealedChars = 1_048_576;
 /** 256 bits, the strength of the cipher. */

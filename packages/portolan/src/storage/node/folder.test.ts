@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -37,6 +37,25 @@ test("creates private files and ignores files that are no values", async () => {
   expect(await kv.get("a")).toBeUndefined();
   expect(await kv.list("")).toEqual([]);
   expect(await kv.set("a", "again", { expect: null })).toBe(true);
+});
+
+test("deletes expired values while others are written", async () => {
+  const folder = await makeFolder();
+  let time = 1_000_000;
+  const kv = folderKeyValue(folder, { now: () => time });
+  await kv.set("kept", "1");
+  for (let number = 0; number < 60; number += 1) await kv.set(`expiring ${number}`, "x", { ttlMs: 1_000 });
+  await writeFile(join(folder, `${"0".repeat(16)}.tmp`), "left by a process that died");
+  const old = new Date(Date.now() - 3_600_000);
+  await utimes(join(folder, `${"0".repeat(16)}.tmp`), old, old);
+  expect(await readdir(folder)).toHaveLength(62);
+  time += 1_001;
+  // Another process lists the folder anew.
+  const other = folderKeyValue(folder, { now: () => time });
+  for (let write = 0; write < 16; write += 1) await other.set("written", String(write), { ttlMs: 1_000 });
+  expect((await readdir(folder)).length).toBeLessThanOrEqual(2);
+  expect(await other.get("kept")).toBe("1");
+  expect(await other.get("written")).toBe("15");
 });
 
 test("lists the other values when one is a folder", async () => {

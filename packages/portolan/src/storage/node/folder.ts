@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { PortolanError } from "../../errors.ts";
 import { checkOptions } from "../../options.ts";
-import { defaultLimit } from "../limits.ts";
+import { defaultLimit, folderSweepMs, staleTemporaryFileMs, sweptFilesPerWrite } from "../limits.ts";
 import type { KeyListOptions, KeyValue, KeyValueEntry, SetOptions } from "../storage.ts";
 import { holdFileLock, type LockOptions } from "./file-lock.ts";
 
@@ -17,7 +17,7 @@ export interface FolderKeyValueOptions {
 
 /**
  * Creates a key-value storage in a folder of this user, for any number of processes. Each value is a file, which is
- * replaced atomically. A file that is not a valid value counts as absent.
+ * replaced atomically. A file that is not a valid value counts as absent. Writes delete expired values, a few at a time.
  */
 export function folderKeyValue(path: string, options: FolderKeyValueOptions = {}): KeyValue {
   checkOptions(options, { now: 1, onWait: 1 }, "folderKeyValue");
@@ -29,6 +29,9 @@ class FolderKeyValue implements KeyValue {
   readonly #now: () => number;
   readonly #lockOptions: LockOptions | undefined;
   #made: Promise<unknown> | undefined;
+  /** Files that are still to be looked at, and when they were listed. */
+  #unswept: string[] = [];
+  #sweptAt = Number.NEGATIVE_INFINITY;
 
   constructor(folder: string, { now = Date.now, onWait }: FolderKeyValueOptions) {
     this.#folder = folder;
@@ -44,16 +47,19 @@ class FolderKeyValue implements KeyValue {
     if (ttlMs !== undefined && !(Number.isFinite(ttlMs) && ttlMs > 0)) {
       throw new PortolanError("invalid-argument", `ttlMs: expected a number of milliseconds above 0, got ${ttlMs}`);
     }
-    return this.#withLock(key, async () => {
+    const isWritten = await this.#withLock(nameOf(key), async () => {
       if (expect !== undefined && ((await this.get(key)) ?? null) !== expect) return false;
       const row: Row = { key, value, ...(ttlMs !== undefined && { expiresAt: this.#now() + ttlMs }) };
       await this.#write(nameOf(key), JSON.stringify(row));
       return true;
     });
+    // A sweep that fails is tried again by a later write, and must not fail this one, which is done.
+    await this.#sweep().catch(() => {});
+    return isWritten;
   }
 
   async delete(key: string): Promise<void> {
-    await this.#withLock(key, () => rm(join(this.#folder, nameOf(key)), { force: true }));
+    await this.#withLock(nameOf(key), () => rm(join(this.#folder, nameOf(key)), { force: true }));
   }
 
   async list(prefix: string, { after, limit = defaultLimit }: KeyListOptions = {}): Promise<KeyValueEntry[]> {
@@ -93,15 +99,43 @@ class FolderKeyValue implements KeyValue {
     }
   }
 
-  /** Runs `work` while no other process writes this key. */
-  async #withLock<T>(key: string, work: () => Promise<T>): Promise<T> {
+  /** Deletes the next few files that have expired. */
+  async #sweep(): Promise<void> {
+    const now = performance.now();
+    if (this.#unswept.length === 0 && now - this.#sweptAt >= folderSweepMs) {
+      this.#sweptAt = now;
+      const names = new Set(await readdir(this.#folder));
+      // A file that is locked now waits for the next sweep, so that no write waits for the lock of another key.
+      this.#unswept = [...names].filter((name) => isTemporary(name) || (isRow(name) && !names.has(`${name}.lock`)));
+    }
+    for (const name of this.#unswept.splice(0, sweptFilesPerWrite)) {
+      if (isTemporary(name)) {
+        const { mtimeMs } = await stat(join(this.#folder, name));
+        if (Date.now() - mtimeMs > staleTemporaryFileMs) await rm(join(this.#folder, name), { force: true });
+      } else if (await this.#hasExpired(name)) {
+        await this.#withLock(name, async () => {
+          // Another process may have written the key again.
+          if (await this.#hasExpired(name)) await rm(join(this.#folder, name), { force: true });
+        });
+      }
+    }
+  }
+
+  async #hasExpired(name: string): Promise<boolean> {
+    const text = await readFile(join(this.#folder, name), "utf8").catch(unlessMissing);
+    const { expiresAt = Number.POSITIVE_INFINITY } = (text !== undefined && parseRow(text)) || {};
+    return expiresAt <= this.#now();
+  }
+
+  /** Runs `work` while no other process writes this file. */
+  async #withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
     this.#made ??= mkdir(this.#folder, { recursive: true, mode: 0o700 });
     await this.#made.catch((error) => {
       // The next write tries again: the disk may have room then.
       this.#made = undefined;
       throw error;
     });
-    const release = await holdFileLock(join(this.#folder, `${nameOf(key)}.lock`), this.#lockOptions);
+    const release = await holdFileLock(join(this.#folder, `${name}.lock`), this.#lockOptions);
     try {
       return await work();
     } finally {
@@ -127,6 +161,10 @@ function nameOf(key: string): string {
 
 function isRow(name: string): boolean {
   return /^[\da-f]{40}\.json$/.test(name);
+}
+
+function isTemporary(name: string): boolean {
+  return /^[\da-f]{16}\.tmp$/.test(name);
 }
 
 function parseRow(text: string): Row | undefined {
