@@ -86,3 +86,45 @@ export function itemToRefuse<T extends QueuedItem>(queue: readonly T[], caller: 
 export function callerOf({ principal }: Pick<Context, "principal">): string | undefined {
   return principal.key === "local" || principal.key === "anonymous" ? undefined : principal.key;
 }
+
+/** Failures of the disk that only the operator can clear, as codes of the system or of SQLite. */
+const diskProblems: readonly unknown[] = ["ENOSPC", "EDQUOT", "EROFS", "EFBIG", "EIO", "SQLITE_FULL"];
+
+/** One kind of failure is written at most this often. */
+const diskReportMs = 60_000;
+
+/**
+ * Returns a function that writes failures of the disk to standard error. The model is told too, but often nobody reads
+ * that. Other errors, and the same failure within one minute, are not written.
+ */
+export function createDiskReports(
+  name: string,
+  write: (line: string) => void = console.error,
+): (reason: unknown) => void {
+  const writtenAt = new Map<unknown, number>();
+  return (reason) => {
+    const { code, message } = (reason instanceof Error ? reason : {}) as { code?: unknown; message?: string };
+    const now = performance.now();
+    if (!diskProblems.includes(code) || now - (writtenAt.get(code) ?? Number.NEGATIVE_INFINITY) < diskReportMs) return;
+    writtenAt.set(code, now);
+    write(
+      `${name}: a write failed: ${String(message).replaceAll(/\p{C}/gu, " ")}. Free space on the disk, or move the data`,
+    );
+  };
+}
+
+/** Returns a tool whose failures of the disk, the causes of its errors, are reported. */
+export function reportingDisk<Tool extends { run(args: never, context: never): unknown }>(
+  tool: Tool,
+  report: (reason: unknown) => void,
+): Tool {
+  const run = async (args: never, context: never) => {
+    try {
+      return await tool.run(args, context);
+    } catch (reason) {
+      report((reason as Error | undefined)?.cause ?? reason);
+      throw reason;
+    }
+  };
+  return { ...tool, run };
+}

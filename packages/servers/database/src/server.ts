@@ -1,4 +1,5 @@
 import { createServer, type Server } from "portolan/server";
+import { createDiskReports, reportingDisk } from "portolan-server-kit";
 import { readAddress } from "./address.ts";
 import type { Database } from "./database.ts";
 import { type DatabaseLimits, type DatabaseOptions, toLimits } from "./options.ts";
@@ -45,7 +46,9 @@ export async function createDatabase(options: DatabaseOptions & { readonly datab
     .tool("tables", tablesTool(dependencies))
     .tool("describe", describeTool(dependencies));
   const complete = addPrompt(addResources(reading, dependencies), dependencies);
-  const server: Server = write ? complete.tool("execute", executeTool(dependencies)) : complete;
+  const server: Server = write
+    ? complete.tool("execute", reportingDisk(executeTool(dependencies), createDiskReports("portolan-database")))
+    : complete;
   return server;
 }
 

@@ -1,4 +1,5 @@
 import { createServer, type Server } from "portolan/server";
+import { createDiskReports, reportingDisk } from "portolan-server-kit";
 import { openRoots } from "./jail/roots.ts";
 import { type FilesOptions, toSettings } from "./options.ts";
 import { withResources } from "./resources.ts";
@@ -38,14 +39,15 @@ export function createFiles(options: FilesOptions): Server {
     .tool("search", searchTool(workspace))
     .tool("read", readTool(workspace))
     .tool("info", infoTool(workspace));
+  const report = createDiskReports(info.name);
   const whole = settings.readOnly
     ? reading
     : reading
-        .tool("write", writeTool(workspace))
-        .tool("edit", editTool(workspace))
-        .tool("move", moveTool(workspace))
-        .tool("copy", copyTool(workspace))
-        .tool("make", makeTool(workspace))
-        .tool("remove", removeTool(workspace));
+        .tool("write", reportingDisk(writeTool(workspace), report))
+        .tool("edit", reportingDisk(editTool(workspace), report))
+        .tool("move", reportingDisk(moveTool(workspace), report))
+        .tool("copy", reportingDisk(copyTool(workspace), report))
+        .tool("make", reportingDisk(makeTool(workspace), report))
+        .tool("remove", reportingDisk(removeTool(workspace), report));
   return withResources(whole, roots, workspace);
 }

@@ -135,5 +135,7 @@ const advice: readonly (readonly [message: RegExp, advice: string])[] = [
 /** Returns the error for the model. */
 function explain(message: string): ToolError {
   const more = advice.find(([pattern]) => pattern.test(message))?.[1];
-  return new ToolError(more === undefined ? `SQLite: ${message}` : `SQLite: ${message}; ${more}`);
+  const text = more === undefined ? `SQLite: ${message}` : `SQLite: ${message}; ${more}`;
+  const isFull = /disk is full|disk I\/O/.test(message);
+  return new ToolError(text, isFull ? { cause: Object.assign(new Error(message), { code: "SQLITE_FULL" }) } : {});
 }

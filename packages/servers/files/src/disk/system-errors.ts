@@ -12,6 +12,7 @@ const meanings: { [code: string]: string } = {
   EROFS: "the disk is read-only",
   ENOSPC: "the disk is full",
   EDQUOT: "the disk quota is used up",
+  EFBIG: "the system allows no larger file",
   ELOOP: "it changed while it was being opened; try again later",
   ENAMETOOLONG: "the name is too long",
   EXDEV: "the two paths are on different disks; copy, then remove",

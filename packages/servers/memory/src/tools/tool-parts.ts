@@ -1,5 +1,5 @@
 import { type Context, type FullResult, type JsonSchema, ToolError } from "portolan/server";
-import { callerOf, count, object, string, textResult } from "portolan-server-kit";
+import { callerOf, count, createDiskReports, object, string, textResult } from "portolan-server-kit";
 import type { Limits } from "../options.ts";
 import type { Graph, Operation } from "../store/graph.ts";
 import { FileFullError } from "../store/log-file.ts";
@@ -23,6 +23,7 @@ export interface ToolParts {
 
 export function createToolParts(parts: Pick<ToolParts, "store" | "limits" | "namespace" | "schemas">): ToolParts {
   const { store } = parts;
+  const report = createDiskReports("portolan-memory");
   return {
     ...parts,
     async change({ namespace = parts.namespace }, ctx, work) {
@@ -37,6 +38,7 @@ export function createToolParts(parts: Pick<ToolParts, "store" | "limits" | "nam
           callerOf(ctx),
         )
         .catch((reason: unknown) => {
+          report(reason);
           throw explain(reason);
         });
       return textResult(says, result);
@@ -62,6 +64,7 @@ function explain(reason: unknown): unknown {
       );
     case "ENOSPC":
     case "EDQUOT":
+    case "EFBIG":
       return new ToolError("The disk is full. Nothing was changed; tell the user");
     case "EACCES":
     case "EPERM":
