@@ -230,7 +230,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       reply({
         jsonrpc: "2.0",
         id: request.id,
-        error: toRpcError(this.#runtime, cause).toErrorObject(),
+        error: toRpcError(this.#runtime, cause, { method: request.method }).toErrorObject(),
       });
       return;
     }

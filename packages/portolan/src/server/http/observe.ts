@@ -75,6 +75,8 @@ export class Observer {
   /** Returns what callers use now, and the requests in progress. */
   usage(): EndpointUsage {
     const { callers, running } = this.#state;
+    // The calls of this turn count too.
+    this.#state.endTurn();
     const { atOnce } = callers.limits;
     const shareOf = ({ used }: Caller) =>
       Math.max(
