@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { CallToolResult } from "portolan";
 import { type Answers, type Client, connect } from "portolan/client";
@@ -71,6 +73,132 @@ describe.each(["2025-06-18", "2026-07-28"])("two callers of %s with one stateful
     expect(await slow).toBe("ada: accept ada");
   });
 });
+
+describe.each(["2025-06-18", "2026-07-28"])(
+  "a server that goes on with a call which its caller of %s cancelled",
+  (era) => {
+    /** Calls `delete` and cancels it when the server works on it. */
+    async function cancelDeletion(running: Running, client: Client): Promise<void> {
+      const controller = new AbortController();
+      const call = client.callTool("delete", { owner: "ada" }, { signal: controller.signal });
+      call.catch(() => {});
+      await until(() => running.errors().includes("deleting"));
+      controller.abort(new Error("changed her mind"));
+      await expect(call).rejects.toThrow("changed her mind");
+      await until(() => running.errors().includes("cancelled"));
+    }
+
+    async function start(...args: readonly string[]): Promise<readonly [running: Running, url: string]> {
+      const command = [process.execPath, fixture("late-questioner.mjs"), ...args];
+      const running = startPortolan(["serve", "--http", "0", "--", ...command], makeProject());
+      started.push(running);
+      return [running, String((await running.event("ready"))["url"])];
+    }
+
+    test.each([
+      ["can be asked", named("ada", [])],
+      ["cannot be asked", undefined],
+    ])("asks no other caller about it, if the first one %s", async (_, answers) => {
+      const [running, url] = await start();
+      const asked: string[] = [];
+      const bob = await open(url, era, named("bob", asked));
+      const before = await textOf(bob.callTool("pid"));
+      await cancelDeletion(running, await open(url, era, answers));
+      expect(await textOf(bob.callTool("wait"))).toBe("waited");
+      expect(asked).toEqual([]);
+      expect(running.errors()).not.toContain("answered");
+      // The server said nothing about the cancelled call, so it was started again.
+      expect(await textOf(bob.callTool("pid"))).not.toBe(before);
+    });
+
+    test("is refused its question while calls of clients that cannot be asked go on with it", async () => {
+      const [running, url] = await start();
+      await cancelDeletion(running, await open(url, era, named("ada", [])));
+      const mute = await open(url, era);
+      expect(await textOf(mute.callTool("wait"))).toBe("waited, refused");
+    });
+
+    test("is used again after it has answered the cancelled call", async () => {
+      const [running, url] = await start("answers");
+      const asked: string[] = [];
+      const bob = await open(url, era, named("bob", asked));
+      const before = await textOf(bob.callTool("pid"));
+      await cancelDeletion(running, await open(url, era, named("ada", [])));
+      expect(await textOf(bob.callTool("wait"))).toBe("waited");
+      expect(await textOf(bob.callTool("pid"))).toBe(before);
+    });
+  },
+);
+
+test("a question of a cancelled call that arrives outside its stream is refused", async () => {
+  const { url: upstream, seen, close } = await startLateHttpServer();
+  try {
+    const url = await serve(makeProject(), upstream);
+    const asked: string[] = [];
+    const ada = await open(url, "2025-06-18", named("ada", asked));
+    const bob = await open(url, "2025-06-18", named("bob", asked));
+    const controller = new AbortController();
+    const call = ada.callTool("delete", {}, { signal: controller.signal });
+    call.catch(() => {});
+    await until(() => seen.includes("tools/call delete"));
+    controller.abort();
+    await until(() => seen.includes("notifications/cancelled"));
+    expect(await textOf(bob.callTool("wait"))).toBe("waited, refused");
+    expect(asked).toEqual([]);
+  } finally {
+    close();
+  }
+});
+
+/** Starts a stateful HTTP server that asks about a cancelled call on the stream of its session. */
+async function startLateHttpServer() {
+  const seen: string[] = [];
+  let ofSession: ServerResponse | undefined;
+  let waiting: ServerResponse | undefined;
+  let waitingId: unknown;
+  const server = createServer(async (request, response) => {
+    if (request.method === "GET") {
+      ofSession = response.writeHead(200, { "content-type": "text/event-stream" });
+      response.flushHeaders();
+      return;
+    }
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { id, method, params, result } = JSON.parse(body || "{}");
+    seen.push([method, params?.name].filter(Boolean).join(" "));
+    const json = (to: ServerResponse, answered: unknown, value: unknown) =>
+      to
+        .writeHead(200, { "content-type": "application/json", "mcp-session-id": "one" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id: answered, result: value }));
+    if (method === "initialize") {
+      const { protocolVersion } = params;
+      const serverInfo = { name: "late", version: "1" };
+      json(response, id, { protocolVersion, capabilities: { tools: {} }, serverInfo });
+    } else if (method === "tools/list") {
+      json(response, id, { tools: ["delete", "wait"].map((name) => ({ name, inputSchema: { type: "object" } })) });
+    } else if (method === "tools/call" && params.name === "wait") {
+      [waiting, waitingId] = [response, id];
+      await until(() => ofSession);
+      const question = { message: "Delete it?", requestedSchema: { type: "object", properties: {} } };
+      const asking = { jsonrpc: "2.0", id: "q", method: "elicitation/create", params: question };
+      ofSession?.write(`data: ${JSON.stringify(asking)}\n\n`);
+    } else if (method === undefined && request.method === "POST") {
+      response.writeHead(202).end();
+      const text = `waited, ${result ? result.action : "refused"}`;
+      if (waiting) json(waiting, waitingId, { content: [{ type: "text", text }] });
+    } else if (method === "tools/call") response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+    else if (method === "server/discover") {
+      response.writeHead(400, { "content-type": "application/json" }).end("{}");
+    } else response.writeHead(202).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${port}/mcp`, seen, close };
+}
 
 test.each(["2025-06-18", "2026-07-28"])("a prompt asks its caller of %s once", async (era) => {
   const url = await serve(makeProject(), "--", process.execPath, fixture("questioner.mjs"), "roots");
@@ -259,4 +387,14 @@ test("a server that announces changes but does not report them is served, and th
   const client = await open(String(url), "2025-06-18");
   expect(await textOf(client.callTool("good"))).toBe("good");
   expect(running.errors()).toMatch(/Changes are not followed: .*subscriptions\/listen/);
+});
+
+test("a resource is still watched after the server was lost and started again", async () => {
+  const url = await serve(makeProject(), "--", process.execPath, fixture("mortal.mjs"));
+  const client = await open(url, "2026-07-28");
+  const watch = await client.watch({ uris: ["note://one"] });
+  expect(await until(async () => (await textOf(client.callTool("change"))) === "told 1")).toBe(true);
+  await client.callTool("die").catch(() => {});
+  expect(await until(async () => (await textOf(client.callTool("change"))) === "told 1")).toBe(true);
+  await watch.close();
 });

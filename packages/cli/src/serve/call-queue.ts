@@ -5,6 +5,8 @@ import type { Upstream } from "./upstream.ts";
 const maxConnections = 4;
 /** Calls that wait for a connection. */
 const maxWaiting = 100;
+/** The time that a server has to end a cancelled call, before its connection is replaced. */
+const settleMs = 2_000;
 
 /** The use of a connection by one call. */
 export interface Lease {
@@ -17,6 +19,8 @@ export interface Lease {
 interface Connection {
   readonly upstream: Upstream;
   readonly holders: Set<Holder>;
+  /** Set while a call waits until the server ends its work on cancelled calls. */
+  settling?: NodeJS.Timeout | undefined;
 }
 
 interface Holder {
@@ -35,13 +39,16 @@ interface Waiting {
  * Lets calls use the connection to a server one after another where a question of the server does not tell which call
  * it belongs to. Calls whose clients cannot be asked run together. While users are being asked, other calls get a
  * further connection: a person may take minutes to answer.
+ *
+ * A server may go on with a call that was cancelled, and ask. So its connection is lent to an askable caller again when
+ * the server has answered the cancelled call; a server that does not answer in time gets a new connection.
  */
 export class CallQueue {
   readonly #connections: Connection[];
   readonly #waiting: Waiting[] = [];
 
   constructor(upstream: Upstream) {
-    this.#connections = [{ upstream, holders: new Set() }];
+    this.#connections = [this.#connection(upstream)];
   }
 
   /** Resolves when the call may be sent. Rejects when the signal aborts, or when too many calls wait. */
@@ -82,7 +89,13 @@ export class CallQueue {
   /** Closes the connections beside the first one, which belongs to the caller. */
   async close(): Promise<void> {
     for (const { refuse } of this.#waiting.splice(0)) refuse(busy("it is closing"));
+    for (const { settling } of this.#connections) clearTimeout(settling);
     await Promise.allSettled(this.#connections.splice(1).map(({ upstream }) => upstream.close()));
+  }
+
+  #connection(upstream: Upstream): Connection {
+    upstream.onSettled = () => this.#advance();
+    return { upstream, holders: new Set() };
   }
 
   #lease(connection: Connection, isShared: boolean): Lease {
@@ -110,6 +123,7 @@ export class CallQueue {
     for (;;) {
       const [next] = this.#waiting;
       if (!next) return;
+      if (!next.isShared) this.#settle();
       const free = this.#connections.find((connection) => isFree(connection, next.isShared)) ?? this.#open();
       const areAllAsking = this.#connections.every(isAsking);
       if (!free && !areAllAsking) return;
@@ -119,18 +133,37 @@ export class CallQueue {
     }
   }
 
-  /** Opens a further connection if users are being asked on all the others. */
+  /** Replaces unused connections whose server does not end a cancelled call within `settleMs`. */
+  #settle(): void {
+    for (const connection of this.#connections) {
+      const { upstream, holders } = connection;
+      if (connection.settling || holders.size > 0 || !upstream.hasUnfinishedCalls) continue;
+      connection.settling = setTimeout(() => {
+        connection.settling = undefined;
+        if (holders.size === 0 && upstream.hasUnfinishedCalls) upstream.restart();
+        this.#advance();
+      }, settleMs);
+    }
+  }
+
+  /** Opens a further connection if all the others are held by calls that may take long. */
   #open(): Connection | undefined {
     const [main] = this.#connections;
-    if (!main || this.#connections.length >= maxConnections || !this.#connections.every(isAsking)) return undefined;
-    const connection: Connection = { upstream: main.upstream.another(), holders: new Set() };
+    if (!main || this.#connections.length >= maxConnections || !this.#connections.every(isHeld)) return undefined;
+    const connection = this.#connection(main.upstream.another());
     this.#connections.push(connection);
     return connection;
   }
 }
 
-function isFree({ holders }: Connection, isShared: boolean): boolean {
-  return holders.size === 0 || (isShared && [...holders].every((holder) => holder.isShared));
+function isFree({ upstream, holders }: Connection, isShared: boolean): boolean {
+  if (!isShared) return holders.size === 0 && !upstream.hasUnfinishedCalls;
+  return [...holders].every((holder) => holder.isShared);
+}
+
+/** Users are being asked, or the server works on a cancelled call and the connection is in use. */
+function isHeld(connection: Connection): boolean {
+  return isAsking(connection) || (connection.holders.size > 0 && connection.upstream.hasUnfinishedCalls);
 }
 
 function isAsking({ holders }: Connection): boolean {

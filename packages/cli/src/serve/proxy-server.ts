@@ -43,6 +43,8 @@ export class ProxyServer {
   readonly #running = new Set<CallContext>();
   readonly #onError: (error: unknown) => void;
   readonly #reported = new Set<string>();
+  /** The watched resources. Each function watches one on another connection. */
+  readonly #watched = new Set<(client: Client) => Promise<void>>();
 
   /** `onError` gets features of the upstream server that cannot be served, and internal errors. */
   constructor(onError: (error: unknown) => void) {
@@ -57,6 +59,7 @@ export class ProxyServer {
   /** Offers what the upstream server offers now, and follows its changes while it is connected. */
   async follow(client: Client, upstream: Upstream): Promise<void> {
     await this.#refresh(client);
+    for (const watch of this.#watched) watch(client).catch((reason) => this.#report(reason));
     if (this.#upstream !== upstream) {
       const before = this.#queue;
       this.#upstream = upstream;
@@ -242,12 +245,27 @@ export class ProxyServer {
     return {
       subscribe: true,
       watch: async (uri: string, changed: (uri?: string) => void) => {
-        const watch = await (await this.#client()).watch({ uris: [uri] });
-        const look = async () => {
-          for await (const change of watch) if (change.kind === "resource") changed(change.uri);
+        let current: Awaited<ReturnType<Client["watch"]>> | undefined;
+        const begin = async (from: Client) => {
+          const watch = await from.watch({ uris: [uri] });
+          current = watch;
+          const look = async () => {
+            for await (const change of watch) if (change.kind === "resource") changed(change.uri);
+          };
+          // The watch ends with the connection; the next connection begins another.
+          look().catch(() => {});
         };
-        look().catch(() => {});
-        return () => void watch.close();
+        const beginAgain = async (from: Client) => {
+          await begin(from);
+          // The resource may have changed while there was no connection.
+          changed(uri);
+        };
+        await begin(await this.#client());
+        this.#watched.add(beginAgain);
+        return () => {
+          this.#watched.delete(beginAgain);
+          void current?.close();
+        };
       },
     };
   }

@@ -4,6 +4,7 @@ import type { CommandContext } from "../command.ts";
 import { createLink } from "../servers/link.ts";
 import { info } from "../version.ts";
 import { UnattributedQuestions } from "./questions.ts";
+import { UnfinishedCalls } from "./unfinished-calls.ts";
 
 /** The events of an upstream server. */
 export interface UpstreamEvents {
@@ -29,7 +30,12 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   #client: Promise<Client> | undefined;
   #link: Link | undefined;
+  #unfinished: UnfinishedCalls | undefined;
   #isClosed = false;
+  /** Resolves when the process before a restart is gone: two of them may conflict over files or ports. */
+  #ended: Promise<void> | undefined;
+  /** Called when the server has ended its work on the calls that were cancelled. */
+  onSettled: () => void = () => {};
 
   constructor(entry: ServerEntry, context: CommandContext, events: UpstreamEvents, options: UpstreamOptions = {}) {
     this.#entry = entry;
@@ -57,6 +63,21 @@ export class Upstream {
     return (this.#link as { readonly sessionId?: string } | undefined)?.sessionId === undefined;
   }
 
+  /** True while the server may work on a cancelled call, whose questions nobody must be asked. */
+  get hasUnfinishedCalls(): boolean {
+    return this.#unfinished?.areLeft ?? false;
+  }
+
+  /** Ends the connection, and with it all work on cancelled calls. The next call opens a new one. */
+  restart(): void {
+    const opened = this.#client;
+    this.#forget(opened);
+    this.#unfinished = undefined;
+    const end = async () => (await opened)?.close();
+    // The reason of a failure is known to those who use the connection.
+    this.#ended = end().catch(() => {});
+  }
+
   /** Returns a further connection to the same server, which changes nothing that clients see. */
   another(): Upstream {
     const { onLog, onStderr } = this.#events;
@@ -68,14 +89,20 @@ export class Upstream {
     this.#isClosed = true;
     const client = await this.#client?.catch(() => undefined);
     await client?.close();
+    await this.#ended;
   }
 
   async #open(): Promise<Client> {
+    await this.#ended;
     if (this.#isClosed) throw new Error("closed");
     const { era = this.#options.era } = this.#entry.settings;
     const link = await createLink(this.#entry, this.#context, this.#events.onStderr);
     this.#link = link;
-    const client = await connect(link, {
+    // All questions to a single client are for the same person.
+    this.#unfinished = this.#options.hasOneCaller
+      ? undefined
+      : new UnfinishedCalls(link, "command" in this.#entry.target, () => this.onSettled());
+    const client = await connect(this.#unfinished ?? link, {
       info,
       answers: this.questions.answers,
       capabilities: { sampling: { tools: {} } },
