@@ -24,7 +24,9 @@ test("trust shows the whole entry with control characters escaped, and asks", as
   const cwd = await makeHome();
   const hostile = "--harmless\u001b[2K\u202e";
   put(cwd, ".mcp.json", {
-    mcpServers: { a: { command: node, args: [broken, "fine", hostile], env: { KEY: "hush" } } },
+    mcpServers: {
+      a: { command: node, args: [broken, "fine", hostile], env: { KEY: "hush", HOME: "./evil\u001b[2K" } },
+    },
   });
   const refused = open(["trust", "a"], { cwd });
   await refused.answer(/Allow it to start from now on\?\s+y yes · n no/, "n");
@@ -32,12 +34,13 @@ test("trust shows the whole entry with control characters escaped, and asks", as
   for (const [label, value] of Object.entries({
     Command: node,
     "Argument 1": broken,
-    Variable: "KEY",
+    Variable: "KEY \\(hidden: it has the name of a secret\\)",
     Place: "mcpServers.a",
   })) {
     expect(refused.screen()).toMatch(new RegExp(`^ +${label} +${value}$`, "m"));
   }
   expect(refused.screen()).toMatch(/Argument 3 +--harmless\\/);
+  expect(refused.screen()).toMatch(/Variable +HOME=\.\/evil\\/);
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
   await agreed.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
@@ -143,9 +146,9 @@ test("a trusted server whose entry changed is shown as changed, with the differe
   for (const line of [
     `- Arguments: ${broken} fine`,
     `+ Arguments: ${broken} fine "--evil\\u001b[2K"`,
-    "- Variable: KEY",
-    "+ Variable: KEY (with another value)",
-    "+ Variable: MORE",
+    "- Variable: KEY (hidden: it has the name of a secret)",
+    "+ Variable: KEY (hidden: it has the name of a secret) (with another value)",
+    "+ Variable: MORE=x",
   ]) {
     expect(asked.screen()).toContain(line);
   }

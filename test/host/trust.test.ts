@@ -63,7 +63,7 @@ test("a server from a file is started only after the user trusts exactly this co
     expect.arrayContaining([
       { label: "Command", value: "node" },
       { label: "Argument 1", value: "server.js" },
-      { label: "Variable", value: "TOKEN" },
+      { label: "Variable", value: "TOKEN (hidden: it has the name of a secret)" },
       { label: "File", value: "/project/.mcp.json" },
     ]),
   );
@@ -242,10 +242,11 @@ test("a trusted server whose configuration changed is shown with the difference"
   await host.callTool("hello", "hello");
   const { previous } = asked[1]?.subject ?? {};
   expect(previous?.trustedAt).toBeGreaterThanOrEqual(before);
+  const token = "TOKEN (hidden: it has the name of a secret)";
   expect(previous?.changes).toEqual([
     { label: "Command", before: "node", after: "sh" },
     { label: "Arguments", before: 'server.js --token "[redacted]" --verbose', after: "-c server.js" },
-    { label: "Variable", before: "TOKEN", after: "TOKEN (with another value)" },
+    { label: "Variable", before: token, after: `${token} (with another value)` },
     { label: "Variable", after: "PATH=/evil" },
   ]);
   expect(JSON.stringify(await storage.kv.list("host/trusted/"))).not.toMatch(/s3cret|t0ken/);

@@ -15,7 +15,7 @@ import type {
 import type { CommandContext } from "../command.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { widthOf } from "../terminal/wrap.ts";
+import { widthOf, wrap } from "../terminal/wrap.ts";
 
 const showDefinition = Symbol("show the definition");
 
@@ -160,7 +160,12 @@ export function confirm({ screen, terminal, signal }: CommandContext, question: 
 /** Formats what trusting a server would start, complete and unabridged, after what changed since the last time. */
 export function trustDetails({ lines, previous }: TrustSubject, screen: Screen): string {
   const width = Math.max(0, ...lines.map(({ label }) => label.length));
-  const shown = lines.map(({ label, value }) => `  ${screen.style("dim", label.padEnd(width))}  ${screen.safe(value)}`);
+  // The next lines of a long value are indented, so that it cannot imitate another label.
+  const room = screen.isTerminal || screen.isInteractive ? screen.columns - width - 5 : Number.POSITIVE_INFINITY;
+  const shown = lines.map(({ label, value }) => {
+    const pieces = wrap(screen.safe(value), room).join(`\n${" ".repeat(width + 4)}`);
+    return `  ${screen.style("dim", label.padEnd(width))}  ${pieces}`;
+  });
   if (!previous || previous.changes.length === 0) return shown.join("\n");
   const changes = changeLines(previous, screen).map((line) => `  ${line}`);
   return [`CHANGED since you trusted it on ${dayOf(previous.trustedAt)}:`, ...changes, "now:", ...shown].join("\n");

@@ -108,7 +108,7 @@ function quoteArgument(arg: string): string {
 const repeated: readonly string[] = ["Variable", "Header", "Takes your variable", "Asks for", "In place of"];
 
 function nameOf({ label, value }: StoredFact): string {
-  return repeated.includes(label) ? `${label} ${value.split("=", 1)[0]}` : label;
+  return repeated.includes(label) ? `${label} ${value.split(/=| \(hidden/, 1)[0]}` : label;
 }
 
 function compare(before: readonly StoredFact[], after: readonly StoredFact[]): TrustChange[] {

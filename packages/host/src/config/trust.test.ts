@@ -129,10 +129,10 @@ describe("describeForTrust", () => {
       { label: "Argument 2", value: odd },
       { label: "Argument 3", value: long },
       { label: "Folder", value: "/srv" },
-      { label: "Variable", value: "KEY" },
-      { label: "Variable", value: "MODE" },
+      { label: "Variable", value: "KEY (hidden: it has the name of a secret)" },
+      { label: "Variable", value: "MODE=fast" },
       { label: "Variables from", value: ".env" },
-      { label: "Variable", value: "A" },
+      { label: "Variable", value: "A=1" },
       { label: "Takes your variable", value: "KEY" },
       { label: "File", value: "/repo/.vscode/mcp.json" },
       { label: "Place", value: "servers.s" },
@@ -140,21 +140,56 @@ describe("describeForTrust", () => {
     ]);
   });
 
-  test("shows the values only of variables that decide which program runs", async () => {
-    const env = { PATH: "./bin", NODE_OPTIONS: "--require ./evil.js", NODE_AUTH_TOKEN: "hunter2", MODE: "x" };
-    const entry = await entryOf(
-      { command: "node", env, envFile: ".env" },
-      { envText: "LD_PRELOAD=./evil.so\nKEY=hunter2" },
-    );
-    const { lines } = describeForTrust(entry);
-    expect(lines.filter(({ label }) => label === "Variable").map(({ value }) => value)).toEqual([
-      "PATH=./bin",
-      "NODE_OPTIONS=--require ./evil.js",
-      "NODE_AUTH_TOKEN",
-      "MODE",
+  const variablesOf = async (...given: Parameters<typeof entryOf>) =>
+    describeForTrust(await entryOf(...given))
+      .lines.filter(({ label }) => label === "Variable")
+      .map(({ value }) => value);
+
+  test("shows the values of all variables, because any of them may decide what runs", async () => {
+    const env = {
+      PATH: "./bin",
+      NODE_OPTIONS: "--require ./evil.js",
+      HOME: "./home",
+      XDG_CONFIG_HOME: "./x",
+      MODE: "x",
+    };
+    const server = { command: "node", env, envFile: ".env" };
+    expect(await variablesOf(server, { envText: "LD_PRELOAD=./evil.so\nUSERPROFILE=./home" })).toEqual([
+      ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
       "LD_PRELOAD=./evil.so",
-      "KEY",
+      "USERPROFILE=./home",
     ]);
+  });
+
+  test("hides secrets by their names and forms, and says so", async () => {
+    const env = {
+      NODE_AUTH_TOKEN: "hunter2",
+      DATABASE: "postgres://ada:hunter2@db/x",
+      HEADER: "Bearer hunter2hunter2",
+    };
+    expect(await variablesOf({ command: "x", env, envFile: ".env" }, { envText: "MY_KEY=hunter2" })).toEqual([
+      "NODE_AUTH_TOKEN (hidden: it has the name of a secret)",
+      "DATABASE=postgres://[redacted]@db/x (hidden in part: it looks like a secret)",
+      "HEADER=Bearer [redacted] (hidden in part: it looks like a secret)",
+      "MY_KEY (hidden: it has the name of a secret)",
+    ]);
+  });
+
+  test("shows a placeholder, never its expansion, also where an environment file has the same name", async () => {
+    const server = { command: "x", env: { A: "${env:MINE}/x" }, envFile: ".env" };
+    expect(await variablesOf(server, { env: { KEY: "k", MINE: "hunter2" } as never, envText: "A=1\nB=2" })).toEqual([
+      "A=${env:MINE}/x",
+      "B=2",
+    ]);
+  });
+
+  test("cuts long values in the middle, with their length", async () => {
+    const long = `begin${"\u{1F600}".repeat(5_000)}end`;
+    const [line = ""] = await variablesOf({ command: "x", env: { A: long } });
+    expect(line).toMatch(/^A=begin.*\(… 10008 characters in all …\) .*end$/u);
+    expect(line.length).toBeLessThan(1_100);
+    // No half of a character is left.
+    expect(line).not.toMatch(/[\uD800-\uDFFF]/u);
   });
 
   test("shows the project folder if no folder is configured", async () => {

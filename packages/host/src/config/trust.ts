@@ -9,7 +9,8 @@ import type { Syntax } from "./placeholders.ts";
 const noFile: Partial<ConfiguredServer> = {};
 
 /**
- * One line of a trust question. The value comes from the file, complete and unescaped: escape it before you show it.
+ * One line of a trust question. The value comes from the file, unescaped: escape it before you show it. Everything but
+ * long values of variables is complete.
  */
 export interface TrustLine {
   readonly label: string;
@@ -89,7 +90,13 @@ export function factsOf(entry: ServerEntry): TrustFact[] {
   const { envFile, raw } = isConfigured(entry) ? entry : noFile;
   add("Variables from", envFile?.path ?? raw?.envFile);
   const env = "command" in entry.target ? (entry.target.env ?? {}) : {};
-  for (const name of envFile?.names ?? []) add("Variable", describeVariable(name, env[name] ?? ""));
+  const own = "command" in configured ? (configured.env ?? {}) : {};
+  for (const name of envFile?.names ?? []) {
+    // The entry's own value takes precedence, and its expansion may hold a secret of the user.
+    if (Object.hasOwn(own, name)) continue;
+    const value = env[name];
+    add("Variable", value === undefined ? name : describeVariable(name, value), value);
+  }
   // A header or URL can send any of the user's secrets to the server.
   for (const variable of raw ? variablesOf(raw, syntaxOf(raw)) : []) add("Takes your variable", variable);
   for (const input of raw?.inputs ?? []) add("Asks for", input.id);
@@ -106,12 +113,27 @@ export function factsOf(entry: ServerEntry): TrustFact[] {
   return facts;
 }
 
-/** Variables that decide which program runs or what it loads first. Their values are as important as the command. */
-const decisive =
-  /^(?:path|pathext|comspec|env|bash_env|classpath|(?:node|ld|dyld|npm_config|pip|uv|bun|deno|git)_\w+|python\w*|perl\w*|ruby(?:opt|lib)|_?java_\w*options|jdk_java_options|dotnet_startup_hooks)$/i;
+/** Names of secrets in environments that are no secrets elsewhere. */
+const secretVariable = /(?:^|_)(?:key|salt|seed|mnemonic)$/i;
+/** The text of a longer value is cut in the middle. */
+const maxValueChars = 1_000;
 
+/**
+ * Shows a variable with its value. Any variable may decide what runs: `PATH`, `NODE_OPTIONS`, and also `HOME`, below which
+ * many programs look for code to load. Only secrets are hidden, and the line says so.
+ */
 function describeVariable(name: string, value: string): string {
-  return decisive.test(name) && !hasSecretName(name) ? `${name}=${replaceSecrets(value, "[redacted]")}` : name;
+  if (hasSecretName(name) || secretVariable.test(name)) return `${name} (hidden: it has the name of a secret)`;
+  const shown = replaceSecrets(value, "[redacted]");
+  return `${name}=${cut(shown)}${shown === value ? "" : " (hidden in part: it looks like a secret)"}`;
+}
+
+/** Keeps the beginning and the end of a long text, and says how long it is. */
+function cut(text: string): string {
+  if (text.length <= maxValueChars) return text;
+  const head = text.slice(0, maxValueChars / 2).replace(/[\uD800-\uDBFF]$/, "");
+  const tail = text.slice(-maxValueChars / 2).replace(/^[\uDC00-\uDFFF]/, "");
+  return `${head} (… ${text.length} characters in all …) ${tail}`;
 }
 
 function syntaxOf({ source }: RawEntry): Syntax {
