@@ -1,5 +1,5 @@
 // @ts-check
-// A custom transport: a TCP socket that carries one JSON message per line.
+// A custom transport: a socket that carries one JSON message per line.
 import { once } from "node:events";
 import { LineReader, serialize } from "portolan";
 
@@ -16,9 +16,25 @@ export function createSocketChannel(socket) {
   };
   return {
     open(incoming) {
-      const reader = new LineReader(incoming);
       /** @type {Error | undefined} */
       let reason;
+      let isKnown = false;
+      // A web page can make a browser send an HTTP request to this port. The lines of its head are no messages, but its
+      // body could be one: the first line decides, and nothing after it is read.
+      const reader = new LineReader({
+        message(message) {
+          isKnown ||= !socket.destroyed;
+          if (isKnown) incoming.message(message);
+        },
+        batch(messages) {
+          isKnown ||= !socket.destroyed;
+          if (isKnown) incoming.batch(messages);
+        },
+        unreadable(problem) {
+          if (isKnown) incoming.unreadable(problem);
+          else socket.destroy(new Error("The first line is no message: the other side does not speak MCP"));
+        },
+      });
       socket.on("data", (chunk) => reader.push(chunk));
       socket.on("end", () => reader.end());
       socket.on("drain", unblock);

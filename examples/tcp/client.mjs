@@ -1,10 +1,12 @@
 // @ts-check
-// Calls one tool over TCP and prints its result.
-// Run: node examples/tcp/client.mjs <port> [city]
+// Calls one tool over a socket and prints its result.
+// Run: node examples/tcp/client.mjs [path or port] [city]
 import { connect } from "node:net";
 import { createSocketChannel } from "./channel.mjs";
 
-const channel = createSocketChannel(connect(Number(process.argv[2]), "127.0.0.1"));
+const [place = "travel.sock", city = "Lisbon"] = process.argv.slice(2);
+const isPort = /^\d+$/.test(place);
+const channel = createSocketChannel(isPort ? connect(Number(place), "127.0.0.1") : connect(place));
 channel.open({
   message(message) {
     if ("result" in message) console.log(JSON.stringify(message.result.structuredContent ?? message.result.content));
@@ -23,7 +25,7 @@ channel.send({
   method: "tools/call",
   params: {
     name: "forecast",
-    arguments: { city: process.argv[3] ?? "Lisbon" },
+    arguments: { city },
     // Each request carries its revision and the client's capabilities, so no handshake comes first.
     _meta: {
       "io.modelcontextprotocol/protocolVersion": "2026-07-28",
