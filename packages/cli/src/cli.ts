@@ -5,6 +5,7 @@ import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
 import type { System } from "./system.ts";
 import { quote, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
+import { Secrets } from "./terminal/secrets.ts";
 import { Terminal } from "./terminal/terminal.ts";
 import { wrap } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
@@ -21,9 +22,11 @@ export async function runCli(system: System): Promise<number> {
   const stop = listenForInterrupt(system);
   const screen = new Screen(system, { colour: !own.includes("--no-color") });
   const isJson = own.includes("--json") || !screen.isTerminal;
+  const secrets = new Secrets();
   const context: BaseContext = {
     system,
     screen,
+    secrets,
     command,
     isJson,
     exitCode: 0,
@@ -35,8 +38,11 @@ export async function runCli(system: System): Promise<number> {
     note(line) {
       if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
     },
-    warn: (message) => void system.stderr.write(`${screen.mark("warn")} ${screen.safe(message)}\n`),
-    forwardStderr: (line) => void system.stderr.write(`${system.stderr.isTTY ? screen.safe(line) : line}\n`),
+    warn: (message) => void system.stderr.write(`${screen.mark("warn")} ${screen.safe(secrets.hide(message))}\n`),
+    forwardStderr(line) {
+      const shown = secrets.hide(line);
+      system.stderr.write(`${system.stderr.isTTY ? screen.safe(shown) : shown}\n`);
+    },
   };
   try {
     // Without a command, show the overview of servers.
@@ -153,7 +159,10 @@ function nextAfter(name: string | undefined, command: CommandDefinition | undefi
 }
 
 /** Writes a failure to standard error: lines for people, with further lines behind a bar; one JSON object in a pipe. */
-function printFailure({ system, screen, isJson }: BaseContext, { kind, message, next }: Failure): void {
+function printFailure({ system, screen, isJson, secrets }: BaseContext, failure: Failure): void {
+  const { kind } = failure;
+  const message = secrets.hide(failure.message);
+  const next = failure.next === undefined ? undefined : secrets.hide(failure.next);
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
     system.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);

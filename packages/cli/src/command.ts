@@ -2,6 +2,7 @@ import type { Failure } from "./failure.ts";
 import type { State } from "./state.ts";
 import type { System } from "./system.ts";
 import type { Screen } from "./terminal/screen.ts";
+import type { Secrets } from "./terminal/secrets.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
 /** The context of a running command: input, output, and the state of the user. */
@@ -9,6 +10,8 @@ export interface CommandContext {
   readonly system: System;
   readonly screen: Screen;
   readonly state: State;
+  /** The secrets of the configured servers. Warnings and failures are shown without them. */
+  readonly secrets: Secrets;
   /** Asks the person at the terminal. */
   readonly terminal: Terminal;
   /** Output is JSON: with `--json`, or in a pipe. */

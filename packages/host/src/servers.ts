@@ -394,9 +394,9 @@ export function secretsOf(entry: ServerEntry): string[] {
     ...parametersOf(target),
   ];
   const { clientSecret } = (isConfigured(entry) && entry.oauth) || {};
-  return [...keys, ...more.filter(([name]) => hasSecretName(name)), ["secret", clientSecret ?? ""] as const]
-    .map(([, value]) => value)
-    .filter((value) => value !== "");
+  const { secrets = [] } = isConfigured(entry) ? entry : {};
+  const found = [...keys, ...more.filter(([name]) => hasSecretName(name)), ["secret", clientSecret ?? ""] as const];
+  return [...found.map(([, value]) => value), ...secrets].filter((value) => value !== "");
 }
 
 function settingsOf(target: ServerTarget): Named[] {

@@ -35,7 +35,7 @@ export async function run(
   const tools = listFlag(flags, "tool");
   const isDrawn = system.stderr.isTTY && !screen.isDumb;
   let tried = 0;
-  const report = await grade(await targetOf(context, entry), {
+  const graded = await grade(await targetOf(context, entry), {
     ...(wanted.length > 0 && { revisions: wanted.map(toRevision) }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     signal,
@@ -46,6 +46,8 @@ export async function run(
       if (isDrawn) system.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
     },
   }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
+  // Its evidence quotes addresses and answers.
+  const report = context.secrets.hideIn(graded);
   const shown: CommandResult = {
     value: report,
     text: () => fitReport([formatReport(report).trimEnd(), ...adviceFor(report)].join("\n"), screen),

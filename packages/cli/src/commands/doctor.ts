@@ -49,7 +49,7 @@ export async function run(
     return { servers: host.servers.map((status) => toExamined(status, toolsOf(status.name))), findings: told.flat() };
   };
   const { servers, findings } = await withHost(context, looked, look, { isQuiet: true });
-  const all = [...files, ...findings];
+  const all = context.secrets.hideIn([...files, ...findings]);
   const shown: CommandResult = {
     value: { servers: servers, findings: all },
     text: () => show(context, servers, all),

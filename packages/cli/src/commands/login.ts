@@ -11,7 +11,7 @@ import { QuestionDismissed } from "../terminal/input.ts";
 /** Signs in at a server: in a browser on this machine, or at an address that is opened anywhere and pasted back. */
 export async function run(context: CommandContext, [given]: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, signal, system } = context;
-  const { entry, url } = await findHttpServer(context, given);
+  const { entry, url, shown } = await findHttpServer(context, given);
   // A file could send people, and a client secret, to any address.
   await requireUsable(context, entry);
   const show = (address: URL) => void system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
@@ -36,16 +36,17 @@ export async function run(context: CommandContext, [given]: readonly string[], f
       },
     },
     ...(newClient && { newClient }),
-    askClient: (issuer, { isGuessed }) => askClient(context, { issuer, isGuessed, redirectUri, server: given ?? url }),
+    askClient: (issuer, { isGuessed }) =>
+      askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown }),
     onEvent: (event) => events.push(event),
   });
   await auth.login(url, { signal }).finally(() => asker.close());
   const { issuer, scopes = [] } = events.findLast(({ kind }) => kind === "signed-in") ?? {};
   return {
-    value: { server: url, issuer, scopes },
+    value: { server: shown, issuer, scopes },
     text: () => {
       const at = issuer === undefined ? "" : screen.style("dim", ` by ${screen.safe(issuer)}`);
-      return `${screen.style("green", screen.mark("ok"))} signed in at ${screen.safe(url)}${at}`;
+      return `${screen.style("green", screen.mark("ok"))} signed in at ${screen.safe(shown)}${at}`;
     },
   };
 }

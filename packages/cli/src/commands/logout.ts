@@ -4,10 +4,10 @@ import { authFor, findHttpServer } from "../servers/sign-in.ts";
 /** Deletes the tokens for a server, and revokes them. */
 export async function run(context: CommandContext, [given]: readonly string[]): Promise<CommandResult> {
   const { screen } = context;
-  const { entry, url } = await findHttpServer(context, given);
+  const { entry, url, shown } = await findHttpServer(context, given);
   await authFor(context, entry).logout(url);
   return {
-    value: { server: url },
-    text: () => `${screen.style("green", screen.mark("ok"))} signed out at ${screen.safe(url)}`,
+    value: { server: shown },
+    text: () => `${screen.style("green", screen.mark("ok"))} signed out at ${screen.safe(shown)}`,
   };
 }

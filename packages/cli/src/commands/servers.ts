@@ -23,7 +23,7 @@ export async function run(
       return { ...describe(status), from: shortPath(status, system), tools };
     });
   };
-  const rows = await withHost(context, entries, look, { isQuiet: true });
+  const rows = context.secrets.hideIn(await withHost(context, entries, look, { isQuiet: true }));
   // If no server is listed, the notes explain why.
   const problems = [...errors.map(({ message }) => message), ...(rows.length === 0 ? notes : [])];
   return {

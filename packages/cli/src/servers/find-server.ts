@@ -17,13 +17,16 @@ type Input = NonNullable<ReadOptions["input"]>;
  * Reads every configuration file of this machine for the current folder. `ask` supplies inputs that a file leaves open;
  * by default they stay open.
  */
-export function readConfiguration(
-  { system }: CommandContext,
+export async function readConfiguration(
+  { system, secrets }: CommandContext,
   ask: Input = async () => undefined,
 ): Promise<ReadConfigs> {
   const { home, cwd, platform, env } = system;
   const input: Input = async (request, entry) => presetInput(request, system) ?? ask(request, entry);
-  return findConfigs({ home, cwd, platform, env }).then((files) => readConfigs(files, { home, platform, env, input }));
+  const files = await findConfigs({ home, cwd, platform, env });
+  const read = await readConfigs(files, { home, platform, env, input });
+  for (const entry of read.entries) secrets.add(entry.secrets ?? []);
+  return read;
 }
 
 /** Asks the person for the inputs that the file of a server leaves open. */

@@ -62,16 +62,21 @@ function oauthOf(entry: ServerEntry): ConfiguredOAuth {
   return (entry as Partial<ConfiguredServer>).oauth ?? {};
 }
 
+/** A server with an address. */
+export interface FoundHttpServer {
+  readonly entry: ServerEntry;
+  readonly url: string;
+  /** The address for people: its placeholders are not replaced, because their values may be secrets. */
+  readonly shown: string;
+}
+
 /** Finds a server with an address. Servers that are started by a command have no sign-in. */
-export async function findHttpServer(
-  context: CommandContext,
-  given: string | undefined,
-): Promise<{ readonly entry: ServerEntry; readonly url: string }> {
+export async function findHttpServer(context: CommandContext, given: string | undefined): Promise<FoundHttpServer> {
   const { entry } = await findTarget(context, given);
-  const { name, target, problem } = entry;
+  const { name, target, problem, configured } = entry;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
-  if ("url" in target) return { entry, url: target.url };
+  if ("url" in target) return { entry, url: target.url, shown: "url" in configured ? configured.url : target.url };
   throw new Failure("usage", `${name} is started by a command, so it has no sign-in`, {
     next: "set its credentials as variables: portolan add … --env NAME=VALUE --force",
   });

@@ -142,6 +142,7 @@ test("redacts a given text in addresses and in base64, at every offset", () => {
     expect(redactor.redact(`sent ${encoded}`)).toMatch(/sent .{0,8}\[redacted\].{0,4}$/);
   }
   expect(redactor.redact(`?q=${encodeURIComponent(secret)}`)).toBe("?q=[redacted]");
+  expect(redactor.redact(`/x/${encodeURI(secret)}`)).toBe("/x/[redacted]");
 });
 
 const quick = (text: string) => mayHoldSecretIn(text, new TextEncoder().encode(text));

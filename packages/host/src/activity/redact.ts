@@ -101,7 +101,11 @@ class PatternRedactor implements Redactor {
 /** Returns a secret as it is, and as JSON, URLs and base64 encode it. */
 function formsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
-  const forms = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(new TextDecoder().decode(bytes))];
+  const forms = [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+    ...[encodeURIComponent, encodeURI].map((encode) => encode(new TextDecoder().decode(bytes))),
+  ];
   if (bytes.length < 8 || bytes.length > 4_096) return forms;
   // Base64 depends on the position within three bytes. Only the characters that the secret alone determines are used.
   const cores = [0, 1, 2].flatMap((before) => {
@@ -218,6 +222,16 @@ export function hasSecretName(name: string): boolean {
     .toLowerCase()
     .replace(nameEnd, "");
   return secretName.test(words) || secretName.test(words.replace(/[-_.\s]/g, ""));
+}
+
+/** True if an environment variable with this name is a secret. */
+export function isSecretVariable(name: string): boolean {
+  return hasSecretName(name) || /(?:^|_)(?:key|salt|seed|mnemonic)$/i.test(name);
+}
+
+/** True if a value looks like a key: long, of letters and digits, and no path. */
+export function isKey(value: string): boolean {
+  return /^[\w+/=.-]{20,}$/.test(value) && /\d/.test(value) && /[a-z]/i.test(value) && !/^[./]/.test(value);
 }
 
 const mayBeSecretName = /auth|pass|pwd|pin|jwt|secret|token|key|credential|cookie|session|assertion|bearer/i;

@@ -86,6 +86,8 @@ export interface ConfiguredServer extends ServerEntry {
   readonly envFile?: LoadedEnvFile;
   /** The OAuth client with its placeholders replaced. */
   readonly oauth?: ConfiguredOAuth;
+  /** Secrets that took the place of placeholders. Keep them out of messages and logs. */
+  readonly secrets?: readonly string[];
   /** Entries of the same name in other files that this one overrides. */
   readonly hides?: readonly EntrySource[];
   /** The name of another server that looks the same. */

@@ -274,3 +274,16 @@ test("runs a project's server in the project folder, and a user's server in the 
   expect(await cwdOf("project")).toEqual({ command: "./serve", cwd: "/projects/atlas" });
   expect(await cwdOf("user")).toEqual({ command: "./serve" });
 });
+
+describe("secrets of an entry", () => {
+  test("are the values of placeholders with the name or form of a secret, and hidden answers", async () => {
+    const env = { TOKEN: "hunter2", MY_KEY: "swordfish", HOME: "/home/ada", OPAQUE: "0123456789abcdef0123" };
+    const args = ["${env:TOKEN}", "x-${env:MY_KEY}", "${env:HOME}", "${env:OPAQUE}", "${input:pw}", "${input:id}"];
+    const { secrets } = await expand({ command: "x", args }, { env, inputs: { id: "shown", pw: "typed" } }, "vscode");
+    expect(secrets).toEqual(["hunter2", "swordfish", "0123456789abcdef0123", "typed"]);
+  });
+
+  test("are no literal values, which stand in the file", async () => {
+    expect(await expand({ command: "x", env: { TOKEN: "literal" } })).not.toHaveProperty("secrets");
+  });
+});

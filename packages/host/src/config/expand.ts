@@ -1,5 +1,6 @@
 import { checkOptions, type OptionNames } from "portolan/internal";
 import { sha256 } from "portolan/storage";
+import { isKey, isSecretVariable } from "../activity/redact.ts";
 import type {
   ConfigInput,
   ConfiguredCommand,
@@ -60,6 +61,7 @@ export async function expandEntry(raw: RawEntry, options: ExpandOptions): Promis
     raw,
     ...(envFile ? { envFile: envFile.read } : {}),
     ...(oauth && problem === undefined ? { oauth } : {}),
+    ...(expansion.secrets.size > 0 ? { secrets: [...expansion.secrets] } : {}),
     ...(problem === undefined ? {} : { problem }),
   };
 }
@@ -158,6 +160,8 @@ class Expansion {
   readonly #syntax: Syntax;
   readonly #problems = new Set<string>();
   readonly #answers = new Map<string, string | undefined>();
+  /** Values of placeholders that must not appear in messages. */
+  readonly secrets = new Set<string>();
   #chars = 0;
 
   constructor(raw: RawEntry, options: ExpandOptions) {
@@ -185,6 +189,7 @@ class Expansion {
     for (const part of readParts(template, this.#syntax)) {
       const value = "text" in part ? part.text : await this.#valueOf(part.placeholder, part.shown, path);
       text += value ?? "";
+      if (value && !("text" in part) && this.#isSecret(part.placeholder, value)) this.secrets.add(value);
       this.#chars += value?.length ?? 0;
       if (text.length > maxStringChars || this.#chars > maxEntryChars) {
         this.fail(path, `expected at most ${maxStringChars} characters after placeholders are replaced, got more`);
@@ -192,6 +197,14 @@ class Expansion {
       }
     }
     return text;
+  }
+
+  /** True for variables with the name or form of a secret, and for answers that are hidden while they are typed. */
+  #isSecret(placeholder: Placeholder | undefined, value: string): boolean {
+    if (placeholder?.kind === "env") return isSecretVariable(placeholder.name) || isKey(value);
+    if (placeholder?.kind !== "input") return false;
+    const { id } = placeholder;
+    return isSecretVariable(id) || this.#raw.inputs.some((input) => input.id === id && input.password === true);
   }
 
   async #valueOf(placeholder: Placeholder | undefined, shown: string, path: Path): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 import { canonicalJson, sha256 } from "portolan/storage";
-import { hasSecretName, replaceSecrets } from "../activity/redact.ts";
+import { isSecretVariable, replaceSecrets } from "../activity/redact.ts";
 import type { ServerEntry } from "../options.ts";
 import { type ConfiguredServer, isConfigured, type RawEntry } from "./configured.ts";
 import { conventionOf } from "./conventions.ts";
@@ -113,8 +113,6 @@ export function factsOf(entry: ServerEntry): TrustFact[] {
   return facts;
 }
 
-/** Names of secrets in environments that are no secrets elsewhere. */
-const secretVariable = /(?:^|_)(?:key|salt|seed|mnemonic)$/i;
 /** The text of a longer value is cut in the middle. */
 const maxValueChars = 1_000;
 
@@ -123,7 +121,7 @@ const maxValueChars = 1_000;
  * many programs look for code to load. Only secrets are hidden, and the line says so.
  */
 function describeVariable(name: string, value: string): string {
-  if (hasSecretName(name) || secretVariable.test(name)) return `${name} (hidden: it has the name of a secret)`;
+  if (isSecretVariable(name)) return `${name} (hidden: it has the name of a secret)`;
   const shown = replaceSecrets(value, "[redacted]");
   return `${name}=${cut(shown)}${shown === value ? "" : " (hidden in part: it looks like a secret)"}`;
 }
