@@ -167,7 +167,7 @@ describe("PostgreSQL", () => {
   });
 
   test("stops a query after the timeout, even if it has turned statement_timeout off", async () => {
-    const client = await openServer(url, { limits: { timeoutMs: 300 } });
+    const client = await openServer(url, { trustRole: true, limits: { timeoutMs: 300 } });
     const before = postgres.log().length;
     const said = "took longer than 0.3 s and was stopped";
     expect(await failureOf(client, "query", { sql: "SELECT pg_sleep(1000)" })).toContain(said);

@@ -22,7 +22,7 @@ await runMain({
     },
     "trust-role": {
       type: "boolean",
-      says: "PostgreSQL: accept a role that reaches beyond the database, such as a superuser",
+      says: "PostgreSQL: accept a role that reaches beyond the database, and all functions in queries",
     },
     "max-rows": { type: "string", value: "<count>", says: "at most this many rows in a result. Default: 1000" },
     "max-bytes": { type: "string", value: "<bytes>", says: "at most this many bytes in a result. Default: 262144" },

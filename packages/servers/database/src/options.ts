@@ -8,7 +8,7 @@ export interface DatabaseOptions {
   readonly ask?: boolean;
   /** PostgreSQL schemas to show and search. Default: all that the role may use. */
   readonly schemas?: readonly string[];
-  /** Accepts a PostgreSQL role that reaches beyond the database, such as a superuser. Default: false. */
+  /** Accepts a PostgreSQL role that reaches beyond the database, and all functions in queries. Default: false. */
   readonly trustRole?: boolean;
   readonly limits?: Partial<DatabaseLimits>;
 }

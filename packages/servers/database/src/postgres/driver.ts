@@ -8,6 +8,7 @@ import { Pool } from "../pool.ts";
 import { showPlan } from "../show.ts";
 import { toPositions } from "../sql.ts";
 import { catalogOf, knownTypes, toRaw } from "./catalog.ts";
+import { refuseActing } from "./functions.ts";
 import { type Outcome, type ServerFacts, Session } from "./session.ts";
 import { TempWatch } from "./temp-watch.ts";
 
@@ -28,6 +29,7 @@ interface OpenedPool {
   readonly pool: Pool<Session>;
   readonly limits: DatabaseLimits;
   readonly schemas: readonly string[] | undefined;
+  readonly trustRole: boolean | undefined;
 }
 
 /** A database of a PostgreSQL server. */
@@ -40,14 +42,16 @@ export class PostgresDatabase implements Database {
   readonly #limits: DatabaseLimits;
   readonly #pool: Pool<Session>;
   readonly #types = new Map<number, string>();
+  readonly #trustsRole: boolean;
   /** Undefined if the database server itself limits temporary files. */
   readonly #tempWatch: TempWatch | undefined;
 
-  private constructor({ facts, open, pool, limits, schemas }: OpenedPool) {
+  private constructor({ facts, open, pool, limits, schemas, trustRole = false }: OpenedPool) {
     this.#facts = facts;
     this.#pool = pool;
     this.#limits = limits;
     this.#schemas = schemas;
+    this.#trustsRole = trustRole;
     const { maySetTemp, tempKb } = facts;
     if (!maySetTemp && tempKb < 0) this.#tempWatch = new TempWatch(open, limits.maxTempMb * 1024 * 1024);
     this.about = `the PostgreSQL ${facts.version.split(" ", 1)[0]} database ${facts.database}`;
@@ -77,13 +81,15 @@ export class PostgresDatabase implements Database {
       ...{ max: limits.connections, maxWaiting: limits.maxWaiting, waitMs: 2 * limits.timeoutMs, idleMs, open },
     });
     const facts = await pool.use(new AbortController().signal, async (session) => session.facts);
-    return new PostgresDatabase({ facts, open, pool, limits, schemas: options.schemas });
+    const { schemas, trustRole } = options;
+    return new PostgresDatabase({ facts, open, pool, limits, schemas, trustRole });
   }
 
   async read(statement: Statement, bounds: Bounds, signal: AbortSignal, caller?: string): Promise<Rows> {
     const { sql, values } = bind(statement);
     const collector = new Collector(bounds);
     const { fields } = await this.#work("READ ONLY", { signal, caller }, async (session) => {
+      if (!this.#trustsRole) await refuseActing(session, sql);
       // Only a query can be declared as a cursor, and it computes no more rows than are fetched. After the declaration
       // the transaction has had its first query and can no longer be made writable.
       await session.run(`DECLARE portolan NO SCROLL CURSOR FOR ${sql}`, values, () => {});
