@@ -265,6 +265,52 @@ describe("a server that asks for roots after the handshake", () => {
   });
 });
 
+const eager = `import { createInterface } from "node:readline";
+const form = {
+  type: "object",
+  properties: {
+    name: { type: "string" },
+    email: { type: "string", format: "email" },
+    size: { type: "string", enum: ["s", "m"], default: "m" },
+    age: { type: "integer" },
+  },
+  required: ["name", "age"],
+  additionalProperties: false,
+};
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+let call;
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params, result, error } = JSON.parse(line);
+  if (method === "initialize") {
+    const serverInfo = { name: "eager", version: "1" };
+    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } });
+  } else if (method === "tools/list") {
+    send({ id, result: { tools: [{ name: "ask", inputSchema: { type: "object" } }] } });
+  } else if (method === "tools/call") {
+    call = id;
+    send({ id: "q", method: "elicitation/create", params: { message: "Who?", requestedSchema: form } });
+  } else if (method === undefined) {
+    send({ id: call, result: { content: [{ type: "text", text: JSON.stringify(result ?? error) }] } });
+  } else if (id !== undefined) send({ id, error: { code: -32601, message: "no " + method } });
+});
+`;
+
+describe.each(["2025-06-18", "2026-07-28"])("the answer of a client of %s to a form", (era) => {
+  test.each([
+    ["without a default", { name: "Ada", age: 3 }],
+    ["with an empty optional field", { name: "Ada", age: 3, email: "" }],
+    ["with an unknown field", { name: "Ada", age: 3, extra: 1 }],
+    ["that does not fit the form", { name: 7 }],
+  ])("reaches the server unchanged: %s", async (_, content) => {
+    const folder = makeProject({ "eager.mjs": eager });
+    const url = await serve(folder, "--", process.execPath, "eager.mjs");
+    const elicit = () => ({ action: "accept" as const, content: content as never });
+    const client = await connect(url, { era, answers: { elicit }, checkForms: false });
+    clients.push(client);
+    expect(JSON.parse((await textOf(client.callTool("ask"))) ?? "")).toEqual({ action: "accept", content });
+  });
+});
+
 const visiting = `import { appendFileSync } from "node:fs";
 import { createServer, inputRequired } from "portolan/server";
 const params = { mode: "url", message: "Sign in", url: "https://example.com/sign-in" };

@@ -21,13 +21,8 @@ import {
 } from "portolan/server";
 import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
 import { CallQueue, type Lease } from "./call-queue.ts";
-import { answersOf, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
+import { answersOf, anything, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
 import type { Upstream } from "./upstream.ts";
-
-/** Accepts every value: the upstream server validates. */
-const anything = {
-  "~standard": { version: 1 as const, vendor: "portolan", validate: (value: unknown) => ({ value }) },
-};
 
 /** Problems of a server that are reported once each. */
 const maxReported = 1_000;

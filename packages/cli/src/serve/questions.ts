@@ -1,6 +1,6 @@
-import { type ClientCapabilities, RpcError } from "portolan";
+import { type ClientCapabilities, type ElicitResult, RpcError } from "portolan";
 import type { Answers } from "portolan/client";
-import type { Context as CallContext } from "portolan/server";
+import { type Context as CallContext, withJsonSchema } from "portolan/server";
 
 /** One call in progress: its context, and the answers that its caller gives. */
 export interface Caller {
@@ -202,6 +202,15 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** Accepts every value: the upstream server validates. */
+export const anything = {
+  "~standard": {
+    version: 1 as const,
+    vendor: "portolan",
+    validate: (value: unknown): { value: unknown } => ({ value }),
+  },
+};
+
 /** Passes questions of the upstream server to the caller. */
 export function answersOf(context: CallContext, visits: Visits): CallerAnswers {
   let count = 0;
@@ -213,8 +222,9 @@ export function answersOf(context: CallContext, visits: Visits): CallerAnswers {
   return {
     elicit({ message, requestedSchema }) {
       const key = nextKey();
-      const form = requestedSchema as unknown as { [member: string]: unknown };
-      return asked(visits.finish().then(() => context.elicit(key, { message, form })));
+      // The server that asks checks the answer itself: fields are neither added, refused nor dropped here.
+      const form = withJsonSchema(anything, { ...requestedSchema, additionalProperties: true });
+      return asked(visits.finish().then(() => context.elicit(key, { message, form }) as Promise<ElicitResult>));
     },
     openUrl: (page) => asked(visits.open(context, nextKey(), page)),
     sample: (params) => asked(context.sample(nextKey(), params)),

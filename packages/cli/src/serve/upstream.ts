@@ -105,6 +105,8 @@ export class Upstream {
     const client = await connect(this.#unfinished ?? link, {
       info,
       answers: this.questions.answers,
+      // The answers come from the caller, and the server that asked checks them.
+      checkForms: false,
       capabilities: { sampling: { tools: {} } },
       logLevel: "debug",
       cache: false,

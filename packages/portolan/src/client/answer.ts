@@ -135,7 +135,8 @@ export class QuestionAnswerer {
       : self.capabilities;
     checkQuestion(request, capabilities, revision);
     const during = call && { method: call.method, name: call.name };
-    const asked = answerQuestion(request, answers, { server: profile, during, signal });
+    const checksForms = options.checkForms !== false;
+    const asked = answerQuestion(request, answers, { server: profile, during, signal }, checksForms);
     const answer: InputResponse = await Promise.race([asked, abort]);
     return encodeAnswer(revision, request.method, answer as unknown as JsonObject);
   }
@@ -149,11 +150,15 @@ export class QuestionAnswerer {
     return asking.length === 1 ? asking[0] : undefined;
   }
 
-  /** Turns a failed answer into an error for the server, which learns nothing of our own errors. */
+  /**
+   * Turns a failed answer into an error for the server. The server learns why an answer did not fit its question, and
+   * nothing of our own errors.
+   */
   #toRpcError(method: string, thrown: unknown, signal: AbortSignal): RpcError {
     if (thrown instanceof RpcError) return thrown;
     if (!signal.aborted) this.#connection.report(toError(thrown));
-    return questionRefused(method);
+    const isInvalid = thrown instanceof PortolanError && thrown.code === "answer-invalid";
+    return questionRefused(method, isInvalid ? thrown.message : undefined);
   }
 }
 
@@ -190,6 +195,7 @@ async function answerQuestion(
   request: InputRequest,
   answers: Answers,
   context: QuestionContext,
+  checksForms: boolean,
 ): Promise<InputResponse> {
   switch (request.method) {
     case "roots/list": {
@@ -201,7 +207,7 @@ async function answerQuestion(
       return checkSample(await answers.sample(request.params, context));
     }
     case "elicitation/create":
-      return answerElicitation(request.params, answers, context);
+      return answerElicitation(request.params, answers, context, checksForms);
   }
 }
 
@@ -209,6 +215,7 @@ async function answerElicitation(
   params: ElicitParams,
   answers: Answers,
   context: QuestionContext,
+  checksForms: boolean,
 ): Promise<ElicitResult> {
   if (params.mode === "url") {
     if (!answers.openUrl) throw invalidParams('params.mode: the client does not support "url"');
@@ -216,7 +223,8 @@ async function answerElicitation(
     return { action };
   }
   if (!answers.elicit) throw invalidParams('params.mode: the client does not support "form"');
-  return checkFormAnswer(params, checkAction(await answers.elicit(params, context)));
+  const answer = checkAction(await answers.elicit(params, context));
+  return checksForms ? checkFormAnswer(params, answer) : answer;
 }
 
 function problemOf({ method, params }: InputRequest): string | undefined {

@@ -42,6 +42,7 @@ export async function connect<S = unknown>(target: ConnectTarget, options: Conne
 const connectOptions = {
   info: 1,
   answers: 1,
+  checkForms: 1,
   auth: 1,
   capabilities: 1,
   era: 1,

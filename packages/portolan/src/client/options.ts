@@ -44,6 +44,8 @@ export interface ConnectOptions extends Timeouts {
   /** Name and version of this client. Default: those of the library. */
   readonly info?: Implementation;
   readonly answers?: Answers;
+  /** `false` sends filled-in forms as `answers.elicit` returns them; for proxies, which only pass them on. Default: `true`. */
+  readonly checkForms?: boolean;
   /** Authorizes every request to an http address. See `oauth` of `portolan/auth/client`. */
   readonly auth?: HttpAuth;
   /** Capabilities beside those that follow from `answers`. */
@@ -121,7 +123,7 @@ export interface QuestionContext {
  * Throw to refuse a question, which ends the server's call.
  */
 export interface Answers {
-  /** Fills in a form. The library adds the defaults of missing fields and checks accepted content. */
+  /** Fills in a form. The library adds the defaults of missing fields and checks accepted content (see `checkForms`). */
   elicit?(params: ElicitFormParams, context: QuestionContext): MaybePromise<ElicitResult>;
   /** Shows the address and opens it with the user's consent. Return `accept` for consent. */
   openUrl?(params: ElicitUrlParams, context: QuestionContext): MaybePromise<ElicitResult>;

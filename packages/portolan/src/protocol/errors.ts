@@ -115,9 +115,10 @@ export function tooManyQuestions(limit: number, chars: number): RpcError {
   return new RpcError(rpcCodes.internalError, `Too many open questions: ${bounds}; wait for answers first`);
 }
 
-/** The client's answer to a question that its application refused, or failed to answer. */
-export function questionRefused(method: string): RpcError {
-  return new RpcError(-1, `The client did not answer ${method}`);
+/** The client's answer to a question that its application refused, failed to answer, or answered wrongly. */
+export function questionRefused(method: string, problem?: string): RpcError {
+  const invalid = `The client has no valid answer to ${method}: ${problem}`;
+  return new RpcError(-1, problem === undefined ? `The client did not answer ${method}` : invalid);
 }
 
 /** The data of an error that `limitExceeded` returns. */

@@ -47,6 +47,12 @@ export function isForm(value: object): value is Form<unknown> {
   return value instanceof CompiledForm;
 }
 
+/** Drops the fields that the form does not have, because clients may add some. A schema may allow others explicitly. */
+export function fieldsOf({ schema, compiled }: Form<unknown>, content: JsonObject): JsonObject {
+  if (compiled.jsonSchema["additionalProperties"]) return content;
+  return Object.fromEntries(Object.entries(content).filter(([name]) => Object.hasOwn(schema.properties, name)));
+}
+
 function toFormSchema(schema: JsonObject): FormSchema {
   if (schema["type"] !== "object") throw invalidForm("", 'a schema whose root is { type: "object" }');
   const properties = (schema["properties"] ?? {}) as { [name: string]: JsonObject };

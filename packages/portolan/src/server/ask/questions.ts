@@ -8,7 +8,7 @@ import { type ExplicitQuestions, type HandlerRun, type Produced, runOnce } from 
 import { manyQuestionRounds, maxQuestionRounds } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import { Conversation, type Strategy } from "./conversation.ts";
-import { emptyForm, type Form, form, isForm } from "./form.ts";
+import { emptyForm, type Form, fieldsOf, form, isForm } from "./form.ts";
 import { emptyState, openState, roundStateOf } from "./round-state.ts";
 
 export { PendingRequests } from "../../jsonrpc/pending-requests.ts";
@@ -124,7 +124,7 @@ export async function elicit<T>(
   const params = { mode: "form", message: question.message, requestedSchema: fields.schema } as const;
   const answer = await askFor<ElicitResult>(conversation, key, { method: "elicitation/create", params });
   if (answer.action !== "accept") return { action: answer.action };
-  const checked = await fields.compiled.validate(answer.content ?? {});
+  const checked = await fields.compiled.validate(fieldsOf(fields, answer.content ?? {}));
   if (!checked.issues) return { action: "accept", content: checked.value };
   const [issue] = checked.issues;
   throw invalidParams(`answer "${key}": ${issue?.path ? `${issue.path}: ` : ""}${issue?.message}`);
