@@ -70,7 +70,7 @@ export const stderrHeadBytes: number = 2 * 1024;
 export const maxStderrLineChars: number = 8 * 1024;
 /** The part of standard error that is searched for the cause of an exit. */
 export const maxExitScanChars: number = 16 * 1024;
-/** An error further back than this did not end the server. */
+/** An error further back than this did not end the server. The details of an error, such as its stack, do not count. */
 export const maxExitScanLines = 12;
 /** Lines and characters of standard error in an error message. */
 export const maxExitLines = 5;

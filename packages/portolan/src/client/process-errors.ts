@@ -98,20 +98,53 @@ function whyNotStarted(target: CommandTarget, cause: unknown, exists: PathCheck)
  */
 export function causeIn(target: CommandTarget, { head, text }: KeptStderr): string {
   const mask = createMasker(target);
-  const lines = toLines(mask(text.slice(-maxExitScanChars)));
-  const recent = lines.slice(-maxExitScanLines);
-  const error = recent.findLastIndex((line) => /^\S*(?:error|exception|panic)\S*:?\s/i.test(line));
-  const shown = error === -1 ? recent.slice(-maxExitLines) : recent.slice(error, error + maxExitLines);
-  const [first = ""] = toLines(mask((head || text).slice(0, maxExitScanChars)));
+  const lines = toLines(mask(text).slice(-maxExitScanChars));
+  const error = findError(lines);
+  const part = error === undefined ? lines.slice(-maxExitLines) : lines.slice(error, error + maxExitLines);
+  const shown = part.map((line) => line.text);
+  const { text: first = "" } = toLines(mask(head || text).slice(0, maxExitScanChars)).find(isHeadline) ?? {};
   const start = cut(first, maxExitFirstChars);
   if (start === "" || shown.includes(first) || isPlace(first)) return cut(shown.join(" | "), maxExitChars);
-  if (error !== -1) return `${cut(shown.join(" | "), maxExitChars)} (its first line: ${start})`;
+  if (error !== undefined) return `${cut(shown.join(" | "), maxExitChars)} (its first line: ${start})`;
   return `${start} | … | ${cut(shown.join(" | "), maxExitChars)}`;
 }
 
-function toLines(stderr: string): string[] {
-  const lines = stderr.split(/\r?\n/).filter((line) => line.trim() !== "" && !isDecoration(line));
-  return lines.map((line) => toVisible(line.trim()));
+/** A line that begins with the name of an error, or ends as a shell's report of a missing program does. */
+const namedError =
+  /^(?:Uncaught |Caused by: |Exception in thread "[^"]*" )*(?:[\w.$]*(?:error|exception)|fatal|panic)(?: \[\w+\])?(?::(?=\s)|:?$)|^thread '.*' (?:\(\d+\) )?panicked at |^npm (?:error|ERR!) |: (?:command )?not found$/i;
+const looseError = /^\S*(?:error|exception|panic|fatal)\S*:?\s/i;
+/** A line that goes on with the error before it. */
+const continuedError = /^(?:Caused by: |npm (?:error|ERR!) )/;
+
+/** Returns the place of the line that most likely names the cause. */
+function findError(lines: readonly OutputLine[]): number | undefined {
+  // Details are not counted: an error may list any number of files.
+  const places = lines.flatMap((line, at) => (line.isDetail ? [] : [at])).slice(-maxExitScanLines);
+  const last = (pattern: RegExp) => places.findLastIndex((at) => pattern.test(lines[at]?.text ?? ""));
+  const named = last(namedError);
+  let found = named === -1 ? last(looseError) : named;
+  const textAt = (index: number) => lines[places[index] ?? -1]?.text ?? "";
+  while (continuedError.test(textAt(found)) && namedError.test(textAt(found - 1))) found -= 1;
+  return places[found];
+}
+
+/** A line of standard error, without the space around it. */
+interface OutputLine {
+  readonly text: string;
+  /** The line explains another one: it is indented, or an item of a list. */
+  readonly isDetail: boolean;
+}
+
+function isHeadline({ isDetail }: OutputLine): boolean {
+  return !isDetail;
+}
+
+function toLines(stderr: string): OutputLine[] {
+  const lines = stderr.split(/\r?\n/).filter((line) => line.trim() !== "" && !decoration.test(line));
+  return lines.map((line) => ({
+    text: toVisible(line.trim()),
+    isDetail: /^\s|^(?:[-*•→] |Require stack:)/.test(line),
+  }));
 }
 
 /** Node begins the report of an uncaught error with the place in its source. */
@@ -119,9 +152,17 @@ function isPlace(line: string): boolean {
   return /^(?:node:|file:|\/|[A-Z]:\\)\S*:\d+$/.test(line);
 }
 
-function isDecoration(line: string): boolean {
-  return /^\s+at |^Node\.js v\d|^[\s^~}\])]*$/.test(line);
-}
+/** Lines that never name a cause: places in a stack, brackets, and warnings of the programs that start servers. */
+const decoration = new RegExp(
+  [
+    ...[/^\s+at /, /^[\s^~}\])]*$/, /^Node\.js v\d/, /^\(node:\d+\) .*Warning: /, /^\(Use `node /],
+    ...[/^npm (?:warn|notice) /i, /^npm (?:error|ERR!)\s*(?:\d+\s*)?$/, /^npm (?:error|ERR!) A complete log /],
+    ...[/^Traceback \(most/, /^stack backtrace:/, /^\s+\d+: /, /^note: (?:run with|Some details)/, /^goroutine \d+ \[/],
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "i",
+);
 
 const secretName = /token|secret|passw|passphrase|credential|key|auth(?!ors?\b)|bearer/i;
 const secretFlag = /^--?[\w.-]+$/;

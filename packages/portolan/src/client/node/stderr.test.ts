@@ -120,6 +120,122 @@ test("keeps the beginning of a flood", () => {
   );
 });
 
+const requireStack = Array.from({ length: 6 }, (_, at) => `/srv/app/f${6 - at}.js`);
+const frames = "    at Module._load (node:internal/modules/cjs/loader:1038:27)\n".repeat(9);
+const tries = Array.from({ length: 13 }, (_, at) => `/srv/app/node_modules/sqlite3/build${at}/node_sqlite3.node`);
+const list = (paths: readonly string[]) => paths.map((path) => `    '${path}'`).join(",\n");
+
+/** Outputs as programs wrote them, and the cause that a person reads first. */
+test.each([
+  [
+    "a missing module of Node.js",
+    `node:internal/modules/cjs/loader:1210
+  throw err;
+  ^
+
+Error: Cannot find module 'no-such-dep'
+Require stack:
+${requireStack.map((path) => `- ${path}`).join("\n")}
+${frames}    at Module.require (node:internal/modules/cjs/loader:1289:19) {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: [
+${list(requireStack)}
+  ]
+}
+
+Node.js v20.20.2
+`,
+    /^Error: Cannot find module 'no-such-dep' \| Require stack: \| - \/srv\/app\/f6\.js \| - \S+ \| - \S+$/,
+  ],
+  [
+    "a missing binary of a native module",
+    `/srv/app/node_modules/bindings/bindings.js:135
+  throw err;
+  ^
+
+Error: Could not locate the bindings file. Tried:
+${tries.map((path) => ` → ${path}`).join("\n")}
+${frames}    at Module._compile (node:internal/modules/cjs/loader:1521:14) {
+  tries: [
+${list(tries)}
+  ]
+}
+
+Node.js v20.20.2
+`,
+    /^Error: Could not locate the bindings file\. Tried: \| → \/srv/,
+  ],
+  [
+    "a traceback of Python",
+    `Traceback (most recent call last):
+  File "/srv/py.py", line 4, in <module>
+    main()
+  File "/srv/py.py", line 3, in main
+    return os.environ["API_KEY"]
+           ~~~~~~~~~~^^^^^^^^^^^
+  File "<frozen os>", line 679, in __getitem__
+KeyError: 'API_KEY'
+`,
+    /^KeyError: 'API_KEY'$/,
+  ],
+  [
+    "a panic of Rust",
+    `thread 'main' (10716) panicked at p.rs:1:45:
+API_KEY must be set: NotPresent
+stack backtrace:
+   0: __rustc::rust_begin_unwind
+             at /rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/std/src/panicking.rs:689:5
+   1: core::panicking::panic_fmt
+             at /rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/panicking.rs:80:14
+   2: p::main
+note: Some details are omitted, run with \`RUST_BACKTRACE=full\` for a verbose backtrace.
+`,
+    /^thread 'main' \(10716\) panicked at p\.rs:1:45: \| API_KEY must be set: NotPresent$/,
+  ],
+  [
+    "a stack of Java",
+    `WARNING: starting
+Exception in thread "main" java.lang.IllegalStateException: Server could not start
+	at P.main(P.java:1)
+Caused by: java.io.FileNotFoundException: /etc/app.yml (No such file or directory)
+	at P.conf(P.java:2)
+${"	at java.base/jdk.internal.reflect.NativeMethodAccessorImpl.invoke0(Native Method)\n".repeat(9)}`,
+    /^Exception in thread "main" \S+: Server could not start \| Caused by: \S+FileNotFoundException: \/etc\/app\.yml/,
+  ],
+  [
+    "a missing program of a shell",
+    "npm warn exec The following package was not found and will be installed: x@1.0.0\nsh: 1: mcp-x: not found\n",
+    /^sh: 1: mcp-x: not found$/,
+  ],
+  [
+    "a package that npm cannot find",
+    `npm warn Unknown user config "nodedir". This will stop working in the next major version of npm.
+npm error code E404
+npm error 404 Not Found - GET https://registry.npmjs.org/@nosuch%2fpkg - Not found
+npm error 404
+npm error 404  '@nosuch/pkg@*' is not in this registry.
+npm error 404
+npm error 404 Note that you can also install from a
+npm error 404 tarball, folder, http url, or git folder.
+npm error A complete log of this run can be found in: /root/.npm/_logs/2026-11-16T14_11_10_958Z-debug-0.log
+`,
+    /^npm error code E404 \| npm error 404 Not Found - GET \S+ - Not found \| npm error 404 {2}'@nosuch\/pkg@\*' is not/,
+  ],
+  [
+    "a usage text after its reason",
+    `error: required option '--token <token>' not specified
+
+Usage: server [options]
+
+Options:
+${Array.from({ length: 20 }, (_, at) => `  --option-${at} <value>  sets option ${at}`).join("\n")}
+`,
+    /^error: required option '--token <token>' not specified \| Usage: server \[options\] \| Options: \|/,
+  ],
+])("names the cause of %s first", (_, stderr, cause) => {
+  expect(end(stderr).split("exited with code 1: ")[1]).toMatch(cause);
+});
+
 test("ignores an error far back in the output", () => {
   expect(end(`Error: old\n${"working\n".repeat(20)}done`)).toMatch(/working \| done$/);
 });
