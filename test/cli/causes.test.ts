@@ -54,3 +54,14 @@ test("a 403 with an explanation is shown, and no sign-in is suggested", async ()
   expect(message).toContain("answered 403: Your network is blocked");
   expect(next).not.toContain("login");
 });
+
+test.each([["ls"], ["call", "save"], ["read", "file:///x"], ["doctor"], ["check"], ["serve", "--http", "0"]])(
+  "%s shows a command without the secrets of its variables and flags, also in the next step",
+  async (...args) => {
+    const dying = [process.execPath, "-e", "process.exit(3)", "x", "--api-key=k3y-of-ada", "--password", "pw-of-ada"];
+    const command = ["--", "env", "SUPABASE_ACCESS_TOKEN=sbp-of-ada", ...dying];
+    const { stdout, stderr } = await runPortolan([...args, ...command], { cwd: makeHome() });
+    expect(stdout + stderr).not.toMatch(/-of-ada/);
+    expect(stdout + stderr).toContain("SUPABASE_ACCESS_TOKEN=***");
+  },
+);

@@ -17,6 +17,7 @@ import { proxyFor } from "../http-proxy/choose.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { authFor } from "../servers/sign-in.ts";
+import { maskSecrets } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
@@ -35,7 +36,8 @@ export async function run(
   const tools = listFlag(flags, "tool");
   const isDrawn = system.stderr.isTTY && !screen.isDumb;
   let tried = 0;
-  const graded = await grade(await targetOf(context, entry), {
+  const target = await targetOf(context, entry);
+  const graded = await grade(target, {
     ...(wanted.length > 0 && { revisions: wanted.map(toRevision) }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     signal,
@@ -46,8 +48,9 @@ export async function run(
       if (isDrawn) system.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
     },
   }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
+  const words = "url" in target ? [target.url] : [target.command, ...(target.args ?? [])];
   // Its evidence quotes addresses and answers.
-  const report = context.secrets.hideIn(graded);
+  const report = context.secrets.hideIn({ ...graded, target: maskSecrets(words).join(" ") });
   const shown: CommandResult = {
     value: report,
     text: () => fitReport([formatReport(report).trimEnd(), ...adviceFor(report)].join("\n"), screen),

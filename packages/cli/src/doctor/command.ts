@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProcessEnd } from "portolan/client/stdio";
-import { type CommandTarget, redact, type ServerEntry } from "portolan-host";
+import type { CommandTarget, ServerEntry } from "portolan-host";
 import type { System } from "../system.ts";
-import { quote } from "../terminal/escape.ts";
+import { quoteCommand } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 
 /** Explains why a command does not start or does not answer. */
@@ -58,9 +58,8 @@ function whoHas(port: string | undefined, { platform }: System): string {
   return `lsof -i :${port ?? "<port>"}`;
 }
 
-/** Formats the command for a shell, without secrets: people share this report. */
 function typed({ command, args = [] }: CommandTarget): string {
-  return (redact([command, ...args]) as string[]).map(quote).join(" ");
+  return quoteCommand([command, ...args]);
 }
 
 function nextAfter(words: string, target: CommandTarget): string {

@@ -5,7 +5,7 @@ import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "po
 import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import type { System } from "../system.ts";
-import { quote } from "../terminal/escape.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
 import { nameOfCommand } from "./command-name.ts";
 
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
@@ -127,14 +127,14 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
   );
 }
 
-/** Returns the words that name this server on a command line. Every suggested command must work as shown. */
+/** Returns the words that name this server on a command line. Every suggested command works as shown, but for secrets. */
 export function targetArgument({ name, target, source }: ServerEntry, { self, cwd }: System): string {
   if (source.kind !== "code" || !target) return quote(name);
-  if ("url" in target) return quote(target.url);
+  if ("url" in target) return quoteCommand([target.url]);
   if ("open" in target) return quote(name);
   const { command, args = [] } = target;
   const [program, , file = ""] = args;
-  if (program !== self) return `-- ${[command, ...args].map(quote).join(" ")}`;
+  if (program !== self) return `-- ${quoteCommand([command, ...args])}`;
   const near = relative(cwd, file);
   return quote(near.startsWith("..") ? file : `./${near}`);
 }

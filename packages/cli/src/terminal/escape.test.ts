@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { quote, toVisibleJson } from "./escape.ts";
+import { quote, quoteCommand, toVisibleJson } from "./escape.ts";
 
 test("escapes control characters and keeps the meaning", () => {
   const value = { "\u009b31m\u007f": "\u202ea\u200b\u2028\u{e0041}\ufeff\ud800 ü 日本 😀\n\t\u001b" };
@@ -23,4 +23,17 @@ test.each([
   ["", "''"],
 ])("quotes %j as %s", (name, expected) => {
   expect(quote(name)).toBe(expected);
+});
+
+test.each([
+  ["env SUPABASE_ACCESS_TOKEN=sbp_x npx supabase-mcp", "env 'SUPABASE_ACCESS_TOKEN=***' npx supabase-mcp"],
+  ["server --api-key=hunter2 --port=80", "server '--api-key=***' --port=80"],
+  ["server --api-key hunter2 --verbose", "server --api-key '***' --verbose"],
+  ["server --token --verbose", "server --token --verbose"],
+  ["docker run -e DB_PASSWORD=a,b;c image", "docker run -e 'DB_PASSWORD=***' image"],
+  ["server postgres://ada:hunter2@db/x", "server 'postgres://***@db/x'"],
+  ["server --authors=Ada --path=/a/key.pem", "server --authors=Ada --path=/a/key.pem"],
+  ["https://example.org/mcp?api_key=hunter2", "'https://example.org/mcp?api_key=***'"],
+])("shows the command %j without its secrets", (command, shown) => {
+  expect(quoteCommand(command.split(" "))).toBe(shown);
 });
