@@ -68,14 +68,42 @@ test("ls notes a missing method and an invalid tool, and succeeds", async () => 
   ]);
 });
 
+test("call reports that the server ends while it is listed, not that there is no such tool", async () => {
+  const ran = await runOn(["call", "echo"], "tools/list=exit");
+  expect([ran.code, errorIn(ran).kind]).toEqual([4, "unreachable"]);
+  expect(errorIn(ran).message).toContain("there is no database at /nowhere");
+});
+
 test.each([
-  ["error", 8, "protocol", "did not list its tools: the database is locked"],
-  ["exit", 4, "unreachable", "there is no database at /nowhere"],
-  ["missing", 8, "protocol", "does not support tools/list"],
-])("call reports that tools/list is %s, not that there is no such tool", async (fault, code, kind, message) => {
-  const ran = await runOn(["call", "echo"], `tools/list=${fault}`);
-  expect([ran.code, errorIn(ran).kind]).toEqual([code, kind]);
-  expect(errorIn(ran).message).toContain(message);
+  ["error", "listing did not list its tools: the database is locked (-32602)"],
+  ["missing", "does not support tools/list"],
+])("call is made although tools/list is %s, and the reason is noted", async (fault, why) => {
+  const ran = await runOn(["call", "echo", "days=2", "deep:=[1]"], `tools/list=${fault}`);
+  expect(ran.code).toBe(0);
+  expect(JSON.parse(ran.stdout)).toMatchObject({ content: [{ text: 'said again {"days":"2","deep":[1]}' }] });
+  expect(ran.stderr).toContain(why);
+  expect(ran.stderr).toContain("arguments are sent as given");
+});
+
+test("call suggests the nearest tool, and says how many more there are", async () => {
+  const near = await runOn(["call", "ehco"]);
+  expect(errorIn(near)).toMatchObject({ message: 'listing has no tool "ehco"; did you mean echo?' });
+  const far = await runOn(["call", "unrelated"], "tools/list=many");
+  expect(errorIn(far).message).toMatch(/; available: tool-1, .*tool-10, … and 16 more: portolan ls -- /);
+});
+
+test("call prints the whole result of a tool that failed, and the _meta of one that did not", async () => {
+  const failed = await runOn(["call", "echo"], "tools/call=failed");
+  expect([failed.code, errorIn(failed).message]).toEqual([5, "out of ink"]);
+  const content = [{ type: "text", text: "out of ink" }];
+  expect(JSON.parse(failed.stdout)).toEqual({
+    content,
+    isError: true,
+    structuredContent: { left: 0 },
+    _meta: { a: 1 },
+  });
+  const done = await runOn(["call", "echo"], "tools/call=meta");
+  expect(JSON.parse(done.stdout)).toMatchObject({ _meta: { a: 1 } });
 });
 
 test("call says why a tool is left out", async () => {

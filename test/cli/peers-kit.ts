@@ -65,7 +65,7 @@ export async function expectWhole(cwd: string, name: string, { version, era }: {
 
   const next = `portolan ls ${name}`;
   expect(await failureOf(cwd, ["call", `${name}.fail`])).toEqual({ code: 5, message: "Out of ink", next });
-  const unknown = expect.stringContaining(`${name} has no tool "ecko"; available:`);
+  const unknown = expect.stringContaining(`${name} has no tool "ecko"; did you mean echo?`);
   expect(await failureOf(cwd, ["call", `${name}.ecko`])).toEqual({ code: 2, message: unknown, next });
   const wrong = { code: 2, message: 'a: expected number, got "one"' };
   expect(await failureOf(cwd, ["call", `${name}.add`, "a=one", "b=2"])).toMatchObject(wrong);

@@ -91,6 +91,9 @@ export class Calls {
 
   #callTool(logged: LoggedCall, client: Client, args: JsonObject): Promise<CallToolResult> {
     const { id, server, name, options } = logged;
+    if (options.by === "user" && this.#isUnlisted(server, name)) {
+      return this.#perform(logged, client, (running, call) => running.callTool(name, args, call));
+    }
     const tool = this.#checkTool(logged);
     const request: ServerRequest<CallToolResult> = (running, call) => {
       // After a restart the server may be a different one.
@@ -134,6 +137,13 @@ export class Calls {
       this.#options.callLog.fail(logged, failureOf(reason, logged.options));
       throw reason;
     }
+  }
+
+  /** True if a tool is unknown because its server answers no list of tools. A user may name such a tool, a model not. */
+  #isUnlisted(server: HostedServer, name: string): boolean {
+    if (this.#options.catalog.tool(server.name, name)) return false;
+    const problems = server.status.listProblems ?? [];
+    return problems.some(({ list, kind }) => list === "tools" && (kind === "failed" || kind === "unsupported"));
   }
 
   #find(server: HostedServer, name: string): CatalogTool {

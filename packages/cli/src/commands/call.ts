@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
-import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes } from "portolan";
+import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes, type Tool } from "portolan";
 import type { Host } from "portolan-host";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
@@ -10,9 +10,9 @@ import { modelFor } from "../models.ts";
 import { saveContent, showResult } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
-import { findTarget, type Target, targetArgument } from "../servers/find-server.ts";
+import { findTarget, suggest, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
-import { missingFailure } from "../servers/list-problems.ts";
+import { missingFailure, whyToolsUnlisted } from "../servers/list-problems.ts";
 
 /** Calls a tool of a server. */
 export async function run(
@@ -61,19 +61,24 @@ export async function run(
         await log.end();
       });
     const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
-    if (result.isError) {
+    const { content, structuredContent, _meta, isError } = result;
+    const value = {
+      content,
+      ...(structuredContent !== undefined && { structuredContent }),
+      ...(isError && { isError }),
+      ...(_meta !== undefined && { _meta }),
+      ...(saved.length > 0 && { saved }),
+    };
+    if (isError) {
+      // Programs need the whole result; the message has only its text.
+      if (context.isJson) context.print(JSON.stringify(value));
       const message = result.content
         .map((block) => (block.type === "text" ? block.text : `[${block.type}]`))
         .join("\n");
       throw new Failure("tool", message || `${definition.name} failed`, { next });
     }
-    const { content, structuredContent } = result;
     return {
-      value: {
-        content,
-        ...(structuredContent !== undefined && { structuredContent }),
-        ...(saved.length > 0 && { saved }),
-      },
+      value,
       text: () => [showResult(result, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
     };
   };
@@ -81,18 +86,26 @@ export async function run(
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 
-function findTool(host: Host, { entry }: Target, name: string | undefined, { screen, system }: CommandContext) {
+/** The definition of a tool, as far as the arguments of a call need it. */
+type CalledTool = Pick<Tool, "name" | "inputSchema">;
+
+function findTool(host: Host, { entry }: Target, name: string | undefined, context: CommandContext): CalledTool {
+  const { screen, system, warn } = context;
   const tools = host.catalog.tools;
   const found = tools.find((tool) => tool.name === name);
   if (found) return found.definition;
+  const why = name === undefined ? undefined : whyToolsUnlisted(host, entry);
+  if (name !== undefined && why !== undefined) {
+    warn(`${why}; the call is made without its definition, and its arguments are sent as given`);
+    return { name, inputSchema: { type: "object" } };
+  }
   const unlisted = missingFailure(host, entry, "tools", name, system);
   if (unlisted) throw unlisted;
-  const near = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
-  const known = (near.length > 0 ? near : tools.slice(0, 10).map((tool) => tool.name)).join(", ");
-  const what = name === undefined ? "no tool given;" : `${entry.name} has no tool ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} available: ${screen.safe(known) || "none"}`, {
-    next: `portolan ls ${targetArgument(entry, system)}`,
-  });
+  const next = `portolan ls ${targetArgument(entry, system)}`;
+  const similar = name === undefined ? [] : host.catalog.search(name, { limit: 3 }).map((tool) => tool.name);
+  const names = tools.map((tool) => tool.name);
+  const what = name === undefined ? "no tool given" : `${entry.name} has no tool ${JSON.stringify(name)}`;
+  throw new Failure("usage", `${what}; ${screen.safe(suggest(name, names, next, similar))}`, { next });
 }
 
 /** Parses the arguments. `-` reads a JSON object from standard input. */

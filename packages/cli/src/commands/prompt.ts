@@ -5,7 +5,7 @@ import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { showContent } from "../output/content.ts";
-import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { missingFailure } from "../servers/list-problems.ts";
 
@@ -49,14 +49,15 @@ export function findPrompt(
   host: Host,
   entry: ServerEntry,
   name: string | undefined,
-  { system }: CommandContext,
+  { screen, system }: CommandContext,
 ): Prompt {
   const { prompts } = host.catalog;
   const found = prompts.find((it) => it.name === name) ?? prompts.find((it) => `/${it.name}` === name);
   if (found) return found;
   const unlisted = missingFailure(host, entry, "prompts", name, system);
   if (unlisted) throw unlisted;
-  const known = prompts.map((it) => it.name).join(", ") || "none";
-  const what = name === undefined ? "no prompt given;" : `${entry.name} has no prompt ${JSON.stringify(name)};`;
-  throw new Failure("usage", `${what} available: ${known}`, { next: `portolan ls ${targetArgument(entry, system)}` });
+  const next = `portolan ls ${targetArgument(entry, system)}`;
+  const names = prompts.map((it) => it.name);
+  const what = name === undefined ? "no prompt given" : `${entry.name} has no prompt ${JSON.stringify(name)}`;
+  throw new Failure("usage", `${what}; ${screen.safe(suggest(name, names, next))}`, { next });
 }

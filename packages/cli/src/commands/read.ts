@@ -1,7 +1,7 @@
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { saveContent, showResource } from "../output/content.ts";
-import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
@@ -26,11 +26,10 @@ export async function run(context: CommandContext, args: readonly string[], flag
     if (uri === undefined) {
       const unlisted = listFailure(host, entry, ["resources"], context.system);
       if (unlisted) throw unlisted;
-      const known = host.catalog.resources.slice(0, 10).map((resource) => resource.uri);
-      const some = known.length > 0 ? `available: ${known.join(", ")}` : "the server lists none";
-      throw new Failure("usage", `no resource given; ${some}`, {
-        next: `portolan ls ${typed}`,
-      });
+      const next = `portolan ls ${typed}`;
+      const known = host.catalog.resources.map((resource) => resource.uri);
+      const some = known.length > 0 ? screen.safe(suggest(undefined, known, next)) : "the server lists none";
+      throw new Failure("usage", `no resource given; ${some}`, { next });
     }
     const { contents } = await host.readResource(entry.name, uri, { by: "user", signal });
     const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));

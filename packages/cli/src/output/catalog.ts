@@ -1,5 +1,5 @@
 import { createMemoryPair, type Prompt, type Resource, type ResourceTemplate, type Tool } from "portolan";
-import { type Client, connect } from "portolan/client";
+import { type Client, connect, type ListAllOptions } from "portolan/client";
 import type { Servable } from "portolan/server";
 import { diffDefinitions } from "portolan-host";
 import { estimateTokens } from "portolan-host/models";
@@ -40,33 +40,37 @@ export async function catalogOf(
 /** The lists of a server. */
 export type Listed = "tools" | "resources" | "templates" | "prompts";
 
-/**
- * Lists everything that a connected server offers. Each list stands alone: with `onFailure`, one that fails is empty.
- * Rejects if every list fails, and without `onFailure` if any fails.
- */
-export async function listAll(client: Client, onFailure?: (list: Listed, reason: unknown) => void): Promise<Catalog> {
+/** Receives what is missing of the lists of a server. */
+export interface ListReport {
+  /** A list could not be read. It is empty. */
+  onFailure(list: Listed, reason: unknown): void;
+  /** An item is invalid. It is left out. */
+  onInvalid(list: Listed, problem: string): void;
+}
+
+/** Lists everything that a connected server offers. With `report` each list stands alone; without it any problem rejects. */
+export async function listAll(client: Client, report?: ListReport): Promise<Catalog> {
   const { capabilities, info } = client.server;
-  const failures: unknown[] = [];
-  let count = 0;
-  const list = async <T>(name: Listed, isOffered: unknown, read: () => Promise<T[]>): Promise<readonly T[]> => {
+  const list = async <T>(
+    name: Listed,
+    isOffered: unknown,
+    read: (options: ListAllOptions) => Promise<T[]>,
+  ): Promise<readonly T[]> => {
     if (!isOffered) return [];
-    count += 1;
+    if (!report) return read({});
     try {
-      return await read();
+      return await read({ onInvalid: (problem) => report.onInvalid(name, problem) });
     } catch (reason) {
-      if (!onFailure) throw reason;
-      failures.push(reason);
-      onFailure(name, reason);
+      report.onFailure(name, reason);
       return [];
     }
   };
   const [tools, resources, templates, prompts] = await Promise.all([
-    list("tools", capabilities.tools, () => client.listTools()),
-    list("resources", capabilities.resources, () => client.listResources()),
-    list("templates", capabilities.resources, () => client.listTemplates()),
-    list("prompts", capabilities.prompts, () => client.listPrompts()),
+    list("tools", capabilities.tools, (options) => client.listTools(options)),
+    list("resources", capabilities.resources, (options) => client.listResources(options)),
+    list("templates", capabilities.resources, (options) => client.listTemplates(options)),
+    list("prompts", capabilities.prompts, (options) => client.listPrompts(options)),
   ]);
-  if (count > 0 && failures.length === count) throw failures[0];
   return { name: info?.name ?? "server", version: info?.version ?? "", tools, resources, templates, prompts };
 }
 

@@ -7,6 +7,7 @@ import {
   type ResourceTemplate,
   RpcError,
   rpcCodes,
+  type ServerCapabilities,
   type Tool,
 } from "portolan";
 import type { Answers, Client, Progress } from "portolan/client";
@@ -19,6 +20,7 @@ import {
   ToolError,
   withJsonSchema,
 } from "portolan/server";
+import { Failure, toFailure } from "../failure.ts";
 import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
 import { CallQueue, type Lease } from "./call-queue.ts";
 import { answersOf, anything, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
@@ -102,15 +104,24 @@ export class ProxyServer {
     return this.#upstream.client();
   }
 
-  /** Lists the features again. A list that fails keeps its features of before, and the other lists are served. */
+  /**
+   * Lists the features again. A list that fails keeps its features of before, and the other lists are served. Rejects if
+   * every list fails and nothing is known of before.
+   */
   async #refresh(client: Client): Promise<void> {
     const failed = new Map<Listed, unknown>();
-    let catalog = await listAll(client, (list, reason) => failed.set(list, reason));
+    const name = client.server.info?.name ?? "The server";
+    let catalog = await listAll(client, {
+      onFailure: (list, reason) => failed.set(list, reason),
+      onInvalid: (list, problem) => this.#report(new Error(`${name}: not served: ${list}: ${problem}`)),
+    });
+    const { tools, prompts, resources } = client.server.capabilities;
+    const count = (tools ? 1 : 0) + (prompts ? 1 : 0) + (resources ? 2 : 0);
+    if (!this.#catalog && count > 0 && failed.size === count) throw nothingToServe(name, failed);
     for (const [list, reason] of failed) {
-      const said = reason instanceof Error ? reason.message : String(reason);
       const before = this.#catalog?.[list] ?? [];
-      const what = before.length > 0 ? `The ${list} of before are served` : `No ${list} are served`;
-      this.#report(new Error(`${what}: the server does not list them: ${said}`));
+      const what = before.length > 0 ? `the ${list} of before are served` : `no ${list} are served`;
+      this.#report(new Error(`${name}: ${what}, because it did not list them: ${toFailure(reason).message}`));
       catalog = { ...catalog, [list]: before };
     }
     this.#catalog = catalog;
@@ -128,11 +139,15 @@ export class ProxyServer {
   }
 
   #define(client: Client, { tools, resources, templates, prompts }: Catalog): Server {
-    const { info, instructions } = client.server;
+    const { info, instructions, capabilities } = client.server;
+    const sizes = [tools, resources, templates, prompts].map(({ length }) => length);
     let server: Server = createServer(
       { ...info, name: info?.name ?? "server", version: info?.version ?? "0" },
       {
         leaveOutInvalid: true,
+        logging: capabilities.logging !== undefined,
+        // One page, because only whole pages can be put into the order of the upstream server.
+        pageSize: Math.min(maxPageSize, Math.max(minPageSize, ...sizes)),
         onError: (error) => this.#report(error),
         ...(instructions !== undefined && { instructions }),
       },
@@ -153,7 +168,12 @@ export class ProxyServer {
     addEach(resources, (resource) => this.#resource(server, resource, client));
     addEach(templates, (template) => this.#template(server, template, client));
     addEach(prompts, (prompt) => this.#prompt(server, prompt, client));
-    if (!client.server.capabilities.resources) return server;
+    server = inOrder(server, "tools/list", "tools", "name", tools);
+    server = inOrder(server, "resources/list", "resources", "uri", resources);
+    server = inOrder(server, "resources/templates/list", "resourceTemplates", "uriTemplate", templates);
+    server = inOrder(server, "prompts/list", "prompts", "name", prompts);
+    for (const method of ["initialize", "server/discover"]) server = announcing(server, method, capabilities);
+    if (!capabilities.resources) return server;
     // Some servers can read resources that they do not list.
     return server.use(
       async (exchange, next) => {
@@ -166,7 +186,7 @@ export class ProxyServer {
           const read = await this.#withLease(false, signal, async (upstream) =>
             (await upstream.client()).readResource(uri, { signal }),
           );
-          return { kind: "complete", result: { ...read } };
+          return { kind: "complete", result: { ...withoutServerInfo(read) } };
         }
       },
       { method: "resources/read" },
@@ -266,7 +286,10 @@ export class ProxyServer {
   }
 
   /** Forwards a call, with its progress and its questions. */
-  async #forward<T>(context: CallContext, call: (client: Client, options: ForwardOptions) => Promise<T>): Promise<T> {
+  async #forward<T extends object>(
+    context: CallContext,
+    call: (client: Client, options: ForwardOptions) => Promise<T>,
+  ): Promise<T> {
     const { signal } = context;
     this.#running.add(context);
     try {
@@ -282,7 +305,7 @@ export class ProxyServer {
     }
   }
 
-  async #send<T>(
+  async #send<T extends object>(
     context: CallContext,
     upstream: Upstream,
     lease: Lease,
@@ -302,7 +325,7 @@ export class ProxyServer {
         logLevel: "debug",
       });
       await visits.finish();
-      return result;
+      return withoutServerInfo(result);
     } finally {
       end();
       await visits.abandon();
@@ -324,6 +347,74 @@ export class ProxyServer {
       lease.release();
     }
   }
+}
+
+/** The failure of a server of which nothing can be served. */
+function nothingToServe(name: string, failed: ReadonlyMap<Listed, unknown>): Failure {
+  const reasons = (["tools", "resources", "templates", "prompts"] as const)
+    .filter((list) => failed.has(list))
+    .map((list) => `${name} did not list its ${list}: ${toFailure(failed.get(list)).message}`);
+  const [first] = failed.values();
+  // A server may answer with the code for invalid params, but the command line was not wrong.
+  const kind = first instanceof RpcError ? "protocol" : toFailure(first).kind;
+  return new Failure(kind, `${reasons.join("; ")}. Nothing is left to serve`, { cause: first });
+}
+
+const minPageSize = 1_000;
+const maxPageSize = 10_000;
+
+/** Lists features in the order of the upstream server. The library sorts them by name. */
+function inOrder<T extends object>(
+  server: Server,
+  method: string,
+  member: string,
+  key: keyof T & string,
+  features: readonly T[],
+): Server {
+  const places = new Map<unknown, number>(features.map((feature, at) => [feature[key], at]));
+  const placeOf = (entry: JsonObject) => places.get(entry[key]) ?? places.size;
+  return server.use(
+    async (exchange, next) => {
+      const outcome = await next(exchange);
+      if (outcome.kind !== "complete") return outcome;
+      const entries = outcome.result[member] as readonly JsonObject[];
+      const sorted = [...entries].sort((a, b) => placeOf(a) - placeOf(b));
+      return { ...outcome, result: { ...outcome.result, [member]: sorted } };
+    },
+    { method },
+  );
+}
+
+/** Announces only what the upstream server has. A live server would announce everything that it may have later. */
+function announcing(server: Server, method: string, upstream: Client["server"]["capabilities"]): Server {
+  return server.use(
+    async (exchange, next) => {
+      const outcome = await next(exchange);
+      if (outcome.kind !== "complete") return outcome;
+      const { tools, prompts, resources, ...others } = outcome.result["capabilities"] as ServerCapabilities;
+      const { subscribe, ...resourcesPart } = resources ?? {};
+      const capabilities: ServerCapabilities = {
+        ...others,
+        ...(upstream.tools && { tools: { ...tools } }),
+        ...(upstream.prompts && { prompts: { ...prompts } }),
+        ...(upstream.resources && {
+          resources: { ...resourcesPart, ...(upstream.resources.subscribe && subscribe && { subscribe }) },
+        }),
+      };
+      return { ...outcome, result: { ...outcome.result, capabilities } };
+    },
+    { method },
+  );
+}
+
+const serverInfo = "io.modelcontextprotocol/serverInfo";
+
+/** Removes the identity of a stateless server from a result. Clients get the one of this server, as their revision wants. */
+function withoutServerInfo<T extends object>(result: T): T {
+  const { _meta, ...rest } = result as { readonly _meta?: JsonObject };
+  if (!_meta || !(serverInfo in _meta)) return result;
+  const { [serverInfo]: _, ...others } = _meta;
+  return (Object.keys(others).length > 0 ? { ...rest, _meta: others } : rest) as T;
 }
 
 interface ForwardOptions {

@@ -121,7 +121,7 @@ class ChildProcessServer implements ReloadingServer {
       onStderr: this.#context.forwardStderr,
     });
     // The proxy server reports the lists that fail.
-    const catalog = await listAll(await next.client(), () => {});
+    const catalog = await listAll(await next.client(), { onFailure() {}, onInvalid() {} });
     const before = this.#upstream;
     this.#upstream = next;
     this.#serving ??= serveHttp(this.#proxy.server, verifierOf(system.env[tokenVariable]));

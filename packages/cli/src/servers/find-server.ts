@@ -148,6 +148,27 @@ function nameOfUrl(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : "server";
 }
 
+/** Names shown to a person who typed none of them, and as suggestions. */
+const maxListed = 10;
+const maxSuggested = 3;
+
+/**
+ * Suggests the nearest names for what was typed; otherwise some names that exist, those in `similar` first, and how many
+ * more there are. `next` is the command that lists all.
+ */
+export function suggest(
+  typed: string | undefined,
+  names: readonly string[],
+  next: string,
+  similar: readonly string[] = [],
+): string {
+  const near = typed === undefined ? [] : nearest(typed, names).slice(0, maxSuggested);
+  if (near.length > 0) return `did you mean ${near.join(" or ")}?`;
+  const shown = similar.length > 0 ? similar : names.slice(0, maxListed);
+  const rest = names.length - shown.length;
+  return `available: ${shown.join(", ") || "none"}${rest > 0 ? `, … and ${rest} more: ${next}` : ""}`;
+}
+
 /** Returns the names within a small edit distance of what was typed, the nearest first. */
 export function nearest(typed: string, names: readonly string[]): string[] {
   // One or two letters are too short to compare.

@@ -1,4 +1,4 @@
-import { RpcError } from "portolan";
+import { PortolanError, RpcError } from "portolan";
 import type { Host, ListName, ListProblem, ServerEntry } from "portolan-host";
 import { Failure, toFailure } from "../failure.ts";
 import type { System } from "../system.ts";
@@ -47,6 +47,25 @@ export function listFailure(
     next: `portolan doctor ${targetArgument(entry, system)}`,
     cause: first.error,
   });
+}
+
+/** Explains why a server answers no list of tools, although it works; undefined otherwise. */
+export function whyToolsUnlisted(host: Host, entry: ServerEntry): string | undefined {
+  const problem = listProblemsOf(host, entry).find(
+    ({ list, kind, error }) =>
+      list === "tools" &&
+      (kind === "unsupported" || (kind === "failed" && isAnswered(error))) &&
+      !host.catalog.tools[0],
+  );
+  if (!problem) return undefined;
+  return problem.kind === "failed"
+    ? `${entry.name} did not list its tools: ${explainList(problem).why}`
+    : `${entry.name}: ${problem.message}`;
+}
+
+/** True if the server answered, with an error or with something invalid. */
+function isAnswered(error: Error | undefined): boolean {
+  return error instanceof RpcError || (error instanceof PortolanError && error.code === "answer-invalid");
 }
 
 /** Returns the failure of a feature that is not in its list, because the list was not read or leaves it out. */

@@ -115,7 +115,8 @@ class Pastes {
    * True if the text takes at most half of the screen. Readline cannot redraw a line that is longer than the screen.
    */
   fits(text: string): boolean {
-    const { columns = this.#screen.columns, rows = 24 } = this.#system.stderr;
+    const { stderr } = this.#system;
+    const [columns, rows] = [stderr.columns || this.#screen.columns, stderr.rows || 24];
     const taken = text.split("\n").map((line) => Math.floor(widthOf(line) / columns) + 1);
     return taken.reduce((sum, count) => sum + count, 0) <= rows / 2;
   }

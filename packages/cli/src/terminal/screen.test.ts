@@ -17,6 +17,12 @@ test("uses colours on a terminal, but not in a pipe, with NO_COLOR or on a dumb 
   expect(screenOf({ isTTY: false, env: { FORCE_COLOR: "1" } }).style("red", "x")).toContain("\u001b[");
 });
 
+test("has 80 columns, or those of the environment, on a terminal that does not know its width", () => {
+  expect(screenOf({ columns: 0 }).columns).toBe(80);
+  expect(screenOf({ columns: 0, env: { COLUMNS: "120" } }).columns).toBe(120);
+  expect(screenOf({ columns: 5 }).columns).toBe(20);
+});
+
 test("uses only ASCII on a terminal without UTF-8", () => {
   const screen = screenOf({ env: { LANG: "C" } });
   expect(screen.mark("ok")).toBe("+");

@@ -47,7 +47,8 @@ export class Screen {
   /** The current width. */
   get columns(): number {
     const { stdout, env } = this.#system;
-    return Math.max(20, stdout.columns ?? (Number(env["COLUMNS"]) || 80));
+    // Some terminals report 0 columns when they do not know their width.
+    return Math.max(20, stdout.columns || Number(env["COLUMNS"]) || 80);
   }
 
   style(style: Style, text: string): string {

@@ -59,7 +59,7 @@ export class Terminal {
   }
 
   get rows(): number {
-    return Math.max(10, this.#system.stderr.rows ?? 24);
+    return Math.max(10, this.#system.stderr.rows || 24);
   }
 
   /** Queues a question. `signal` withdraws it. */
