@@ -1,6 +1,9 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { connect } from "portolan/client";
 import { createMemoryStorage } from "portolan/storage";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 const program = (source: string) => ({ command: process.execPath, args: ["-e", source], graceMs: 100 });
 const why = (reason: Error) => reason.message;
@@ -45,4 +48,47 @@ test("the output of a silent server is shown without its secrets", async () => {
   const message = await connect(target, { connectMs: 1_000, probeMs: 200 }).catch(why);
   expect(message).toContain("its latest output: token ***");
   expect(message).not.toContain("hunter2");
+});
+
+/** A program that counts its starts in a file. */
+function counted(source: string) {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-starts-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, "starts");
+  const text = `require("node:fs").appendFileSync(${JSON.stringify(file)}, "x"); ${source}`;
+  return { target: program(text), starts: () => readFileSync(file, "utf8").length };
+}
+
+test.each([
+  ["a missing variable", "console.error('Error: DATABASE_URL is not set'); process.exit(1)", "DATABASE_URL is not set"],
+  ["a missing module", "require('no-such-module')", "Cannot find module 'no-such-module'"],
+  ["a missing file", "require('node:fs').readFileSync('/nowhere/config.json')", "ENOENT: no such file"],
+])("a server that dies at start for want of %s is started once", async (_, source, cause) => {
+  const { target, starts } = counted(source);
+  expect(await connect(target).catch(why)).toContain(cause);
+  expect(starts()).toBe(1);
+  const { kv: eraCache } = createMemoryStorage();
+  const profile = { version: "2025-11-25", era: "stateful", capabilities: {} };
+  await eraCache.set("portolan/era/x", JSON.stringify(profile));
+  expect(await connect(target, { eraCache, eraCacheKey: "x" }).catch(why)).toContain(cause);
+  expect(starts()).toBe(2);
+});
+
+test.each([
+  ["without a word", ""],
+  ["with an error about the message", "console.error('Error: ExpectedInitializeRequest(Some(server/discover))');"],
+  ["with an error of its own", "console.error(\"TypeError: Cannot read properties of undefined (reading 'call')\");"],
+])("a server that exits with code 1 on the probe, %s, is started again for the handshake", async (_, words) => {
+  const { target, starts } = counted(`
+    require("node:readline").createInterface(process.stdin).on("line", (line) => {
+      const { id, method, params } = JSON.parse(line);
+      if (method === "server/discover") { ${words} process.exit(1); }
+      const serverInfo = { name: "old", version: "1" };
+      const result = { protocolVersion: params?.protocolVersion, capabilities: {}, serverInfo };
+      if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    });`);
+  const client = await connect(target);
+  expect(client.server).toMatchObject({ era: "stateful", info: { name: "old" } });
+  await client.close();
+  expect(starts()).toBe(2);
 });

@@ -9,7 +9,14 @@ const entry: ServerEntry = { name: "a", target, configured: target, settings: {}
 
 /** As the library reports the end of a process. */
 function explain(end: Partial<ProcessEnd>, platform: NodeJS.Platform = "linux") {
-  const processEnd: ProcessEnd = { kind: "ended", command: "npx", ending: "exited with code 1", said: "", ...end };
+  const ended: ProcessEnd = {
+    kind: "ended",
+    command: "npx",
+    ending: "exited with code 1",
+    said: "",
+    mayRestart: true,
+  };
+  const processEnd = { ...ended, ...end };
   return explainCommand(entry, target, { message: "", processEnd }, {
     platform,
     home: "/home/nobody",

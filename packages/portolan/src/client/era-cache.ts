@@ -6,7 +6,7 @@ import type { ServerProfile } from "./api.ts";
 import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { eraTtlMs } from "./limits.ts";
-import { agree } from "./negotiate.ts";
+import { agree, mayRestart } from "./negotiate.ts";
 
 const prefix = "portolan/era/";
 const shape = object({
@@ -45,7 +45,7 @@ export class EraCache {
       return cached;
     }
     const evidence = await agree(connection, cached ? cached.era : era).catch(async (reason) => {
-      if (!cached) throw reason;
+      if (!cached || !mayRestart(connection)) throw reason;
       // The server is another one now, or was upgraded.
       await this.#forget();
       if (connection.lostReason) await connection.open();

@@ -29,6 +29,8 @@ export interface ProcessEnd {
   readonly ending: string;
   /** The reason, as far as the system or the process's standard error tells it; may be empty. */
   readonly said: string;
+  /** False if a new start certainly ends the same way: a program, module or setting is missing. */
+  readonly mayRestart: boolean;
 }
 
 /** The error of a server whose process did not start or has ended. */
@@ -44,12 +46,19 @@ export class ProcessFailure extends PortolanError {
 
 /** Creates the error for a process that ended, with the cause as far as its standard error tells it. */
 export function exitError(target: CommandTarget, ending: string, stderr: KeptStderr): ProcessFailure {
-  return new ProcessFailure({
-    kind: "ended",
-    command: describeCommand(target),
-    ending,
-    said: causeIn(target, stderr),
-  });
+  const said = causeIn(target, stderr);
+  const mayRestart = !(/^exited with code [1-9]/.test(ending) && isLasting(said));
+  return new ProcessFailure({ kind: "ended", command: describeCommand(target), ending, said, mayRestart });
+}
+
+/** Causes that do not depend on the messages which the process received. */
+const lastingCause =
+  /cannot find (?:module|package)|no module named|could not locate the bindings|: (?:command )?not found\b|no such file or directory|permission denied|\bE(?:NOENT|ACCES)\b|SyntaxError|ImportError|\b(?:is|are) (?:required|missing|not set|not provided)|must be (?:set|provided|specified)|missing (?:required|environment|variable|argument|option|api|token)|(?:unknown|required) (?:option|argument)|^usage:/i;
+/** Words of a server that ended because of a message, which may be the probe. */
+const aboutMessage = /initiali[sz]|discover|protocol|json-?rpc|\b(?:method|request|message|client)|-32\d{3}/i;
+
+function isLasting(said: string): boolean {
+  return /^npm (?:error|ERR!)/.test(said) || (lastingCause.test(said) && !aboutMessage.test(said));
 }
 
 /** Creates the error for a process that did not start. It has no `cause`, because that lists arguments with secrets. */
@@ -59,6 +68,7 @@ export function startError(target: CommandTarget, cause: unknown, exists: PathCh
     command: describeCommand(target),
     ending: "could not be started",
     said: whyNotStarted(target, cause, exists),
+    mayRestart: false,
   });
 }
 
