@@ -102,3 +102,18 @@ test("serve passes the identity of a stateless server only in the form of the cl
   const stateless = await open(served.url, "2026-07-28");
   expect((await stateless.callTool("ant"))._meta).toMatchObject({ own: 1 });
 });
+
+const patterned = `
+import { createServer } from "portolan/server";
+import { serveStdio } from "portolan/server/stdio";
+const input = { type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } };
+serveStdio(createServer({ name: "p", version: "1" }, { onError() {} }).tool("t", { input, run: () => "ok" }));
+`;
+
+test("serve does not warn about patterns, which it does not run", async () => {
+  const served = await serve(makeProject({ "patterned.mjs": patterned }), ["patterned.mjs"]);
+  const client = await open(served.url, "2025-11-25");
+  expect((await client.callTool("t", { text: "a" })).content).toEqual([{ type: "text", text: "ok" }]);
+  await served.end("SIGTERM");
+  expect(served.errors()).not.toContain("pattern");
+});

@@ -2,6 +2,10 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { isPattern, longestText, riskOf } from "./pattern.ts";
 
+const semver =
+  "^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)(?:-((?:0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)(?:\\.(?:0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?(?:\\+([0-9a-zA-Z-]+(?:\\.[0-9a-zA-Z-]+)*))?$";
+const email = z.toJSONSchema(z.email()).pattern ?? "";
+
 describe("riskOf", () => {
   test.each([
     ["(a+)+"],
@@ -11,7 +15,7 @@ describe("riskOf", () => {
     ["((a)+)+"],
     ["(?<name>x+)+"],
     ["(a|a)+"],
-    ["(?:a|ab)*"],
+    ["(?:a|ab|b)*"],
     ["(\\w|\\d)+"],
     ["([ab]|a)+"],
     ["(a|)*"],
@@ -46,7 +50,21 @@ describe("riskOf", () => {
     ["(?:a{1000}){1000}"],
     ["^(?:(?!a{20000}b)a)*$"],
     ["a?".repeat(24)],
-  ])("refuses %s", (pattern) => {
+    // Like patterns that are accepted, but with a second way.
+    ["^([a-z0-9.]+\\.)+[a-z]{2,}$"],
+    ["^[\\w-]+(:?[\\w-]+)*$"],
+    ["^(?:;\\d+[:|-]?\\d+)*$"],
+    ["^(?:x(?:a*|b*))*$"],
+    ["^(?:x(?:a*)?)*$"],
+    ["^(?:a*a*,)*$"],
+    ["^(?:(?:,a)?,a)*$"],
+    ["^(?:[^a]|\\P{L})*$"],
+    ["^(?:\\u0061|a)*$"],
+    ["^(?:\\x61|a)*$"],
+    ["^(?:\\b|a)*$"],
+    ["^(?:(?=a)|a)*$"],
+    ["(?:a,?)*$"].map((pattern) => `^(?:${pattern.slice(0, -1)})*$`),
+  ] as [string][])("refuses %s", (pattern) => {
     expect(riskOf(pattern)).toEqual(expect.any(String));
   });
 
@@ -80,6 +98,15 @@ describe("riskOf", () => {
     ["[(?i:]+"],
     ["^x{0}$"],
     [""],
+    // Every text can match these in one way only.
+    ["^I?\\d+[:|-]\\d+(?:;\\d+[:|-]\\d+)*$"],
+    ["^([a-z0-9]+\\.)+[a-z]{2,}$"],
+    ["^[\\w-]+(:[\\w-]+)*$"],
+    [semver],
+    [email],
+    ["^(?:[a-z]{1,5},){1,20}$"],
+    ["(?:a,)*b"],
+    ["(?:a|ab)*"],
   ])("accepts %s", (pattern) => {
     expect(riskOf(pattern)).toBeUndefined();
   });

@@ -1,3 +1,5 @@
+import { analyse } from "./ambiguity.ts";
+
 /** The most work for one match, as a power of two: a fraction of a second. */
 const maxWork = 24;
 /** Patterns must be usable for texts up to this length. */
@@ -20,20 +22,30 @@ export function isPattern(source: string): boolean {
 /**
  * Returns the reason why a pattern of an untrusted schema must not be run, or undefined. Backtracking is exponential if
  * a repeat contains a choice (another repeat, or alternatives that start alike), and costly if choices follow each other.
- * The check is strict: it also refuses some harmless patterns.
+ * A pattern that every text can match in one way only is accepted. The check is strict: it also refuses some harmless
+ * patterns.
  */
 export function riskOf(source: string): string | undefined {
   const cost = costOf(source);
+  const isLong = cost !== undefined && cost.steps > maxSteps;
+  if (!isLong && analyse(source) && longestText(source) >= minTextLength) return undefined;
   if (cost === undefined) return "has a group of an unknown kind";
   if (cost.repeats === Infinity) return "repeats a group that can match in several ways";
-  if (cost.steps > maxSteps) return "is too long";
+  if (isLong) return "is too long";
   return longestText(source) < minTextLength ? "can match in too many ways" : undefined;
 }
 
 /** Returns the longest text that can be matched in acceptable time: each unbounded repeat may try every position. */
 export function longestText(source: string): number {
-  const { repeats, bits, steps } = costOf(source) ?? { repeats: Infinity, bits: 0, steps: 0 };
-  const isAnchored = source.startsWith("^") && !source.includes("|");
+  const cost = costOf(source) ?? { repeats: Infinity, bits: 0, steps: 0 };
+  const longest = longestBy(cost, source.startsWith("^") && !source.includes("|"));
+  const single = analyse(source);
+  if (!single) return longest;
+  const singleCost = { repeats: 1, bits: Math.log2(Math.max(1, single.positions)), steps: 1 };
+  return Math.max(longest, longestBy(singleCost, single.isAnchored));
+}
+
+function longestBy({ repeats, bits, steps }: Cost, isAnchored: boolean): number {
   const positions = repeats + (isAnchored ? 0 : 1);
   const left = maxWork - bits - Math.log2(Math.max(1, steps / freeSteps));
   if (positions === 0) return left < 0 ? 0 : Infinity;

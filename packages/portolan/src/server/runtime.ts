@@ -47,7 +47,8 @@ export class ServerRuntime {
     const { invalid, options, parts } = this.snapshot;
     const report = (error: unknown) => reportError(options, error, {});
     for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
-    for (const tool of parts.tools) {
+    // A server that offers the features of another one does not run their patterns.
+    for (const tool of options.leaveOutInvalid ? [] : parts.tools) {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
       import("./define/risky-patterns.ts").then((late) => late.riskyPatternsOf(tool).forEach(report)).catch(report);
     }

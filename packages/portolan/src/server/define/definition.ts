@@ -158,7 +158,7 @@ export interface ServerOptions<App> {
   questionTtlMs?: number;
   /**
    * Starts without features that are invalid, and reports each of them to `onError`. For servers that offer the features of
-   * another server. Default: false; the server does not start.
+   * another server; their patterns are not judged. Default: false; the server does not start.
    */
   leaveOutInvalid?: boolean;
   /** Receives every error that is masked for the peer. Default: prints it to stderr. */

@@ -22,7 +22,7 @@ function collect(schema: unknown, path: string, found: string[]): void {
   // Beside a format, the pattern is the one of a schema library.
   if (typeof pattern === "string" && format === undefined) {
     const longest = typeof maxLength === "number" ? maxLength : Infinity;
-    const risk = longest > shortText ? riskOf(withoutSeparated(pattern)) : undefined;
+    const risk = longest > shortText ? riskOf(pattern) : undefined;
     if (risk !== undefined && !(longest <= longestText(pattern))) {
       found.push(
         `${path.slice(1)}: the pattern ${JSON.stringify(pattern)} ${risk}, so that a crafted text can block the server; ` +
@@ -38,15 +38,4 @@ function collect(schema: unknown, path: string, found: string[]): void {
 /** Returns whether a keyword holds values instead of schemas. */
 function isData(name: string): boolean {
   return name === "const" || name === "enum" || name === "default" || name === "examples";
-}
-
-/** A repeated group that begins with a separator, and the rest of which is one repeated class: `(-[a-z0-9]+)*`. */
-const separatedGroup =
-  /\((?:\?:)?(\\?[^\w\s\\[\]().*+?^$|{}]|\\[.+*?/])(\[[^\]\\^]+\]|\\[wd])(?:\+|\{\d+(?:,\d*)?\})\)(?:[*+]|\{\d+(?:,\d*)?\})/g;
-
-/** Removes groups that match in one way only, because the separator between their repeats is not in the repeated class. */
-function withoutSeparated(pattern: string): string {
-  return pattern.replace(separatedGroup, (group, separator: string, repeated: string) =>
-    new RegExp(`^${repeated}$`, "u").test(separator.slice(-1)) ? group : "",
-  );
 }
