@@ -5,8 +5,9 @@ import type { KeyValue } from "../storage/storage.ts";
 import type { ServerProfile } from "./api.ts";
 import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
+import { mayRestart } from "./handshake.ts";
 import { eraTtlMs } from "./limits.ts";
-import { agree, mayRestart } from "./negotiate.ts";
+import { agree } from "./negotiate.ts";
 
 const prefix = "portolan/era/";
 const shape = object({

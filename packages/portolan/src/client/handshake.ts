@@ -17,18 +17,26 @@ import {
   sendRequest,
   withProbeTimeout,
 } from "./negotiate.ts";
+import type { ProcessFailure } from "./process-errors.ts";
 
 /** The server answered the handshake with an error. */
 class HandshakeRefused extends RpcError {}
 
 /**
- * Closes the link and returns true if another handshake, as the first request of a new connection, may succeed after
- * this failure: a bridge may have begun a session for the probe, and then refuses to begin it a second time.
+ * Returns true if a handshake, as the first request of a new connection, may succeed after this failure: the server ended
+ * on the probe, or a bridge began a session for the probe and refuses to begin it a second time. Its link is closed then.
  */
-export async function closeAfterRefusal({ link }: ClientConnection, reason: unknown): Promise<boolean> {
-  const mayRetry = reason instanceof HandshakeRefused && link.silenceMeans !== "outage";
-  if (mayRetry) await link.close();
-  return mayRetry;
+export async function mayStartAgain(connection: ClientConnection, reason: unknown, isLost: boolean): Promise<boolean> {
+  if (isLost) return mayRestart(connection);
+  const { link } = connection;
+  const isRefused = reason instanceof HandshakeRefused && link.silenceMeans !== "outage";
+  if (isRefused) await link.close();
+  return isRefused;
+}
+
+/** False if the process of the server failed for a reason that a new start does not change. */
+export function mayRestart({ lostReason }: ClientConnection): boolean {
+  return (lostReason as Partial<ProcessFailure> | undefined)?.processEnd?.mayRestart !== false;
 }
 
 /**

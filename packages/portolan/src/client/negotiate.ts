@@ -14,7 +14,6 @@ import type { ClientConnection } from "./connection.ts";
 import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
 import { defaultProbeMs } from "./limits.ts";
-import type { ProcessFailure } from "./process-errors.ts";
 
 const newestStateless = statelessRevisions[0] as Revision;
 const newestStateful = statefulRevisions[0] as Revision;
@@ -80,8 +79,8 @@ async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
     return await raceProbeAndHandshake(connection, probe, newestStateless, newestStateful);
   } catch (reason) {
     if (!(reason instanceof HandshakeWanted && !connection.profile)) {
-      const { closeAfterRefusal } = await import("./handshake.ts");
-      if (isLost ? !mayRestart(connection) : !(await closeAfterRefusal(connection, reason))) throw reason;
+      const { mayStartAgain } = await import("./handshake.ts");
+      if (!(await mayStartAgain(connection, reason, isLost))) throw reason;
       // Some older servers exit when they receive an unknown request: start again with the handshake.
       await reopen(connection, toError(reason));
     }
@@ -90,11 +89,6 @@ async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
   } finally {
     stopListening();
   }
-}
-
-/** False if the process of the server failed for a reason that a new start does not change. */
-export function mayRestart({ lostReason }: ClientConnection): boolean {
-  return (lostReason as Partial<ProcessFailure> | undefined)?.processEnd?.mayRestart !== false;
 }
 
 /** The handshake is loaded on demand, because a stateless server needs none. */

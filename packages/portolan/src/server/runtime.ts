@@ -47,10 +47,11 @@ export class ServerRuntime {
     const { invalid, options, parts } = this.snapshot;
     const report = (error: unknown) => reportError(options, error, {});
     for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
-    // A server that offers the features of another one does not run their patterns.
-    for (const tool of options.leaveOutInvalid ? [] : parts.tools) {
+    for (const tool of parts.tools) {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
-      import("./define/risky-patterns.ts").then((late) => late.riskyPatternsOf(tool).forEach(report)).catch(report);
+      import("./define/risky-patterns.ts")
+        .then((late) => late.riskyPatternsOf(tool, options).forEach(report))
+        .catch(report);
     }
   }
 

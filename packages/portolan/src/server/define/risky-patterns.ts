@@ -1,15 +1,20 @@
 import { PortolanError } from "../../errors.ts";
 import { longestText, riskOf } from "../../schema/pattern.ts";
 import { isObject } from "../../schema/shape.ts";
+import type { ServerOptions } from "./definition.ts";
 import type { CompiledTool } from "./tools.ts";
 
 /** Texts up to this length are short enough for every pattern. */
 const shortText = 16;
 
 /** Returns a warning for each pattern of a tool's arguments that a crafted text can make very slow. */
-export function riskyPatternsOf({ key, input, problem }: CompiledTool): PortolanError[] {
-  // An invalid tool is reported and left out already.
-  if (problem) return [];
+export function riskyPatternsOf(
+  { key, input, problem }: CompiledTool,
+  { leaveOutInvalid }: Pick<ServerOptions<unknown>, "leaveOutInvalid">,
+): PortolanError[] {
+  // An invalid tool is reported and left out already. A server that offers the features of another one does not run
+  // their patterns.
+  if (problem || leaveOutInvalid) return [];
   const found: string[] = [];
   collect(input?.jsonSchema, "", found);
   return found.map((why) => new PortolanError("invalid-definition", `Tool "${key}": input: ${why}`));
