@@ -18,7 +18,9 @@ async function json(args: readonly string[], options: Parameters<typeof runPorto
 
 async function failure(args: readonly string[], options: Parameters<typeof runPortolan>[1]) {
   const { code, stdout, stderr } = await runPortolan(args, options);
-  expect(stdout).toBe("");
+  // Only a tool that failed has a result.
+  if (code === 5) expect(JSON.parse(stdout)).toMatchObject({ isError: true });
+  else expect(stdout).toBe("");
   return { code, ...JSON.parse(stderr).error };
 }
 

@@ -418,8 +418,8 @@ test("a server with parts that fail is served without them, and they are named",
   expect(await textOf(client.callTool("other"))).toBe("other");
   expect((await client.readResource("x://a")).contents).toMatchObject([{ text: "text of a" }]);
   const said = running.errors();
-  expect(said).toMatch(/No templates are served: .*resources\/templates\/list/);
-  expect(said).toMatch(/No prompts are served: .*away/);
+  expect(said).toMatch(/no templates are served, because .*resources\/templates\/list/);
+  expect(said).toMatch(/no prompts are served, because .*away/);
   expect(said).toMatch(/Not served: Tool "bad/);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   expect(said).not.toMatch(/[\u001b\u0007\u0080-\u009f\u202e]/);
