@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from "vitest";
 const root = join(import.meta.dirname, "..");
 const folder = join(import.meta.dirname, "types/generated");
 const program = readFileSync(join(import.meta.dirname, "types/program.txt"), "utf8");
+const client = readFileSync(join(import.meta.dirname, "types/client.txt"), "utf8");
 const exported = readFileSync(join(import.meta.dirname, "types/exported.txt"), "utf8");
 /** The oldest supported compiler is installed apart, so that it does not become the `tsc` of the project. */
 const compilers: { readonly [name: string]: string } = {
@@ -72,6 +73,11 @@ describe.each(Object.keys(compilers))("the %s TypeScript", (typescript) => {
     expect(entries.length).toBeGreaterThan(15);
     const text = entries.map((entry, index) => `import * as e${index} from "${entry}";\nvoid e${index};\n`).join("");
     expect(project("entries", text, { noEmit: true })).toMatchObject({ status: 0, stdout: "" });
+  });
+
+  test("types clients by definitions and live servers; the marked lines of types/client.txt are type errors", () => {
+    // Not skipLibCheck: false, because the types of valibot do not compile without it.
+    expect(project("client", client, { noEmit: true, skipLibCheck: true })).toMatchObject({ status: 0, stdout: "" });
   });
 
   test("writes declarations for exported servers, clients and hosts", () => {

@@ -31,10 +31,21 @@ export interface AnyTools {
 }
 
 /** The type of a tool's arguments. */
-export type ArgumentsOf<Tool> = Tool extends { readonly input: infer A } ? A : JsonObject;
+export type ArgumentsOf<Tool> = Tool extends { readonly input: infer A }
+  ? unknown extends A
+    ? JsonObject
+    : A
+  : JsonObject;
 
 /** The type of a tool's structured content. */
-export type OutputOf<Tool> = Tool extends { readonly output: infer O } ? O : unknown;
+export type OutputOf<Tool> = Tool extends { readonly output: infer O } ? StructuredOutput<O> : unknown;
+
+/** An output as it arrives. Before 2026-07-28 only objects are allowed: a server sends any other output as `{ result: … }`. */
+export type StructuredOutput<O> = [O] extends [object]
+  ? [Extract<O, readonly unknown[]>] extends [never]
+    ? O
+    : O | { result: O }
+  : O | { result: O };
 
 /** A tool's result with structured content of the defined type. */
 export interface TypedResult<O> extends Omit<CallToolResult, "structuredContent"> {

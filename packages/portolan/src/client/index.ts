@@ -11,6 +11,7 @@ export type {
   ListAllOptions,
   OutputOf,
   ServerProfile,
+  StructuredOutput,
   ToolsOf,
   TypedResult,
 } from "./api.ts";

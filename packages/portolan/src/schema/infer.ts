@@ -53,10 +53,10 @@ export interface Issue {
 }
 
 /** Adds a JSON Schema to a schema of a library without support for it: by a converter such as valibot's, or directly. */
-export function withJsonSchema<T, S extends object>(
-  schema: StandardSchema<T> & S,
+export function withJsonSchema<T, S extends object, Input = unknown>(
+  schema: StandardSchema<T, Input> & S,
   toJsonSchema: ((schema: S) => object) | JsonSchema,
-): StandardSchema<T> {
+): StandardSchema<T, Input> {
   const convert = (): JsonSchema =>
     (typeof toJsonSchema === "function" ? toJsonSchema(schema) : toJsonSchema) as JsonSchema;
   const { version, vendor, validate } = schema["~standard"];

@@ -67,13 +67,15 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
 }
 
 /** A server whose features change while it is served. */
-export interface LiveServer<App = undefined> extends Servable {
-  readonly current: Server<App>;
+export interface LiveServer<App = undefined, Tools = unknown> extends Servable {
+  /** The types of the tools that the server begins with, for clients. Absent at run time. */
+  readonly "~tools"?: Tools;
+  readonly current: Server<App, Tools>;
   /**
    * Replaces the definition. Clients get one notification per changed list, however often it changes in one turn.
    * Resolves when the new features are loaded. Rejects if one of them is invalid: it is left out, and the others are served.
    */
-  update(change: (current: Server<App>) => Server<App>): Promise<void>;
+  update(change: (current: Server<App, Tools>) => Server<App>): Promise<void>;
   publish<T extends keyof Topics>(topic: T, payload: Topics[T], audience?: Audience): void;
 }
 
@@ -336,7 +338,7 @@ function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Mid
 }
 
 /** Makes a server that may change. A running call keeps the feature it began with. */
-export function live<App>(server: Server<App>): LiveServer<App> {
+export function live<App, Tools>(server: Server<App, Tools>): LiveServer<App, Tools> {
   let current = server;
   const runtime = new ServerRuntime(liveSnapshotOf(server));
   /** The snapshot before the first change of this turn. */
@@ -352,7 +354,8 @@ export function live<App>(server: Server<App>): LiveServer<App> {
     },
     update(change) {
       expectFunction("update", change, "invalid-argument");
-      const next = change(current);
+      // The tools of a later definition are known at run time only.
+      const next = change(current) as Server<App, Tools>;
       const before = runtime.snapshot;
       runtime.snapshot = liveSnapshotOf(next);
       current = next;
