@@ -75,6 +75,13 @@ describe.each(Object.keys(compilers))("the %s TypeScript", (typescript) => {
     expect(project("entries", text, { noEmit: true })).toMatchObject({ status: 0, stdout: "" });
   });
 
+  test("compiles the entries with keys and hosts without the library dom in a project for node", () => {
+    const options = { lib: ["es2023", "esnext.disposable"], types: ["node"], noEmit: true };
+    const text =
+      'import * as client from "portolan/auth/client";\nimport * as host from "portolan-host";\nvoid [client, host];\n';
+    expect(project("no-dom", text, options)).toMatchObject({ status: 0, stdout: "" });
+  });
+
   test("types clients by definitions and live servers; the marked lines of types/client.txt are type errors", () => {
     // Not skipLibCheck: false, because the types of valibot do not compile without it.
     expect(project("client", client, { noEmit: true, skipLibCheck: true })).toMatchObject({ status: 0, stdout: "" });

@@ -56,6 +56,16 @@ export async function overview(client) {
 }
 // endregion
 
+// region features
+/** @param {import("portolan/client").Client} client */
+export async function prepareDay(client) {
+  const { contents } = await client.readResource("note://today");
+  const { values } = await client.complete({ type: "ref/prompt", name: "plan" }, { name: "day", value: "mon" });
+  const { messages } = await client.getPrompt("plan", { day: values[0] ?? "today" });
+  return { contents, messages };
+}
+// endregion
+
 // region answers
 /** @param {import("portolan/client").ConnectTarget} target @param {(question: string) => Promise<string>} askUser */
 export const connectForUser = (target, askUser) =>

@@ -31,7 +31,7 @@ const server = createServer({ name: "guide", version: "1.0.0" })
     },
   })
   .resource(note, { read: () => "Buy milk", subscribe: true })
-  .prompt("plan", { get: () => "Plan my day" });
+  .prompt("plan", { arguments: { day: { complete: ["monday", "friday"] } }, get: ({ day }) => `Plan my ${day}` });
 
 function channelTo(served: Servable) {
   const [near, far] = createMemoryPair({ serialize: true });
@@ -71,6 +71,12 @@ describe.each(revisions)("docs/client.md on %s", (era) => {
 
   test("iterates over tools and collects prompts", async () => {
     expect(await guide.overview(await open())).toEqual({ names: ["greet_formally", "work"], prompts: ["plan"] });
+  });
+
+  test("reads a resource, completes an argument and gets a prompt", async () => {
+    const { contents, messages } = await guide.prepareDay(await open());
+    expect(contents).toMatchObject([{ uri: note, text: "Buy milk" }]);
+    expect(messages).toEqual([{ role: "user", content: { type: "text", text: "Plan my monday" } }]);
   });
 
   test("waits for a change of a resource", async () => {

@@ -4,6 +4,7 @@ import { SharedPromise } from "./concurrency.ts";
 import type { Credential, Vault } from "./credential.ts";
 import { type DpopKey, loadKey } from "./dpop.ts";
 import { AuthFailure, oneLine } from "./errors.ts";
+import type { Jwk } from "./grants.ts";
 import {
   maxNewerTokenRetries,
   maxNonceChars,
@@ -53,7 +54,7 @@ export class Account {
   readonly #source: TokenSource;
   #credential: Promise<Credential | undefined> | undefined;
   #key: Promise<DpopKey> | undefined;
-  #keyOf: JsonWebKey | undefined;
+  #keyOf: Jwk | undefined;
   /** The last DPoP nonce that the server sent. */
   #nonce: string | undefined;
   /** The acquisition under way; a silent one only renews and asks nobody to sign in. */
@@ -260,7 +261,7 @@ export class Account {
     return this.#known();
   }
 
-  #dpopKey(key: JsonWebKey): Promise<DpopKey> {
+  #dpopKey(key: Jwk): Promise<DpopKey> {
     if (!this.#key || this.#keyOf?.x !== key.x) {
       this.#keyOf = key;
       this.#key = loadKey(key);

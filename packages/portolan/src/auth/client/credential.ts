@@ -1,4 +1,5 @@
 import { PortolanError } from "../../errors.ts";
+import type { Jwk } from "./grants.ts";
 import type { CredentialStore } from "./store.ts";
 
 /** How a client authenticates at the token endpoint. */
@@ -37,7 +38,7 @@ export interface Credential {
   /** The requested scopes, and those granted in addition. */
   readonly scopes: readonly string[];
   /** The DPoP key that the token is bound to. */
-  readonly key: JsonWebKey | undefined;
+  readonly key: Jwk | undefined;
 }
 
 /** A login under way: all that is needed to complete it. */
@@ -51,7 +52,7 @@ export interface PendingLogin {
   readonly state: string;
   readonly verifier: string;
   readonly scopes: readonly string[];
-  readonly key: JsonWebKey | undefined;
+  readonly key: Jwk | undefined;
 }
 
 /** The typed content of a credential store, for one account: tokens by server, registrations by issuer. */

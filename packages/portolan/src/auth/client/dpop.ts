@@ -1,5 +1,6 @@
 import { exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from "jose";
 import { sha256 } from "../../storage/crypto.ts";
+import type { Jwk } from "./grants.ts";
 
 const algorithm = "ES256";
 
@@ -21,13 +22,13 @@ export interface ProofInput {
 }
 
 /** Creates a key, in the form in which it is stored. */
-export async function createKey(): Promise<JsonWebKey> {
+export async function createKey(): Promise<Jwk> {
   const { privateKey } = await generateKeyPair(algorithm, { extractable: true });
-  return exportJWK(privateKey) as Promise<JsonWebKey>;
+  return exportJWK(privateKey) as Promise<Jwk>;
 }
 
 /** Imports a stored key. */
-export async function loadKey(jwk: JsonWebKey): Promise<DpopKey> {
+export async function loadKey(jwk: Jwk): Promise<DpopKey> {
   const { d: _private, ...rest } = jwk;
   const publicJwk = { kty: rest.kty, crv: rest.crv, x: rest.x, y: rest.y } as JWK;
   const privateKey = (await importJWK(jwk as JWK, algorithm)) as CryptoKey;

@@ -21,9 +21,31 @@ export interface MachineGrantContext {
   readonly authority: Authority;
   readonly resource: string | undefined;
   readonly scopes: readonly string[];
-  readonly key: JsonWebKey | undefined;
+  readonly key: Jwk | undefined;
   readonly fetch: SafeFetch;
   readonly signal: AbortSignal;
+}
+
+/** A JSON Web Key. Declared here, because `JsonWebKey` of TypeScript is in the library "dom" only. */
+export interface Jwk {
+  kty?: string;
+  alg?: string;
+  kid?: string;
+  use?: string;
+  crv?: string;
+  x?: string;
+  y?: string;
+  d?: string;
+  n?: string;
+  e?: string;
+  p?: string;
+  q?: string;
+  dp?: string;
+  dq?: string;
+  qi?: string;
+  k?: string;
+  ext?: boolean;
+  key_ops?: string[];
 }
 
 interface ClientIdentity {
@@ -36,7 +58,7 @@ const identityNames = { clientId: 1, clientSecret: 1, issuer: 1 } as const;
 
 export type ClientCredentialsOptions = ClientIdentity & {
   /** A key instead of a secret, as PKCS #8 PEM or as JWK; the authorization server has its public key. */
-  readonly privateKey?: string | JsonWebKey;
+  readonly privateKey?: string | Jwk;
   /** The algorithm of the key. Default: that of the JWK, else ES256. */
   readonly algorithm?: string;
   readonly keyId?: string;
@@ -158,7 +180,7 @@ function secretClient({ clientId, clientSecret }: ClientIdentity, { metadata }: 
 }
 
 async function signerOf(
-  key: string | JsonWebKey,
+  key: string | Jwk,
   { algorithm, keyId }: Pick<ClientCredentialsOptions, "algorithm" | "keyId">,
 ): Promise<ClientAuth> {
   const alg = algorithm ?? (typeof key === "string" ? undefined : key.alg) ?? "ES256";

@@ -7,6 +7,7 @@ export {
   clientCredentials,
   type EnterpriseOptions,
   enterpriseManaged,
+  type Jwk,
   type MachineGrant,
   type WorkloadOptions,
   workloadIdentity,

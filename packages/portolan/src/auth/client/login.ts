@@ -8,6 +8,7 @@ import type { SafeFetch } from "../../net/policy.ts";
 import type { PendingLogin, RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
 import { AuthFailure, oneLine, toAuthFailure } from "./errors.ts";
+import type { Jwk } from "./grants.ts";
 import { exchangeCode, type GrantedToken } from "./tokens.ts";
 
 export interface LoginRequest {
@@ -17,7 +18,7 @@ export interface LoginRequest {
   readonly client: RegisteredClient;
   readonly redirectUri: string;
   readonly scopes: readonly string[];
-  readonly key: JsonWebKey | undefined;
+  readonly key: Jwk | undefined;
 }
 
 /** Creates the authorization request: the URL to send the person to, and the state to keep until they come back. */

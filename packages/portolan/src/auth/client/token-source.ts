@@ -12,6 +12,7 @@ import {
 } from "./discovery.ts";
 import { createKey } from "./dpop.ts";
 import { AuthFailure, LoginRequired, oneLine } from "./errors.ts";
+import type { Jwk } from "./grants.ts";
 import { defaultLoginMs, defaultTokenLifeMs, renewBeforeExpiryMs } from "./limits.ts";
 import { beginLogin, checkPkce, completeLogin, type LoginRequest } from "./login.ts";
 import type { OAuthEvent, OAuthOptions } from "./oauth.ts";
@@ -41,7 +42,7 @@ interface TokenParameters {
   /** The server that the token is for, as its metadata names it. */
   readonly resource: string | undefined;
   readonly scopes: readonly string[];
-  readonly key: JsonWebKey | undefined;
+  readonly key: Jwk | undefined;
 }
 
 /** Errors that say nothing about the token or the client: the next attempt may succeed. */

@@ -19,6 +19,7 @@ import type { RegisteredClient } from "./credential.ts";
 import type { Authority } from "./discovery.ts";
 import { loadKey } from "./dpop.ts";
 import { AuthFailure, oneLine, toAuthFailure } from "./errors.ts";
+import type { Jwk } from "./grants.ts";
 
 /** The response of the token endpoint. */
 export interface GrantedToken {
@@ -36,7 +37,7 @@ export interface TokenRequest {
   readonly client: RegisteredClient;
   /** Authenticates the client where `client.method` is not enough, for example with a private key. */
   readonly clientAuth?: ClientAuth | undefined;
-  readonly key: JsonWebKey | undefined;
+  readonly key: Jwk | undefined;
   readonly fetch: SafeFetch;
   readonly signal?: AbortSignal | undefined;
   /** The result is an assertion for another authorization server, not an access token. */

@@ -63,7 +63,10 @@ async function load(tool: CompiledTool): Promise<void> {
 function checkRoot({ key, input }: CompiledTool): void {
   if (!input || isObjectSchema(input.jsonSchema)) return;
   if (input.loading && Object.keys(input.jsonSchema).length === 0) return;
-  throw invalidTool(key, 'input: expected a schema whose root is { type: "object" }; arguments are always named');
+  throw invalidTool(
+    key,
+    'input: expected a schema whose root is { type: "object" }, because arguments are named; put a union into a member: z.object({ query: z.union([…]) })',
+  );
 }
 
 /** Computes the members that depend on the schemas. */
