@@ -63,10 +63,7 @@ async function load(tool: CompiledTool): Promise<void> {
 function checkRoot({ key, input }: CompiledTool): void {
   if (!input || isObjectSchema(input.jsonSchema)) return;
   if (input.loading && Object.keys(input.jsonSchema).length === 0) return;
-  throw invalidTool(
-    key,
-    'input: expected a schema whose root is { type: "object" }, because arguments are named; put a union into a member: z.object({ query: z.union([…]) })',
-  );
+  throw invalidTool(key, 'input: expected a schema whose root is { type: "object" }; put a union into a member of it');
 }
 
 /** Computes the members that depend on the schemas. */
