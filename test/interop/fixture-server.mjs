@@ -26,6 +26,11 @@ const silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA=";
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const label = z.object({ label: z.string() });
 
+const anyValues = {
+  ...{ list: [3, 1, 2], empty: [], number: 7, no: false, null: null },
+  ...{ date: new Date(0), object: { sky: "clear" } },
+};
+
 const plain = createServer(
   { name: "interop-fixture", version: "1.2.3", title: "Interop fixture" },
   {
@@ -51,6 +56,19 @@ const plain = createServer(
     description: "The weather as a list",
     output: z.array(z.number()),
     run: () => [3, 1, 2],
+  })
+  .tool("any-value", {
+    description: "A value without an output schema",
+    input: z.object({ kind: z.enum(["list", "empty", "number", "no", "null", "date", "object"]) }),
+    run: ({ kind }) => anyValues[kind],
+  })
+  .tool("structured-union", {
+    description: "One of two objects",
+    output: z.discriminatedUnion("sky", [
+      z.object({ sky: z.literal("clear"), celsius: z.number() }),
+      z.object({ sky: z.literal("cloudy"), cover: z.number() }),
+    ]),
+    run: () => ({ sky: "clear", celsius: 21.5 }),
   })
   .tool("image", { run: () => [{ type: "image", data: pixel, mimeType: "image/png" }] })
   .tool("audio", { run: () => [{ type: "audio", data: silence, mimeType: "audio/wav" }] })

@@ -3,6 +3,9 @@ import { type Feature, textOf } from "../feature.ts";
 
 const structured = "2025-06-18";
 
+/** Values that a tool without an output schema returns. */
+const anyValues = { list: [3, 1, 2], empty: [], number: 7, no: false, null: null, date: "1970-01-01T00:00:00.000Z" };
+
 export const toolFeatures: Feature[] = [
   {
     name: "negotiation",
@@ -76,6 +79,14 @@ export const toolFeatures: Feature[] = [
     async check(peer, { version }) {
       const { structuredContent } = await peer.callTool("structured-list");
       expect(structuredContent).toEqual(version < "2026-07-28" ? { result: [3, 1, 2] } : [3, 1, 2]);
+      for (const [kind, value] of Object.entries(anyValues)) {
+        const called = await peer.callTool("any-value", { kind });
+        expect(called.structuredContent, kind).toEqual(version < "2026-07-28" ? { result: value } : value);
+      }
+      const { structuredContent: object } = await peer.callTool("any-value", { kind: "object" });
+      expect(object).toEqual({ sky: "clear" });
+      const { structuredContent: variant } = await peer.callTool("structured-union");
+      expect(variant).toEqual({ sky: "clear", celsius: 21.5 });
     },
     async without(peer) {
       expect(JSON.parse(textOf(await peer.callTool("structured-list")))).toEqual([3, 1, 2]);

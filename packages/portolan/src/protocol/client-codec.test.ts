@@ -317,3 +317,27 @@ describe("encodeAnswer", () => {
     }
   });
 });
+
+describe("structured content", () => {
+  const called = (structuredContent: unknown) => ({ content: [], structuredContent });
+
+  test.each(["2025-06-18", "2025-11-25"])("of %s must be an object", (version) => {
+    expect(codec(version).decodeResult("tools/call", called({ n: 1 }))).toMatchObject({ kind: "complete" });
+    for (const [value, name] of [
+      [[], "an array"],
+      [7, "number 7"],
+      [false, "boolean false"],
+      [null, "null"],
+    ] as const) {
+      const message = `The server's result of tools/call is invalid: structuredContent: expected an object, got ${name}`;
+      const decode = () => codec(version).decodeResult("tools/call", called(value));
+      expect(decode).toThrow(expect.objectContaining({ code: "answer-invalid", message }));
+    }
+  });
+
+  test.each(["2024-11-05", "2025-03-26", "2026-07-28"])("of %s is any value", (version) => {
+    for (const value of [[], 7, false, null]) {
+      expect(codec(version).decodeResult("tools/call", called(value))).toMatchObject({ kind: "complete" });
+    }
+  });
+});

@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
-import { all, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
+import { all, type Encode, type EncoderParts, hide, isObject, listMember, member } from "./encode.ts";
 import { encodeQuestion, mayAsk } from "./questions.ts";
 import { type Complete, complete, type InputRequired, metaKeys, type Revision } from "./revision.ts";
 import type {
@@ -69,6 +69,7 @@ function createCodec(revision: Revision): ClientCodec {
   const information = hide(encoderParts, "implementation");
   const capabilities = capabilitiesEncoder(revision);
   const params = paramsEncoders(encoderParts);
+  const needsObject = encoderParts.traits.structured === "object";
   const infoOf = ({ info }: ClientSelf) => (information ? information({ ...info }) : info);
 
   return {
@@ -91,6 +92,10 @@ function createCodec(revision: Revision): ClientCodec {
       return encode ? encode(value) : value;
     },
     decodeResult(method, result) {
+      const { structuredContent } = result;
+      if (needsObject && structuredContent !== undefined && method === "tools/call" && !isObject(structuredContent)) {
+        throw invalid(method, `structuredContent: expected an object, got ${nameOf(structuredContent)}`);
+      }
       if (questions === "requests") return complete(result);
       const { resultType } = result;
       // spec 2026-07-28: a result without a type is complete, and one of an unknown type is invalid.

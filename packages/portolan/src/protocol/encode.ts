@@ -5,7 +5,6 @@ import type {
   EffectiveTraits,
   Fallback,
   MethodTable,
-  Outcome,
   Revision,
   RevisionChanges,
 } from "./revision.ts";
@@ -113,7 +112,7 @@ export function contentEncoder(parts: EncoderParts): Encode | undefined {
   };
 }
 
-type EncodeResult = (result: JsonObject, outcome: Outcome) => JsonObject;
+type EncodeResult = (result: JsonObject, outcome: Complete) => JsonObject;
 
 function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<string, EncodeResult> {
   const { structured } = parts.traits;
@@ -154,16 +153,16 @@ function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<s
 function wrapOutputSchema(tool: JsonObject): JsonObject {
   const { outputSchema, ...rest } = tool;
   if (outputSchema === undefined || isObjectSchema(outputSchema as JsonObject)) return tool;
-  const wrapped = wrapSchema(outputSchema as JsonObject);
+  // A union of objects needs no wrapping, only the type at its root that these revisions demand.
+  const isUnion = yieldsObjects(outputSchema as JsonObject);
+  const wrapped = isUnion ? { ...outputSchema, type: "object" } : wrapSchema(outputSchema as JsonObject);
   return wrapped === undefined ? rest : { ...rest, outputSchema: wrapped };
 }
 
-function wrapStructured(result: JsonObject, outcome: Outcome): JsonObject {
+function wrapStructured(result: JsonObject, outcome: Complete): JsonObject {
   const value = result["structuredContent"];
-  if (value === undefined || (outcome.kind === "complete" && outcome.wrapped === false)) return result;
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const wrapped = outcome.kind === "complete" && outcome.wrapped !== undefined ? outcome.wrapped : !isObject;
-  return wrapped ? { ...result, structuredContent: { result: value } } : result;
+  const isWrapped = value !== undefined && (outcome.wrapped ?? !isObject(value));
+  return isWrapped ? { ...result, structuredContent: { result: value } } : result;
 }
 
 /** Applies the encoders one after the other. Undefined if there is none. */
@@ -201,13 +200,20 @@ function at(value: JsonObject, name: string, encode: Encode | undefined): JsonOb
   return encoded === inner ? value : { ...value, [name]: encoded };
 }
 
-function isObject(value: unknown): value is JsonObject {
+export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns true if the schema requires an object: revisions before 2026-07-28 allow no other output. */
+/** Returns true if the schema says at its root that the value is an object. */
 export function isObjectSchema(schema: JsonObject): boolean {
   return schema["type"] === "object";
+}
+
+/** Returns true if only objects match the schema, such as a union of objects. Older revisions allow no other output. */
+export function yieldsObjects(schema: JsonObject): boolean {
+  const { type, anyOf, oneOf = anyOf, allOf = oneOf } = schema;
+  if (type !== undefined || !Array.isArray(allOf)) return type === "object";
+  return allOf.every((variant) => isObject(variant) && yieldsObjects(variant));
 }
 
 /**

@@ -141,7 +141,7 @@ function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced
   if (tool.output) return finishStructured(tool, tool.output, returned);
   if (returned === undefined) return complete({ content: [] });
   if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
-  return mirrored(returned, false);
+  return mirrored(returned);
 }
 
 function isQuestions(value: object): value is ExplicitQuestions {
@@ -190,9 +190,13 @@ function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: Cal
   return { kind: "complete", result: mirroredIn(full, checked.value), wrapped: tool.wrapped };
 }
 
-/** Returns structured content with its JSON text beside it, for clients that read text only. */
-function mirrored(structuredContent: unknown, wrapped: boolean): Complete {
+/**
+ * Returns structured content with its JSON text beside it, for clients that read text only. Without an output schema the
+ * text tells whether it is an object.
+ */
+function mirrored(structuredContent: unknown, isWrapped?: boolean): Complete {
   const mirror = textOf(structuredContent);
+  const wrapped = isWrapped ?? mirror?.[0] !== "{";
   const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
   return { kind: "complete", result, wrapped, mirror };
 }

@@ -1,5 +1,5 @@
 import { PortolanError } from "../../errors.ts";
-import { isObjectSchema } from "../../protocol/encode.ts";
+import { isObjectSchema, yieldsObjects } from "../../protocol/encode.ts";
 import { type CompiledSchema, compileSchema } from "../../schema/infer.ts";
 import { checkDefinition } from "./check.ts";
 import type { ServerOptions, ToolDefinition } from "./definition.ts";
@@ -71,7 +71,7 @@ function describeTool(tool: CompiledTool): void {
   const { key: name, input, output } = tool;
   checkRoot(tool);
   const { title, description, annotations, icons, meta } = tool.definition;
-  tool.wrapped = output !== undefined && !isObjectSchema(output.jsonSchema);
+  tool.wrapped = output !== undefined && !yieldsObjects(output.jsonSchema);
   // Members that are undefined do not reach the wire.
   tool.entry = {
     name,
