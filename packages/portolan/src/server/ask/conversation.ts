@@ -48,6 +48,8 @@ export class Conversation {
   #busy = 0;
   #turn: "none" | "running" | "over" = "none";
   #answered = false;
+  /** Cancelled alone if the questions are withdrawn; also cancelled with the exchange. */
+  #asking: ServedExchange | undefined;
 
   constructor(
     exchange: ServedExchange,
@@ -102,6 +104,8 @@ export class Conversation {
     this.#claim("question", key);
     const encoded = this.checked(question);
     if (this.#strategy === "send") {
+      // A handler that has returned without awaiting the question fails in this turn, and nothing is asked.
+      await undefined;
       let answer: JsonObject;
       try {
         answer = await this.#send(encoded);
@@ -191,9 +195,10 @@ export class Conversation {
     return this.#interim(userState === undefined ? state : { ...state, userState }, questions);
   }
 
-  /** Sends no questions any more: the request is answered with an error. */
-  close(): void {
+  /** Asks nothing any more and withdraws open questions: the request is answered with an error. */
+  close(reason: Error): void {
     this.#answered = true;
+    this.#asking?.cancel(reason);
   }
 
   #claim(what: string, key: string): void {
@@ -212,7 +217,9 @@ export class Conversation {
     const { returnPath } = this.#exchange;
     if (!returnPath.ask)
       throw new PortolanError("capability-missing", "This transport cannot send questions to the client");
-    return returnPath.ask(this.#exchange, question);
+    if (this.#answered) throw exchangeEnded();
+    this.#asking ??= this.#exchange.withParams(this.#exchange.params);
+    return returnPath.ask(this.#asking, question);
   }
 
   /** Returns the answer from this or an earlier round, if it was given to a question with the same wording. */

@@ -82,18 +82,21 @@ export async function askExplicitly(
     const withUserState = produced.state === undefined ? state : { ...state, userState: produced.state };
     exchange.conversation = new Conversation(exchange, "send", roundStateOf(runtime), withUserState, new Map(answers));
     produced = await run();
+    if (exchange.unawaited + exchange.openQuestions > 0) throw ignoredQuestion(exchange);
   }
   return produced;
 }
 
 /** Returns the error of a handler that returned although a question had suspended it. */
 export function ignoredQuestion(exchange: ServedExchange): PortolanError {
-  exchange.conversation?.close();
-  return new PortolanError(
+  const mistake = new PortolanError(
     "invalid-definition",
     `The handler of ${exchange.method} returned although the client is being asked: ` +
       "await each question, and do not catch the error that suspends the handler",
   );
+  // The client must not learn the reason, which is the author's.
+  exchange.conversation?.close(new PortolanError("cancelled", "The request has failed"));
+  return mistake;
 }
 
 /** Throws if a question has no key or no message. The key is easily forgotten: it comes before the message. */

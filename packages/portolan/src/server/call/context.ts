@@ -202,15 +202,47 @@ export class HandlerContext<App> implements Context<App> {
 
   #ask<T>(ask: (questions: Questions, conversation: Conversation) => Promise<T>): Promise<T> {
     const exchange = this.#exchange;
-    exchange.openQuestions += 1;
-    const answer = loadQuestions()
-      .then((questions) => ask(questions, questions.conversationOf(this.#runtime, exchange, this.#strategy)))
-      .finally(() => {
-        exchange.openQuestions -= 1;
-      });
-    // A question that the handler does not await must not end the process.
-    answer.catch(() => {});
-    return answer;
+    // Where it is asked by a request, a parked handler may end before its question, such as after a timeout of its own.
+    const mayOutlast = this.#strategy === "park" && exchange.peer.revision.questions === "requests";
+    const open = mayOutlast ? 0 : 1;
+    exchange.openQuestions += open;
+    const asked = new Asked<T>((resolve, reject) => {
+      const end = <V>(settle: (value: V) => void) => {
+        return (value: V) => {
+          exchange.openQuestions -= open;
+          settle(value);
+        };
+      };
+      loadQuestions()
+        .then((questions) => ask(questions, questions.conversationOf(this.#runtime, exchange, this.#strategy)))
+        .then(end(resolve), end(reject));
+    });
+    // A question that the handler does not await fails the call, and must not end the process.
+    asked.catch(() => {});
+    exchange.unawaited += 1;
+    asked.onAwait = () => {
+      exchange.unawaited -= 1;
+    };
+    return asked;
+  }
+}
+
+/** The promise of an answer, which knows whether the handler awaits it. */
+class Asked<T> extends Promise<T> {
+  /** Promises that are derived from it are ordinary ones. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  onAwait: (() => void) | undefined;
+
+  override then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.onAwait?.();
+    this.onAwait = undefined;
+    return super.then(onFulfilled, onRejected);
   }
 }
 

@@ -93,7 +93,7 @@ export class ServedExchange implements Exchange {
   readonly principal: Principal;
   /** The questions of this exchange to its client; made with the first one. */
   conversation: Conversation | undefined;
-  /** Questions that are not answered yet. */
+  /** Questions that are not answered yet although the handler must not end before. */
   openQuestions = 0;
   /** Characters of its message that its channel counts. */
   size = 0;
@@ -101,6 +101,8 @@ export class ServedExchange implements Exchange {
   onSettled: ((exchange: ServedExchange) => void) | undefined;
   /** True once its handler has ended, also if the request was cancelled before. */
   isSettled = false;
+  /** Questions whose answer the handler does not await. */
+  unawaited = 0;
   /** Answers the request before its handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
   #returnPath: ReturnPath;
@@ -163,11 +165,6 @@ export class ServedExchange implements Exchange {
   /** False for a request that the protocol forbids to cancel. */
   get mayBeCancelled(): boolean {
     return this.peer.revision.requests.get(this.method)?.isUncancellable !== true;
-  }
-
-  /** True if a question is open although it is only asked by ending the handler: the handler did not await it. */
-  get forgotQuestion(): boolean {
-    return this.openQuestions > 0 && this.peer.revision.questions === "in-result";
   }
 
   /** The request that is answered next: this one, or the retry that a parked handler continues on. */
@@ -303,7 +300,7 @@ export function runOnce(runtime: ServerRuntime, exchange: ServedExchange, run: H
   return finish(runtime, exchange, run, produced);
 }
 
-/** Throws if the handler returned although a question suspended it: its result would be lost. */
+/** Throws if the handler returned without the answer to a question: it may have done what the user did not allow. */
 function finish(
   runtime: ServerRuntime,
   exchange: ServedExchange,
@@ -312,7 +309,11 @@ function finish(
 ): MaybePromise<Outcome> {
   const { conversation } = exchange;
   // A parked handler may end while its question is with the client, such as after a timeout of its own.
-  if (conversation?.isSuspended || (exchange.forgotQuestion && !conversation?.isAnswered)) {
+  if (
+    conversation?.isSuspended ||
+    exchange.unawaited > 0 ||
+    (exchange.openQuestions > 0 && !conversation?.isAnswered)
+  ) {
     return loadQuestions().then(({ ignoredQuestion }) => {
       throw ignoredQuestion(exchange);
     });
