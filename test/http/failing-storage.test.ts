@@ -1,3 +1,5 @@
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, test } from "vitest";
 import { createFixture } from "./fixture.ts";
@@ -31,7 +33,7 @@ test("sessions are served while the bus of the storage fails, which is reported"
   const { url, close } = await start(fixture.server, { storage });
   const peer = await begin(url, revision);
   expect(await peer.textOf("echo", { text: "served" })).toBe("served");
-  expect(fixture.reported).toContain("the storage is down");
+  expect(fixture.reported).toContain("The storage failed (bus.subscribe): the storage is down");
   await close();
 });
 
@@ -54,7 +56,38 @@ test("a standalone stream goes on while its events cannot be stored", async () =
   const stream = await (await begin(url, revision)).get();
   fixture.server.publish("tools/list_changed", {});
   expect((await stream.message()).method).toBe("notifications/tools/list_changed");
-  expect(fixture.reported).toContain("the storage is down");
+  expect(fixture.reported).toContain("The storage failed (log.append): the storage is down");
+});
+
+test("a failure of the storage is reported as such, with its cause", async () => {
+  const reported: unknown[] = [];
+  const server = createServer({ name: "s", version: "1" }, { onError: (error) => reported.push(error) });
+  const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:6379"), { code: "ECONNREFUSED" });
+  const { url } = await start(server, { storage: withParts(() => ({ kv: { set: () => Promise.reject(refused) } })) });
+  await expect(begin(url, revision)).rejects.toThrow();
+  expect(reported).toContainEqual(
+    expect.objectContaining({ code: "store-failed", message: `The storage failed (kv.set): ${refused.message}` }),
+  );
+  expect(reported).toContainEqual(expect.objectContaining({ cause: refused }));
+});
+
+test("the server closes after the grace although the storage never answers", async () => {
+  const hangs = () => new Promise(() => {});
+  const storage = withParts(() => ({ bus: { subscribe: hangs }, kv: { get: hangs, set: hangs } }));
+  const endpoint = serveHttp(createFixture().server, { storage });
+  await endpoint.close(20);
+  const listening = serveHttp(createFixture().server, { storage });
+  const { url } = await listening.listen();
+  const handshake = begin(url, revision).catch(() => "not answered");
+  await listening.close(20);
+  expect(await handshake).toBe("not answered");
+});
+
+test("a storage that fails to unsubscribe does not make closing fail", async () => {
+  const fixture = createFixture();
+  const storage = withParts(() => ({ bus: { subscribe: async () => down } }));
+  await serveHttp(fixture.server, { storage }).close();
+  expect(fixture.reported).toContain("The storage failed (bus.unsubscribe): the storage is down");
 });
 
 test("the server closes all streams although claims on them cannot be released", async () => {

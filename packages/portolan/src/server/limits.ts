@@ -69,6 +69,9 @@ export const maxQuestionRounds = 16;
 /** Rounds of questions after which the operator gets a warning: many clients stop at 10. */
 export const manyQuestionRounds = 8;
 
+/** Time after which an operation of the storage that has not ended is reported to the operator. */
+export const storageNoticeMs = 5_000;
+
 /** Requests of one channel that may be served at once. */
 export const defaultMaxInFlight = 10_000;
 

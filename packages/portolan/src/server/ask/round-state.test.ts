@@ -16,7 +16,9 @@ function call(params: JsonObject, { method = "tools/call", principal = "a" } = {
 }
 
 function sealerOf(secrets: string[] = [secret], storage = createMemoryStorage()): StateSealer {
-  return { sealer: createSealer({ secrets }), storage, ttlMs: 1_000, budget: new KeptBytes(), stored: new Map() };
+  const reportUnknownKey = () => {};
+  const budget = new KeptBytes();
+  return { sealer: createSealer({ secrets }), storage, ttlMs: 1_000, budget, reportUnknownKey, stored: new Map() };
 }
 
 describe("a sealed state", () => {

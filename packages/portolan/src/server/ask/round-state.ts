@@ -17,6 +17,7 @@ import {
   parkedHandlerBytes,
   usedStateTtlMs,
 } from "../limits.ts";
+import { reportedStorage } from "../reported-storage.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import type { Conversation } from "./conversation.ts";
 
@@ -31,16 +32,38 @@ export interface RoundState {
 /** Returns the round state of a server. It is made with the first question, because most servers never ask. */
 export function roundStateOf(runtime: ServerRuntime): RoundState {
   if (!runtime.roundState) {
-    const { secrets = [randomSecret()], storage = createMemoryStorage(), questionTtlMs } = runtime.snapshot.options;
+    const { secrets = [randomSecret()], storage, questionTtlMs } = runtime.snapshot.options;
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
     const budget = new KeptBytes();
     runtime.roundState = {
       budget,
-      sealer: { sealer: createSealer({ secrets }), storage, ttlMs, budget, stored: new Map() },
+      sealer: {
+        sealer: createSealer({ secrets }),
+        storage: storage ? reportedStorage(runtime, storage) : createMemoryStorage(),
+        ttlMs,
+        budget,
+        stored: new Map(),
+        reportUnknownKey: () => reportUnknownKey(runtime),
+      },
       parking: new Parking(budget, questionTtlMs),
     };
   }
   return runtime.roundState;
+}
+
+/** Servers whose operator knows that their states come from other processes. */
+const knowsOtherKeys = new WeakSet<ServerRuntime>();
+
+/** Reports that a state was sealed elsewhere. Once for each server, so that a hostile client cannot fill a log. */
+function reportUnknownKey(runtime: ServerRuntime): void {
+  if (knowsOtherKeys.has(runtime)) return;
+  knowsOtherKeys.add(runtime);
+  const what = "A client's requestState was sealed with a key that this process does not have, and was refused";
+  const fix =
+    runtime.snapshot.options.secrets === undefined
+      ? "If several processes serve these clients, or if the server restarts, set `secrets` of createServer to the same list in all of them"
+      : "Keep a replaced secret at the end of `secrets` while clients may still carry states of it, and give all processes the same list";
+  runtime.report(new PortolanError("invalid-argument", `${what}. ${fix}.`), "requestState");
 }
 
 /** The results of earlier rounds of a call. The client carries them, sealed, as `requestState`. */
@@ -117,6 +140,8 @@ export interface StateSealer {
   readonly storage: Storage;
   readonly ttlMs: number;
   readonly budget: KeptBytes;
+  /** Tells the operator of a state that another process has sealed. */
+  readonly reportUnknownKey: () => void;
   /** The states of this process in the storage, by handle. */
   readonly stored: Map<string, StoredState>;
 }
@@ -159,14 +184,17 @@ export async function sealState(
 
 /** Opens the state of a retry. Every wrong state gets the same error, so that a caller cannot probe for the reason. */
 export async function openState(
-  { sealer, storage, stored }: StateSealer,
+  { sealer, storage, stored, reportUnknownKey }: StateSealer,
   exchange: ServedExchange,
   state: string,
 ): Promise<SealedState> {
   const sealed = state.startsWith(handlePrefix) ? await storage.kv.get(state) : state;
   if (sealed === undefined) throw invalidState();
   const opened = await sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
-  if (!opened.ok) throw invalidState();
+  if (!opened.ok) {
+    if (opened.reason === "unknown-key") reportUnknownKey();
+    throw invalidState();
+  }
   const used = stored.get(state);
   if (used) {
     clearTimeout(used.expiry);

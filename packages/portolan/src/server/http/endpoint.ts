@@ -197,10 +197,18 @@ class Endpoint {
     this.isClosing = true;
     const drained = this.state.drain();
     this.#stateful?.loaded?.close();
-    const timer = setTimeout(() => this.state.cancelAll("The server is shutting down"), graceMs);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const graceOver = new Promise<void>((resolve) => {
+      timer = setTimeout(() => {
+        this.state.cancelAll("The server is shutting down");
+        resolve();
+      }, graceMs);
+    });
     await Promise.all([drained, this.#httpSse?.loaded?.close(graceMs)]);
+    // A storage that hangs must not keep the process from ending.
+    const stopRelay = this.#relay?.catch(() => undefined).then((stop) => stop?.());
+    await Promise.race([graceOver, stopRelay]);
     clearTimeout(timer);
-    await (await this.#relay?.catch(() => undefined))?.();
   }
 
   /** Runs one step of serving a request, and answers 500 if it fails. Synchronous if the step is. */

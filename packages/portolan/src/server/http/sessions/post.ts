@@ -20,6 +20,7 @@ import { handleNotification, type SendReply, serveExchange } from "../../call/di
 import { type Principal, type ReturnPath, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { peerFromHandshake, problemOfHandshake, type SessionSettings } from "../../channel/session.ts";
+import { reportedStorage } from "../../reported-storage.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
 import { defaultAbandonMs, defaultSessionIdleMs, eventTtlMs, sessionSweepMs } from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
@@ -68,7 +69,7 @@ export class StatefulServer {
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(state: EndpointState, shared: Storage | undefined, options: SessionOptions) {
-    const storage = shared ?? createOwnStorage();
+    const storage = shared ? reportedStorage(state.runtime, shared) : createOwnStorage();
     const { idleMs = defaultSessionIdleMs, abandonMs = defaultAbandonMs } = options;
     this.#isShared = shared !== undefined;
     this.#abandonMs = abandonMs;

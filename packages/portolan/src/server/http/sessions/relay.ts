@@ -1,4 +1,5 @@
 import type { Storage } from "../../../storage/storage.ts";
+import { reportedStorage } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import type { Publication } from "../../subscribe/hub.ts";
 
@@ -20,6 +21,7 @@ export async function startRelay(runtime: ServerRuntime, storage: Storage): Prom
   try {
     return await shareRelay(runtime, storage);
   } catch (cause) {
+    relays.get(runtime)?.delete(storage);
     runtime.report(cause, { method: "publish" });
     return async () => {};
   }
@@ -30,7 +32,7 @@ async function shareRelay(runtime: ServerRuntime, storage: Storage): Promise<() 
   relays.set(runtime, storages);
   let found = storages.get(storage);
   if (!found) {
-    found = { endpoints: 0, stop: begin(runtime, storage) };
+    found = { endpoints: 0, stop: begin(runtime, reportedStorage(runtime, storage)) };
     storages.set(storage, found);
   }
   const shared = found;
@@ -40,7 +42,8 @@ async function shareRelay(runtime: ServerRuntime, storage: Storage): Promise<() 
     shared.endpoints -= 1;
     if (shared.endpoints > 0) return;
     storages.delete(storage);
-    await stop();
+    // Not awaited by more than the grace of the endpoint, and no reason for closing to fail.
+    await stop().catch((cause) => runtime.report(cause, "publish"));
   };
 }
 
