@@ -18,7 +18,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "server/channel/serve-channel.ts": ["server/channel/session.ts"],
     "server/define/resources.ts": ["protocol/uri-template.ts"],
     "server/extension.ts": ["server/call/extra.ts"],
-    "server/runtime.ts": ["server/define/risky-patterns.ts"],
+    "server/runtime.ts": ["server/define/warnings.ts"],
   },
   "server/http/index.ts": {
     "server/http/endpoint.ts": [

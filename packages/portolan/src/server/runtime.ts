@@ -49,7 +49,7 @@ export class ServerRuntime {
     for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
     for (const tool of parts.tools) {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
-      import("./define/risky-patterns.ts")
+      import("./define/warnings.ts")
         .then((late) => late.riskyPatternsOf(tool, options).forEach(report))
         .catch(report);
     }
