@@ -42,16 +42,21 @@ export class ServerRuntime {
     Promise.resolve(this.snapshot.loading).then(() => this.#isAwaited || this.reportInvalid());
   }
 
-  /** Reports the features that are left out and the risky patterns of the others, each of them once. */
+  /** Reports the features that are left out, the risky patterns of the others, and a server without any, each once. */
   reportInvalid(): void {
-    const { invalid, options, parts } = this.snapshot;
+    const { invalid, options, parts, isLive } = this.snapshot;
     const report = (error: unknown) => reportError(options, error, {});
+    const warn = (warningsOf: (late: Warnings) => unknown[]) =>
+      import("./define/warnings.ts").then((late) => warningsOf(late).forEach(report)).catch(report);
+    // A live server gets its features later, and a server that stands for another one may have none.
+    const isComplete = !isLive && !options.leaveOutInvalid;
+    if (isComplete && Object.values(parts).every((part) => [...part].length === 0) && this.#isFirst(parts)) {
+      warn((late) => [late.nothingOffered()]);
+    }
     for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
     for (const tool of parts.tools) {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
-      import("./define/warnings.ts")
-        .then((late) => late.riskyPatternsOf(tool, options).forEach(report))
-        .catch(report);
+      warn((late) => late.riskyPatternsOf(tool, options));
     }
   }
 
@@ -77,6 +82,8 @@ export class ServerRuntime {
     return reference;
   }
 }
+
+type Warnings = typeof import("./define/warnings.ts");
 
 function hasPattern(schema: unknown): boolean | undefined {
   try {

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
 import { connectInMemory } from "../../testing/index.ts";
 import type { ToolDefinition } from "./definition.ts";
-import { createServer } from "./server.ts";
+import { createServer, live } from "./server.ts";
 
 const run = () => "";
 
@@ -49,4 +49,28 @@ test("a pattern for short texts is not warned about", async () => {
 test("patterns of zod schemas are judged, but not those of its own formats", async () => {
   const input = z.object({ mail: z.email(), id: z.uuid(), x: z.string().regex(/^(a+)+$/) });
   expect(await warningsFor(input)).toEqual([expect.stringContaining("properties/x: the pattern")]);
+});
+
+test("a server without any feature is reported once: the servers that .tool returned were dropped", async () => {
+  const messages: string[] = [];
+  const server = createServer({ name: "s", version: "1" }, { onError: (error) => messages.push(String(error)) });
+  server.tool("a", { run });
+  for (let connection = 0; connection < 2; connection += 1) await (await connectInMemory(server)).close();
+  await vi.waitFor(() => expect(messages).toHaveLength(1));
+  expect(messages[0]).toContain("`.tool`, `.resource` and `.prompt` return a new server");
+});
+
+test("a live server without features, and a server with custom methods only, are not reported", async () => {
+  const messages: string[] = [];
+  const options = { onError: (error: unknown) => messages.push(String(error)) };
+  const empty = live(createServer({ name: "s", version: "1" }, options));
+  const custom = createServer({ name: "s", version: "1" }, options).method("x/y", { handle: () => ({}) });
+  const risky = createServer({ name: "s", version: "1" }, options).tool("last", {
+    input: { type: "object", properties: { text: { type: "string", pattern: "^(a+)+$" } } },
+    run,
+  });
+  for (const server of [empty, custom, risky]) await (await connectInMemory(server)).close();
+  // The warnings come in the order of the servers.
+  await vi.waitFor(() => expect(messages).toHaveLength(1));
+  expect(messages[0]).toContain('Tool "last"');
 });

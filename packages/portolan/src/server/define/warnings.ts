@@ -7,6 +7,15 @@ import type { CompiledTool } from "./tools.ts";
 /** Texts up to this length are short enough for every pattern. */
 const shortText = 16;
 
+/** Returns the warning for a server without any feature: its author usually dropped the servers that have them. */
+export function nothingOffered(): PortolanError {
+  return new PortolanError(
+    "invalid-definition",
+    "This server offers no tool, resource or prompt. `.tool`, `.resource` and `.prompt` return a new server and do not " +
+      "change the old one: chain the calls, or keep and serve the server that they return.",
+  );
+}
+
 /** Returns a warning for each pattern of a tool's arguments that a crafted text can make very slow. */
 export function riskyPatternsOf(
   { key, input, problem }: CompiledTool,
