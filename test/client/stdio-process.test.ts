@@ -47,7 +47,10 @@ describe("a running server process", () => {
 
   test("continues after a line that is too long", async () => {
     const { call } = await start([], { maxMessageBytes: 10_000 });
-    await expect(call("large", { length: 20_000 })).rejects.toThrow("message too large: over 10000 bytes");
+    await expect(call("large", { length: 20_000 })).rejects.toMatchObject({
+      code: "message-too-large",
+      message: expect.stringContaining("message too large: over 10000 bytes; raise maxMessageBytes if that is right"),
+    });
     expect(await call("large", { length: 5_000 })).toEqual({ text: "x".repeat(5_000) });
   });
 

@@ -1,6 +1,6 @@
 import { PortolanError } from "../errors.ts";
 import type { Channel, PreparedMessage } from "../jsonrpc/channel.ts";
-import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse } from "../jsonrpc/message.ts";
+import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse, Unreadable } from "../jsonrpc/message.ts";
 import { IdTable } from "../jsonrpc/message.ts";
 
 /** A client-side transport: it sends requests and returns each response to its sink. */
@@ -83,7 +83,7 @@ class ChannelLink implements Link {
       batch: (messages) => {
         for (const message of messages) this.#receive(message);
       },
-      unreadable: ({ why, id }) => this.#refuse(why, id),
+      unreadable: (problem) => this.#refuse(problem),
       closed: (reason) => this.#lost(channel, reason),
     });
   }
@@ -146,14 +146,15 @@ class ChannelLink implements Link {
   }
 
   /** Fails the call of an invalid response: no other response will come. */
-  #refuse(why: string, id: RequestId | undefined): void {
+  #refuse({ why, id, isTooLarge }: Unreadable): void {
     const sink = id === undefined ? undefined : this.#waiting.get(id);
     if (!sink) {
       this.#events?.invalid(why);
       return;
     }
     this.#waiting.delete(id as RequestId);
-    sink.failed(new PortolanError("answer-invalid", `The server's response is invalid: ${why}`));
+    const code = isTooLarge ? "message-too-large" : "answer-invalid";
+    sink.failed(new PortolanError(code, `The server's response is invalid: ${why}`));
   }
 
   #fail(id: RequestId, reason: unknown): void {

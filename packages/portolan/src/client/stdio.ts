@@ -239,6 +239,7 @@ export class ProcessChannel implements Channel {
         if (!this.#isClosed) incoming.batch(messages);
       },
       unreadable: (problem) => {
+        if (problem.isTooLarge) problem.why += "; raise maxMessageBytes if that is right";
         if (!this.#isClosed) incoming.unreadable(problem);
       },
     };

@@ -21,8 +21,17 @@ export interface ChannelEvents {
   message(message: Message, size?: number): void;
   /** A JSON array of valid messages; it may be empty. */
   batch(messages: Message[]): void;
-  /** Input that is no message. `id` is set if it could be read. Answer only `answerable` input. */
-  unreadable(problem: { code: -32700 | -32600; why: string; id?: RequestId; answerable: boolean }): void;
+  /**
+   * Input that is no message. `id` is set if it could be read. Answer only `answerable` input. `isTooLarge`: it was not
+   * read because of its size.
+   */
+  unreadable(problem: {
+    code: -32700 | -32600;
+    why: string;
+    id?: RequestId;
+    answerable: boolean;
+    isTooLarge?: boolean;
+  }): void;
   /** Called exactly once, when nothing more will arrive. */
   closed(reason?: Error): void;
 }

@@ -139,6 +139,7 @@ test("a line over the limit is reported with its id and does not affect the next
       const expected = lines.map((line) => ({
         code: -32600,
         why,
+        isTooLarge: true,
         answerable: true,
         id: JSON.parse(JSON.stringify(line.id)),
       }));

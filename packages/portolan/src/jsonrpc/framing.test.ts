@@ -76,7 +76,7 @@ describe.each([1, 2, 7, Number.POSITIVE_INFINITY])("in chunks of %d bytes", (siz
 
   test("a line over the limit is refused with its id, first or last, and the next one is read", () => {
     const long = "x".repeat(100);
-    const problem = { code: -32600, why: "message too large: over 64 bytes", answerable: true };
+    const problem = { code: -32600, why: "message too large: over 64 bytes", isTooLarge: true, answerable: true };
     const idFirst = line({ jsonrpc: "2.0", id: "first", method: "a", params: { long } });
     const idLast = line({ method: "a", params: { long, id: 0 }, jsonrpc: "2.0", id: 9 });
     expect(read(idFirst + line(ping) + idLast + line(note), { maxBytes: 64 }, size)).toEqual([
@@ -89,7 +89,7 @@ describe.each([1, 2, 7, Number.POSITIVE_INFINITY])("in chunks of %d bytes", (siz
 
   test("a line over the limit is not answerable if it is a response, has no id and method, or is no JSON", () => {
     const long = "x".repeat(100);
-    const problem = { code: -32600, why: "message too large: over 64 bytes", answerable: false };
+    const problem = { code: -32600, why: "message too large: over 64 bytes", isTooLarge: true, answerable: false };
     const text =
       line({ jsonrpc: "2.0", id: 3, result: { long } }) +
       line({ jsonrpc: "2.0", error: { code: 1, message: long } }) +

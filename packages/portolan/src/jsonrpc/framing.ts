@@ -133,6 +133,7 @@ export class LineReader {
     this.#incoming.unreadable({
       code: rpcCodes.invalidRequest,
       why: `message too large: over ${this.#maxBytes} bytes`,
+      isTooLarge: true,
       answerable: !isReply && (hasMethod || id !== undefined),
       ...(id !== undefined && { id }),
     });

@@ -70,6 +70,8 @@ export function isReservedByJsonRpc(code: number): boolean {
 export interface Unreadable {
   code: typeof rpcCodes.parseError | typeof rpcCodes.invalidRequest;
   why: string;
+  /** True if it was not read because of its size. */
+  isTooLarge?: boolean;
   /** The id for an answer, if it could be read. */
   id?: RequestId;
   /** False if an answer could start a ping-pong: the value is a response, or has neither method nor id. */
