@@ -2,6 +2,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect } from "portolan/client";
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
 import { createMemoryStorage } from "portolan/storage";
 import { describe, expect, onTestFinished, test } from "vitest";
 
@@ -32,6 +34,34 @@ describe.each(["auto", "stateless", "stateful", "2025-06-18"])("connect with era
         "raise connectMs if it starts slowly",
     );
   });
+});
+
+test("a program that sends back what it reads is named as such", async () => {
+  const message = await connect(program("process.stdin.pipe(process.stdout)")).catch(why);
+  expect(message).toContain("A program that sends back what it reads is not an MCP server");
+});
+
+test("an https address of a server without TLS is named as such", async () => {
+  const endpoint = serveHttp(createServer({ name: "s", version: "1" }).tool("t", { run: () => "" }));
+  const { port } = await endpoint.listen();
+  const message = await connect(`https://127.0.0.1:${port}/mcp`).catch(why);
+  expect(message).toBe(`POST https://127.0.0.1:${port}/mcp failed: this port does not speak TLS; use http:`);
+  await endpoint.close();
+});
+
+test("another path than that of the endpoint is named, and the usual one", async () => {
+  const server = createServer({ name: "s", version: "1" }).tool("t", { run: () => "" });
+  for (const [path, known] of [
+    [undefined, "; it is at /mcp"],
+    ["/hidden", ""],
+  ] as const) {
+    const endpoint = serveHttp(server, path === undefined ? {} : { path });
+    const { port } = await endpoint.listen();
+    const response = await fetch(`http://127.0.0.1:${port}/other`, { method: "POST", body: "{}" });
+    expect(response.status).toBe(404);
+    expect(((await response.json()) as { error: Error }).error.message).toBe(`No endpoint at /other${known}`);
+    await endpoint.close();
+  }
 });
 
 test("a program that cannot be started is explained although its era was stored", async () => {

@@ -94,7 +94,7 @@ describe("a live server", () => {
   test("keeps its definition when an update fails", async () => {
     const server = started();
     expect(() => server.update((now) => now.tool("a", { run: () => "" }))).toThrow("defined twice");
-    expect(() => server.update(() => undefined as never)).toThrow("Expected a server made by createServer");
+    expect(() => server.update(() => undefined as never)).toThrow("expected the changed server, got nothing");
     const peer = await connect(server, stateful);
     expect(await names(peer)).toEqual(["a"]);
     await peer.settled();

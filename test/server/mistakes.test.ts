@@ -17,12 +17,27 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "no info",
       () => createServer(wrong(undefined)),
-      /^createServer: expected \{ name, version \} as strings, got nothing/,
+      /^createServer\(\{ name, version \}\): expected name as a string, got nothing/,
     ],
     [
       "info without version",
       () => createServer(wrong({ name: "x" })),
-      /^createServer: expected \{ name, version \} as strings/,
+      /^createServer\(\{ name, version \}\): expected version as a string, got nothing/,
+    ],
+    [
+      "a secret that is not set",
+      () => createServer(info, { secrets: [wrong(undefined)] }),
+      /^createServer: secrets: expected a list of strings of at least 32 characters each; is each variable set\?$/,
+    ],
+    [
+      "a secret that is no list",
+      () => createServer(info, { secrets: wrong("s".repeat(32)) }),
+      /^createServer: secrets: expected a list of strings of at least 32 characters each; is each variable set\?$/,
+    ],
+    [
+      "an update that returns nothing",
+      () => live(server).update(wrong(() => {})),
+      /^update: the function's return value: expected the changed server, got nothing/,
     ],
     [
       "options that are not an object",
@@ -391,7 +406,8 @@ describe("a mistake in a handler is reported to onError with a message of one li
 
 test.each([true, undefined, "ada", {}])("verify that returns %j is reported as a mistake", async (verdict) => {
   const errors: Error[] = [];
-  const server = createServer(info, { onError: (error) => errors.push(error as Error) });
+  const onError = (error: unknown) => errors.push(error as Error);
+  const server = createServer(info, { onError }).tool("t", { run: () => "" });
   const serving = serveHttp(server, { verify: () => mistaken(verdict) });
   onTestFinished(() => serving.close(0));
   const { url } = await serving.listen();

@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcRequest, type RpcResponse } from "../jsonrpc/message.ts";
 import { encodeAnswer } from "../protocol/client-codec.ts";
-import { invalidParams, methodNotFound, questionRefused, tooManyQuestions } from "../protocol/errors.ts";
+import { invalidParams, methodNotFound, questionRefused, sentBack, tooManyQuestions } from "../protocol/errors.ts";
 import { lackedBy } from "../protocol/questions.ts";
 import type { InputRequired, Revision } from "../protocol/revision.ts";
 import type {
@@ -44,6 +44,11 @@ export class QuestionAnswerer {
   ): Promise<void> {
     const { id, method } = request;
     const respond = (error: RpcError) => answer({ jsonrpc: "2.0", id, error: error.toErrorObject() });
+    if (method === "initialize" || method === "server/discover") {
+      // A program such as `cat` also sends this error back, where the handshake shows it.
+      respond(sentBack(method));
+      return;
+    }
     const chars = JSON.stringify(request).length;
     if (this.#open.size >= maxOpenQuestions || this.#openChars + chars > maxOpenQuestionChars) {
       respond(tooManyQuestions(maxOpenQuestions, maxOpenQuestionChars));

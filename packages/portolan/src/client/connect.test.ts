@@ -48,8 +48,10 @@ test.each([
   [{ command: "x" }, { totalMs: null }, "totalMs: expected a number from 0 on, got null"],
   [{ command: "x" }, { probeMs: Number.NaN }, "probeMs: expected a number from 0 on, got number NaN"],
   [{ command: "x" }, { answers: { elicitt: () => {} } }, "answers: unknown option `elicitt`; did you mean `elicit`?"],
-  ["http://x", { auth: "token" }, 'auth: expected an object such as oauth(…), got "token"'],
-  ["http://x", { auth: { authorise: () => ({}) } }, "auth: expected an object such as oauth(…), got an object"],
+  ["http://x", { auth: "token" }, "a fixed token is a header: http(url, { headers })"],
+  ["http://x", { auth: { token: "x" } }, "auth: expected oauth(…) or an object with `authorize`"],
+  ["http://x", { headers: {} }, "unknown option `headers`; did you mean `connect(http(url, { headers }))`?"],
+  [{ command: "x" }, { onStderr() {} }, "unknown option `onStderr`; did you mean `connect({ command, onStderr })`?"],
   ["ftp://x", {}, 'url: expected an http or https address, got "ftp://x"'],
 ])("connect(%j, …) is refused", async (target, options, why) => {
   await expect(connect(target as string, options as object)).rejects.toThrow(why);

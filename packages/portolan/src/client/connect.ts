@@ -61,7 +61,14 @@ const connectOptions = {
   signal: 1,
   clock: 1,
 } satisfies OptionNames<ConnectOptions>;
-const synonyms = { revision: "era", version: "era", protocolVersion: "era", timeout: "idleMs" };
+const synonyms = {
+  revision: "era",
+  version: "era",
+  protocolVersion: "era",
+  timeout: "idleMs",
+  headers: "connect(http(url, { headers }))",
+  onStderr: "connect({ command, onStderr })",
+};
 
 async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<Link> {
   if (typeof target === "string" || target instanceof URL) {

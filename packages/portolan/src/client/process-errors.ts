@@ -84,8 +84,10 @@ function whyNotStarted(target: CommandTarget, cause: unknown, exists: PathCheck)
     if (target.cwd !== undefined && !exists(target.cwd)) {
       return `its working directory ${cut(toVisible(target.cwd), maxCommandPathChars)} does not exist`;
     }
-    if (!isPath && /\s/.test(target.command)) {
-      return `there is no program ${JSON.stringify(command)} on the PATH; give the program and its arguments apart`;
+    const [program = "", ...args] = maskWords(command).trim().split(/\s+/);
+    if (args.length > 0 && !exists(target.cwd ?? ".", target.command)) {
+      const apart = `command ${JSON.stringify(program)} and args ${JSON.stringify(args)}`;
+      return `there is no program of this name; give the program and its arguments apart: ${apart}`;
     }
     if (!isPath) return `there is no program ${command} on the PATH; install it, or give its path`;
     return exists(target.cwd ?? ".", target.command)
@@ -186,8 +188,16 @@ const mask = "***";
 /** Returns the command and its first arguments for an error message, without secrets. */
 export function describeCommand({ command, args = [] }: CommandTarget): string {
   const masked = args.map((argument, index) => hide(argument, secretsIn(argument, args[index - 1])));
-  const shown = [command, ...masked].slice(0, maxCommandWords).map((word) => cut(toVisible(word), maxCommandWordChars));
+  const shown = [maskWords(command), ...masked]
+    .slice(0, maxCommandWords)
+    .map((word) => cut(toVisible(word), maxCommandWordChars));
   return (masked.length < maxCommandWords ? shown : [...shown, "…"]).join(" ");
+}
+
+/** Masks secrets in a command that has arguments in it by mistake. */
+function maskWords(command: string): string {
+  const words = command.split(" ");
+  return words.map((word, index) => hide(word, secretsIn(word, words[index - 1]))).join(" ");
 }
 
 /** Returns a function that masks the secrets of the target's arguments and environment in a text. */

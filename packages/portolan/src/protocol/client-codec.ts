@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
-import { object, oneOf, optional, record, string } from "../schema/shape.ts";
-import { all, type Encode, type EncoderParts, hide, isObject, listMember, member } from "./encode.ts";
+import { isObject, object, oneOf, optional, record, string } from "../schema/shape.ts";
+import { all, type Encode, type EncoderParts, hide, listMember, member } from "./encode.ts";
 import { encodeQuestion, mayAsk } from "./questions.ts";
 import { type Complete, complete, type InputRequired, metaKeys, type Revision } from "./revision.ts";
 import type {

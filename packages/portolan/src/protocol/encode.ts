@@ -1,4 +1,5 @@
 import { type JsonObject, type RpcError, serializeResult } from "../jsonrpc/message.ts";
+import { isObject } from "../schema/shape.ts";
 import type {
   Complete,
   DataKind,
@@ -44,8 +45,7 @@ export function createEncoder(parts: EncoderParts): Encoder {
         return traits.envelope(encodeComplete(method, outcome), requests.get(method), self, method);
       }
       if (outcome.kind === "extended") return { ...outcome.result, resultType: outcome.resultType };
-      if (outcome.kind === "prepared") throw new Error("a prepared result is already encoded");
-      if (traits.questions === "requests") throw new Error("a stateful revision asks by request, never in a result");
+      if (outcome.kind === "prepared" || traits.questions === "requests") throw new Error("unexpected outcome");
       return {
         resultType: "input_required",
         ...(outcome.requests !== undefined && { inputRequests: outcome.requests }),
@@ -198,10 +198,6 @@ function at(value: JsonObject, name: string, encode: Encode | undefined): JsonOb
   if (!encode || !isObject(inner)) return value;
   const encoded = encode(inner);
   return encoded === inner ? value : { ...value, [name]: encoded };
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Returns true if the schema says at its root that the value is an object. */

@@ -115,6 +115,12 @@ export function tooManyQuestions(limit: number, chars: number): RpcError {
   return new RpcError(rpcCodes.internalError, `Too many open questions: ${bounds}; wait for answers first`);
 }
 
+/** The client's answer to a request that only clients send. */
+export function sentBack(method: string): RpcError {
+  const why = "only clients send it. A program that sends back what it reads is not an MCP server";
+  return new RpcError(rpcCodes.methodNotFound, `Unexpected ${method}: ${why}`);
+}
+
 /** The client's answer to a question that its application refused, failed to answer, or answered wrongly. */
 export function questionRefused(method: string, problem?: string): RpcError {
   const invalid = `The client has no valid answer to ${method}: ${problem}`;

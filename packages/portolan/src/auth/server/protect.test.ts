@@ -37,6 +37,7 @@ test.each([
 test.each([
   [{ scope: ["read"] }, "protect: unknown option `scope`; did you mean `scopes`?"],
   [{ issuers: [] }, "issuers: expected at least one"],
+  [{ issuers: undefined as unknown as [] }, "issuers: expected at least one in a list, got nothing"],
   [{ issuers: ["as"] }, "issuers: expected a URL"],
   [{ resource: "mcp" }, "resource: expected the http(s) URL"],
   [{ resource: "https://mcp.example/#x" }, "resource: expected the http(s) URL"],

@@ -101,10 +101,16 @@ const optionNames: OptionNames<ProtectOptions> = {
 
 /** Protects a server by OAuth 2.1: it accepts tokens of these issuers for this resource with these scopes. */
 export function protect(options: ProtectOptions): TokenAccessControl {
-  checkOptions(options, optionNames, "protect");
+  if (typeof options !== "object" || options === null) {
+    throw new PortolanError("invalid-argument", `protect: expected { resource, issuers }, got ${nameOf(options)}`);
+  }
+  checkOptions(options, optionNames, "protect", { synonyms: { issuer: "issuers" } });
   const resource = toResource(options.resource);
   const { issuers, scopes = [], scopesFor, includes = {}, requireDpop = false, now = Date.now } = options;
-  if (issuers.length === 0) throw new PortolanError("invalid-argument", "issuers: expected at least one, got none");
+  if (!Array.isArray(issuers) || issuers.length === 0) {
+    const got = issuers?.length === 0 ? "none" : nameOf(issuers);
+    throw new PortolanError("invalid-argument", `protect: issuers: expected at least one in a list, got ${got}`);
+  }
   // Proofs contain the time of day, so they are remembered by it.
   const { storage = createMemoryStorage({ now }), onError = printFailure } = options;
   const audiences = [options.resource, ...(options.audiences ?? [])];

@@ -103,6 +103,7 @@ function messageIn(body: string): string | undefined {
 function causeOf(reason: Error): string {
   if (reason instanceof AggregateError && reason.errors[0] instanceof Error) return causeOf(reason.errors[0]);
   if (reason instanceof TypeError && reason.cause instanceof Error) return causeOf(reason.cause);
+  if (reason.message.includes("wrong version number")) return "this port does not speak TLS; use http:";
   return oneLine(reason.message) || reason.name;
 }
 

@@ -20,7 +20,10 @@ export function http(url: string | URL, options: HttpLinkOptions = {}): HttpLink
   checkNumbers(options, "maxResponseBytes", "maxEventChars", "idleStreamMs");
   const { auth } = options;
   if (auth !== undefined && typeof auth?.authorize !== "function") {
-    throw new PortolanError("invalid-argument", `auth: expected an object such as oauth(…), got ${nameOf(auth)}`);
+    throw new PortolanError(
+      "invalid-argument",
+      "auth: expected oauth(…) or an object with `authorize`; a fixed token is a header: http(url, { headers })",
+    );
   }
   return new HttpClientLink(toAddress(url), options);
 }

@@ -251,7 +251,11 @@ test("masks secrets of the environment and the arguments", () => {
 
 test.each([
   [{ command: "nope" }, "ENOENT", "there is no program nope on the PATH; install it, or give its path"],
-  [{ command: "node nope.js" }, "ENOENT", 'there is no program "node nope.js" on the PATH; give the program and its'],
+  [
+    { command: "node dist/nope.js --token s3cret" },
+    "ENOENT",
+    'there is no program of this name; give the program and its arguments apart: command "node" and args ["dist/nope.js","--token","***"]',
+  ],
   [{ command: "./nope" }, "ENOENT", "there is no file ./nope; correct the path"],
   [{ command: "/bin/sh" }, "ENOENT", "the program in the first line of /bin/sh does not exist"],
   [{ command: "sh", cwd: "/no/such/dir" }, "ENOENT", "its working directory /no/such/dir does not exist"],

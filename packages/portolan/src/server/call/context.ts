@@ -229,11 +229,6 @@ export class HandlerContext<App> implements Context<App> {
 
 /** The promise of an answer, which knows whether the handler awaits it. */
 class Asked<T> extends Promise<T> {
-  /** Promises that are derived from it are ordinary ones. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise;
-  }
-
   onAwait: (() => void) | undefined;
 
   override then<A = T, B = never>(

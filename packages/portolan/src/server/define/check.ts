@@ -3,6 +3,7 @@ import { checkOptions, type OptionNames } from "../../options.ts";
 import type { Annotations, ClientCapabilities, ToolAnnotations } from "../../protocol/types/index.ts";
 import { isObject } from "../../schema/shape.ts";
 import type { CustomMethod } from "../extension.ts";
+import { minSecretCharacters } from "../limits.ts";
 import type {
   ArgumentDefinition,
   PromptDefinition,
@@ -127,6 +128,12 @@ export function checkServerOptions(info: ServerInfo, options: ServerOptions<unkn
   if (!isObject(options)) throw unexpected("createServer: options", "an object", options);
   checkOptions(options, serverOptions, "createServer", { code });
   if (!options.leaveOutInvalid) checkOptions(info, infoNames, "createServer: info", { code });
+  const { secrets = [] } = options;
+  // The message has no value: a secret must not reach a log.
+  if (!Array.isArray(secrets) || !secrets.every((secret) => secret?.length >= minSecretCharacters)) {
+    const expected = `a list of strings of at least ${minSecretCharacters} characters each`;
+    throw new PortolanError(code, `createServer: secrets: expected ${expected}; is each variable set?`);
+  }
 }
 
 /** Throws unless the value is a function. */

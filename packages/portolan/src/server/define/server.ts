@@ -3,7 +3,6 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
-import { minSecretCharacters } from "../limits.ts";
 import { reportError, ServerRuntime } from "../runtime.ts";
 import type { Audience, Topics } from "../subscribe/hub.ts";
 import { checkDefinition, checkMembers, checkServerOptions, expectFunction, unexpected } from "./check.ts";
@@ -81,16 +80,12 @@ export interface LiveServer<App = undefined, Tools = unknown> extends Servable {
 
 /** Begins the definition of a server. */
 export function createServer<App = undefined>(info: ServerInfo, options: ServerOptions<App> = {}): Server<App> {
-  if (typeof info?.name !== "string" || typeof info.version !== "string") {
-    throw unexpected("createServer", "{ name, version } as strings", info);
+  for (const member of ["name", "version"] as const) {
+    if (typeof info?.[member] !== "string") {
+      throw unexpected("createServer({ name, version })", `${member} as a string`, info?.[member]);
+    }
   }
   checkServerOptions(info, options as ServerOptions<unknown>);
-  if (options.secrets?.some((secret) => secret.length < minSecretCharacters)) {
-    throw new PortolanError(
-      "invalid-definition",
-      `createServer: secrets: expected at least ${minSecretCharacters} characters each`,
-    );
-  }
   return new Definition<App>({ ...info }, options as ServerOptions<unknown>, new DefinedFeatures([]));
 }
 
@@ -356,6 +351,9 @@ export function live<App, Tools>(server: Server<App, Tools>): LiveServer<App, To
       expectFunction("update", change, "invalid-argument");
       // The tools of a later definition are known at run time only.
       const next = change(current) as Server<App, Tools>;
+      if (!(next instanceof Definition)) {
+        throw unexpected("update: the function's return value", "the changed server", next, "invalid-argument");
+      }
       const before = runtime.snapshot;
       runtime.snapshot = liveSnapshotOf(next);
       current = next;

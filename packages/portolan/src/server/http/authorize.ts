@@ -20,6 +20,7 @@ import {
   type AccessRequest,
   accessControlOf,
   anonymous,
+  defaultPath,
   type Refusal,
   type ServeHttpOptions,
 } from "./options.ts";
@@ -109,8 +110,10 @@ export class Authorizer {
   }
 
   /** Answers a request for another path. `isReady` is undefined at all paths but the one that tells readiness. */
-  answerPath(reply: HttpReply, isReady: boolean | undefined): void {
-    if (isReady === undefined) refuse(reply, 404, "No endpoint at this path");
+  answerPath({ path }: HttpRequest, reply: HttpReply, isReady: boolean | undefined): void {
+    // A path that the operator chose may be meant to stay unknown.
+    const known = this.#options.path === undefined ? `; it is at ${defaultPath}` : "";
+    if (isReady === undefined) refuse(reply, 404, `No endpoint at ${path}${known}`);
     else if (isReady) reply.send(200, plainText, "ready\n");
     else reply.send(503, plainText, "shutting down\n");
   }

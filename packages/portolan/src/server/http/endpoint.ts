@@ -31,6 +31,7 @@ import {
   anonymous,
   callerLimitsOf,
   checkHttpOptions,
+  defaultPath,
   isSafeBinding,
   type ServeHttpOptions,
 } from "./options.ts";
@@ -75,8 +76,6 @@ export interface HttpEndpoint extends AsyncDisposable {
    */
   close(graceMs?: number): Promise<void>;
 }
-
-const defaultPath = "/mcp";
 
 /** Serves clients of every revision at one URL. */
 export function serveHttp(server: Servable, options: ServeHttpOptions = {}): HttpEndpoint {
@@ -174,7 +173,7 @@ class Endpoint {
     else
       this.#run(request, reply, () =>
         whenDone(this.#authorizer.get(), (authorizer) =>
-          authorizer.answerPath(reply, request.path === this.readyPath ? this.isReady : undefined),
+          authorizer.answerPath(request, reply, request.path === this.readyPath ? this.isReady : undefined),
         ),
       );
   };

@@ -264,5 +264,7 @@ export function isSafeBinding(host: string, options: ServeHttpOptions): boolean 
   return accessControlOf(options) !== undefined || options.dangerouslyAllowUnauthenticated === true || isLoopback(host);
 }
 
+export const defaultPath = "/mcp";
+
 /** The anonymous caller of a server without authentication. */
 export const anonymous: Principal = { key: "anonymous" };
