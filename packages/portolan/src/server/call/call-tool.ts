@@ -7,7 +7,7 @@ import { type Complete, complete, type Outcome } from "../../protocol/revision.t
 import type { CallToolResult } from "../../protocol/types/index.ts";
 import type { CompiledSchema, Issue, Validated } from "../../schema/infer.ts";
 import type { CompiledTool } from "../define/tools.ts";
-import { runAround, withExtra } from "../extension.ts";
+import { extra, runAround, withExtra } from "../extension.ts";
 import { maxReportedIssues } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
@@ -136,12 +136,12 @@ function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced
   if (typeof returned === "object" && returned !== null) {
     if (isQuestions(returned)) return returned;
     if (isFullResult(returned, tool.output !== undefined)) return finishFull(tool, returned);
-    if (!tool.output && isContentList(returned)) return complete({ content: returned });
+    if (!tool.output && isContentList(returned)) return checkContent(tool, { content: returned });
   }
   if (tool.output) return finishStructured(tool, tool.output, returned);
   if (returned === undefined) return complete({ content: [] });
   if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
-  return mirrored(returned);
+  return mirrored(tool, returned);
 }
 
 function isQuestions(value: object): value is ExplicitQuestions {
@@ -159,7 +159,7 @@ function isContentList(value: object): value is CallToolResult["content"] {
 }
 
 function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Complete> {
-  if (!tool.output || full.isError) return complete(full as unknown as JsonObject);
+  if (!tool.output || full.isError) return checkContent(tool, full);
   if (full.structuredContent === undefined) {
     throw new PortolanError(
       "invalid-definition",
@@ -181,24 +181,43 @@ function finishStructured(
     : toStructured(tool, checked, full);
 }
 
-function toStructured(tool: CompiledTool, checked: Validated<unknown>, full: CallToolResult | undefined): Complete {
+function toStructured(
+  tool: CompiledTool,
+  checked: Validated<unknown>,
+  full: CallToolResult | undefined,
+): MaybePromise<Complete> {
   if (checked.issues) {
     const why = `returned a value that does not match its output schema: ${describe(checked.issues[0])}`;
     throw new PortolanError("invalid-definition", `Tool "${tool.key}" ${why}`);
   }
-  if (!full) return mirrored(checked.value, tool.wrapped);
+  if (!full) return mirrored(tool, checked.value, tool.wrapped);
   return { kind: "complete", result: mirroredIn(full, checked.value), wrapped: tool.wrapped };
+}
+
+/** Refuses content that clients cannot read. Hot path: text is sent without a further look. */
+function checkContent(tool: CompiledTool, result: CallToolResult): MaybePromise<Complete> {
+  const done = complete(result as unknown as JsonObject);
+  const isText = result.content.every((block) => block?.type === "text" && typeof block.text === "string");
+  return tool.isForeign || (isText && result.structuredContent === undefined) ? done : checkResult(tool, done);
+}
+
+/** Throws if a part of the result would be lost without a word. The check is loaded with the first such suspicion. */
+async function checkResult({ key }: CompiledTool, done: Complete): Promise<Complete> {
+  (await extra.get()).checkResult(key, done.result);
+  return done;
 }
 
 /**
  * Returns structured content with its JSON text beside it, for clients that read text only. Without an output schema the
  * text tells whether it is an object.
  */
-function mirrored(structuredContent: unknown, isWrapped?: boolean): Complete {
+function mirrored(tool: CompiledTool, structuredContent: unknown, isWrapped?: boolean): MaybePromise<Complete> {
   const mirror = textOf(structuredContent);
   const wrapped = isWrapped ?? mirror?.[0] !== "{";
   const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
-  return { kind: "complete", result, wrapped, mirror };
+  const done: Complete = { kind: "complete", result, wrapped, mirror };
+  // A promise, a map or an error becomes an empty object, and a function becomes nothing.
+  return mirror?.includes("{}") === false ? done : checkResult(tool, done);
 }
 
 /** Returns JSON text. Throws a PortolanError "unserializable" that names the bad value. */

@@ -6,6 +6,7 @@ import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
 import { compileSchema } from "../../schema/infer.ts";
+import { isObject } from "../../schema/shape.ts";
 import { sessions } from "../channel/serve-channel.ts";
 import { loadUriTemplates } from "../define/resources.ts";
 import { type CustomMethod, knows, type LoadPart, type Middleware } from "../extension.ts";
@@ -130,3 +131,54 @@ export function notifyHandlers(runtime: ServerRuntime, peer: Peer, method: strin
     }
   }
 }
+
+/** Throws if content of a tool lacks a member that clients need, or if a value would be sent as an empty object. */
+export function checkResult(tool: string, { content, structuredContent }: JsonObject): void {
+  const problem = problemOfContent(content) ?? lostIn(structuredContent, "structuredContent");
+  if (problem !== undefined) throw new PortolanError("invalid-definition", `Tool "${tool}" returned ${problem}`);
+}
+
+/** The members of each type of content that must be strings. */
+const neededStrings: { readonly [type: string]: readonly string[] } = {
+  text: ["text"],
+  image: ["data", "mimeType"],
+  audio: ["data", "mimeType"],
+  resource_link: ["uri", "name"],
+};
+
+function problemOfContent(content: unknown): string | undefined {
+  if (!Array.isArray(content)) return undefined;
+  for (const [index, block] of content.entries()) {
+    const where = `content[${index}]`;
+    if (!isObject(block)) return `${where}: expected a content block, got ${nameOf(block)}`;
+    const missing = (neededStrings[String(block["type"])] ?? []).find((name) => typeof block[name] !== "string");
+    if (missing !== undefined) return `${where}.${missing}: expected a string, got ${nameOf(block[missing])}`;
+    const lost = lostIn(block, where);
+    if (lost !== undefined) return lost;
+  }
+  return undefined;
+}
+
+/** Returns the place of a value that JSON turns into an empty object or leaves out; undefined if there is none. */
+function lostIn(value: unknown, where: string, depth = 0): string | undefined {
+  if (typeof value === "function" || typeof value === "symbol") {
+    return `${where}: expected a value with a JSON form, got ${nameOf(value)}`;
+  }
+  if (typeof value !== "object" || value === null || "toJSON" in value || depth > maxJsonDepth) return undefined;
+  const entries = Object.entries(value);
+  const kind = (value as object).constructor?.name ?? "Object";
+  if (entries.length === 0 && kind !== "Object" && !Array.isArray(value)) {
+    const advice = value instanceof Promise ? "; await it" : "; return a plain object or an array";
+    return `${where}: expected a value with a JSON form, got a ${kind}${advice}`;
+  }
+  for (const [name, member] of entries) {
+    // JSON leaves out members that are functions, such as the methods of an object.
+    if (typeof member === "function" || typeof member === "symbol") continue;
+    const lost = lostIn(member, Array.isArray(value) ? `${where}[${name}]` : `${where}.${name}`, depth + 1);
+    if (lost !== undefined) return lost;
+  }
+  return undefined;
+}
+
+/** Deeper values have no JSON form that a client reads. */
+const maxJsonDepth = 512;

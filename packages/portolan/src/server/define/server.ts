@@ -112,7 +112,7 @@ class Definition<App> implements Server<App, never> {
     const feature = compileTool(
       name,
       definition as unknown as ToolDefinition<unknown, unknown, unknown>,
-      this.#options.app,
+      this.#options,
     );
     return this.#with({ kind: "tools", feature });
   }

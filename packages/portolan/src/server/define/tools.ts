@@ -10,6 +10,8 @@ export interface CompiledTool extends CompiledFeature {
   readonly definition: ToolDefinition<unknown, unknown, unknown>;
   readonly input: CompiledSchema<unknown> | undefined;
   readonly output: CompiledSchema<unknown> | undefined;
+  /** True if it stands for a tool of another server, whose results are passed on as they are. */
+  readonly isForeign: boolean | undefined;
   /** Its output is not an object: older peers get it as `{ result: … }`. */
   wrapped: boolean;
 }
@@ -19,7 +21,7 @@ const anyArguments = { type: "object" };
 export function compileTool(
   name: string,
   definition: ToolDefinition<unknown, unknown, unknown>,
-  makeApp: ServerOptions<unknown>["app"],
+  { app: makeApp, leaveOutInvalid: isForeign }: ServerOptions<unknown>,
 ): CompiledTool {
   checkDefinition("tool", `Tool "${name}"`, definition);
   const input = compilePart(name, "input", definition.input);
@@ -33,6 +35,7 @@ export function compileTool(
     input,
     output,
     wrapped: false,
+    isForeign,
     makeApp,
     around: [],
   };
