@@ -27,14 +27,6 @@ function forgetful() {
         return "deleted";
       },
     })
-    .tool("in_a_helper", {
-      async run(_, ctx) {
-        const ask = async () => void (await ctx.confirm("sure", "Sure?"));
-        ask().catch(() => {});
-        await turn();
-        return "deleted";
-      },
-    })
     .tool("sample", {
       async run(_, ctx) {
         ctx.sample("poem", { messages: [], maxTokens: 5 });
@@ -46,22 +38,19 @@ function forgetful() {
 }
 
 describe.each(stateful)("on %s", (revision) => {
-  test.each(["at_once", "after_work", "in_a_helper"])(
-    "a question that is not awaited fails the call: %s",
-    async (name) => {
-      const { server, reported } = forgetful();
-      // A client that never answers.
-      const peer = await connect(server, { revision, capabilities, answer: () => new Promise(() => {}) });
-      const { result, error } = await peer.callTool(name);
-      expect(result).toBeUndefined();
-      expect(error?.code).toBe(-32603);
-      expect(reported).toMatchObject([{ code: "invalid-definition" }]);
-      expect(reported[0]?.message).toContain("returned although the client is being asked: await each question");
-      const cancelled = peer.notifications.filter(({ method }) => method === "notifications/cancelled");
-      expect(cancelled.map(({ params }) => params?.["requestId"])).toEqual(peer.questions.map(({ id }) => id));
-      expect(JSON.stringify(cancelled)).not.toContain("handler");
-    },
-  );
+  test.each(["at_once", "after_work"])("a question that is not awaited fails the call: %s", async (name) => {
+    const { server, reported } = forgetful();
+    // A client that never answers.
+    const peer = await connect(server, { revision, capabilities, answer: () => new Promise(() => {}) });
+    const { result, error } = await peer.callTool(name);
+    expect(result).toBeUndefined();
+    expect(error?.code).toBe(-32603);
+    expect(reported).toMatchObject([{ code: "invalid-definition" }]);
+    expect(reported[0]?.message).toContain("returned although the client is being asked: await each question");
+    const cancelled = peer.notifications.filter(({ method }) => method === "notifications/cancelled");
+    expect(cancelled.map(({ params }) => params?.["requestId"])).toEqual(peer.questions.map(({ id }) => id));
+    expect(JSON.stringify(cancelled)).not.toContain("handler");
+  });
 
   test("a question that is answered but not awaited fails the call", async () => {
     const { server, reported } = forgetful();
@@ -70,9 +59,9 @@ describe.each(stateful)("on %s", (revision) => {
     expect(reported).toMatchObject([{ code: "invalid-definition" }]);
   });
 
-  test("a parked handler may stop waiting for its question", async () => {
+  test.each(["replay", "park"] as const)("a handler may stop waiting for its question (%s)", async (asks) => {
     const server = createServer(info).tool("patient", {
-      asks: "park",
+      asks,
       run: (_, ctx) => Promise.race([ctx.confirm("sure", "Sure?").then(String), turn().then(() => "kept")]),
     });
     const peer = await connect(server, { revision, capabilities, answer: () => new Promise(() => {}) });

@@ -202,9 +202,8 @@ export class HandlerContext<App> implements Context<App> {
 
   #ask<T>(ask: (questions: Questions, conversation: Conversation) => Promise<T>): Promise<T> {
     const exchange = this.#exchange;
-    // Where it is asked by a request, a parked handler may end before its question, such as after a timeout of its own.
-    const mayOutlast = this.#strategy === "park" && exchange.peer.revision.questions === "requests";
-    const open = mayOutlast ? 0 : 1;
+    // A handler that asks by a request may end before the answer, such as after a timeout of its own.
+    const open = exchange.peer.revision.questions === "requests" ? 0 : 1;
     exchange.openQuestions += open;
     const asked = new Asked<T>((resolve, reject) => {
       const end = <V>(settle: (value: V) => void) => {
