@@ -17,7 +17,7 @@ export function reportedStorage(runtime: ServerRuntime, storage: Storage): Stora
   known.set(runtime, ofServer);
   let reported = ofServer.get(storage);
   if (!reported) {
-    reported = watchStorage(storage, (error) => runtime.report(error, "storage"));
+    reported = watchStorage(storage, (error) => runtime.report(error, { method: "storage" }));
     ofServer.set(storage, reported);
   }
   return reported;

@@ -63,7 +63,7 @@ function reportUnknownKey(runtime: ServerRuntime): void {
     runtime.snapshot.options.secrets === undefined
       ? "If several processes serve these clients, or if the server restarts, set `secrets` of createServer to the same list in all of them"
       : "Keep a replaced secret at the end of `secrets` while clients may still carry states of it, and give all processes the same list";
-  runtime.report(new PortolanError("invalid-argument", `${what}. ${fix}.`), "requestState");
+  runtime.report(new PortolanError("invalid-argument", `${what}. ${fix}.`), { method: "requestState" });
 }
 
 /** The results of earlier rounds of a call. The client carries them, sealed, as `requestState`. */

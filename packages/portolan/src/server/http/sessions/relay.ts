@@ -43,7 +43,7 @@ async function shareRelay(runtime: ServerRuntime, storage: Storage): Promise<() 
     if (shared.endpoints > 0) return;
     storages.delete(storage);
     // Not awaited by more than the grace of the endpoint, and no reason for closing to fail.
-    await stop().catch((cause) => runtime.report(cause, "publish"));
+    await stop().catch((cause) => runtime.report(cause, { method: "publish" }));
   };
 }
 
