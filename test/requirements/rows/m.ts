@@ -22,7 +22,7 @@ export const rowsM: { readonly [row: string]: Row } = {
   XM4: { about: "a key used twice fails the call", on: stateless },
   XM5: { about: "a handler that catches the suspension fails with an error, and the server continues", on: stateless },
   XM6: { about: "an answer to a changed question does not confirm", on: stateless },
-  XM7: { about: "answers without a state are accepted", on: stateless },
+  XM7: { about: "information without a state is accepted, consent is not", on: stateless },
   XM8: { about: "a state that does not verify is -32602 and never a new question", on: stateless },
   XM9: { about: "a parked handler continues and never runs twice", on: stateless },
   XM10: { about: "requests that are not awaited at once raise no error", on: stateless },

@@ -91,17 +91,23 @@ export const answers: readonly Requirement[] = [
   },
   {
     row: "XM7",
-    says: "the first request may have answers; answers with wrong keys are requested again",
+    says: "the first request may have answers, but no consent; answers with wrong keys are requested again",
     async test(open) {
       const peer = await open({ server, capabilities });
-      expect(textOf(await round(peer, "confirm", { sure: yes }))).toBe("true");
+      const ada = { ...yes, content: { name: "Ada" } };
+      expect(jsonOf(await round(peer, "person", { person: ada }))).toEqual(ada);
+      expect((await round(peer, "confirm", { sure: yes })).result).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { sure: {} },
+      });
       expect((await round(peer, "confirm", { other: yes })).result).toMatchObject({
         resultType: "input_required",
         inputRequests: { sure: {} },
       });
       expect(textOf(await round(peer, "reads", { unasked: yes }))).toBe("read");
-      expect(jsonOf(await round(peer, "explicit", { name: { ...yes, content: { name: "Ada" } } }))).toMatchObject({
-        name: "Ada",
+      expect((await round(peer, "explicit", { name: ada })).result).toMatchObject({
+        resultType: "input_required",
+        inputRequests: { name: {} },
       });
     },
   },

@@ -4,7 +4,13 @@ import { type JsonObject, RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams, missingCapability } from "../../protocol/errors.ts";
 import { encodeQuestion, lackedBy } from "../../protocol/questions.ts";
 import type { InputRequired, Outcome } from "../../protocol/revision.ts";
-import type { CreateMessageParams, InputRequest, InputRequests, SamplingContent } from "../../protocol/types/index.ts";
+import type {
+  CreateMessageParams,
+  FormSchema,
+  InputRequest,
+  InputRequests,
+  SamplingContent,
+} from "../../protocol/types/index.ts";
 import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
 import type { ServedExchange } from "../call/exchange.ts";
@@ -33,7 +39,7 @@ export class Conversation {
   readonly #sealer: StateSealer;
   readonly #parking: Parking;
   readonly #state: SealedState;
-  /** The answers that came with this request. */
+  /** The answers that came with this request. Without a state, nobody was asked for them. */
   readonly #received: ReadonlyMap<string, unknown>;
   readonly #hasState: boolean;
   readonly #keys = new Set<string>();
@@ -88,9 +94,9 @@ export class Conversation {
     return this.#state.once;
   }
 
-  /** Returns the unchecked answer to a question of `inputRequired`. */
+  /** Returns the unchecked answer to a question that `inputRequired` asked in the previous round. */
   rawAnswer(key: string): unknown {
-    return this.#received.get(key);
+    return this.#state.asked.has(key) ? this.#received.get(key) : undefined;
   }
 
   ask(key: string, question: InputRequest): Promise<JsonObject> {
@@ -231,9 +237,9 @@ export class Conversation {
     try {
       const digest = await digestOf(question);
       if (known?.digest === digest) return known.answer;
-      const isForThis = !this.#hasState || this.#state.asked.get(key) === digest;
-      if (received === undefined || !isForThis) return undefined;
+      if (received === undefined || (this.#hasState && this.#state.asked.get(key) !== digest)) return undefined;
       const answer = checkAnswer(key, question, received);
+      if (!this.#hasState && isConsent(question)) return undefined;
       this.#state.answers.set(key, { digest, answer });
       return answer;
     } finally {
@@ -294,6 +300,18 @@ export class Conversation {
     if (questions.size === 0) return { kind: "input_required", state };
     return { kind: "input_required", requests: Object.fromEntries(questions), state };
   }
+}
+
+/**
+ * Returns whether a bare yes answers the question: a page to open, or a form that requires nothing but check boxes. A yes
+ * counts only for words that the user was shown. Information may come unasked, as the official conformance suite sends it.
+ */
+function isConsent({ method, params }: InputRequest): boolean {
+  if (method !== "elicitation/create") return false;
+  const { required = [], properties = {} } = (
+    params.mode === "url" ? {} : params.requestedSchema
+  ) as Partial<FormSchema>;
+  return required.every((name) => properties[name]?.type === "boolean");
 }
 
 interface WaitingQuestion {

@@ -22,18 +22,22 @@ export function conversationOf(
 ): Conversation {
   if (!exchange.conversation) {
     const strategy = exchange.peer.revision.questions === "requests" ? "send" : prefers;
-    exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime));
+    exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime), undefined, answersIn(exchange));
   }
   return exchange.conversation;
 }
 
-/** Serves the retry of a call, which carries answers. */
+/** Returns the answers that a request carries, by the keys of their questions. */
+function answersIn({ params }: ServedExchange): Map<string, unknown> {
+  return new Map(Object.entries(params["inputResponses"] ?? {}));
+}
+
+/** Serves the retry of a call, which carries the state of the round before it. */
 export async function retry(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): Promise<Outcome> {
-  const { inputResponses, requestState } = exchange.params;
-  const received = new Map<string, unknown>(Object.entries(inputResponses ?? {}));
+  const received = answersIn(exchange);
   const { sealer, parking } = roundStateOf(runtime);
-  const state = requestState === undefined ? undefined : await openState(sealer, exchange, String(requestState));
-  if (state?.parked !== undefined) {
+  const state = await openState(sealer, exchange, String(exchange.params["requestState"]));
+  if (state.parked !== undefined) {
     const { parked } = state;
     const conversation = parking.find(parked);
     if (!conversation) throw callLost();
@@ -47,7 +51,7 @@ export async function retry(runtime: ServerRuntime, exchange: ServedExchange, ru
       parking.release(parked);
     });
   }
-  if (state?.rounds === manyQuestionRounds) {
+  if (state.rounds === manyQuestionRounds) {
     const advice = `${exchange.method} asked in ${manyQuestionRounds} rounds; many clients stop at 10: ask together`;
     runtime.report(new PortolanError("limit-reached", advice), exchange.origin);
   }
@@ -78,7 +82,8 @@ export async function askExplicitly(
       ),
     );
     const once = exchange.conversation?.effects ?? new Map();
-    const state = { ...emptyState(), once, rounds: round };
+    const asked = new Map(answers.map(([key]) => [key, ""]));
+    const state = { ...emptyState(), once, asked, rounds: round };
     const withUserState = produced.state === undefined ? state : { ...state, userState: produced.state };
     exchange.conversation = new Conversation(exchange, "send", roundStateOf(runtime), withUserState, new Map(answers));
     produced = await run();

@@ -285,10 +285,9 @@ export type Produced = Outcome | ExplicitQuestions;
 /** Runs a handler: once, or again after each round of answers. */
 export type HandlerRun = () => MaybePromise<Produced>;
 
-/** Runs a handler that may ask the client. A retry with answers continues where the call before it stopped. */
+/** Runs a handler that may ask the client. A retry with a state continues where the call before it stopped. */
 export function runHandler(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
-  const { inputResponses, requestState } = exchange.params;
-  const isRetry = requestState !== undefined || inputResponses !== undefined;
+  const isRetry = exchange.params["requestState"] !== undefined;
   if (!isRetry || exchange.peer.revision.questions === "requests") return runOnce(runtime, exchange, run);
   return loadQuestions().then(({ retry }) => retry(runtime, exchange, run));
 }
