@@ -51,7 +51,7 @@ export const defaultParkedTtlMs: number = 10 * 60_000;
 /** Bytes that are counted for a parked handler besides its request: its stack, closures and timer. */
 export const parkedHandlerBytes: number = 64 * 1024;
 
-/** Bytes of parked handlers, stored states and open subscriptions of one channel: 1,000 handlers with small requests. */
+/** Memory of parked handlers, stored states and open subscriptions of one channel: 1,000 handlers with small requests. */
 export const maxKeptBytesPerCaller: number = 64 * 1024 * 1024;
 
 /** Bytes of the same of all channels together. */

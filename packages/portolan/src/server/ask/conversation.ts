@@ -284,7 +284,7 @@ export class Conversation {
     this.#state.rounds = rounds + 1;
     const questions = new Map([...this.#waiting].map(([key, { question }]) => [key, question]));
     try {
-      this.#handle = this.#parking.park(this, this.current);
+      this.#handle = this.#parking.park(this, this.current, this.#exchange);
     } catch (refusal) {
       // The handler must not wait for answers that cannot come.
       this.abandon(refusal as Error);

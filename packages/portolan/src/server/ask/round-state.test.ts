@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import { weigh } from "../../jsonrpc/weigh.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import { createSealer } from "../../storage/crypto.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
@@ -96,7 +97,7 @@ describe("a parked handler", () => {
   test("is refused when the others of its caller hold too many bytes, and fits again when one is released", () => {
     const parking = new Parking(new KeptBytes(), 1_000);
     const mine = call({ text: "x".repeat(parkedHandlerBytes) });
-    const most = Math.floor(maxKeptBytesPerCaller / (2 * parkedHandlerBytes + JSON.stringify({ text: "" }).length));
+    const most = Math.floor(maxKeptBytesPerCaller / (2 * parkedHandlerBytes + weigh({ text: "" })));
     const handles = Array.from({ length: most }, () => parking.park(conversation(), mine));
     expect(() => parking.park(conversation(), mine)).toThrow("Too much is kept for this caller");
     // Every exchange of this test has a return path of its own, and so is another caller.

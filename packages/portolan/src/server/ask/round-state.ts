@@ -1,5 +1,6 @@
 import { PortolanError } from "../../errors.ts";
-import type { JsonObject } from "../../jsonrpc/message.ts";
+import { type JsonObject, serializeResult } from "../../jsonrpc/message.ts";
+import { weigh } from "../../jsonrpc/weigh.ts";
 import { invalidState, limitExceeded } from "../../protocol/errors.ts";
 import type { Outcome } from "../../protocol/revision.ts";
 import { canonicalJson, createSealer, randomSecret, type Sealer, sha256 } from "../../storage/crypto.ts";
@@ -99,7 +100,7 @@ export class KeptBytes {
 
   /** Counts a request and the subscriptions in it until the returned function is called. Throws if they are too many. */
   holdSubscriptions(exchange: ServedExchange, subscriptions: number): () => void {
-    const bytes = sizeOf(exchange.params);
+    const bytes = weigh(exchange.params);
     const caller = this.take(exchange, bytes, "another subscription");
     const full = caller.take("subscriptions", subscriptions);
     if (full) {
@@ -238,9 +239,15 @@ export class Parking {
     this.#ttlMs = ttlMs;
   }
 
-  /** Returns the handle under which the retry finds the handler. Throws if its caller has too much parked. */
-  park(conversation: Conversation, exchange: ServedExchange): string {
-    const bytes = parkedHandlerBytes + sizeOf(exchange.params);
+  /**
+   * Returns the handle under which the retry finds the handler. Throws if its caller has too much parked.
+   *
+   * @param exchange is the latest request of the handler
+   * @param first is the request that began the handler, which stays in memory with it
+   */
+  park(conversation: Conversation, exchange: ServedExchange, first: ServedExchange = exchange): string {
+    const later = exchange === first ? 0 : weigh(exchange.params);
+    const bytes = parkedHandlerBytes + weigh(first.params) + later;
     const caller = this.#budget.take(exchange, bytes, "another call that waits for answers");
     const handle = crypto.randomUUID();
     const timer = unrefTimeout(() => {
@@ -255,11 +262,12 @@ export class Parking {
     return this.#handlers.get(handle)?.conversation;
   }
 
-  /** Keeps the outcome of a parked handler until its retry. Returns it; throws if it is too large. */
+  /** Keeps the outcome of a parked handler until its retry. Returns it; throws if it is too large or has no JSON form. */
   keep(handle: string, outcome: Outcome): Outcome {
     const parked = this.#handlers.get(handle);
     if (!parked) return outcome;
-    const bytes = sizeOf(outcome);
+    if ("result" in outcome) serializeResult(outcome.result);
+    const bytes = weigh(outcome);
     this.#budget.take(parked.exchange, bytes, "the result of this call until it was asked for");
     parked.bytes += bytes;
     return outcome;
@@ -272,15 +280,6 @@ export class Parking {
     clearTimeout(parked.timer);
     parked.caller.release("keptBytes", parked.bytes);
     this.#handlers.delete(handle);
-  }
-}
-
-/** Returns the length of a value as JSON text; 0 if it has none, which its encoder reports. */
-function sizeOf(value: object): number {
-  try {
-    return JSON.stringify(value).length;
-  } catch {
-    return 0;
   }
 }
 
