@@ -45,7 +45,10 @@ export interface HttpReply {
   onGone(listener: () => void): void;
   /** True if the client has disconnected before it has the whole response. */
   readonly isGone: boolean;
-  /** Calls the listener when the client has taken the whole response or has disconnected. Call it before `send`. */
+  /**
+   * Calls the listener when the client has taken the whole response or has disconnected. Call it before `send`, or after
+   * `stream`.
+   */
   onSent(listener: () => void): void;
 }
 

@@ -45,7 +45,9 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
   readonly #limits: BodyLimits;
   readonly #answer: (response: Response) => void;
   readonly #goneListeners: (() => void)[] = [];
+  readonly #sentListeners: (() => void)[] = [];
   #isAnswered = false;
+  #isStreaming = false;
   /** True once the response is handed over completely, or the client has disconnected. */
   #isOver = false;
   #isGone = false;
@@ -98,6 +100,7 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
     const stream = new FetchStream({
       taken: () => {
         this.#isOver = true;
+        for (const listener of this.#sentListeners) listener();
       },
       dropped: this.#gone,
     });
@@ -106,7 +109,7 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
       return stream;
     }
     const response = new Response(stream.readable, { headers: { ...headers, ...streamHeaders } });
-    this.#isAnswered = true;
+    this.#isAnswered = this.#isStreaming = true;
     this.#answer(response);
     onAbort(this.#request.signal, () => stream.destroy());
     return stream;
@@ -116,9 +119,10 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
     return this.#isGone || (!this.#isOver && this.#request.signal.aborted);
   }
 
-  // The runtime does not tell when a response was taken.
+  // The runtime does not tell when a whole body was taken; only streams do.
   onSent(listener: () => void): void {
-    queueMicrotask(listener);
+    if (!this.#isStreaming || this.#isOver) queueMicrotask(listener);
+    else this.#sentListeners.push(listener);
   }
 
   onGone(listener: () => void): void {
@@ -129,7 +133,7 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
   readonly #gone = (): void => {
     if (this.#isOver) return;
     this.#isOver = this.#isGone = true;
-    for (const listener of this.#goneListeners) listener();
+    for (const listener of [...this.#goneListeners, ...this.#sentListeners]) listener();
     if (this.#isAnswered) return;
     this.#isAnswered = true;
     this.#answer(new Response(null, { status: goneStatus }));

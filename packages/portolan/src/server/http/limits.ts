@@ -99,6 +99,9 @@ export const slowShare = 0.5;
 /** Share of the backlog above which log messages are dropped. */
 export const verySlowShare = 0.75;
 
+/** Time in which a client has to read something of the rest of an ended stream. Its connection is closed after it. */
+export const unreadEndMs = 60_000;
+
 /** Silence after which a comment keeps a stream alive. Below the 30 s after which some proxies close it. */
 export const defaultKeepAliveMs = 15_000;
 

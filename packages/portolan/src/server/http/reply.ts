@@ -89,7 +89,8 @@ export class PostReply {
     const status = error ? statusOfError(error) : 200;
     const headers = error ? headersOf(error, this.#context.headers) : this.#context.headers;
     this.#stream?.sendDeferred();
-    const refusal = text.length > uncountedBytes && !this.#sink ? this.#countUnread(text.length) : undefined;
+    const size = text.length + this.#bufferedLength;
+    const refusal = size > uncountedBytes && !this.#sink ? this.#countUnread(size) : undefined;
     if (refusal) answerError(reply, refusal, headers);
     else if (this.#sink) this.#sink.end(text);
     else if (!this.#buffered && accepts.json)

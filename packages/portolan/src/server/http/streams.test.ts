@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Callers } from "../callers.ts";
 import type { EventStream, HttpReply } from "./adapter.ts";
+import { unreadEndMs } from "./limits.ts";
 import { OpenStream, Streams } from "./streams.ts";
 
 class FakeStream implements EventStream {
@@ -26,8 +27,20 @@ class FakeStream implements EventStream {
   }
 }
 
-function replyWith(stream: EventStream): HttpReply {
-  return { send() {}, stream: () => stream, onGone() {}, isGone: false, onSent() {} };
+/** A reply whose client has read everything when the test calls `read`. */
+function replyWith(stream: EventStream): HttpReply & { read(): void } {
+  const listeners: (() => void)[] = [];
+  const read = () => {
+    for (const listener of listeners) listener();
+  };
+  return {
+    send() {},
+    stream: () => stream,
+    onGone() {},
+    isGone: false,
+    onSent: (listener) => listeners.push(listener),
+    read,
+  };
 }
 
 function callersOf(streams: { perCaller: number; total: number }): Callers {
@@ -37,17 +50,20 @@ function callersOf(streams: { perCaller: number; total: number }): Callers {
 const someone = callersOf({ perCaller: 10, total: 10 }).get("someone");
 
 describe("the streams of an endpoint", () => {
-  test("count as streams of their caller until they end", () => {
+  test("count as streams of their caller until their client has read their end", () => {
     const streams = new Streams({ keepAliveMs: 1_000 });
     const callers = callersOf({ perCaller: 2, total: 3 });
-    const open = (key: string) =>
-      streams.reserve(callers.get(key)) ?? streams.openReserved(replyWith(new FakeStream()), {}, callers.get(key));
-    const first = open("a");
+    const reply = replyWith(new FakeStream());
+    const open = (key: string, to = replyWith(new FakeStream())) =>
+      streams.reserve(callers.get(key)) ?? streams.openReserved(to, {}, callers.get(key));
+    const first = open("a", reply);
     expect(open("a")).toBeInstanceOf(OpenStream);
     expect(open("a")).toBe("caller");
     expect(open("b")).toBeInstanceOf(OpenStream);
     expect(open("b")).toBe("process");
     if (first instanceof OpenStream) first.end();
+    expect(open("b")).toBe("process");
+    reply.read();
     expect(open("b")).toBeInstanceOf(OpenStream);
     streams.closeAll();
   });
@@ -95,6 +111,28 @@ describe("a keep-alive tick", () => {
     vi.advanceTimersByTime(1_000);
     expect(slow.destroyed).toBe(1);
     streams.closeAll();
+  });
+
+  test("closes the connection of a client that reads nothing of the rest of an ended stream", () => {
+    const streams = new Streams({ keepAliveMs: 1_000 });
+    const callers = callersOf({ perCaller: 3, total: 3 });
+    const [stalled, slow, whole] = [new FakeStream(), new FakeStream(), new FakeStream()];
+    for (const raw of [stalled, slow, whole]) {
+      expect(streams.reserve(callers.get("a"))).toBeUndefined();
+      streams.openReserved(replyWith(raw), {}, callers.get("a")).end();
+    }
+    stalled.backlog = 1;
+    slow.backlog = 1_000;
+    for (let seconds = 0; seconds <= unreadEndMs / 1_000; seconds += 1) {
+      expect([stalled, slow, whole].map(({ destroyed }) => destroyed)).toEqual([0, 0, 0]);
+      slow.backlog -= 1;
+      vi.advanceTimersByTime(1_000);
+    }
+    expect([stalled, slow, whole].map(({ destroyed }) => destroyed)).toEqual([1, 0, 0]);
+    // Its place is free again.
+    expect(streams.reserve(callers.get("a"))).toBeUndefined();
+    expect(streams.reserve(callers.get("a"))).toBe("caller");
+    expect([stalled, slow, whole].flatMap(({ written }) => written)).toEqual([]);
   });
 
   test("ends a stream whose principal has expired", () => {
@@ -145,6 +183,9 @@ describe("an open stream", () => {
     second.backlog = 100_001;
     late?.write("");
     expect([first.destroyed, second.destroyed]).toEqual([0, 1]);
+    slow?.end();
+    slow?.countUnread();
+    expect(caller.exhausts("keptBytes", 101_001)).toBe("caller");
     first.backlog = 0;
     slow?.countUnread();
     expect(caller.exhausts("keptBytes", 300_000)).toBeUndefined();

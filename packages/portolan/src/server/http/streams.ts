@@ -1,6 +1,6 @@
 import type { Caller, Exhausted } from "../callers.ts";
 import type { EventStream, HttpHeaders, HttpReply } from "./adapter.ts";
-import { defaultBacklogCharacters, slowShare, uncountedBytes, verySlowShare } from "./limits.ts";
+import { defaultBacklogCharacters, slowShare, uncountedBytes, unreadEndMs, verySlowShare } from "./limits.ts";
 
 /** The time at which a principal may no longer listen. */
 export interface Expiry {
@@ -61,7 +61,10 @@ export class Streams {
       this.#remove(stream, caller),
     );
     this.#open.add(stream);
-    reply.onGone(() => stream.close());
+    const close = () => stream.close();
+    reply.onGone(close);
+    // The rest of an ended stream stays in memory, and keeps its place, until the client has read it.
+    reply.onSent(close);
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
   }
@@ -90,7 +93,9 @@ export class Streams {
     const now = Date.now();
     const before = performance.now() - this.#keepAliveMs / 2;
     for (const stream of [...this.#open]) {
-      if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
+      if (stream.isClosed) {
+        if (stream.isStalled(now)) stream.destroy();
+      } else if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
       else if (stream.staysSlow()) stream.destroy();
       else if (stream.writtenAt < before) stream.write(keepAlive);
       if (!stream.isSlow) stream.sendDeferred();
@@ -119,7 +124,12 @@ export class OpenStream {
   readonly #caller: Caller;
   readonly #onClosed: () => void;
   #isClosed = false;
+  /** True once the client has read everything or is gone. */
+  #isOver = false;
   #wasSlow = false;
+  /** The unread rest of an ended stream, and the time at which it was last seen to change. */
+  #rest = -1;
+  #restAt = 0;
   /** Unread characters that count as kept bytes of the caller. */
   #counted = 0;
 
@@ -130,6 +140,7 @@ export class OpenStream {
     this.#onClosed = onClosed;
   }
 
+  /** True once nothing more can be written. The client may still be reading. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -156,6 +167,16 @@ export class OpenStream {
     return wasSlow && this.#wasSlow;
   }
 
+  /** Returns whether the client has read nothing of the rest of an ended stream for too long. */
+  isStalled(now: number): boolean {
+    const { backlog } = this.#stream;
+    if (backlog !== this.#rest) {
+      this.#rest = backlog;
+      this.#restAt = now;
+    }
+    return backlog > 0 && now - this.#restAt >= unreadEndMs;
+  }
+
   sendDeferred(): void {
     const send = this.deferred;
     this.deferred = undefined;
@@ -174,7 +195,7 @@ export class OpenStream {
 
   /** Counts what the client has not read, and what is added now. Returns false if the caller may not keep that much. */
   countUnread(added = 0): boolean {
-    const unread = this.#isClosed ? 0 : this.#stream.backlog + added;
+    const unread = this.#isOver ? 0 : this.#stream.backlog + added;
     const more = (unread > uncountedBytes ? unread : 0) - this.#counted;
     const full = more > 0 && this.#caller.take("keptBytes", more);
     if (full) {
@@ -192,22 +213,25 @@ export class OpenStream {
     while (this.isSlow) await this.#stream.drained();
   }
 
+  /** Ends the stream. It counts for its caller until the client has read it. */
   end(): void {
     if (this.#isClosed) return;
-    this.close();
+    this.#isClosed = true;
     this.#stream.end();
   }
 
   /** Closes the connection of a client that does not read. */
   destroy(): void {
-    this.close();
+    this.#isClosed = true;
     this.#stream.destroy();
+    this.close();
   }
 
-  /** Marks the stream as closed; nothing more is written. */
+  /** Gives back the place of the stream: the client has read everything or is gone. */
   close(): void {
-    if (this.#isClosed) return;
     this.#isClosed = true;
+    if (this.#isOver) return;
+    this.#isOver = true;
     this.countUnread();
     this.#onClosed();
   }
