@@ -86,6 +86,11 @@ export function emptyState(): SealedState {
   return { answers: new Map(), once: new Map(), asked: new Map(), rounds: 0 };
 }
 
+/** The request that something is kept for. */
+export interface KeptFor {
+  readonly returnPath: Partial<ReturnPath>;
+}
+
 /** Counts the bytes that are kept for callers between their requests. */
 export class KeptBytes {
   readonly #callers = new Callers({
@@ -96,7 +101,7 @@ export class KeptBytes {
     perMinute: {},
   });
   /** The callers of transports that name none: each connection is one. */
-  readonly #connections = new WeakMap<ReturnPath, Caller>();
+  readonly #connections = new WeakMap<object, Caller>();
 
   /** Counts a request and the subscriptions in it until the returned function is called. Throws if they are too many. */
   holdSubscriptions(exchange: ServedExchange, subscriptions: number): () => void {
@@ -114,7 +119,7 @@ export class KeptBytes {
   }
 
   /** Counts bytes for the caller of a request. Throws if the caller, or all callers together, have too much. */
-  take({ returnPath }: ServedExchange, bytes: number, what: string): Caller {
+  take({ returnPath }: KeptFor, bytes: number, what: string): Caller {
     const caller = this.#callerOf(returnPath);
     const exhausted = caller.take("keptBytes", bytes);
     if (exhausted === undefined) return caller;
@@ -123,7 +128,7 @@ export class KeptBytes {
     throw limitExceeded(why, exhausted);
   }
 
-  #callerOf(path: ReturnPath): Caller {
+  #callerOf(path: KeptFor["returnPath"]): Caller {
     if (path.caller) return path.caller;
     let caller = this.#connections.get(path);
     if (!caller) {

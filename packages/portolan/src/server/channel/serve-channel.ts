@@ -216,7 +216,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
       this.#refuse(invalidRequest(problem));
       return;
     }
-    const collect = collectResponses(messages, (responses) => {
+    const collect = collectResponses(this.#runtime, this, messages, (responses) => {
       if (responses.length > 0) this.#outbox.send(responses);
     });
     for (const message of messages) this.#receive(message, undefined, collect, () => collect());

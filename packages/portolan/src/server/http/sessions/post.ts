@@ -1,6 +1,7 @@
 import { isPromise, type MaybePromise } from "../../../async.ts";
 import { PortolanError } from "../../../errors.ts";
 import { headerKeys } from "../../../http/headers.ts";
+import type { PreparedResponse } from "../../../jsonrpc/channel.ts";
 import {
   isRequest,
   type JsonObject,
@@ -9,20 +10,21 @@ import {
   RpcError,
   type RpcNotification,
   type RpcRequest,
+  type RpcResponse,
   serialize,
 } from "../../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest, protocolCodes } from "../../../protocol/errors.ts";
 import type { InputRequest } from "../../../protocol/types/index.ts";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
-import { collectResponses, problemOfBatch } from "../../call/batch.ts";
+import { collectResponses, failure, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
 import { type Principal, type ReturnPath, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { peerFromHandshake, problemOfHandshake, type SessionSettings } from "../../channel/session.ts";
 import { reportedStorage } from "../../reported-storage.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import { defaultAbandonMs, defaultSessionIdleMs, eventTtlMs, sessionSweepMs } from "../limits.ts";
+import { defaultAbandonMs, defaultSessionIdleMs, eventTtlMs, sessionSweepMs, uncountedBytes } from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
@@ -195,16 +197,17 @@ export class StatefulServer {
   }
 
   #batch(messages: Message[], known: KnownSession, context: HttpContext): void {
-    const { reply, headers } = context;
+    const { reply, caller, headers } = context;
     const problem = problemOfBatch(messages, known.peer.revision);
     if (problem !== undefined) {
       sendError(reply, 400, invalidRequest(problem).toErrorObject(), undefined, headers);
       return;
     }
     const answer = this.#replyFor(known, context);
-    const collect = collectResponses(messages, (responses) =>
-      responses.length === 0 ? answer.drop() : answer.finish(serialize(responses)),
-    );
+    const collect = collectResponses(this.#state.runtime, { caller }, messages, (responses) => {
+      if (responses.length === 0) answer.drop();
+      else answer.finish(textOf(responses, caller));
+    });
     let { size } = context;
     for (const message of messages) {
       if (isRequest(message)) {
@@ -392,6 +395,15 @@ export class StatefulServer {
     if (live.isConnected) return;
     live.cancelAll(new PortolanError("cancelled", `The client was not connected for ${this.#abandonMs} ms`));
   }
+}
+
+/** Returns the responses to a batch as text; if they are too large together, an error for each of them. */
+function textOf(responses: (RpcResponse | PreparedResponse)[], caller: Caller): string {
+  const text = serialize(responses);
+  const full = text.length > uncountedBytes ? caller.exhausts("keptBytes", text.length) : undefined;
+  if (!full) return text;
+  const error = caller.beyond("keptBytes", full, `the responses to the batch, ${text.length} characters, are not sent`);
+  return serialize(responses.map((response) => failure(response, error)));
 }
 
 const sessionEnded = "The session has ended";
