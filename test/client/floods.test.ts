@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { connect } from "portolan/client";
 import { expect, onTestFinished, test } from "vitest";
@@ -28,4 +30,12 @@ test("open questions are bounded by their size, and those beyond it are refused 
   const { content } = await client.callTool("ask");
   const refused = Array.from({ length: 7 }, () => "refused");
   expect(content).toMatchObject([{ text: ["decline", "decline", "decline", ...refused].join(" ") }]);
+});
+
+test("a list of tools without end fails before it has taken 256 MB", async () => {
+  const client = fileURLToPath(new URL("./fixtures/listing-client.mjs", import.meta.url));
+  const child = spawn(process.execPath, ["--max-old-space-size=256", client], { stdio: ["ignore", "pipe", "ignore"] });
+  const printed = await text(child.stdout);
+  expect(printed).toContain('"code":"limit-reached"');
+  expect(printed).toContain("tools/list: the server sent a list that takes more than 134217728 bytes of memory");
 });

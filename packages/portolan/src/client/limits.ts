@@ -18,8 +18,8 @@ export const longestTimerMs: number = 2 ** 31 - 1;
 export const defaultMaxItems = 100_000;
 /** A list in pages of ten items still reaches `defaultMaxItems`. */
 export const defaultMaxPages = 10_000;
-/** JSON text of a list that is read as a whole, from its second page on; one page is a message and has its own bound. */
-export const maxListChars: number = 64 * 1024 * 1024;
+/** Memory of a list in several pages that is read as a whole; a list in one page is a message and has its own bound. */
+export const maxListBytes: number = 128 * 1024 * 1024;
 /** Output schemas are remembered for as many tools as a list may have. */
 export const maxOutputSchemas = 100_000;
 /** JSON text of all remembered output schemas. */

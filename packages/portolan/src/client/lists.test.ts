@@ -97,19 +97,32 @@ test("collect leaves out invalid items for a caller that takes them, and fails f
   });
 });
 
-test("collect gives up a list with too much text, and walk still reads it", async () => {
-  const text = "x".repeat(16 * 1024 * 1024);
-  const requestPage = async ({ cursor = "0" }: JsonObject) => ({ items: [text], nextCursor: `${Number(cursor) + 1}` });
-  const reading = collect(requestPage, "x/list", "items", {});
-  await expect(reading).rejects.toMatchObject({ code: "limit-reached" });
-  await expect(reading).rejects.toThrow("x/list: the server sent more than 67108864 characters");
-  let count = 0;
-  for await (const item of walk<string>(requestPage, "x/list", "items", {})) {
-    count += item.length / text.length;
-    if (count === 10) break;
-  }
-  expect(count).toBe(10);
-});
+test.each([
+  ["text", "x".repeat(16 * 1024 * 1024), 8],
+  ["empty objects", Array.from({ length: 100_000 }, () => ({})), 20],
+  ["a value nested deeper than the stack", JSON.parse("[".repeat(100_000) + "]".repeat(100_000)), 20],
+])(
+  "collect gives up a list that takes too much memory, such as %s, and walk still reads it",
+  async (_, large, most) => {
+    let pages = 0;
+    const requestPage = async ({ cursor = "0" }: JsonObject) => {
+      pages += 1;
+      return { items: [large], nextCursor: `${Number(cursor) + 1}` };
+    };
+    const reading = collect(requestPage, "x/list", "items", {});
+    await expect(reading).rejects.toMatchObject({ code: "limit-reached" });
+    await expect(reading).rejects.toThrow(
+      "x/list: the server sent a list that takes more than 134217728 bytes of memory",
+    );
+    expect(pages).toBeLessThanOrEqual(most);
+    let count = 0;
+    for await (const item of walk<unknown>(requestPage, "x/list", "items", {})) {
+      count += item === large ? 1 : 0;
+      if (count === 10) break;
+    }
+    expect(count).toBe(10);
+  },
+);
 
 test("collect returns a single page of any size", async () => {
   const text = "x".repeat(70 * 1024 * 1024);

@@ -1,10 +1,11 @@
 import { PortolanError } from "../errors.ts";
 import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
+import { weigh } from "../jsonrpc/weigh.ts";
 import type { OptionKinds } from "../options.ts";
 import { object, record, type ShapeCheck, string } from "../schema/shape.ts";
 import type { ListAllOptions } from "./api.ts";
 import { callOptionKinds, rejectInvalid } from "./call.ts";
-import { defaultMaxItems, defaultMaxPages, maxListChars } from "./limits.ts";
+import { defaultMaxItems, defaultMaxPages, maxListBytes } from "./limits.ts";
 
 /** Requests one page of a list; `isFresh` bypasses the cache. */
 export type RequestPage = (params: JsonObject, isFresh?: boolean) => Promise<JsonObject>;
@@ -94,13 +95,16 @@ export async function collect<T>(
   }
 }
 
-/** Throws "limit-reached" when the pages after the first have too much text: the number of items does not bound it. */
+/** Throws "limit-reached" when the pages take too much memory together: the number of items does not bound it. */
 function withinBounds(requestPage: RequestPage, method: string): RequestPage {
-  let chars = 0;
+  let bytes = 0;
   return async (params) => {
     const page = await requestPage(params);
-    if ("cursor" in params) chars += JSON.stringify(page).length;
-    if (chars > maxListChars) throw endlessList(method, `more than ${maxListChars} characters`);
+    // A list in one page is one message, which has its own bound.
+    if ("cursor" in params || "nextCursor" in page) bytes += weigh(page);
+    if (bytes > maxListBytes) {
+      throw endlessList(method, `a list that takes more than ${maxListBytes} bytes of memory; iterate over it instead`);
+    }
     return page;
   };
 }
