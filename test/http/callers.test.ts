@@ -1,7 +1,7 @@
 import { RpcError } from "portolan";
 import { createServer } from "portolan/server";
-import type { ServeHttpOptions } from "portolan/server/http";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { type ServeHttpOptions, serveHttp } from "portolan/server/http";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { type Answer, type Headers, plainHeaders, send, start, toInitialize, toRequest } from "./kit.ts";
 import { begin, open, SessionPeer, StatelessPeer, textOf, toHeaders, toMeta } from "./peer.ts";
@@ -104,6 +104,35 @@ test.each([
     expect((await tryAs(other)).status).toBe(200);
   },
 );
+
+describe("a client that forges the header which its proxy does not write", () => {
+  const proxied = { forwarded: "for=203.0.113.7" };
+  const forge = (count: number): Headers => ({ ...proxied, "x-forwarded-for": `192.0.2.${count}` });
+  const tryAs = (url: string, headers: Headers) =>
+    send(url, { headers: { ...plainHeaders, ...headers }, body: toInitialize("2025-11-25") });
+
+  test("stays the same caller if the header is named", async () => {
+    const trustProxy = { header: "forwarded" };
+    const { url } = await start(createFixture().server, { trustProxy, sessions: { maxPerCaller: 2 } });
+    const statuses: number[] = [];
+    for (let count = 0; count < 5; count += 1) statuses.push((await tryAs(url, forge(count))).status);
+    expect(statuses).toEqual([200, 200, 429, 429, 429]);
+    expect((await tryAs(url, { forwarded: "for=203.0.113.8" })).status).toBe(200);
+  });
+
+  test("is refused if the header is not named", async () => {
+    const { url } = await start(createFixture().server, { trustProxy: 1 });
+    const answer = await tryAs(url, forge(1));
+    expect(answer.status).toBe(400);
+    expect((await answer.json()).error?.message).toMatch(/^X-Forwarded-For, Forwarded: expected one of them, got both/);
+    expect((await tryAs(url, proxied)).status).toBe(200);
+  });
+});
+
+test("an unknown member of trustProxy is refused", () => {
+  const options = { trustProxy: { header: "forwarded", hops: 2 } } as ServeHttpOptions;
+  expect(() => serveHttp(createFixture().server, options)).toThrow("serveHttp: trustProxy: unknown option `hops`");
+});
 
 test("forwarded addresses are ignored without trustProxy", async () => {
   const { url } = await start(createFixture().server, { limits: { callsPerMinute: 1 } });

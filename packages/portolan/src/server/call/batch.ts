@@ -50,7 +50,7 @@ export function collectResponses(
       releases.push(() => caller.release("keptBytes", bytes));
       return response;
     } catch (cause) {
-      return failure(response, toRpcError(runtime, cause, "batch"));
+      return failure(response, toRpcError(runtime, cause, { method: "batch" }));
     }
   };
   return (response) => {
@@ -62,7 +62,7 @@ export function collectResponses(
       send(responses);
     } catch (cause) {
       // Together they may be longer than a string can be.
-      const error = toRpcError(runtime, cause, "batch");
+      const error = toRpcError(runtime, cause, { method: "batch" });
       send(responses.map((each) => failure(each, error)));
     }
   };

@@ -11,7 +11,7 @@ import {
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-import { callerKeyOf, callerOf, isFromLocalProxy } from "./caller.ts";
+import { callerKeyOf, callerOf, hasTwoAddresses, isFromLocalProxy } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { createGuard, type Guard, readAccept } from "./guard.ts";
 import { documentMaxAgeSeconds, retryAfterSeconds } from "./limits.ts";
@@ -67,6 +67,7 @@ export class Authorizer {
     return whenDone(this.#access ? this.#access.verify(request) : anonymous, (verdict) => {
       if (typeof (verdict as Principal)?.key === "string") {
         const principal = verdict as Principal;
+        if (hasTwoAddresses(request, principal, this.#options)) return void refuse(reply, 400, twoAddresses, headers);
         const caller = callerOf(this.#state.callers, request, principal, this.#options);
         if (caller === this.#state.callers.total && !this.#hasWarned) this.#warnOfProxy(request);
         return { request, reply, principal, caller, headers, accepts, size: 0, isClosing };
@@ -155,6 +156,10 @@ export class Authorizer {
     );
   }
 }
+
+const twoAddresses =
+  "X-Forwarded-For, Forwarded: expected one of them, got both, and the client may have forged one. " +
+  "Let the proxy remove the one that it does not write, or name the other in `trustProxy: { header }` of the server.";
 
 const plainText: HttpHeaders = { "content-type": "text/plain", "cache-control": "no-store" };
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { Callers } from "../callers.ts";
 import type { HttpRequest } from "./adapter.ts";
-import { callerOf, networkOf } from "./caller.ts";
+import { callerOf, hasTwoAddresses, networkOf } from "./caller.ts";
 import { anonymous, type ServeHttpOptions } from "./options.ts";
 
 describe("networkOf", () => {
@@ -44,7 +44,7 @@ describe("callerOf", () => {
     expect(callerOf(callers, request(undefined), anonymous, {})).toBe(callers.shared);
   });
 
-  test.each([
+  test.each<[ServeHttpOptions["trustProxy"], { [name: string]: string }, string]>([
     [false, { "x-forwarded-for": "192.0.2.1" }, "address 198.51.100.1"],
     [true, { "x-forwarded-for": "192.0.2.1" }, "address 192.0.2.1"],
     [true, { "x-forwarded-for": "203.0.113.9, 192.0.2.1" }, "address 192.0.2.1"],
@@ -56,10 +56,41 @@ describe("callerOf", () => {
     [true, { forwarded: 'for=203.0.113.9, proto=https;for="[2001:db8:1:2::9]:4711"' }, "address 2001:db8:1:2::/64"],
     [true, { forwarded: "for=192.0.2.1;by=10.0.0.1" }, "address 192.0.2.1"],
     // A client can send the header that its proxy does not write.
-    [true, { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" }, "address 192.0.2.1"],
+    [
+      { header: "x-forwarded-for" },
+      { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" },
+      "address 192.0.2.1",
+    ],
+    [{ header: "forwarded" }, { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" }, "address 203.0.113.9"],
+    [{ header: "forwarded" }, { "x-forwarded-for": "192.0.2.1" }, "address 198.51.100.1"],
+    [{ header: "forwarded" }, { forwarded: "for=192.0.2.9, by=10.0.0.1" }, "address 198.51.100.1"],
+    [
+      { header: "forwarded", proxies: 2 },
+      { forwarded: "for=1.1.1.1, for=192.0.2.9, for=10.0.0.1" },
+      "address 192.0.2.9",
+    ],
+    [
+      { header: "CF-Connecting-IP" },
+      { "cf-connecting-ip": "192.0.2.9", forwarded: "for=1.1.1.1" },
+      "address 192.0.2.9",
+    ],
+    // A quote that the client opens does not hide what its proxy appends.
+    [{ header: "forwarded" }, { forwarded: 'for="192.0.2.9, for=203.0.113.9' }, "address 203.0.113.9"],
+    [true, { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" }, "address 198.51.100.1"],
+    [1, { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" }, "address 198.51.100.1"],
+    [false, { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" }, "address 198.51.100.1"],
     [true, {}, "address 198.51.100.1"],
     [true, { "x-forwarded-for": "" }, "address 198.51.100.1"],
-  ])("with trustProxy %s and %j is %s", (trustProxy, headers, key) => {
-    expect(keyOf(request("198.51.100.1", headers as { [name: string]: string }), { trustProxy })).toBe(key);
+  ])("with trustProxy %j and %j is %s", (trustProxy, headers, key) => {
+    expect(keyOf(request("198.51.100.1", headers), { trustProxy: trustProxy ?? false })).toBe(key);
+  });
+
+  test("is unsure if two headers may name an anonymous caller", () => {
+    const both = request("198.51.100.1", { "x-forwarded-for": "192.0.2.1", forwarded: "for=203.0.113.9" });
+    expect(hasTwoAddresses(both, anonymous, { trustProxy: 1 })).toBe(true);
+    expect(hasTwoAddresses(both, anonymous, { trustProxy: { header: "forwarded" } })).toBe(false);
+    expect(hasTwoAddresses(both, anonymous, { trustProxy: 1, caller: () => "k" })).toBe(false);
+    expect(hasTwoAddresses(both, { key: "ada" }, { trustProxy: 1 })).toBe(false);
+    expect(hasTwoAddresses(both, anonymous, {})).toBe(false);
   });
 });

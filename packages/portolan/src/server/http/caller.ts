@@ -4,7 +4,7 @@ import type { Caller, Callers } from "../callers.ts";
 import type { HttpRequest } from "./adapter.ts";
 import { isLoopback } from "./hosts.ts";
 import { entryOverheadBytes } from "./limits.ts";
-import { anonymous, type ServeHttpOptions } from "./options.ts";
+import { anonymous, type ServeHttpOptions, type TrustedProxy } from "./options.ts";
 
 /** Longer keys are cut. An address has at most 45 characters. */
 const maxKeyCharacters = 200;
@@ -24,13 +24,12 @@ export function callerOf(
 export function callerKeyOf(
   request: HttpRequest,
   principal: Principal,
-  { caller, trustProxy = false }: ServeHttpOptions,
+  { caller, trustProxy }: ServeHttpOptions,
 ): string | undefined {
   if (principal !== anonymous) return `principal ${principal.key}`;
   const named = caller?.(request);
   if (named !== undefined) return `caller ${named.slice(0, maxKeyCharacters)}`;
-  const address =
-    (trustProxy === false ? undefined : forwardedAddress(request, Number(trustProxy))) ?? remoteAddressOf(request);
+  const address = (trustProxy ? forwardedAddress(request, trustProxy) : undefined) ?? remoteAddressOf(request);
   return address === undefined ? undefined : `address ${networkOf(address)}`;
 }
 
@@ -40,23 +39,38 @@ function remoteAddressOf({ remoteAddress }: HttpRequest): string | undefined {
 
 /** Returns whether a proxy of this machine sent a request, so that all of its clients look like one local caller. */
 export function isFromLocalProxy(request: HttpRequest): boolean {
-  if (request.header("x-forwarded-for") === undefined && request.header("forwarded") === undefined) return false;
+  if (presentHeaders(request).length === 0) return false;
   return request.remoteAddress !== undefined && isLoopback(request.remoteAddress);
+}
+
+/** Returns the headers of a request in which a proxy may have written an address. */
+function presentHeaders(request: HttpRequest): string[] {
+  return ["x-forwarded-for", "forwarded"].filter((name) => request.header(name) !== undefined);
+}
+
+/** Returns whether an anonymous request has two headers that may name its caller, one of which its client may have forged. */
+export function hasTwoAddresses(
+  request: HttpRequest,
+  principal: Principal,
+  { caller, trustProxy }: ServeHttpOptions,
+): boolean {
+  if (!trustProxy || typeof trustProxy === "object" || principal !== anonymous) return false;
+  return presentHeaders(request).length > 1 && caller?.(request) === undefined;
 }
 
 /**
  * Returns the address that the outermost of our proxies wrote. Each proxy appends the address that it sees, so everything
  * before that entry may be forged.
  */
-function forwardedAddress(request: HttpRequest, proxies: number): string | undefined {
-  const entries =
-    request.header("x-forwarded-for")?.split(",") ??
-    request
-      .header("forwarded")
-      ?.split(",")
-      .map((entry) => /(?:^|;)\s*for=("[^"]*"|[^;]*)/i.exec(entry)?.[1]?.replaceAll('"', "") ?? "");
-  const entry = entries?.[Math.max(0, entries.length - proxies)]?.trim();
-  return entry === undefined || entry === "" ? undefined : withoutPort(entry);
+function forwardedAddress(request: HttpRequest, trusted: true | number | TrustedProxy): string | undefined {
+  const isNamed = typeof trusted === "object";
+  const proxies = isNamed ? (trusted.proxies ?? 1) : Number(trusted);
+  const [header, other] = isNamed ? [trusted.header.toLowerCase()] : presentHeaders(request);
+  const entries = header === undefined || other !== undefined ? undefined : request.header(header)?.split(",");
+  const entry = entries?.[Math.max(0, entries.length - proxies)]?.trim() ?? "";
+  const address =
+    header === "forwarded" ? /(?:^|;)\s*for=("[^"]*"|[^;]*)/i.exec(entry)?.[1]?.replaceAll('"', "") : entry;
+  return address ? withoutPort(address.trim()) : undefined;
 }
 
 function withoutPort(address: string): string {

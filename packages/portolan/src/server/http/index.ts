@@ -11,5 +11,6 @@ export type {
   RefusedLimit,
   ServeHttpOptions,
   SessionOptions,
+  TrustedProxy,
   Verifier,
 } from "./options.ts";

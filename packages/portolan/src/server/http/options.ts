@@ -121,6 +121,14 @@ export interface RefusalReport {
   readonly count: number;
 }
 
+/** The proxies in front of a server. */
+export interface TrustedProxy {
+  /** The header that they write, such as "x-forwarded-for" or "forwarded". All others are ignored. */
+  readonly header: string;
+  /** The number of proxies, each of which appends an address. Default: 1. */
+  readonly proxies?: number;
+}
+
 export interface ServeHttpOptions {
   /** The path of the endpoint. Default: "/mcp". */
   readonly path?: string;
@@ -138,10 +146,11 @@ export interface ServeHttpOptions {
    */
   readonly caller?: (request: HttpRequest) => string | undefined;
   /**
-   * Takes the address of an anonymous caller from `X-Forwarded-For`, or else from `Forwarded`, where the nearest proxy
-   * wrote it. A number counts the proxies in front of this server. Default: false, because any client can send these headers.
+   * Takes the address of an anonymous caller from the header in which the proxies in front of this server write it. A
+   * number counts the proxies; a request with both `X-Forwarded-For` and `Forwarded` is then refused with 400, because its
+   * client may have forged the one that the proxies do not write. Default: false, because any client can send these headers.
    */
-  readonly trustProxy?: boolean | number;
+  readonly trustProxy?: boolean | number | TrustedProxy;
   /** Allows listening on other than loopback addresses without `auth` or `verify`. */
   readonly dangerouslyAllowUnauthenticated?: boolean;
   /** Keeps sessions and their events; all processes that share it serve the same sessions. Default: in memory. */
@@ -207,16 +216,19 @@ const sessionNames = {
   perMinutePerCaller: 1,
 } satisfies OptionNames<SessionOptions>;
 
+const proxyNames = { header: 1, proxies: 1 } satisfies OptionNames<TrustedProxy>;
+
 /** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
 export function checkHttpOptions(options: ServeHttpOptions): void {
   checkOptions(options, optionNames, "serveHttp");
-  const { auth, verify, limits, sessions, path } = options;
+  const { auth, verify, limits, sessions, path, trustProxy } = options;
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
   if (path !== undefined && !path.startsWith("/")) {
     throw unexpected("serveHttp: path", 'a path such as "/mcp"', path, "invalid-argument");
   }
+  if (typeof trustProxy === "object") checkOptions(trustProxy, proxyNames, "serveHttp: trustProxy");
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
   // The guard parses these again, but it is loaded too late to report a wrong entry.
