@@ -12,13 +12,15 @@ interface Call {
   readonly params: string;
   /** JSON text of further members of `_meta`. Written by hand, because the nested ones have no other way to be written. */
   readonly meta?: string;
+  /** JSON text of further members of the message. */
+  readonly more?: string;
 }
 
 async function start(server: Parameters<typeof serveHttp>[0]) {
   const endpoint = serveHttp(server, { caller: (request) => request.header("x-caller") });
   onTestFinished(() => endpoint.close(0));
   const { url } = await endpoint.listen();
-  return async (caller: string, { method, params, meta = '"none":0' }: Call) => {
+  return async (caller: string, { method, params, meta = '"none":0', more = "" }: Call) => {
     const described = `"io.modelcontextprotocol/protocolVersion":"${version}",
       "io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},
       "io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}`;
@@ -35,11 +37,41 @@ async function start(server: Parameters<typeof serveHttp>[0]) {
         ...(method === "tools/call" && { "mcp-name": "ask" }),
         "x-caller": caller,
       },
-      body: `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{${params},"_meta":{${described},${meta}}}}`,
+      body: `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{${params},"_meta":{${described},${meta}}}${more}}`,
     });
     return { response, close: () => stop.abort() };
   };
 }
+
+/** The tool of a call is `ask`, which here waits until the test ends. */
+test.each([
+  ["its arguments", (list: string) => ({ params: `"name":"ask","arguments":{"list":${list}}` })],
+  ["members of its _meta", (list: string) => ({ meta: `"list":${list}` })],
+  ["unknown members of its message", (list: string) => ({ more: `,"list":${list}` })],
+])("a call in flight counts with the memory that %s take", async (_, fill) => {
+  let end: (text: string) => void = () => {};
+  const ended = new Promise<string>((resolve) => {
+    end = resolve;
+  });
+  let calls = 0;
+  const server = createServer(info).tool("ask", {
+    run() {
+      calls += 1;
+      return ended;
+    },
+  });
+  const send = await start(server);
+  // 60 kB of text are 1.4 MB of objects; 46 of them fit into 64 MiB.
+  const call: Call = { ...ask, ...fill(`[${Array(20_000).fill("{}").join(",")}]`) };
+  const answers = Array.from({ length: 60 }, () => send("hostile", call));
+  const refused = await Promise.all(answers.slice(47).map((answer) => answer.then(({ response }) => response.status)));
+  expect(refused).toEqual(Array(60 - 47).fill(429));
+  expect(calls).toBeLessThanOrEqual(47);
+  expect(calls).toBeGreaterThanOrEqual(45);
+  end("done");
+  await Promise.all(answers);
+  expect((await send("hostile", call)).response.status).toBe(200);
+});
 
 /** A tool that asks twice and waits in memory. */
 const asking = () =>
@@ -101,7 +133,8 @@ test("a subscription counts with the memory of its request, and its end makes ro
   const listen: Call = {
     method: "subscriptions/listen",
     params: '"notifications":{"toolsListChanged":true}',
-    meta: `"list":[${Array(400_000).fill("{}").join(",")}]`,
+    // Counted twice: as a request in flight, and as one that is kept.
+    meta: `"list":[${Array(220_000).fill("{}").join(",")}]`,
   };
   const open = [await send("hostile", listen), await send("hostile", listen)];
   expect(open.map(({ response }) => response.headers.get("content-type"))).toEqual(Array(2).fill("text/event-stream"));

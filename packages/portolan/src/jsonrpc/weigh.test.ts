@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { weigh } from "./weigh.ts";
+import { maxWeightOfText, weigh } from "./weigh.ts";
 
 describe("the weight of a value", () => {
   test.each([
@@ -10,7 +10,9 @@ describe("the weight of a value", () => {
     ["arrays in arrays, deeper than the stack", "[".repeat(100_000) + "]".repeat(100_000), 28],
     ["numbers", `[${Array(10_000).fill("1").join(",")}]`, 4],
   ])("of %s is at least the memory that it takes", (_, text, timesItsText) => {
-    expect(weigh(JSON.parse(text))).toBeGreaterThanOrEqual(text.length * timesItsText);
+    const weight = weigh(JSON.parse(text));
+    expect(weight).toBeGreaterThanOrEqual(text.length * timesItsText);
+    expect(weight).toBeLessThanOrEqual(text.length * maxWeightOfText);
   });
 
   test("of ordinary data is not far above its text", () => {

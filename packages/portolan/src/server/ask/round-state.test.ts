@@ -97,7 +97,7 @@ describe("a parked handler", () => {
   test("is refused when the others of its caller hold too many bytes, and fits again when one is released", () => {
     const parking = new Parking(new KeptBytes(), 1_000);
     const mine = call({ text: "x".repeat(parkedHandlerBytes) });
-    const most = Math.floor(maxKeptBytesPerCaller / (2 * parkedHandlerBytes + weigh({ text: "" })));
+    const most = Math.floor(maxKeptBytesPerCaller / (2 * parkedHandlerBytes + weigh(call({ text: "" }).request)));
     const handles = Array.from({ length: most }, () => parking.park(conversation(), mine));
     expect(() => parking.park(conversation(), mine)).toThrow("Too much is kept for this caller");
     // Every exchange of this test has a return path of its own, and so is another caller.

@@ -105,7 +105,7 @@ export class KeptBytes {
 
   /** Counts a request and the subscriptions in it until the returned function is called. Throws if they are too many. */
   holdSubscriptions(exchange: ServedExchange, subscriptions: number): () => void {
-    const bytes = weigh(exchange.params);
+    const bytes = weigh(exchange.request);
     const caller = this.take(exchange, bytes, "another subscription");
     const full = caller.take("subscriptions", subscriptions);
     if (full) {
@@ -251,8 +251,8 @@ export class Parking {
    * @param first is the request that began the handler, which stays in memory with it
    */
   park(conversation: Conversation, exchange: ServedExchange, first: ServedExchange = exchange): string {
-    const later = exchange === first ? 0 : weigh(exchange.params);
-    const bytes = parkedHandlerBytes + weigh(first.params) + later;
+    const later = exchange === first ? 0 : weigh(exchange.request);
+    const bytes = parkedHandlerBytes + weigh(first.request) + later;
     const caller = this.#budget.take(exchange, bytes, "another call that waits for answers");
     const handle = crypto.randomUUID();
     const timer = unrefTimeout(() => {

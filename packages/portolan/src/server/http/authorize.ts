@@ -8,13 +8,14 @@ import {
   rpcCodes,
   type Unreadable,
 } from "../../jsonrpc/message.ts";
+import { maxWeightOfText, weigh } from "../../jsonrpc/weigh.ts";
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import { callerKeyOf, callerOf, hasTwoAddresses, isFromLocalProxy } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { createGuard, type Guard, readAccept } from "./guard.ts";
-import { documentMaxAgeSeconds, retryAfterSeconds } from "./limits.ts";
+import { documentMaxAgeSeconds, retryAfterSeconds, uncountedBytes } from "./limits.ts";
 import {
   type AccessControl,
   type AccessRequest,
@@ -127,11 +128,13 @@ export class Authorizer {
   }
 
   /** Returns whether the caller may do all of this; answers with a refusal if not. */
-  permits(messages: Message | Message[], { request, reply, principal, headers, isClosing }: HttpContext): boolean {
+  permits(messages: Message | Message[], context: HttpContext): boolean {
+    const { request, reply, principal, headers, isClosing } = context;
     if (isClosing && ![messages].flat().every(mayContinueCall)) {
       refuseClosing(reply, headers, idOf(messages));
       return false;
     }
+    context.size = weightOf(messages, context.size);
     const refusal = this.#access?.permit?.(principal, actionsOf(messages));
     if (!refusal) return true;
     this.#refused(request, principal, refusal.status, [messages].flat().find(isRequest));
@@ -151,7 +154,7 @@ export class Authorizer {
     this.#state.runtime.report(
       new PortolanError(
         "invalid-argument",
-        "serveHttp: a proxy on this machine forwards requests, so all anonymous callers count as local and have no limits of their own. Set `trustProxy: true` if the proxy overwrites or extends X-Forwarded-For, or tell callers apart with `caller`",
+        "serveHttp: a proxy on this machine forwards requests, so all anonymous callers count as local and have no limits of their own. Name the header that the proxy writes with `trustProxy: { header }`, or tell callers apart with `caller`",
       ),
     );
   }
@@ -167,6 +170,11 @@ const plainText: HttpHeaders = { "content-type": "text/plain", "cache-control": 
 function mayContinueCall(message: Message): boolean {
   if (!isRequest(message)) return true;
   return message.params?.["inputResponses"] !== undefined || message.params?.["requestState"] !== undefined;
+}
+
+/** Returns the bytes that count for messages while they are served: the memory that they take, which few need to know. */
+export function weightOf(messages: Message | Message[], characters: number): number {
+  return characters * maxWeightOfText > uncountedBytes ? Math.max(characters, weigh(messages)) : characters;
 }
 
 function refuseClosing(reply: HttpReply, headers: HttpHeaders, id?: RequestId): void {

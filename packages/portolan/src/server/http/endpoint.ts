@@ -505,7 +505,7 @@ interface RunningCall {
 /** The part of its caller's limits that a request uses. */
 interface CallSize {
   readonly caller: Caller;
-  /** Characters of its body. */
+  /** Characters of its body, or the memory of its messages where strangers may call. */
   readonly size: number;
 }
 

@@ -12,6 +12,7 @@ import { toBase64url } from "../../storage/crypto.ts";
 import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
+import { weightOf } from "./authorize.ts";
 import { isUnreadable } from "./body.ts";
 import { releaseSubscription, takeSubscription } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
@@ -135,7 +136,7 @@ export class HttpSse {
         return;
       }
       if (!permits(read)) return;
-      const refusal = known.channel.admit(read, body.length);
+      const refusal = known.channel.admit(read, weightOf(read, body.length));
       if (refusal) {
         answerError(reply, refusal, headers, idOf(read));
         return;

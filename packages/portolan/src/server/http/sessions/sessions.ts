@@ -1,6 +1,7 @@
 import { type MaybePromise, whenDone } from "../../../async.ts";
 import { headerKeys } from "../../../http/headers.ts";
 import type { RequestId } from "../../../jsonrpc/message.ts";
+import { weigh } from "../../../jsonrpc/weigh.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { revisions, statefulRevisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
@@ -107,7 +108,8 @@ export class Sessions {
       info: peer.info,
     };
     const text = JSON.stringify(record);
-    const size = text.length + entryOverheadBytes;
+    // The storage keeps the text, the cache the parsed record.
+    const size = text.length + weigh(record) + entryOverheadBytes;
     const expiring = this.expire();
     // A storage that fails here fails again below, where the failure is reported.
     expiring.catch(() => {});
