@@ -39,3 +39,12 @@ test("a list of tools without end fails before it has taken 256 MB", async () =>
   expect(printed).toContain('"code":"limit-reached"');
   expect(printed).toContain("tools/list: the server sent a list that takes more than 134217728 bytes of memory");
 });
+
+test("a tool and a question that are nested deeper than the stack take nothing else with them", async () => {
+  const elicit = async () => ({ action: "decline" as const });
+  const client = await connect(flooding("nested"), { era: "stateful", answers: { elicit } });
+  onTestFinished(() => client.close());
+  expect((await client.listTools()).map(({ name }) => name)).toEqual(["deep", "good"]);
+  const { content } = await client.callTool("good");
+  expect(content).toMatchObject([{ text: expect.stringMatching(/^(refused|decline)$/) }]);
+});

@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcRequest, type RpcResponse } from "../jsonrpc/message.ts";
+import { weigh } from "../jsonrpc/weigh.ts";
 import { encodeAnswer } from "../protocol/client-codec.ts";
 import { invalidParams, methodNotFound, questionRefused, sentBack, tooManyQuestions } from "../protocol/errors.ts";
 import { lackedBy } from "../protocol/questions.ts";
@@ -19,7 +20,7 @@ import { type ClientConnection, capabilitiesFor } from "./connection.ts";
 import { pauseFor } from "./deadlines.ts";
 import { toError } from "./failures.ts";
 import { checkFormAnswer } from "./form-answer.ts";
-import { firstEmptyRoundMs, maxEmptyRoundMs, maxOpenQuestionChars, maxOpenQuestions, maxRounds } from "./limits.ts";
+import { firstEmptyRoundMs, maxEmptyRoundMs, maxOpenQuestionBytes, maxOpenQuestions, maxRounds } from "./limits.ts";
 import type { Answers, QuestionContext } from "./options.ts";
 
 /** Answers the server's questions, which come as requests (stateful) or in results (stateless). */
@@ -27,7 +28,7 @@ export class QuestionAnswerer {
   readonly #connection: ClientConnection;
   readonly #answers: Answers;
   readonly #open = new Map<RequestId, AbortController>();
-  #openChars = 0;
+  #openBytes = 0;
   /** Questions that must not be answered any more. */
   readonly #cancelled = new WeakSet<AbortController>();
 
@@ -49,12 +50,12 @@ export class QuestionAnswerer {
       respond(sentBack(method));
       return;
     }
-    const chars = JSON.stringify(request).length;
-    if (this.#open.size >= maxOpenQuestions || this.#openChars + chars > maxOpenQuestionChars) {
-      respond(tooManyQuestions(maxOpenQuestions, maxOpenQuestionChars));
+    const bytes = weigh(request);
+    if (this.#open.size >= maxOpenQuestions || this.#openBytes + bytes > maxOpenQuestionBytes) {
+      respond(tooManyQuestions(maxOpenQuestions, maxOpenQuestionBytes));
       return;
     }
-    this.#openChars += chars;
+    this.#openBytes += bytes;
     const controller = new AbortController();
     this.#open.set(id, controller);
     const call = this.#callOf(during);
@@ -73,7 +74,7 @@ export class QuestionAnswerer {
       call?.questionSignal.removeEventListener("abort", onCallEnd);
       abort.stop();
       this.#open.delete(id);
-      this.#openChars -= chars;
+      this.#openBytes -= bytes;
       for (const each of paused) each.resume();
     }
   }

@@ -22,8 +22,8 @@ export const defaultMaxPages = 10_000;
 export const maxListBytes: number = 128 * 1024 * 1024;
 /** Output schemas are remembered for as many tools as a list may have. */
 export const maxOutputSchemas = 100_000;
-/** JSON text of all remembered output schemas. */
-export const maxOutputSchemaChars: number = 16 * 1024 * 1024;
+/** Memory of all remembered output schemas. */
+export const maxOutputSchemaBytes: number = 32 * 1024 * 1024;
 
 /** The lists and resources of dozens of servers. */
 export const defaultMaxEntries = 1_000;
@@ -38,8 +38,8 @@ export const eraTtlMs: number = 7 * 24 * 60 * 60_000;
 export const maxRounds = 16;
 /** More questions at once than a person would ever answer. */
 export const maxOpenQuestions = 100;
-/** JSON text of all open questions of a stateful server: a question waits for a person, who may take long. */
-export const maxOpenQuestionChars: number = 16 * 1024 * 1024;
+/** Memory of all open questions of a stateful server: a question waits for a person, who may take long. */
+export const maxOpenQuestionBytes: number = 16 * 1024 * 1024;
 /** Problems of a form answer that one message lists. */
 export const maxFormProblems = 10;
 /** First pause when a server returns its state without a question, doubled each time. */

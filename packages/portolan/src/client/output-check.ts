@@ -1,10 +1,11 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
+import { weigh } from "../jsonrpc/weigh.ts";
 import type { JsonSchema, Tool } from "../protocol/types/index.ts";
 import { compileJsonSchema, type JsonSchemaCheck } from "../schema/json-schema.ts";
 import type { Call } from "./call.ts";
 import { toError } from "./failures.ts";
-import { maxOutputSchemaChars, maxOutputSchemas } from "./limits.ts";
+import { maxOutputSchemaBytes, maxOutputSchemas } from "./limits.ts";
 
 // Loaded late: only tools with an output schema need this file and the schema compiler.
 
@@ -18,14 +19,14 @@ export interface OutputCheck {
 
 interface KnownOutput {
   readonly schema: JsonSchema;
-  readonly chars: number;
+  readonly bytes: number;
   check?: OutputCheck;
 }
 
 /** The output schemas of listed tools, compiled when a tool is first called. */
 export class OutputChecks {
   readonly #known = new Map<string, KnownOutput>();
-  #chars = 0;
+  #bytes = 0;
   readonly #warn: (error: Error) => void;
 
   constructor(warn: (error: Error) => void) {
@@ -36,13 +37,13 @@ export class OutputChecks {
   learn(tools: readonly (Tool | null)[]): void {
     for (const tool of tools) {
       const { name, outputSchema } = tool ?? ({} as Tool);
-      this.#chars -= this.#known.get(name)?.chars ?? 0;
+      this.#bytes -= this.#known.get(name)?.bytes ?? 0;
       this.#known.delete(name);
       if (outputSchema === undefined || this.#known.size >= maxOutputSchemas) continue;
-      const chars = JSON.stringify(outputSchema).length;
-      if (this.#chars + chars > maxOutputSchemaChars) continue;
-      this.#chars += chars;
-      this.#known.set(name, { schema: outputSchema, chars });
+      const bytes = weigh(outputSchema);
+      if (this.#bytes + bytes > maxOutputSchemaBytes) continue;
+      this.#bytes += bytes;
+      this.#known.set(name, { schema: outputSchema, bytes });
     }
   }
 

@@ -110,8 +110,8 @@ export function callLost(): RpcError {
 }
 
 /** The client's answer to a server that asks too much at once. */
-export function tooManyQuestions(limit: number, chars: number): RpcError {
-  const bounds = `at most ${limit}, with ${chars} characters in all`;
+export function tooManyQuestions(limit: number, bytes: number): RpcError {
+  const bounds = `at most ${limit}, with ${bytes} bytes in all`;
   return new RpcError(rpcCodes.internalError, `Too many open questions: ${bounds}; wait for answers first`);
 }
 
