@@ -236,5 +236,5 @@ test.each([
     }
   }
   expect(errors).toEqual([expect.stringContaining("a proxy on this machine forwards requests")]);
-  expect(errors[0]).toContain("Set `trustProxy: true`");
+  expect(errors[0]).toContain("Set `trustProxy: { header }`");
 });

@@ -154,7 +154,7 @@ export class Authorizer {
     this.#state.runtime.report(
       new PortolanError(
         "invalid-argument",
-        "serveHttp: a proxy on this machine forwards requests, so all anonymous callers count as local and have no limits of their own. Name the header that the proxy writes with `trustProxy: { header }`, or tell callers apart with `caller`",
+        "serveHttp: a proxy on this machine forwards requests, so all anonymous callers count as local and have no limits of their own. Set `trustProxy: { header }` to the header that the proxy writes, or tell callers apart with `caller`",
       ),
     );
   }
