@@ -24,6 +24,7 @@ const entries = [
   "examples/servers/memory.json",
   "examples/servers/time.json",
   "examples/servers/travel.json",
+  "examples/servers/weather.json",
 ];
 const servers = readdirSync(join(root, "packages/servers")).filter((name) =>
   existsSync(join(root, "packages/servers", name, "package.json")),

@@ -16,6 +16,7 @@ test.each([
   ["fetch", []],
   ["memory", ["--file", join(folder, "memory.log")]],
   ["time", []],
+  ["weather", []],
 ])("the %s server conforms to the protocol on every revision", async (name, flags) => {
   const { isPassed, totals, verdicts } = await grade({ command: process.execPath, args: [main(name), ...flags] });
   expect(verdicts.filter((verdict) => verdict.grade === "fail")).toEqual([]);

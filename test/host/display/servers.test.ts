@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from "vitest";
 const scriptOf = (name: string) =>
   fileURLToPath(new URL(`../../../packages/servers/${name}/dist/main.js`, import.meta.url));
 
-test.each([["files"], ["git"], ["memory"], ["fetch"], ["time"], ["travel"]])(
+test.each([["files"], ["git"], ["memory"], ["fetch"], ["time"], ["travel"], ["weather"]])(
   "the descriptions of the %s server are displayed unchanged and not flagged",
   async (name) => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-display-"));

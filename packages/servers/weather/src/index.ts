@@ -1,0 +1,1 @@
+export { createWeather, type WeatherOptions } from "./server.ts";
