@@ -12,6 +12,7 @@ const main = (name: string) => join(import.meta.dirname, `../../packages/servers
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test.each([
+  ["calendar", ["--folder", join(folder, "calendar")]],
   ["database", [empty]],
   ["fetch", []],
   ["memory", ["--file", join(folder, "memory.log")]],

@@ -10,13 +10,14 @@ import { expect, onTestFinished, test } from "vitest";
 const scriptOf = (name: string) =>
   fileURLToPath(new URL(`../../../packages/servers/${name}/dist/main.js`, import.meta.url));
 
-test.each([["files"], ["git"], ["memory"], ["fetch"], ["time"], ["travel"], ["weather"]])(
+test.each([["calendar"], ["files"], ["git"], ["memory"], ["fetch"], ["time"], ["travel"], ["weather"]])(
   "the descriptions of the %s server are displayed unchanged and not flagged",
   async (name) => {
     const folder = mkdtempSync(join(tmpdir(), "portolan-display-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     execFileSync("git", ["init", "--quiet", folder]);
     const args: { [server: string]: string[] } = {
+      calendar: ["--folder", folder],
       files: [folder],
       git: [folder],
       memory: ["--file", join(folder, "m")],

@@ -1,0 +1,1 @@
+export { type CalendarOptions, createCalendar } from "./server.ts";
