@@ -6,7 +6,7 @@ import { createHost, display, openActivityFile } from "portolan-host";
 import { demoModel } from "portolan-host/models";
 import { line, row, wrappedRow } from "./screen.mjs";
 
-const passenger = { name: "Ada Lovelace", email: "ada@example.com", born: "1990-12-10", seat: "window", bags: 1 };
+const wishes = { confirmBooking: true, seatPreference: "window", travelInsurance: false };
 
 /** Lists, calls, consents, answers and verifies; throws if a step has another result than it prints. */
 export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { folder, home, entries, kv }) {
@@ -30,9 +30,9 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
       elicit({ server, params }) {
         asked.form += 1;
         tell("asked you", `${server}: ${params.message}`, "yellow");
-        const entered = Object.entries(passenger).map(([name, value]) => `${name}: ${value}`);
+        const entered = Object.entries(wishes).map(([name, value]) => `${name}: ${value}`);
         tell("you", `${entered.join(", ")}; send it`, "bold");
-        return { action: "accept", content: passenger };
+        return { action: "accept", content: wishes };
       },
       sample(question) {
         asked.sampling += 1;
@@ -64,17 +64,17 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
     await say(host, "list files in path=.");
 
     heading("You call one yourself; nobody asks you whether you meant it");
-    const route = { from: "Oslo", to: "Lisbon", date };
-    const found = await host.callTool("travel", "search-flights", route, { by: "user" });
+    const route = { origin: "Oslo", destination: "Lisbon", date };
+    const found = await host.callTool("travel", "searchFlights", route, { by: "user" });
     flight = /** @type {{ flights: { id: string }[] }} */ (found.structuredContent).flights[0]?.id ?? "";
-    tell("called", `travel.search-flights ${JSON.stringify(route)}`);
+    tell("called", `travel.searchFlights ${JSON.stringify(route)}`);
     tell("answered", wordsOf(found.content), "green");
 
     heading("A server asks the model (sampling); you see the question and the answer, and may change both");
     await say(host, `choose-flight from=Oslo to=Lisbon date=${date} wish=cheap`);
 
     heading("A server asks you (elicitation); what you enter goes to it alone");
-    await say(host, `book flight=${flight} date=${date}`);
+    await say(host, `bookFlight flight=${flight} date=${date}`);
 
     heading("What you refuse is not done");
     await say(host, "remove path=shopping.txt");

@@ -60,7 +60,7 @@ test("ls, call, read and complete accept a command after --", async () => {
   const { values } = await json(["complete", "plan-vacation", "destination", "Li", ...behind("travel")], { cwd });
   expect(values).toEqual(["Lisbon"]);
   const departure = new Date(Date.now() + 40 * 24 * 60 * 60_000).toISOString().slice(0, 10);
-  const plan = ["destination=Lisbon", "from=Oslo", `departure=${departure}`, "days=3", "budget=500"];
+  const plan = ["destination=Lisbon", "origin=Oslo", `departure_date=${departure}`, "duration=3", "budget=500"];
   const { messages } = await json(["prompt", "plan-vacation", ...plan, ...behind("travel")], { cwd });
   expect(JSON.stringify(messages)).toContain("Lisbon");
 });

@@ -36,7 +36,7 @@ test("npm start without a terminal lists, calls, asks, answers, verifies and cle
   expect(stdout).toMatch(/asked you +may travel do forecast[\s\S]*yes, once[\s\S]*the model[\s\S]*Lisbon/);
   expect(stdout).toMatch(/files__list answered:[\s\S]*welcome\.md/);
   expect(stdout).toMatch(/may travel ask the model\?[\s\S]*approve[\s\S]*edit it: PT\d+[\s\S]*The model chose it/);
-  expect(stdout).toMatch(/Book PT\d+[\s\S]*Ada Lovelace[\s\S]*Booked as/);
+  expect(stdout).toMatch(/Please confirm your[\s\S]*PT\d+[\s\S]*seatPreference: window[\s\S]*Booked as/);
   expect(stdout).toMatch(/may files do remove[\s\S]*you +no\n[\s\S]*still there true/);
   expect(stdout).toMatch(/verified +\d+ entries, and not one was changed/);
 });
@@ -62,14 +62,12 @@ test("npm start in a terminal lists, trusts, samples and fills in a form", async
   await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
   await terminal.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
   await terminal.answer(/choose-flight answered:[\s\S]*\n>$/, `${typed("a form")}\r`);
-  await terminal.answer(/wants to call travel\.book[\s\S]*v view its definition/, "y");
-  await terminal.answer(/travel asks you to fill in a form[\s\S]*Name \(required\)[\s\S]*>$/, "Ada Lovelace\r");
-  await terminal.answer(/E-mail[\s\S]*>$/, "ada@example.com\r");
-  await terminal.answer(/Date of birth[\s\S]*>$/, "1990-12-10\r");
+  await terminal.answer(/wants to call travel\.bookFlight[\s\S]*v view its definition/, "y");
+  await terminal.answer(/travel asks you to fill in a form[\s\S]*Confirm the booking[\s\S]*>$/, "y\r");
   await terminal.answer(/1 window[\s\S]*>$/, "2\r");
-  await terminal.answer(/Bags[\s\S]*>$/, "\r");
-  await terminal.answer(/seat: "aisle"[\s\S]*c cancel/, "y");
-  await terminal.answer(/Booked as BK-\d+ for Ada Lovelace[\s\S]*\n>$/, "/quit\r");
+  await terminal.answer(/travel insurance[\s\S]*>$/, "\r");
+  await terminal.answer(/seatPreference: "aisle"[\s\S]*c cancel/, "y");
+  await terminal.answer(/Booked as BK-\d+[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).not.toContain("RAW");
 });

@@ -106,7 +106,7 @@ test("a model plans a vacation with three servers, and the log records each step
     {
       server: "travel",
       prompt: "plan-vacation",
-      args: { destination: "Lisbon", from: "Oslo", departure, days: "4", budget: "900" },
+      args: { destination: "Lisbon", origin: "Oslo", departure_date: departure, duration: "4", budget: "900" },
     },
     { model: planner, attach: [{ server: "travel", uri: "travel://calendar" }] },
   );

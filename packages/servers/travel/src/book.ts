@@ -3,7 +3,7 @@ import { type Context, type Form, type FullResult, form, type JsonSchema, ToolEr
 import { textResult } from "portolan-server-kit";
 import { ageOn, isDay } from "./calendar.ts";
 import { describe, type Flight } from "./flights.ts";
-import { type Booking, fullLedger, type Ledger } from "./ledger.ts";
+import { type Booking, fullLedger, type Ledger, type Order } from "./ledger.ts";
 
 export interface BookInput {
   readonly flight: string;
@@ -73,7 +73,7 @@ async function bookInTwoCalls(
   ctx: Context,
 ): Promise<Result> {
   if (confirmation === undefined) {
-    const code = dependencies.ledger.quote(ctx.principal.key, flight);
+    const code = dependencies.ledger.quote(ctx.principal.key, subjectOf(flight));
     const structuredContent = { status: "needs-confirmation", flight, confirmation: code } as const;
     const todo = `Nothing is booked yet. Ask the user to confirm ${describe(flight)}, and for name, e-mail, date of birth and seat; then call book again with passenger and confirmation ${code}.`;
     return textResult(todo, structuredContent);
@@ -82,13 +82,12 @@ async function bookInTwoCalls(
     throw new ToolError("passenger: expected the passenger; ask the user, then call book again");
   const fault = faultOf(passenger, flight.date);
   if (fault !== undefined) throw new ToolError(`passenger: ${fault} Ask the user, then call book again`);
-  if (!dependencies.ledger.redeem(ctx.principal.key, confirmation, flight)) {
+  if (!dependencies.ledger.redeem(ctx.principal.key, confirmation, subjectOf(flight))) {
     throw new ToolError("confirmation: the code is for another flight, was used, or has expired; call book without it");
   }
   return pay(dependencies, confirmation, flight, passenger, ctx);
 }
 
-/** Charges and issues the ticket; a call that is cancelled before the ticket is issued is refunded. */
 async function pay(
   dependencies: BookingDependencies,
   key: string,
@@ -96,7 +95,24 @@ async function pay(
   passenger: Passenger,
   ctx: Context,
 ): Promise<Result> {
-  const { ledger, pause, changed } = dependencies;
+  const order = { title: describe(flight), start: flight.date, end: flight.date, price: flight.price };
+  const { code } = await purchase(dependencies, key, order, ctx);
+  const text = `Booked as ${code} for ${passenger.name}: ${order.title}`;
+  const structuredContent = { status: "booked", flight, booking: code, passenger: passenger.name } as const;
+  return textResult(text, structuredContent);
+}
+
+function subjectOf({ id, date }: Flight): string {
+  return `${id} ${date}`;
+}
+
+/** Charges and issues the ticket; a call that is cancelled before the ticket is issued is refunded. */
+export async function purchase(
+  { ledger, pause, changed }: BookingDependencies,
+  key: string,
+  order: Order,
+  ctx: Context,
+): Promise<Booking> {
   const owner = ctx.principal.key;
   const step = async (done: number, what: string) => {
     ctx.progress(done, 4, what);
@@ -104,7 +120,7 @@ async function pay(
   };
   await step(1, "Holding a seat");
   await step(2, "Charging");
-  const booking: Booking = await ctx.once("charge", () => ledger.charge(owner, key, flight, passenger));
+  const booking: Booking = await ctx.once("charge", () => ledger.charge(owner, key, order));
   try {
     await step(3, "Issuing the ticket");
   } catch (reason) {
@@ -113,10 +129,7 @@ async function pay(
   }
   ledger.issue(owner, key);
   changed(owner);
-  const { code } = booking;
-  const text = `Booked as ${code} for ${passenger.name}: ${describe(flight)}`;
-  const structuredContent = { status: "booked", flight, booking: code, passenger: passenger.name } as const;
-  return textResult(text, structuredContent);
+  return booking;
 }
 
 /** The passenger. */

@@ -1,11 +1,10 @@
-import { describe } from "./flights.ts";
 import type { Booking } from "./ledger.ts";
 
 /** An entry of the calendar. */
 export interface CalendarEvent {
   readonly date: string;
   readonly title: string;
-  readonly kind: "holiday" | "appointment" | "flight";
+  readonly kind: "holiday" | "appointment" | "booking";
 }
 
 /** Returns the calendar of a caller for one year, sorted by date. */
@@ -21,10 +20,10 @@ export function calendarOf(today: string, bookings: readonly Booking[]): Calenda
     { date: addDays(today, 10), title: "Meeting of the team", kind: "appointment" },
     { date: addDays(today, 11), title: "Meeting of the team", kind: "appointment" },
   ];
-  const flights = bookings.map(
-    ({ code, flight }): CalendarEvent => ({ date: flight.date, title: `${code}: ${describe(flight)}`, kind: "flight" }),
+  const booked = bookings.map(
+    ({ code, start, title }): CalendarEvent => ({ date: start, title: `${code}: ${title}`, kind: "booking" }),
   );
-  return [...holidays, ...appointments, ...flights]
+  return [...holidays, ...appointments, ...booked]
     .filter(({ date }) => date >= today && date <= addDays(today, 365))
     .sort((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0));
 }

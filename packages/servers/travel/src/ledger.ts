@@ -1,13 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { ToolError } from "portolan/server";
-import type { Passenger } from "./book.ts";
-import type { Flight } from "./flights.ts";
 
-/** A paid flight. */
-export interface Booking {
+/** Something that can be booked. */
+export interface Order {
+  readonly title: string;
+  /** First and last day. */
+  readonly start: string;
+  readonly end: string;
+  /** In dollars. */
+  readonly price: number;
+}
+
+/** A paid order. */
+export interface Booking extends Order {
   readonly code: string;
-  readonly flight: Flight;
-  readonly passenger: Passenger;
 }
 
 interface Entry extends Booking {
@@ -16,8 +22,8 @@ interface Entry extends Booking {
 
 interface Quote {
   readonly owner: string;
-  readonly flight: string;
-  readonly date: string;
+  /** Identifies the order. */
+  readonly subject: string;
   readonly until: number;
 }
 
@@ -47,15 +53,15 @@ export class Ledger {
     return this.#of(owner).size < this.#limits.maxBookings;
   }
 
-  /** Charges for a flight; for a known key it only returns the existing booking. */
-  charge(owner: string, key: string, flight: Flight, passenger: Passenger): Booking {
+  /** Charges for an order; for a known key it only returns the existing booking. */
+  charge(owner: string, key: string, order: Order): Booking {
     const entries = this.#of(owner);
     const known = entries.get(key);
     if (known) return known;
-    // Checked before, too; but the same caller may have booked other flights while the form was open.
+    // Checked before, too; but the same caller may have booked more while the form was open.
     if (!this.hasRoom(owner)) throw fullLedger();
     this.#charges += 1;
-    const entry = { code: `BK-${String(this.#charges).padStart(4, "0")}`, flight, passenger, isIssued: false };
+    const entry = { ...order, code: `BK-${String(this.#charges).padStart(4, "0")}`, isIssued: false };
     this.#keep(owner, entries);
     entries.set(key, entry);
     return entry;
@@ -74,21 +80,22 @@ export class Ledger {
   }
 
   bookingsOf(owner: string): Booking[] {
-    return [...this.#of(owner).values()].filter(({ isIssued }) => isIssued);
+    const issued = [...this.#of(owner).values()].filter(({ isIssued }) => isIssued);
+    return issued.map(({ isIssued, ...booking }) => booking);
   }
 
   /** Creates a quote for a client without forms; returns its code. */
-  quote(owner: string, { id, date }: Flight): string {
+  quote(owner: string, subject: string): string {
     const code = randomBytes(9).toString("base64url");
     if (this.#quotes.size >= this.#limits.maxKept) dropOldest(this.#quotes);
-    this.#quotes.set(code, { owner, flight: id, date, until: this.#now() + this.#limits.quoteMs });
+    this.#quotes.set(code, { owner, subject, until: this.#now() + this.#limits.quoteMs });
     return code;
   }
 
-  /** Redeems a quote once, for the same caller and flight. */
-  redeem(owner: string, code: string, { id, date }: Flight): boolean {
+  /** Redeems a quote once, for the same caller and order. */
+  redeem(owner: string, code: string, subject: string): boolean {
     const quote = this.#quotes.get(code);
-    if (quote?.owner !== owner || quote.flight !== id || quote.date !== date || quote.until < this.#now()) return false;
+    if (quote?.owner !== owner || quote.subject !== subject || quote.until < this.#now()) return false;
     return this.#quotes.delete(code);
   }
 
@@ -104,7 +111,7 @@ export class Ledger {
 
 /** Error for the model when the limit of bookings is reached. */
 export function fullLedger(): ToolError {
-  return new ToolError("No more bookings are possible for this user; read travel://calendar for the existing ones");
+  return new ToolError("No more bookings are possible for this user; read travel://itinerary for the existing ones");
 }
 
 function dropOldest(map: Map<string, unknown>): void {

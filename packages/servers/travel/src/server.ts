@@ -1,12 +1,15 @@
 import { setTimeout } from "node:timers/promises";
-import { type PromptMessage, RpcError, rpcCodes } from "portolan";
+import { RpcError, rpcCodes } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
 import { annotations, object, textResult } from "portolan-server-kit";
 import { type BookInput, book, passengerSchema } from "./book.ts";
 import { addDays, calendarOf, dayOf, daysFrom, isDay } from "./calendar.ts";
-import { type City, cityNames, findCity, weatherOf } from "./cities.ts";
-import { choose, describe, type Flight, findFlight, flightsBetween } from "./flights.ts";
+import { type City, cityNames, completePlace, findCity, weatherOf } from "./cities.ts";
+import { choose, describe, type Flight, findBest, findFlight, flightsBetween } from "./flights.ts";
+import * as guide from "./guide.ts";
+import { hotelsIn } from "./hotels.ts";
 import { Ledger } from "./ledger.ts";
+import { type Offer, reserve } from "./reserve.ts";
 import * as schemas from "./schemas.ts";
 
 /** Options of `createTravel`. */
@@ -26,6 +29,7 @@ export interface TravelOptions {
 }
 
 const calendarUri = "travel://calendar";
+const itineraryUri = "travel://itinerary";
 const daysAhead = 365;
 
 interface Journey {
@@ -40,6 +44,34 @@ const journey = {
   date: schemas.date("Day of departure"),
 };
 
+interface TripInput {
+  readonly origin: string;
+  readonly destination: string;
+  readonly date: string;
+}
+
+const tripInput = {
+  origin: schemas.city("Departure city"),
+  destination: schemas.city("Arrival city"),
+  date: schemas.anyDate("Travel date"),
+};
+
+const confirmation = {
+  type: "string",
+  maxLength: 40,
+  description: "The code from the first call, after the user agreed; only if the client has no forms",
+} as const;
+
+interface HotelInput {
+  readonly city: string;
+  readonly checkIn: string;
+  readonly checkOut: string;
+  readonly budget?: number;
+  readonly travelers?: number;
+  readonly flights?: readonly string[];
+  readonly confirmation?: string;
+}
+
 /** Creates a server with invented weather, flights and a calendar, and bookings that stay in the process. */
 export function createTravel(options: TravelOptions = {}): Server {
   const { stepMs = 300, maxBookings = 100, maxKept = 1_000, quoteMs = 900_000, now = Date.now } = options;
@@ -48,7 +80,9 @@ export function createTravel(options: TravelOptions = {}): Server {
   const today = () => dayOf(now());
   const isOpen = (date: string) => isDay(date) && date >= today() && date <= addDays(today(), daysAhead);
   const completeDate = (typed: string) => daysFrom(today(), daysAhead + 1).filter((day) => day.startsWith(typed));
-  const changed = (owner: string) => server.publish("resources/updated", { uri: calendarUri }, { principal: owner });
+  const changed = (owner: string) => {
+    for (const uri of [calendarUri, itineraryUri]) server.publish("resources/updated", { uri }, { principal: owner });
+  };
 
   function needDate(date: string): string {
     if (isOpen(date)) return date;
@@ -57,18 +91,16 @@ export function createTravel(options: TravelOptions = {}): Server {
     );
   }
 
-  function needFlights({ from, to, date }: Journey): [Flight, ...Flight[]] {
-    const [start, end] = [needCity("from", from), needCity("to", to)];
-    const [first, ...more] = byPrice(flightsBetween(start.name, end.name, needDate(date)));
-    if (!first) throw new ToolError("from and to are the same city; ask the user for the destination");
-    return [first, ...more];
-  }
+  const needFlights = ({ from, to, date }: Journey) =>
+    flightsOn(needCity("from", from), needCity("to", to), needDate(date));
+  const findTrips = ({ origin, destination, date }: TripInput) =>
+    flightsOn(needCity("origin", origin), needCity("destination", destination), needAnyDate("date", date));
 
   const server = createServer(
     { name: "portolan-travel", version: "0.1.0", title: "Travel" },
     {
       instructions:
-        "Plans and books trips with invented data. Prices are in euros. Read travel://calendar before you propose dates; search-flights and choose-flight find flights for book.",
+        "Plans and books trips with invented data. Prices are in dollars. Read travel://preferences/{region} first; searchFlights and findBestFlight find flights for bookFlight and bookHotel.",
     },
   )
     .tool("forecast", {
@@ -83,27 +115,83 @@ export function createTravel(options: TravelOptions = {}): Server {
         return textResult(text, weather);
       },
     })
-    .tool("search-flights", {
+    .tool("searchFlights", {
       title: "Search flights",
-      description: "Returns the flights between two cities on a day, cheapest first",
-      input: object({ ...journey, maxPrice: { type: "number", minimum: 0, description: "Maximum price in euros" } }, [
-        "maxPrice",
-      ]),
-      output: schemas.flights,
+      description: "Search for available flights. Returns the ten cheapest",
+      input: object({ ...tripInput, maxPrice: schemas.maxPrice }, ["maxPrice"]),
+      output: schemas.found,
       annotations: annotations.reads,
-      run({ maxPrice = Number.POSITIVE_INFINITY, ...wanted }: Journey & { maxPrice?: number }) {
-        const all = needFlights(wanted);
-        const flights = all.filter(({ price }) => price <= maxPrice);
-        if (flights.length === 0) {
-          throw new ToolError(
-            `No flight for ${maxPrice} euros; the cheapest costs ${all[0].price}: raise maxPrice or try another day`,
-          );
-        }
-        return textResult(flights.map(describe).join("\n"), { flights });
+      run: ({ maxPrice, ...trip }: TripInput & { maxPrice?: number }) => cheapest(findTrips(trip), maxPrice),
+    })
+    .tool("findBestFlight", {
+      title: "Find the best flight",
+      description:
+        "Lets the user's model compare all flights of a day and recommend three, with reasons; takes the cheapest if the client does not support sampling",
+      input: object({
+        ...tripInput,
+        preferences: {
+          ...{ type: "string", minLength: 1, maxLength: 500 },
+          description: "What matters to the user, such as: morning departure, max 1 layover",
+        },
+      }),
+      output: schemas.best,
+      annotations: annotations.reads,
+      async run({ preferences, ...trip }: TripInput & { preferences: string }, ctx) {
+        const best = await findBest(findTrips(trip), preferences, ctx);
+        const lines = best.recommendations.map(
+          ({ flight, why }, index) => `${index + 1}. ${describe(flight)}\n   ${why}`,
+        );
+        return textResult(lines.join("\n"), best);
       },
     })
+    .tool("bookFlight", {
+      title: "Book a flight",
+      description: "Books a flight after the user has confirmed it in a form",
+      input: object({ flight: schemas.flightId, date: schemas.anyDate("Day of departure"), confirmation }, [
+        "confirmation",
+      ]),
+      output: schemas.reserved,
+      annotations: annotations.adds,
+      run({ flight: id, date, confirmation }: { flight: string; date: string; confirmation?: string }, ctx) {
+        const flight = needFlight(id, needAnyDate("date", date));
+        const offer = { title: describe(flight), start: date, end: date, price: flight.price, city: flight.to };
+        return reserve({ ledger, pause, changed }, { ...offer, hasFlights: true, hasHotel: false }, confirmation, ctx);
+      },
+    })
+    .tool("bookHotel", {
+      title: "Book a hotel",
+      description:
+        "Finds the best hotel within the budget and books it, with flights if they are given, after the user has confirmed it in a form",
+      input: object(
+        {
+          city: schemas.city("Where to stay"),
+          checkIn: schemas.anyDate("First day"),
+          checkOut: schemas.anyDate("Last day"),
+          budget: { type: "number", minimum: 0, description: "Maximum price of everything in dollars" },
+          travelers: { type: "integer", minimum: 1, maximum: 9, description: "Number of people. Default: 1" },
+          flights: {
+            ...{ type: "array", items: schemas.flightId, maxItems: 2 },
+            description: "Flights to book with it: the first leaves on checkIn, the second on checkOut",
+          },
+          confirmation,
+        },
+        ["budget", "travelers", "flights", "confirmation"],
+      ),
+      output: schemas.reserved,
+      annotations: annotations.adds,
+      run: ({ confirmation, ...stay }: HotelInput, ctx) =>
+        reserve({ ledger, pause, changed }, offerFor(stay), confirmation, ctx),
+    })
+    .tool("search-flights", {
+      title: "Search flights (old name)",
+      description: "Same as searchFlights, for days from today to a year ahead",
+      input: object({ ...journey, maxPrice: schemas.maxPrice }, ["maxPrice"]),
+      output: schemas.found,
+      annotations: annotations.reads,
+      run: ({ maxPrice, ...wanted }: Journey & { maxPrice?: number }) => cheapest(needFlights(wanted), maxPrice),
+    })
     .tool("choose-flight", {
-      title: "Choose a flight",
+      title: "Choose a flight (old name of findBestFlight)",
       description:
         "Lets the user's model choose the flight that fits a wish best; takes the cheapest if the client does not support sampling",
       input: object({
@@ -118,7 +206,7 @@ export function createTravel(options: TravelOptions = {}): Server {
       },
     })
     .tool("book", {
-      title: "Book a flight",
+      title: "Book a flight (with the passenger)",
       description:
         "Books a flight after the user has confirmed it and entered the passenger in a form. If the client has no forms, the first call books nothing and returns a confirmation code for the second",
       input: object(
@@ -140,19 +228,77 @@ export function createTravel(options: TravelOptions = {}): Server {
       output: schemas.booked,
       annotations: annotations.adds,
       run(input: BookInput, ctx) {
-        const flight = findFlight(input.flight, needDate(input.date));
-        if (!flight) throw new ToolError(`No flight ${JSON.stringify(input.flight)}; search-flights finds flights`);
+        const flight = needFlight(input.flight, needDate(input.date));
         return book({ ledger, pause, changed }, flight, input, ctx);
       },
     })
     .resource(calendarUri, {
       name: "Calendar",
       title: "Calendar",
-      description: "Holidays, appointments and booked flights of the next year, as JSON",
+      description: "Holidays, appointments and bookings of the next year, as JSON",
       mimeType: "application/json",
       subscribe: true,
       read: (ctx) =>
         JSON.stringify({ today: today(), events: calendarOf(today(), ledger.bookingsOf(ctx.principal.key)) }),
+    })
+    .resource(itineraryUri, {
+      name: "Itinerary",
+      title: "Itinerary",
+      description: "What the user has booked, as JSON",
+      mimeType: "application/json",
+      subscribe: true,
+      read: (ctx) => JSON.stringify({ bookings: ledger.bookingsOf(ctx.principal.key) }),
+    })
+    .template("travel://preferences/{region}", {
+      name: "preferences",
+      title: "Travel preferences",
+      description: "Preferred airlines, hotels and interests in a part of the world, as JSON",
+      mimeType: "application/json",
+      list: () => guide.regions.map((region) => ({ uri: `travel://preferences/${region}`, name: `In ${region}` })),
+      complete: { region: [...guide.regions] },
+      read: ({ region }) => toJson(guide.preferencesFor(String(region))),
+    })
+    .template("travel://past-trips/{trip}", {
+      name: "past-trips",
+      title: "Past trips",
+      description: "What the user liked on an earlier trip such as Spain-2023, as JSON",
+      mimeType: "application/json",
+      list: () => guide.pastTripNames.map((trip) => ({ uri: `travel://past-trips/${trip}`, name: trip })),
+      complete: { trip: [...guide.pastTripNames] },
+      read: ({ trip }) => toJson(guide.findPastTrip(String(trip))),
+    })
+    .template("trips://history/{trip}", {
+      name: "trip-history",
+      title: "Previous itineraries",
+      description: "An earlier itinerary such as barcelona-2023, as JSON",
+      mimeType: "application/json",
+      list: () => guide.itineraryNames.map((trip) => ({ uri: `trips://history/${trip}`, name: trip })),
+      complete: { trip: [...guide.itineraryNames] },
+      read: ({ trip }) => toJson(guide.findItinerary(String(trip))),
+    })
+    .template("travel://activities/{city}/{category}", {
+      name: "activities",
+      title: "Activities",
+      description: "Activities by city and category, as JSON",
+      mimeType: "application/json",
+      complete: { city: completeCity, category: [...guide.categories] },
+      read: ({ city, category }) => toJson(guide.activitiesIn(String(city), String(category))),
+    })
+    .template("travel://flights/{origin}/{destination}", {
+      name: "flight-search",
+      title: "Flight Search",
+      description: "Search available flights between cities",
+      mimeType: "application/json",
+      complete: {
+        origin: completePlace,
+        destination: (typed, { origin = "" }) =>
+          completePlace(typed).filter((place) => findCity(place) !== findCity(origin)),
+      },
+      read({ origin, destination }) {
+        const [start, end] = [findCity(String(origin)), findCity(String(destination))];
+        if (!start || !end || start === end) return undefined;
+        return JSON.stringify({ date: today(), flights: flightsOn(start, end, today()) });
+      },
     })
     .template("travel://weather/{city}/{date}", {
       name: "weather",
@@ -191,35 +337,36 @@ export function createTravel(options: TravelOptions = {}): Server {
       description: "Plans a vacation that fits the calendar, the weather and the budget",
       arguments: {
         destination: { title: "Destination", description: "A city", required: true, complete: completeCity },
-        from: {
-          ...{ title: "From", description: "Where the trip starts" },
+        origin: {
+          ...{ title: "Origin", description: "Where the trip starts. Default: NYC" },
           complete: (typed, { destination }) => completeCity(typed).filter((name) => name !== destination),
         },
-        departure: { title: "Departure", description: "Day of departure, if known", complete: completeDate },
-        days: {
-          title: "Days",
-          description: "Number of days. Default: 7",
-          complete: ["2", "3", "5", "7", "10", "14"],
-        },
-        budget: { title: "Budget", description: "In euros", complete: ["300", "500", "1000", "2000"] },
+        departure_date: { title: "Departure", description: "Such as 2024-06-15", complete: completeDate },
+        return_date: { title: "Return", description: "Such as 2024-06-22", complete: completeDate },
+        duration: { title: "Days", description: "Days, instead of return_date", complete: ["3", "7", "10", "14"] },
+        budget: { title: "Budget", description: "In dollars", complete: ["1000", "2000", "3000", "5000"] },
+        travelers: { title: "Travelers", description: "Number of people. Default: 1", complete: ["1", "2", "4"] },
+        interests: { title: "Interests", description: "Such as beaches, architecture, food" },
       },
-      get({ destination, from, departure, days = "7", budget }, ctx) {
+      get({ destination, origin = "NYC", departure_date, return_date, duration, budget, travelers = "1", interests }) {
         const city = findCity(destination);
         if (!city) throw unknownDestination(destination);
-        const known = departure !== undefined && isOpen(departure) ? departure : undefined;
+        const when = [
+          departure_date === undefined
+            ? "Find days that are free in my calendar."
+            : `I leave on ${clip(departure_date)}`,
+          ...(departure_date === undefined || return_date === undefined ? [] : [` and return on ${clip(return_date)}`]),
+          ...(departure_date === undefined ? [] : ["."]),
+          ...(duration === undefined ? [] : [` The trip takes ${clip(duration)} days.`]),
+        ].join("");
         const wishes = [
-          `Plan ${clip(days)} days in ${city.name}${from === undefined ? "" : `, starting in ${clip(from)}`}.`,
-          known === undefined ? "Find days that are free in my calendar." : `I leave on ${known}.`,
-          budget === undefined ? "Compare prices." : `Stay below ${clip(budget)} euros.`,
-          "Choose a flight with choose-flight, tell me the weather, and book with book once I agree.",
+          `Plan a vacation in ${city.name} for ${clip(travelers)} from ${clip(origin)}.`,
+          when,
+          budget === undefined ? "Compare prices." : `Stay below ${clip(budget)} dollars.`,
+          ...(interests === undefined ? [] : [`I like ${clip(interests)}.`]),
+          `Look at travel://preferences/${city.region} and at my past trips, search flights with searchFlights or findBestFlight, check the weather, book with bookHotel, then add the trip to my calendar and send a confirmation by e-mail.`,
         ];
-        const weather = weatherOf(city, known ?? today());
-        const events = calendarOf(today(), ledger.bookingsOf(ctx.principal.key));
-        return [
-          { role: "user", content: { type: "text", text: wishes.join(" ") } },
-          embedded(calendarUri, { today: today(), events }),
-          embedded(`travel://weather/${encodeURIComponent(city.name)}/${weather.date}`, weather),
-        ];
+        return wishes.join(" ");
       },
     });
   return server;
@@ -235,6 +382,66 @@ function completeCity(typed: string): string[] {
   return cityNames.filter((name) => name.toLowerCase().startsWith(typed.toLowerCase()));
 }
 
+function needAnyDate(argument: string, date: string): string {
+  if (isDay(date)) return date;
+  throw new ToolError(`${argument}: expected a day such as 2024-06-15, got ${JSON.stringify(date)}`);
+}
+
+function needFlight(id: string, date: string): Flight {
+  const flight = findFlight(id, date);
+  if (flight) return flight;
+  throw new ToolError(`No flight ${JSON.stringify(id)}; searchFlights finds flights`);
+}
+
+/** Returns all flights between two cities, cheapest first. */
+function flightsOn(from: City, to: City, date: string): [Flight, ...Flight[]] {
+  const [first, ...more] = byPrice(flightsBetween(from.name, to.name, date));
+  if (!first) throw new ToolError("The two cities are the same city; ask the user for the destination");
+  return [first, ...more];
+}
+
+const maxFound = 10;
+
+/** Returns the cheapest flights as a result. */
+function cheapest(all: readonly [Flight, ...Flight[]], maxPrice = Number.POSITIVE_INFINITY) {
+  const fitting = all.filter(({ price }) => price <= maxPrice);
+  if (fitting.length === 0) {
+    throw new ToolError(
+      `No flight for ${maxPrice} dollars; the cheapest costs ${all[0].price}: raise maxPrice or try another day`,
+    );
+  }
+  const flights = fitting.slice(0, maxFound);
+  const more = fitting.length > maxFound ? [`and ${fitting.length - maxFound} more`] : [];
+  return textResult([...flights.map(describe), ...more].join("\n"), { flights, total: fitting.length });
+}
+
+/** Returns the best hotel within the budget, together with the flights. */
+function offerFor({ city: name, checkIn, checkOut, budget, travelers = 1, flights: ids = [] }: HotelInput): Offer {
+  const city = needCity("city", name);
+  const [start, end] = [needAnyDate("checkIn", checkIn), needAnyDate("checkOut", checkOut)];
+  const nights = (Date.parse(end) - Date.parse(start)) / 86_400_000;
+  if (nights < 1) throw new ToolError(`checkOut: expected a day after ${start}, got ${end}`);
+  const flights = ids.map((id, index) => needFlight(id, index === 0 ? start : end));
+  const fares = flights.reduce((sum, { price }) => sum + price * travelers, 0);
+  const rooms = Math.ceil(travelers / 2);
+  const offers = hotelsIn(city, start).map((hotel) => ({ hotel, price: fares + hotel.perNight * nights * rooms }));
+  const fitting = offers.find(({ price }) => budget === undefined || price <= budget);
+  if (!fitting) {
+    const least = Math.min(...offers.map(({ price }) => price));
+    throw new ToolError(`Nothing for ${budget} dollars; the cheapest costs ${least}: raise the budget or stay shorter`);
+  }
+  const { hotel, price } = fitting;
+  const parts = [
+    `${hotel.name}, ${hotel.stars} stars, ${start} to ${end}, ${rooms} ${rooms === 1 ? "room" : "rooms"}`,
+    ...flights.map(({ id, date, departs }) => `flight ${id} on ${date} at ${departs} for ${travelers}`),
+  ];
+  return { title: parts.join("; "), start, end, price, city: city.name, hasFlights: ids.length > 0, hasHotel: true };
+}
+
+function toJson(value: object | undefined): string | undefined {
+  return value && JSON.stringify(value);
+}
+
 function byPrice(flights: Flight[]): Flight[] {
   return flights.toSorted((a, b) => a.price - b.price || (a.id < b.id ? -1 : 1));
 }
@@ -242,13 +449,6 @@ function byPrice(flights: Flight[]): Flight[] {
 /** Shortens a prompt argument, which is free text. */
 function clip(text: string): string {
   return text.slice(0, 40);
-}
-
-function embedded(uri: string, value: object): PromptMessage {
-  return {
-    role: "user",
-    content: { type: "resource", resource: { uri, mimeType: "application/json", text: JSON.stringify(value) } },
-  };
 }
 
 // spec 2026-07-28: prompts#error-handling asks for -32602.
