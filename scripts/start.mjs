@@ -38,6 +38,7 @@ async function chat() {
   row("a call", [`what is the weather in city=Lisbon on ${day}?`]);
   row("sampling", [`choose-flight from=Oslo to=Lisbon date=${day} wish=cheap`]);
   row("a form", [`bookFlight flight=PT121 date=${day}`]);
+  row("a story", ["/quit, then: node examples/travel-story/story.mjs"]);
   row("and", ["/tools   /plan-vacation   @   /log   /help   /quit"]);
   line();
   const command = fileURLToPath(new URL("../packages/portolan/dist/cli/main.js", import.meta.url));

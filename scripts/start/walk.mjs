@@ -1,9 +1,10 @@
 // @ts-check
 // The first steps of a newcomer in the terminal, as a script that prints each step.
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { createHost, display, openActivityFile } from "portolan-host";
 import { demoModel } from "portolan-host/models";
+import { playStory } from "../../examples/travel-story/story.mjs";
 import { line, row, wrappedRow } from "./screen.mjs";
 
 const wishes = { confirmBooking: true, seatPreference: "window", travelInsurance: false };
@@ -80,6 +81,11 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
     await say(host, "remove path=shopping.txt");
     const isThere = existsSync(join(folder, "files/shopping.txt"));
     row("still there", [String(isThere), isThere ? "green" : "red"]);
+
+    heading("The travel story: a model plans and books a vacation with three servers");
+    const story = join(folder, "story");
+    mkdirSync(story);
+    await playStory({ folder: story, tell });
 
     heading("Everything is in the log, sealed");
     await host.activity.flush();

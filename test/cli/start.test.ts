@@ -37,6 +37,7 @@ test("npm start without a terminal lists, calls, asks, answers, verifies and cle
   expect(stdout).toMatch(/files__list answered:[\s\S]*welcome\.md/);
   expect(stdout).toMatch(/may travel ask the model\?[\s\S]*approve[\s\S]*edit it: PT\d+[\s\S]*The model chose it/);
   expect(stdout).toMatch(/Please confirm your[\s\S]*PT\d+[\s\S]*seatPreference: window[\s\S]*Booked as/);
+  expect(stdout).toMatch(/you type +\/plan-vacation[\s\S]*you attach[\s\S]*you fill in[\s\S]*Added to the calendar/);
   expect(stdout).toMatch(/may files do remove[\s\S]*you +no\n[\s\S]*still there true/);
   expect(stdout).toMatch(/verified +\d+ entries, and not one was changed/);
 });
