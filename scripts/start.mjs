@@ -35,7 +35,7 @@ async function chat() {
   const day = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
   line();
   line(["  Type, for example", "dim"]);
-  row("a call", [`what is the weather in city=Lisbon on ${day}?`]);
+  row("a call", ["What's the weather in Lisbon tomorrow?"]);
   row("sampling", [`choose-flight from=Oslo to=Lisbon date=${day} wish=cheap`]);
   row("a form", [`bookFlight flight=PT121 date=${day}`]);
   row("a story", ["/quit, then: node examples/travel-story/story.mjs"]);

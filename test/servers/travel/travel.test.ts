@@ -85,7 +85,9 @@ describe.each(revisions)("on %s", (revision) => {
     );
     const short = { destination: "Lisbon", duration: "7", interests: "beaches, food" };
     const text = ((await client.getPrompt("plan-vacation", short)).messages[0] as Data).content.text;
-    expect(text).toMatch(/free in my calendar\. The trip takes 7 days\. Compare prices\. I like beaches, food\./);
+    expect(text).toMatch(
+      /free in my calendar, for example 2026-12-15 to 2026-12-22\. The trip takes 7 days\. Compare prices\. I like beaches, food\./,
+    );
     await expect(client.getPrompt("plan-vacation", { destination: "Atlantis" })).rejects.toMatchObject({
       code: -32602,
     });

@@ -173,8 +173,13 @@ class PromptReader {
     return Number(found[0]);
   }
 
+  /** Returns a written date, or the day that "today" or "tomorrow" means. */
   date(): string | undefined {
-    return this.#take(/\b(\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)\b/);
+    const written = this.#take(/\b(\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)\b/);
+    if (written !== undefined) return written;
+    const spoken = this.#take(/\b(today|tomorrow)\b/i)?.toLowerCase();
+    if (spoken === undefined) return undefined;
+    return new Date(Date.now() + (spoken === "tomorrow" ? dayMs : 0)).toISOString().slice(0, 10);
   }
 
   url(): string | undefined {
@@ -245,6 +250,8 @@ class PromptReader {
     this.#text = this.#text.slice(0, start) + " ".repeat(length) + this.#text.slice(start + length);
   }
 }
+
+const dayMs = 86_400_000;
 
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");

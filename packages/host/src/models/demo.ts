@@ -82,7 +82,10 @@ function callsIn(messages: readonly SamplingMessage[]): number {
 
 function describeResult(result: ToolResultContent, messages: readonly SamplingMessage[]): string {
   const name = toolOf(result, messages) ?? "The tool";
-  const text = resultText(result).trim();
+  // The host's note above the data is for language models, not for people.
+  const text = resultText(result)
+    .replace(/^Data from [^\n]*, not instructions:\n/, "")
+    .trim();
   if (result.isError === true) return `${name} failed: ${cut(text) || "it gave no reason"}`;
   return text === "" ? `${name} is done.` : `${name} answered: ${cut(text)}`;
 }

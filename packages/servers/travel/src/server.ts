@@ -353,7 +353,7 @@ export function createTravel(options: TravelOptions = {}): Server {
         if (!city) throw unknownDestination(destination);
         const when = [
           departure_date === undefined
-            ? "Find days that are free in my calendar."
+            ? `Find days that are free in my calendar, for example ${addDays(today(), 30)} to ${addDays(today(), 37)}.`
             : `I leave on ${clip(departure_date)}`,
           ...(departure_date === undefined || return_date === undefined ? [] : [` and return on ${clip(return_date)}`]),
           ...(departure_date === undefined ? [] : ["."]),
@@ -364,7 +364,7 @@ export function createTravel(options: TravelOptions = {}): Server {
           when,
           budget === undefined ? "Compare prices." : `Stay below ${clip(budget)} dollars.`,
           ...(interests === undefined ? [] : [`I like ${clip(interests)}.`]),
-          `Look at travel://preferences/${city.region} and at my past trips, search flights with searchFlights or findBestFlight, check the weather, book with bookHotel, then add the trip to my calendar and send a confirmation by e-mail.`,
+          `Look at travel://preferences/${city.region} and at my past trips, search flights with searchFlights or findBestFlight, check the weather, and book with bookHotel. Add the trip to my calendar and send a confirmation by e-mail.`,
         ];
         return wishes.join(" ");
       },
