@@ -165,13 +165,13 @@ class Definition<App> implements Server<App, never> {
 
   mount(prefix: string, server: Servable): Server<App, never> {
     if (typeof prefix !== "string") throw unexpected("mount", "a prefix as a string", prefix);
-    const { tools, resources, templates, prompts } = mounted(prefix, runtimeOf(server).snapshot);
-    const features: DefinedFeature[] = [
-      ...tools.map((feature) => ({ kind: "tools", feature }) as const),
-      ...resources.map((feature) => ({ kind: "resources", feature }) as const),
-      ...templates.map((feature) => ({ kind: "templates", feature }) as const),
-      ...prompts.map((feature) => ({ kind: "prompts", feature }) as const),
-    ];
+    const { snapshot } = runtimeOf(server);
+    const features = mountedKinds.flatMap(([kind, method, isPrefixed]) =>
+      snapshot.parts[kind].map((feature: CompiledFeature) => ({
+        kind,
+        feature: mountFeature(feature, snapshot.chain(method), isPrefixed ? prefix : undefined),
+      })),
+    );
     return this.#with(...features);
   }
 
@@ -308,17 +308,13 @@ function entryKey(entry: DefinedFeature): string | undefined {
   return "key" in entry.feature ? entry.feature.key : undefined;
 }
 
-/** Returns the features of a server under a prefix, each inside the middleware of the server it comes from. */
-function mounted(prefix: string, snapshot: Snapshot): Pick<Parts, "tools" | "resources" | "templates" | "prompts"> {
-  const { tools, prompts, resources, templates } = snapshot.parts;
-  const chain = (method: string) => snapshot.chain(method);
-  return {
-    tools: tools.map((tool) => mountFeature(tool, chain("tools/call"), prefix)),
-    prompts: prompts.map((prompt) => mountFeature(prompt, chain("prompts/get"), prefix)),
-    resources: resources.map((resource) => mountFeature(resource, chain("resources/read"))),
-    templates: templates.map((template) => mountFeature(template, chain("resources/read"))),
-  };
-}
+/** The features that a mounted server brings: their kind, the method that its middleware is around, and whether their names get the prefix. */
+const mountedKinds = [
+  ["tools", "tools/call", true],
+  ["prompts", "prompts/get", true],
+  ["resources", "resources/read", false],
+  ["templates", "resources/read", false],
+] as const;
 
 /** Returns an object that inherits from the feature, because parts of the feature may still be loading. */
 function mountFeature<F extends CompiledFeature>(feature: F, chain: readonly Middleware[], prefix?: string): F {
