@@ -51,8 +51,10 @@ test("the retry of a stateless call with its answers is served while the server 
   const closed = close(noEnd);
   expect(await refusalOf(await peer.call("ask", {}, 3))).toEqual([503, shuttingDown]);
   const inputResponses = { who: { action: "accept", content: { name: "Ada" } } };
+  const unasked = await peer.request("tools/call", { name: "ask", arguments: {}, inputResponses }, 4);
+  expect(await refusalOf(unasked)).toEqual([503, shuttingDown]);
   const retried = { name: "ask", arguments: {}, inputResponses, requestState: result.requestState };
-  expect(textOf(await (await peer.request("tools/call", retried, 4)).response())).toBe("Hello Ada");
+  expect(textOf(await (await peer.request("tools/call", retried, 5)).response())).toBe("Hello Ada");
   fixture.release("a");
   expect(textOf(await (await running).response())).toBe("released a");
   await closed;

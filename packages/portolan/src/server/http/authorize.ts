@@ -166,10 +166,9 @@ const twoAddresses =
 
 const plainText: HttpHeaders = { "content-type": "text/plain", "cache-control": "no-store" };
 
-/** Returns whether a running call may wait for a message: an answer, a cancellation, or the retry of a call with answers. */
+/** Returns whether a running call may wait for a message: an answer, a cancellation, or the retry of a call. */
 function mayContinueCall(message: Message): boolean {
-  if (!isRequest(message)) return true;
-  return message.params?.["inputResponses"] !== undefined || message.params?.["requestState"] !== undefined;
+  return !isRequest(message) || message.params?.["requestState"] !== undefined;
 }
 
 /** Returns the bytes that count for messages while they are served: the memory that they take, which few need to know. */

@@ -111,7 +111,7 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
     const response = new Response(stream.readable, { headers: { ...headers, ...streamHeaders } });
     this.#isAnswered = this.#isStreaming = true;
     this.#answer(response);
-    onAbort(this.#request.signal, () => stream.destroy());
+    onAbort(this.#request.signal, () => stream.abandon());
     return stream;
   }
 
@@ -176,7 +176,8 @@ class FetchStream implements EventStream {
           this.#isWanted = true;
           this.#flush();
         },
-        cancel: () => this.destroy(),
+        // A reader that cancels has closed the stream already.
+        cancel: () => this.#drop(() => {}),
       },
       { highWaterMark: 0 },
     );
@@ -204,11 +205,22 @@ class FetchStream implements EventStream {
   }
 
   destroy(): void {
+    this.#drop((controller) =>
+      controller.error(new PortolanError("connection-closed", "The stream was closed before its end")),
+    );
+  }
+
+  /** Ends the stream of a client that has disconnected. Without an error, which some frameworks print. */
+  abandon(): void {
+    this.#drop((controller) => controller.close());
+  }
+
+  #drop(end: (controller: ReadableStreamDefaultController<Uint8Array>) => void): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#pending = "";
     this.#release();
-    this.#controller?.error(new PortolanError("connection-closed", "The stream was closed before its end"));
+    if (this.#controller) end(this.#controller);
     this.#events.dropped();
   }
 
