@@ -206,7 +206,8 @@ test("middleware can tell a call whose client is gone from a success", async () 
 test("errors while connections are accepted are reported once for each kind, with what to do", async () => {
   const errors: string[] = [];
   const onError = (error: unknown) => void errors.push((error as Error).message);
-  const { port } = await start(createServer({ name: "any", version: "1.0.0" }, { onError }));
+  const server = createServer({ name: "any", version: "1.0.0" }, { onError }).tool("any", { run: () => "any" });
+  const { port } = await start(server);
   const handles = (process as unknown as { _getActiveHandles(): unknown[] })._getActiveHandles();
   const listening = handles.find(
     (one) => one instanceof Server && one.listening && (one.address() as AddressInfo).port === port,
