@@ -59,7 +59,7 @@ test("accepts prompt names as listed, and refuses templates with gaps", async ()
   });
   expect(await tell(["complete", "reviw", "style"], cwd)).toMatchObject({
     code: 2,
-    message: 'odd has no prompt "reviw"; available: review',
+    message: 'odd has no prompt "reviw"; did you mean review?',
   });
   expect(await tell(["read", "user://{id}/{+field}"], cwd)).toEqual({
     code: 2,
