@@ -20,6 +20,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "server/extension.ts": ["server/call/extra.ts"],
     "server/runtime.ts": ["server/define/warnings.ts"],
   },
+  "server/stdio.ts": { "jsonrpc/framing.ts": ["jsonrpc/envelope.ts"] },
   "server/http/index.ts": {
     "server/http/endpoint.ts": [
       ...["server/http/authorize.ts", "server/http/fetch.ts", "server/http/http-sse.ts"],

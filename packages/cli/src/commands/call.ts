@@ -7,7 +7,7 @@ import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, withoutOptionNames } from "../failure.ts";
 import { modelFor } from "../models.ts";
-import { saveContent, showResult } from "../output/content.ts";
+import { saveContent, showResult, withoutServerInfo } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, suggest, type Target, targetArgument } from "../servers/find-server.ts";
@@ -61,7 +61,7 @@ export async function run(
         await log.end();
       });
     const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
-    const { content, structuredContent, _meta, isError } = result;
+    const { content, structuredContent, _meta, isError } = withoutServerInfo(result);
     const value = {
       content,
       ...(structuredContent !== undefined && { structuredContent }),

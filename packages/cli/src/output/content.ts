@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { CallToolResult, ContentBlock, ResourceContents } from "portolan";
+import type { CallToolResult, ContentBlock, JsonObject, ResourceContents } from "portolan";
 import type { Screen } from "../terminal/screen.ts";
 
 /** Binary content of a result: shown as its size, saved on request. */
@@ -99,4 +99,14 @@ function sizeOf(base64: unknown): string {
   const bytes = Buffer.byteLength(String(base64), "base64");
   if (bytes < 1024) return `${bytes} B`;
   return bytes < 1024 ** 2 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / 1024 ** 2).toFixed(1)} MB`;
+}
+
+const serverInfo = "io.modelcontextprotocol/serverInfo";
+
+/** Removes the identity of a stateless server, which the protocol adds, from a result. */
+export function withoutServerInfo<T extends object>(result: T): T {
+  const { _meta, ...rest } = result as { readonly _meta?: JsonObject };
+  if (!_meta || !(serverInfo in _meta)) return result;
+  const { [serverInfo]: _, ...others } = _meta;
+  return (Object.keys(others).length > 0 ? { ...rest, _meta: others } : rest) as T;
 }

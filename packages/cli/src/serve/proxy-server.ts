@@ -22,6 +22,7 @@ import {
 } from "portolan/server";
 import { Failure, toFailure } from "../failure.ts";
 import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
+import { withoutServerInfo } from "../output/content.ts";
 import { CallQueue, type Lease } from "./call-queue.ts";
 import { answersOf, anything, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
 import type { Upstream } from "./upstream.ts";
@@ -405,16 +406,6 @@ function announcing(server: Server, method: string, upstream: Client["server"]["
     },
     { method },
   );
-}
-
-const serverInfo = "io.modelcontextprotocol/serverInfo";
-
-/** Removes the identity of a stateless server from a result. Clients get the one of this server, as their revision wants. */
-function withoutServerInfo<T extends object>(result: T): T {
-  const { _meta, ...rest } = result as { readonly _meta?: JsonObject };
-  if (!_meta || !(serverInfo in _meta)) return result;
-  const { [serverInfo]: _, ...others } = _meta;
-  return (Object.keys(others).length > 0 ? { ...rest, _meta: others } : rest) as T;
 }
 
 interface ForwardOptions {

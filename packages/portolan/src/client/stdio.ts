@@ -1,4 +1,5 @@
 import type { ChildProcess } from "node:child_process";
+import { whenDone } from "../async.ts";
 import { nameOf, PortolanError } from "../errors.ts";
 import { ByteBlock, largeFrom, release } from "../jsonrpc/byte-block.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
@@ -207,8 +208,7 @@ export class ProcessChannel implements Channel {
     const reader = new LineReader(this.#whileOpen(incoming), { maxBytes: maxMessageBytes }, new LineBytes());
     stdout?.on("data", (chunk: Buffer) => reader.push(chunk));
     stdout?.on("end", () => {
-      reader.end();
-      this.#noteEnd("closed its standard output");
+      whenDone(reader.end(), () => this.#noteEnd("closed its standard output"));
     });
     stdout?.on("error", () => this.#noteEnd("closed its standard output"));
     stderr?.on("data", (chunk: Buffer) => this.#stderrTail.push(chunk));

@@ -90,7 +90,7 @@ test("no bytes make the reader throw or lose the valid line after them", () => {
   );
 });
 
-test("broken lines do not affect the valid lines around them", () => {
+test("broken lines do not affect the valid lines around them", async () => {
   const broken = fc.constantFrom(
     "{",
     '{"id":1',
@@ -107,12 +107,13 @@ test("broken lines do not affect the valid lines around them", () => {
     ),
     { maxLength: 15 },
   );
-  fc.assert(
-    fc.property(lines, sizes, (all, cuts) => {
+  await fc.assert(
+    fc.asyncProperty(lines, sizes, async (all, cuts) => {
       const valid = all.flatMap((line) => ("value" in line ? [JSON.stringify(line.value)] : []));
       const wire = all.map((line) => `${"value" in line ? JSON.stringify(line.value) : line.raw}\n`).join("");
       const { reader, messages, problems } = collect();
       feed(reader, encoder.encode(wire), cuts);
+      await reader.end();
       expect(messages.map((value) => JSON.stringify(value))).toEqual(
         valid.map((value) => JSON.stringify(JSON.parse(value))),
       );
@@ -121,7 +122,7 @@ test("broken lines do not affect the valid lines around them", () => {
   );
 });
 
-test("a line over the limit is reported with its id and does not affect the next message", () => {
+test("a line over the limit is reported with its id and does not affect the next message", async () => {
   const maxBytes = 120;
   const long = fc.tuple(id, fc.integer({ min: maxBytes, max: 2000 }), fc.boolean()).map(([value, length, isIdLast]) => {
     const rest = { method: "a", params: { long: '\\"{é'.repeat(length / 4) } };
@@ -130,10 +131,11 @@ test("a line over the limit is reported with its id and does not affect the next
       text: JSON.stringify(isIdLast ? { ...rest, jsonrpc: "2.0", id: value } : { id: value, ...rest }),
     };
   });
-  fc.assert(
-    fc.property(fc.array(long, { minLength: 1, maxLength: 4 }), sizes, (lines, cuts) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(long, { minLength: 1, maxLength: 4 }), sizes, async (lines, cuts) => {
       const { reader, messages, problems } = collect(maxBytes);
       feed(reader, encoder.encode(lines.map((line) => `${line.text}\n${JSON.stringify(last)}\n`).join("")), cuts);
+      await reader.end();
       expect(messages).toEqual(lines.map(() => last));
       const why = `message too large: over ${maxBytes} bytes`;
       const expected = lines.map((line) => ({

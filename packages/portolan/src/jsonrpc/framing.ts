@@ -1,5 +1,6 @@
+import { Lazy, type MaybePromise } from "../async.ts";
 import type { ChannelEvents } from "./channel.ts";
-import { EnvelopeScanner } from "./envelope.ts";
+import type { EnvelopeScanner } from "./envelope.ts";
 import { defaultMaxMessageBytes, maxBatchMessages, maxScannedBytes } from "./limits.ts";
 import { checkMessage, isRequestId, type Message, rpcCodes, type Unreadable } from "./message.ts";
 
@@ -24,7 +25,9 @@ export class LineReader {
   readonly #maxBytes: number;
   readonly #held: ByteCollection;
   /** Defined while a line that is too long is skipped. */
-  #passing: EnvelopeScanner | undefined = undefined;
+  #passing: UnparsedText | undefined = undefined;
+  /** Pending while a line that cannot be parsed is not delivered. */
+  #scanning: MaybePromise<void> | undefined;
   #isStarted = false;
   #markBytes = 0;
 
@@ -53,11 +56,12 @@ export class LineReader {
     if (start < bytes.length) this.#hold(bytes.subarray(start));
   }
 
-  /** Ends the stream and reads a last line without a newline. */
-  end(): void {
+  /** Ends the stream and reads a last line without a newline. Returns a promise if a line is not delivered yet. */
+  end(): MaybePromise<void> | undefined {
     if (!this.#isStarted) this.#hold(byteOrderMark.subarray(0, this.#markBytes));
     this.#isStarted = true;
     if (this.#held.length > 0 || this.#passing !== undefined) this.#endLine();
+    return this.#scanning;
   }
 
   /** Removes a byte order mark from the start of the stream, also if it comes in pieces. */
@@ -83,7 +87,7 @@ export class LineReader {
         if (bytes.length > 0) this.#held.push(bytes);
         return;
       }
-      this.#passing = new EnvelopeScanner();
+      this.#passing = new UnparsedText();
       for (const piece of this.#held.takePieces()) this.#passing.feed(piece);
     }
     this.#passing.feed(bytes);
@@ -94,8 +98,12 @@ export class LineReader {
     this.#passing = undefined;
     // Bytes and text are released before the message is handled, so that a large one is not in memory three times.
     const { length } = this.#held;
-    if (passing === undefined) deliver(this.#readHeld(), this.#incoming, length);
-    else this.#refuseLong(passing);
+    if (passing === undefined) this.#scanned(deliver(this.#readHeld(), this.#incoming, length));
+    else this.#scanned(passing.scan((found) => this.#refuseLong(found)));
+  }
+
+  #scanned(scanning: MaybePromise<void>): void {
+    if (scanning) this.#scanning = scanning;
   }
 
   // Hot path: one decode for all complete lines of a chunk. Lines are decoded one by one only if that fails.
@@ -107,7 +115,7 @@ export class LineReader {
     }
     let start = 0;
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      readText(text.slice(start, end), this.#incoming);
+      this.#scanned(readText(text.slice(start, end), this.#incoming));
       start = end + 1;
     }
   }
@@ -129,7 +137,7 @@ export class LineReader {
     return read(text);
   }
 
-  #refuseLong({ id, hasMethod, isReply }: EnvelopeScanner): void {
+  #refuseLong({ id, hasMethod, isReply }: Envelope): void {
     this.#incoming.unreadable({
       code: rpcCodes.invalidRequest,
       why: `message too large: over ${this.#maxBytes} bytes`,
@@ -141,20 +149,75 @@ export class LineReader {
 }
 
 /**
- * Parses the JSON text of one message or batch. Ignores blank text.
+ * Parses the JSON text of one message or batch. Ignores blank text. Returns a promise if the text cannot be parsed and the
+ * part that looks for its id is not loaded yet.
  *
  * @param parseText returns undefined for text that is not valid JSON; a caller that has parsed the text returns its value
  */
-export function readText(text: string, incoming: LineReceiver, parseText?: () => unknown): void {
-  deliver(read(text, parseText), incoming, text.length);
+export function readText(text: string, incoming: LineReceiver, parseText?: () => unknown): MaybePromise<void> {
+  return deliver(read(text, parseText), incoming, text.length);
+}
+
+/** The part for text that cannot be parsed. Loaded with the first such text, because few connections see one. */
+export const scanners: Lazy<typeof import("./envelope.ts")> = new Lazy(() => import("./envelope.ts"));
+
+/** What is found in text that cannot be parsed. */
+type Envelope = Pick<EnvelopeScanner, "id" | "hasMethod" | "isReply" | "startsAsJson">;
+
+/** Assumed if the part could not be loaded. */
+const unknownEnvelope: Envelope = { id: undefined, hasMethod: true, isReply: false, startsAsJson: true };
+
+const maxWaitingPieces = 4_096;
+
+/** Text that cannot be parsed. Its bytes wait while the scanner is loading, which takes a moment. */
+class UnparsedText {
+  #waiting: Uint8Array[] = [];
+  #scanner: EnvelopeScanner | undefined;
+
+  feed(bytes: Uint8Array): void {
+    this.#waiting.push(bytes);
+    if (scanners.loaded) this.#scan(scanners.loaded);
+    else if (this.#waiting.length === 1) this.scan(() => {});
+    // The part cannot be loaded: the rest of a text without end is not kept.
+    else if (this.#waiting.length > maxWaitingPieces) this.#waiting.pop();
+  }
+
+  /** Calls back with what was found. */
+  scan(use: (found: Envelope) => void): MaybePromise<void> {
+    if (scanners.loaded) return use(this.#scan(scanners.loaded));
+    return Promise.resolve(scanners.get()).then(
+      (loaded) => use(this.#scan(loaded)),
+      () => use(unknownEnvelope),
+    );
+  }
+
+  #scan({ EnvelopeScanner }: typeof import("./envelope.ts")): Envelope {
+    this.#scanner ??= new EnvelopeScanner();
+    for (const bytes of this.#waiting.splice(0)) this.#scanner.feed(bytes);
+    return this.#scanner;
+  }
 }
 
 /** A line that is not a JSON object or array. */
 class Unread {
   readonly problem: Unreadable;
+  /** The beginning of the line, if its id is looked for. */
+  readonly bytes: Uint8Array | undefined;
 
-  constructor(problem: Unreadable) {
+  constructor(problem: Unreadable, bytes?: Uint8Array) {
     this.problem = problem;
+    this.bytes = bytes;
+  }
+
+  tell(incoming: LineReceiver): MaybePromise<void> {
+    const { problem, bytes } = this;
+    if (!bytes) return incoming.unreadable(problem);
+    const text = new UnparsedText();
+    text.feed(bytes);
+    return text.scan(({ id, isReply, startsAsJson }) => {
+      const answerable = startsAsJson && !isReply;
+      incoming.unreadable({ ...problem, answerable, ...(id !== undefined && { id }) });
+    });
   }
 }
 
@@ -171,10 +234,10 @@ function read(text: string, parseText = parse): unknown {
   return new Unread({ code: rpcCodes.parseError, why, answerable: false });
 }
 
-function deliver(value: unknown, incoming: LineReceiver, size: number): void {
+function deliver(value: unknown, incoming: LineReceiver, size: number): MaybePromise<void> {
   if (value === undefined) return;
-  if (value instanceof Unread) incoming.unreadable(value.problem);
-  else if (Array.isArray(value)) readBatch(value, incoming);
+  if (value instanceof Unread) return value.tell(incoming);
+  if (Array.isArray(value)) readBatch(value, incoming);
   else readMessage(value, incoming, size);
 }
 
@@ -224,15 +287,7 @@ function isReplying(value: unknown): boolean {
 }
 
 function brokenLine(bytes: Uint8Array, why: string): Unread {
-  const scanner = new EnvelopeScanner();
-  scanner.feed(bytes);
-  const { id, isReply, startsAsJson } = scanner;
-  return new Unread({
-    code: rpcCodes.parseError,
-    why,
-    answerable: startsAsJson && !isReply,
-    ...(id !== undefined && { id }),
-  });
+  return new Unread({ code: rpcCodes.parseError, why, answerable: true }, bytes);
 }
 
 function parse(text: string): unknown {

@@ -1,3 +1,4 @@
+import { type MaybePromise, whenDone } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
 import { LineReader } from "../jsonrpc/framing.ts";
@@ -73,11 +74,12 @@ class StdioChannel implements Channel {
     const { stdin } = process;
     const reader = new LineReader(incoming, { maxBytes: this.#maxBytes });
     stdin.on("data", (chunk: Buffer) => reader.push(chunk));
+    let ended: MaybePromise<void>;
     stdin.on("end", () => {
-      reader.end();
-      this.#inputEnded();
+      ended = reader.end();
     });
-    stdin.on("close", () => this.#inputEnded());
+    // After "end". A line that cannot be parsed may still be looked at.
+    stdin.on("close", () => whenDone(ended, () => this.#inputEnded()));
     stdin.on("error", () => this.#inputEnded());
     process.stdout.on("drain", () => this.#settle());
     process.stdout.on("error", (error: Error) => this.#end(error));

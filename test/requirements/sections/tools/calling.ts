@@ -86,8 +86,8 @@ export const calling: readonly Requirement[] = [
       expect(result).toMatchObject({ isError: true, content: [{ type: "text" }] });
       const [, reference] = /^The tool failed \(reference (\w+)\)$/.exec(result.content[0].text) ?? [];
       expect(reference).toBeDefined();
-      expect(jsonOf(await peer.callTool("errors"))).toEqual([
-        { message: "token=abc", method: "tools/call", reference },
+      expect(jsonOf(await peer.callTool("errors"))).toMatchObject([
+        { message: "token=abc", method: "tools/call", name: "throws_late", reference },
       ]);
       expect(peer.transcript.filter((line) => line.startsWith("< ") && line.includes("token=abc"))).toHaveLength(1);
       expect((await peer.callTool("plain")).result).not.toHaveProperty("isError", true);

@@ -1,6 +1,10 @@
-import { type LineReceiver, readText } from "../../jsonrpc/framing.ts";
+import * as envelope from "../../jsonrpc/envelope.ts";
+import { type LineReceiver, readText, scanners } from "../../jsonrpc/framing.ts";
 import { type Message, rpcCodes, type Unreadable } from "../../jsonrpc/message.ts";
 import { parseBody, readMessage } from "./body.ts";
+
+// Bodies are read synchronously: the part for broken ones comes with this file.
+scanners.loaded ??= envelope;
 
 /** Parses a body: one message, a batch, or the reason why it is neither. */
 export function readBody(body: string): Message | Message[] | Unreadable {
