@@ -55,11 +55,10 @@ test.each(eras)("a server of %s ignores fields that its form does not have", asy
   expect(JSON.parse(await ask("open", given, options))).toEqual({ action: "accept", content: given });
 });
 
-test("a stateful server learns why the application's answer did not fit its form", async () => {
+test("a stateful server learns that the application's answer did not fit its form, and nothing of the answer", async () => {
   const errors: Error[] = [];
   const said = await ask("told", { age: "three" }, { era: "2025-11-25", onError: (error) => errors.push(error) });
-  const why = 'The answer does not fit the form: age: expected integer, got \\"three\\"';
-  expect(said).toBe(`"The client has no valid answer to elicitation/create: ${why}"`);
+  expect(said).toBe('"The client has no valid answer to elicitation/create"');
   expect(errors.map((error) => "code" in error && error.code)).toEqual(["answer-invalid"]);
 });
 

@@ -157,14 +157,14 @@ export class QuestionAnswerer {
   }
 
   /**
-   * Turns a failed answer into an error for the server. The server learns why an answer did not fit its question, and
-   * nothing of our own errors.
+   * Turns a failed answer into an error for the server, which learns nothing of our own errors, nor of an answer that did not
+   * fit its question.
    */
   #toRpcError(method: string, thrown: unknown, signal: AbortSignal): RpcError {
     if (thrown instanceof RpcError) return thrown;
     if (!signal.aborted) this.#connection.report(toError(thrown));
     const isInvalid = thrown instanceof PortolanError && thrown.code === "answer-invalid";
-    return questionRefused(method, isInvalid ? thrown.message : undefined);
+    return questionRefused(method, isInvalid);
   }
 }
 

@@ -122,9 +122,11 @@ export function sentBack(method: string): RpcError {
 }
 
 /** The client's answer to a question that its application refused, failed to answer, or answered wrongly. */
-export function questionRefused(method: string, problem?: string): RpcError {
-  const invalid = `The client has no valid answer to ${method}: ${problem}`;
-  return new RpcError(-1, problem === undefined ? `The client did not answer ${method}` : invalid);
+export function questionRefused(method: string, isInvalid: boolean): RpcError {
+  return new RpcError(
+    -1,
+    isInvalid ? `The client has no valid answer to ${method}` : `The client did not answer ${method}`,
+  );
 }
 
 /** The data of an error that `limitExceeded` returns. */

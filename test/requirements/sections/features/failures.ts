@@ -20,7 +20,7 @@ export const failures: readonly Requirement[] = [
         const [, reference] = /^Internal error \(reference (\w+)\)$/.exec(error?.message ?? "") ?? [];
         return reference;
       });
-      expect(jsonOf(await peer.callTool("errors"))).toEqual([
+      expect(jsonOf(await peer.callTool("errors"))).toMatchObject([
         { message: "password=hunter2", method: "resources/read", reference: references[0] },
         { message: "password=hunter2", method: "prompts/get", reference: references[1] },
       ]);
