@@ -1,6 +1,11 @@
-import { describe, expect, test } from "vitest";
-import { ByteList, LineReader, type LineReaderOptions } from "./framing.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { ByteList, LineReader, type LineReaderOptions, scanners } from "./framing.ts";
 import type { Message } from "./message.ts";
+
+// Before it is loaded, lines that cannot be parsed arrive later: framing.fuzz.test.ts waits for them.
+beforeAll(async () => {
+  await scanners.get();
+});
 
 type Heard = { message: Message } | { batch: Message[] } | { problem: unknown };
 

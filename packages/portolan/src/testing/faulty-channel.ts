@@ -1,10 +1,14 @@
 import { type Clock, systemClock } from "../client/deadlines.ts";
 import { PortolanError } from "../errors.ts";
 import type { Channel, ChannelEvents, Sendable } from "../jsonrpc/channel.ts";
-import { readText } from "../jsonrpc/framing.ts";
+import * as envelope from "../jsonrpc/envelope.ts";
+import { readText, scanners } from "../jsonrpc/framing.ts";
 import { serialize } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { type Random, seededRandom } from "./random.ts";
+
+// Loaded before the first fault, so that the same seed gives the same order of messages.
+scanners.loaded ??= envelope;
 
 /** The faults to inject. Probabilities are numbers from 0 (never) to 1 (always). */
 export interface ChannelFaults {
