@@ -1,6 +1,10 @@
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { JsonObject } from "portolan";
 import { createServer } from "portolan/server";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ChildChannel, connectMemory, connectStdio, metaKey, RawPeer, type RawPeerOptions } from "./kit/raw-peer.ts";
 import { stateful } from "./kit/revisions.ts";
 
@@ -22,10 +26,15 @@ async function start(server: URL, options: RawPeerOptions = session, env: Record
   return peer;
 }
 
+/** Returns the arguments of node for a program that calls `serveStdio` itself. */
+function evaluating(source: string): string[] {
+  const head = 'import { createServer } from "portolan/server"; import { serveStdio } from "portolan/server/stdio";';
+  return ["--input-type=module", "--eval", `${head}\n${source}`];
+}
+
 /** Runs a program that calls `serveStdio` itself. */
 async function startProgram(source: string, options: RawPeerOptions = session) {
-  const head = 'import { createServer } from "portolan/server"; import { serveStdio } from "portolan/server/stdio";';
-  const channel = new ChildChannel(process.execPath, ["--input-type=module", "--eval", `${head}\n${source}`]);
+  const channel = new ChildChannel(process.execPath, evaluating(source));
   children.push(channel);
   return Object.assign(await new RawPeer(channel, options).start(), { channel });
 }
@@ -169,6 +178,36 @@ describe("standard output", () => {
     expect(JSON.parse((await response).result.content[0].text)).toEqual({ text });
     expect(await peer.channel.exited).toBe(0);
   });
+});
+
+test("a server whose input is a file answers every line, broken ones too, and exits", () => {
+  const folder = mkdtempSync(join(tmpdir(), "portolan-stdio-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "requests.txt");
+  writeFileSync(
+    file,
+    `${line({ id: 1, method: "ping" })}{"id":2,"broken\n${line({ id: 3, method: "ping" })}{"id":4,"cut`,
+  );
+  const input = openSync(file, "r");
+  onTestFinished(() => closeSync(input));
+  const { status, stdout } = spawnSync(
+    process.execPath,
+    evaluating(`serveStdio(createServer({ name: "s", version: "1" }).tool("a", { run: () => "" }))`),
+    {
+      stdio: [input, "pipe", "inherit"],
+    },
+  );
+  const answers = String(stdout)
+    .trim()
+    .split("\n")
+    .map((text) => JSON.parse(text) as { id: number; error?: object });
+  expect(answers.map(({ id, error }) => [id, error !== undefined]).sort()).toEqual([
+    [1, false],
+    [2, true],
+    [3, false],
+    [4, true],
+  ]);
+  expect(status).toBe(0);
 });
 
 test("a client that closes standard error is still served", async () => {

@@ -74,12 +74,14 @@ class StdioChannel implements Channel {
     const { stdin } = process;
     const reader = new LineReader(incoming, { maxBytes: this.#maxBytes });
     stdin.on("data", (chunk: Buffer) => reader.push(chunk));
-    let ended: MaybePromise<void>;
+    // A line that cannot be parsed may still be looked at when the input ends.
+    let last: MaybePromise<void> | undefined;
+    const ended = () => whenDone(last, () => this.#inputEnded());
     stdin.on("end", () => {
-      ended = reader.end();
+      last = reader.end();
+      ended();
     });
-    // After "end". A line that cannot be parsed may still be looked at.
-    stdin.on("close", () => whenDone(ended, () => this.#inputEnded()));
+    stdin.on("close", ended);
     stdin.on("error", () => this.#inputEnded());
     process.stdout.on("drain", () => this.#settle());
     process.stdout.on("error", (error: Error) => this.#end(error));
