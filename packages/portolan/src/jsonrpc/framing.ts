@@ -161,7 +161,7 @@ export function readText(text: string, incoming: LineReceiver, parseText?: () =>
 /** The part for text that cannot be parsed. Loaded with the first such text, because few connections see one. */
 export const scanners: Lazy<typeof import("./envelope.ts")> = new Lazy(() => import("./envelope.ts"));
 
-/** What is found in text that cannot be parsed. */
+/** The facts that are found in text that cannot be parsed. */
 type Envelope = Pick<EnvelopeScanner, "id" | "hasMethod" | "isReply" | "startsAsJson">;
 
 /** Assumed if the part could not be loaded. */

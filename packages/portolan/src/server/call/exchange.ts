@@ -135,7 +135,7 @@ export class ServedExchange implements Exchange {
     return this.request.params ?? noParams;
   }
 
-  /** What an operator may know of the request: never its arguments. */
+  /** The facts of the request that an operator may know; never its arguments. */
   get origin(): ErrorReport {
     const { method, params, principal, returnPath } = this;
     return { method, name: nameIn(params), principal: principal.key, caller: returnPath.caller?.key };

@@ -22,7 +22,7 @@ interface WatchedStatement {
   seen: number;
 }
 
-/** What one measurement found. */
+/** The findings of one measurement. */
 interface Measurement {
   readonly bytes: number;
   /** Process ids of sessions that wait for a temporary file. */
