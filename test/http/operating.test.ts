@@ -120,7 +120,8 @@ test("onRefused gets bodies that are too large, sessions, streams and connection
 
 test("an onRefused that throws is reported, and the request is answered", async () => {
   const errors: unknown[] = [];
-  const server = createServer({ name: "any", version: "1.0.0" }, { onError: (error) => void errors.push(error) });
+  const onError = (error: unknown) => void errors.push(error);
+  const server = createServer({ name: "any", version: "1.0.0" }, { onError }).tool("any", { run: () => "any" });
   const problem = new Error("no log");
   const onRefused = () => {
     throw problem;

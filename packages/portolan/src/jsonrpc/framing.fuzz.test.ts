@@ -66,7 +66,7 @@ test("valid messages arrive exactly and in order under any chunking", () => {
   );
 });
 
-test("no bytes make the reader throw or lose the valid line after them", () => {
+test("no bytes make the reader throw or lose the valid line after them", async () => {
   const ascii = fc.string({ maxLength: 60 }).map((value) => [...encoder.encode(value)]);
   const jsonLike = fc
     .array(fc.constantFrom("{", "}", "[", "]", '"id"', ":", ",", "1", '"', "\\", "\n", "\r", '"result"', "\uFEFF"), {
@@ -75,14 +75,15 @@ test("no bytes make the reader throw or lose the valid line after them", () => {
     .map((parts) => [...encoder.encode(parts.join(""))]);
   const anyByte = fc.uint8Array({ maxLength: 60 }).map((value) => [...value]);
   const noise = fc.array(fc.oneof(anyByte, ascii, jsonLike), { maxLength: 8 }).map((parts) => parts.flat());
-  fc.assert(
-    fc.property(
+  await fc.assert(
+    fc.asyncProperty(
       noise,
       sizes,
       fc.option(fc.integer({ min: 80, max: 200 }), { nil: undefined }),
-      (bytes, cuts, limit) => {
+      async (bytes, cuts, limit) => {
         const { reader, messages } = collect(limit);
         feed(reader, Uint8Array.from([...bytes, 0x0a, ...encoder.encode(`${JSON.stringify(last)}\n`)]), cuts);
+        await reader.end();
         expect(messages.at(-1)).toEqual(last);
       },
     ),

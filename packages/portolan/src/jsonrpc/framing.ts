@@ -27,7 +27,7 @@ export class LineReader {
   /** Defined while a line that is too long is skipped. */
   #passing: UnparsedText | undefined = undefined;
   /** Pending while a line that cannot be parsed is not delivered. */
-  #scanning: MaybePromise<void> | undefined;
+  #scanning: Promise<void> | undefined;
   #isStarted = false;
   #markBytes = 0;
 
@@ -98,12 +98,21 @@ export class LineReader {
     this.#passing = undefined;
     // Bytes and text are released before the message is handled, so that a large one is not in memory three times.
     const { length } = this.#held;
-    if (passing === undefined) this.#scanned(deliver(this.#readHeld(), this.#incoming, length));
-    else this.#scanned(passing.scan((found) => this.#refuseLong(found)));
+    const value = passing ?? this.#readHeld();
+    const next = () =>
+      value instanceof UnparsedText
+        ? value.scan((found) => this.#refuseLong(found))
+        : deliver(value, this.#incoming, length);
+    this.#delivering(this.#scanning ? this.#scanning.then(next) : next());
   }
 
-  #scanned(scanning: MaybePromise<void>): void {
-    if (scanning) this.#scanning = scanning;
+  /** Keeps the order: lines behind one that waits for its part wait too. */
+  #delivering(scanning: MaybePromise<void>): void {
+    if (!scanning) return;
+    this.#scanning = scanning;
+    scanning.then(() => {
+      if (this.#scanning === scanning) this.#scanning = undefined;
+    });
   }
 
   // Hot path: one decode for all complete lines of a chunk. Lines are decoded one by one only if that fails.
@@ -115,7 +124,9 @@ export class LineReader {
     }
     let start = 0;
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      this.#scanned(readText(text.slice(start, end), this.#incoming));
+      const line = text.slice(start, end);
+      const next = this.#scanning?.then(() => readText(line, this.#incoming));
+      this.#delivering(next ?? readText(line, this.#incoming));
       start = end + 1;
     }
   }
@@ -184,7 +195,10 @@ class UnparsedText {
 
   /** Calls back with what was found. */
   scan(use: (found: Envelope) => void): MaybePromise<void> {
-    if (scanners.loaded) return use(this.#scan(scanners.loaded));
+    if (scanners.loaded) {
+      use(this.#scan(scanners.loaded));
+      return;
+    }
     return Promise.resolve(scanners.get()).then(
       (loaded) => use(this.#scan(loaded)),
       () => use(unknownEnvelope),
@@ -211,7 +225,10 @@ class Unread {
 
   tell(incoming: LineReceiver): MaybePromise<void> {
     const { problem, bytes } = this;
-    if (!bytes) return incoming.unreadable(problem);
+    if (!bytes) {
+      incoming.unreadable(problem);
+      return;
+    }
     const text = new UnparsedText();
     text.feed(bytes);
     return text.scan(({ id, isReply, startsAsJson }) => {
