@@ -5,8 +5,8 @@ const nodeBytes = 64;
 export const maxWeightOfText = 36;
 
 /**
- * Returns about how many bytes a parsed value takes in memory. Does not recurse, because
- * peers nest values deeper than the stack. Does not end for a value that contains itself.
+ * Returns about how many bytes a parsed value takes in memory. Does not recurse, because peers nest values deeper than the
+ * stack. Does not end for a value that contains itself.
  */
 export function weigh(value: unknown): number {
   let bytes = 0;

@@ -32,7 +32,7 @@ function watchStorage({ kv, log, bus }: Storage, report: (error: Error) => void)
     timer = undefined;
     const [oldest] = waiting.values();
     if (!oldest || isReported) return;
-    const restMs = oldest.since + storageNoticeMs - Date.now();
+    const restMs = oldest.since + storageNoticeMs - performance.now();
     if (restMs > 0) {
       lookAfter(restMs);
       return;
@@ -48,7 +48,7 @@ function watchStorage({ kv, log, bus }: Storage, report: (error: Error) => void)
 
   const during = async <T>(operation: string, work: () => Promise<T>): Promise<T> => {
     const key = {};
-    waiting.set(key, { operation, since: Date.now() });
+    waiting.set(key, { operation, since: performance.now() });
     if (!timer && !isReported) lookAfter(storageNoticeMs);
     try {
       return await work();
