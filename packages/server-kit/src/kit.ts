@@ -128,3 +128,26 @@ export function reportingDisk<Tool extends { run(args: never, context: never): u
   };
   return { ...tool, run };
 }
+
+const dayMs = 86_400_000;
+
+/** Returns the day of a time, such as 2026-11-15. */
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+export function addDays(day: string, count: number): string {
+  return dayOf(Date.parse(day) + count * dayMs);
+}
+
+/** Returns true for an existing day; 2026-02-30 is none. */
+export function isDay(text: string): boolean {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && dayOf(time) === text;
+}
+
+/** Returns `count` days from the first one. */
+export function daysFrom(first: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => addDays(first, index));
+}

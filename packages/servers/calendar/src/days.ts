@@ -1,18 +1,6 @@
+import { addDays, dayOf, isDay } from "portolan-server-kit";
+
 const dayMs = 86_400_000;
-
-/** Returns a day such as 2024-06-15. */
-export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
-}
-
-export function addDays(day: string, count: number): string {
-  return dayOf(Date.parse(day) + count * dayMs);
-}
-
-/** Returns true for an existing day; 2024-02-30 is none. */
-export function isDay(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && dayOf(Date.parse(text)) === text;
-}
 
 /** Returns true for a local time such as 2024-06-15T14:30. */
 export function isMoment(text: string): boolean {

@@ -1,4 +1,5 @@
-import { addDays, isDay, isMoment } from "./days.ts";
+import { addDays, isDay } from "portolan-server-kit";
+import { isMoment } from "./days.ts";
 
 /** An event. `startDate` and `endDate` are days, or local times such as 2024-06-15T14:30; the last day is included. */
 export interface CalendarEvent {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Context, type Form, type FullResult, form, type JsonSchema, ToolError } from "portolan/server";
-import { textResult } from "portolan-server-kit";
-import { ageOn, isDay } from "./calendar.ts";
+import { isDay, textResult } from "portolan-server-kit";
+import { ageOn } from "./calendar.ts";
 import { describe, type Flight } from "./flights.ts";
 import { type Booking, fullLedger, type Ledger, type Order } from "./ledger.ts";
 

@@ -1,3 +1,4 @@
+import { addDays } from "portolan-server-kit";
 import type { Booking } from "./ledger.ts";
 
 /** An entry of the calendar. */
@@ -26,29 +27,6 @@ export function calendarOf(today: string, bookings: readonly Booking[]): Calenda
   return [...holidays, ...appointments, ...booked]
     .filter(({ date }) => date >= today && date <= addDays(today, 365))
     .sort((a, b) => (a.date < b.date ? -1 : a.date > b.date ? 1 : 0));
-}
-
-const dayMs = 86_400_000;
-
-/** Returns a day such as 2026-11-15. */
-export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
-}
-
-export function addDays(day: string, count: number): string {
-  return dayOf(Date.parse(day) + count * dayMs);
-}
-
-/** Returns true for an existing day; 2026-02-30 is none. */
-export function isDay(text: string): boolean {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;
-  const time = Date.parse(text);
-  return !Number.isNaN(time) && dayOf(time) === text;
-}
-
-/** Returns `count` days from the first one. */
-export function daysFrom(first: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => addDays(first, index));
 }
 
 /** Returns the age of a person on a day. */

@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 import { RpcError, rpcCodes } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
-import { annotations, object, textResult } from "portolan-server-kit";
+import { addDays, annotations, dayOf, daysFrom, isDay, object, textResult } from "portolan-server-kit";
 import { type BookInput, book, passengerSchema } from "./book.ts";
-import { addDays, calendarOf, dayOf, daysFrom, isDay } from "./calendar.ts";
+import { calendarOf } from "./calendar.ts";
 import { type City, cityNames, completePlace, findCity, weatherOf } from "./cities.ts";
 import { choose, describe, type Flight, findBest, findFlight, flightsBetween } from "./flights.ts";
 import * as guide from "./guide.ts";

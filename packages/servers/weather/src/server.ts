@@ -1,7 +1,7 @@
 import { createServer, type Server, ToolError } from "portolan/server";
-import { annotations, array, integer, object, string, textResult } from "portolan-server-kit";
+import { annotations, array, dayOf, daysFrom, integer, isDay, object, string, textResult } from "portolan-server-kit";
 import { findPlace, type Place, placeNames, skies, type Weather, weatherOf } from "./climate.ts";
-import { dayOf, daysFrom, daysIn, isDay } from "./days.ts";
+import { daysIn } from "./days.ts";
 import { ExpressionError, evaluate } from "./expression.ts";
 
 /** Options of `createWeather`. */
