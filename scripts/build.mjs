@@ -34,7 +34,7 @@ async function bundleLibrary() {
   const input = entries(library);
   const core = staticallyImported(join(library, "src/server/index.ts"), join(library, "src/server/stdio.ts"));
   const clientHttp = staticallyImported(join(library, "src/client/http/link.ts"));
-  const serverHttp = staticallyImported(join(library, "src/server/http/endpoint.ts"));
+  const serverHttp = staticallyImported(join(library, "src/server/http/serve-http.ts"));
   for (const entry of Object.values(input)) {
     core.delete(entry);
     clientHttp.delete(entry);

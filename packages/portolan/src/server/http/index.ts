@@ -1,5 +1,4 @@
 export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
-export { type HttpEndpoint, type ListenSettings, serveHttp } from "./endpoint.ts";
 export type { NodeListener, NodeRequest, NodeResponse } from "./node.ts";
 export type { CallerUsage, CallInProgress, EndpointUsage } from "./observe.ts";
 export type {
@@ -14,3 +13,4 @@ export type {
   TrustedProxy,
   Verifier,
 } from "./options.ts";
+export { type HttpEndpoint, type ListenSettings, serveHttp } from "./serve-http.ts";

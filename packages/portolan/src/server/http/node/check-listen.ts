@@ -1,7 +1,7 @@
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
-import type { ListenSettings } from "../endpoint.ts";
+import type { ListenSettings } from "../serve-http.ts";
 
 const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
 

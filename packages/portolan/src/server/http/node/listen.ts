@@ -1,7 +1,6 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, DropArgument, Socket } from "node:net";
 import { bodyLimits } from "../body.ts";
-import type { ListenSettings } from "../endpoint.ts";
 import {
   acceptQueueLength,
   connectionCheckMs,
@@ -12,6 +11,7 @@ import {
 } from "../limits.ts";
 import { type ClosingState, closingState } from "../node.ts";
 import type { HttpLimits } from "../options.ts";
+import type { ListenSettings } from "../serve-http.ts";
 
 export interface ListenOptions {
   /** 0 takes a free port. */
