@@ -13,7 +13,14 @@ const leastBytes = 400;
 const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: readonly string[] } } = {
   "server/index.ts": {
     "schema/infer.ts": ["schema/json-schema.ts", "schema/zod.ts"],
-    "server/call/dispatch.ts": ["server/call/prompts.ts", "server/call/resources.ts", "server/subscribe/listen.ts"],
+    "server/call/dispatch.ts": [
+      ...[
+        "server/call/describe.ts",
+        "server/call/prompts.ts",
+        "server/call/resources.ts",
+        "server/subscribe/listen.ts",
+      ],
+    ],
     "server/call/exchange.ts": ["server/ask/questions.ts"],
     "server/channel/serve-channel.ts": ["server/channel/session.ts"],
     "server/define/resources.ts": ["protocol/uri-template.ts"],

@@ -2,22 +2,57 @@ import { nameOf, PortolanError } from "../errors.ts";
 import { RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
-import { statefulRevisions } from "../protocol/revisions/index.ts";
+import { revisions, statefulRevisions } from "../protocol/revisions/index.ts";
 import type { ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
 import type { ClientConnection } from "./connection.ts";
 import { silent, toError } from "./failures.ts";
 import {
   applyProbe,
+  discover,
   type Evidence,
+  newestStateful,
+  newestStateless,
   type ProbeResult,
   readFailedProbe,
   readInfo,
   readProbe,
   sendRequest,
+  useStateless,
   withProbeTimeout,
 } from "./negotiate.ts";
 import type { ProcessFailure } from "./process-errors.ts";
+
+/** Agrees on the era or revision that the user demands. */
+export async function agreeOn(connection: ClientConnection, era: string): Promise<void> {
+  const revision = revisionFor(era);
+  if (revision.era === "stateful") return initialize(connection, revision, era !== "stateful");
+  const isWanted = (found: Revision) => era === "stateless" || found === revision;
+  let result = await discover(connection, revision);
+  if (result.kind === "try-version" && isWanted(result.revision)) result = await discover(connection, result.revision);
+  if (result.kind !== "stateless" || !isWanted(result.revision)) throw notSpoken(era, result);
+  useStateless(connection, result);
+}
+
+function revisionFor(era: string): Revision {
+  if (era === "stateless") return newestStateless;
+  if (era === "stateful") return newestStateful;
+  const found = revisions.find(({ version }) => version === era);
+  if (found) return found;
+  const versions = revisions.map(({ version }) => version).join(", ");
+  throw new PortolanError(
+    "invalid-argument",
+    `era: expected "auto", "stateless", "stateful" or one of ${versions}, got ${nameOf(era)}`,
+  );
+}
+
+/** Returns the reason why a server cannot be used with an era or revision. */
+export function notSpoken(era: string, probe: ProbeResult): Error {
+  if (probe.kind === "unusable") return probe.reason;
+  const isOlder = probe.kind === "stateful";
+  const why = isOlder ? `${probe.why}; use era: "auto" to accept what it supports` : "it refuses that version";
+  return new PortolanError("version-mismatch", `The server does not support ${era}: ${why}`);
+}
 
 /** The server answered the handshake with an error. */
 class HandshakeRefused extends RpcError {}

@@ -1,4 +1,4 @@
-import { nameOf, PortolanError } from "../errors.ts";
+import { PortolanError } from "../errors.ts";
 import type { JsonObject, RpcResponse } from "../jsonrpc/message.ts";
 import { RpcError } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
@@ -15,8 +15,8 @@ import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
 import { defaultProbeMs } from "./limits.ts";
 
-const newestStateless = statelessRevisions[0] as Revision;
-const newestStateful = statefulRevisions[0] as Revision;
+export const newestStateless = statelessRevisions[0] as Revision;
+export const newestStateful = statefulRevisions[0] as Revision;
 
 /** Opens the link and agrees on a revision with the server. */
 export async function negotiate(connection: ClientConnection, cache: EraCache | undefined): Promise<ServerProfile> {
@@ -35,31 +35,9 @@ export async function agree(
   era: string = connection.options.era ?? "auto",
 ): Promise<Evidence> {
   if (era === "auto") return agreeByProbe(connection);
-  const revision = revisionFor(era);
-  if (revision.era === "stateful") {
-    await initialize(connection, revision, era !== "stateful");
-    return "answer";
-  }
-  const isWanted = (found: Revision) => era === "stateless" || found === revision;
-  let result = await discover(connection, revision);
-  if (result.kind === "try-version" && isWanted(result.revision)) result = await discover(connection, result.revision);
-  if (result.kind === "stateless" && isWanted(result.revision)) {
-    useStateless(connection, result);
-    return "answer";
-  }
-  throw result.kind === "unusable" ? result.reason : notSpoken(era, result);
-}
-
-function revisionFor(era: string): Revision {
-  if (era === "stateless") return newestStateless;
-  if (era === "stateful") return newestStateful;
-  const found = revisions.find(({ version }) => version === era);
-  if (found) return found;
-  const versions = revisions.map(({ version }) => version).join(", ");
-  throw new PortolanError(
-    "invalid-argument",
-    `era: expected "auto", "stateless", "stateful" or one of ${versions}, got ${nameOf(era)}`,
-  );
+  const { agreeOn } = await import("./handshake.ts");
+  await agreeOn(connection, era);
+  return "answer";
 }
 
 async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
@@ -126,7 +104,7 @@ export async function applyProbe(connection: ClientConnection, probe: ProbeResul
     case "try-version": {
       const again = await discover(connection, probe.revision);
       if (again.kind === "stateless") useStateless(connection, again);
-      else throw again.kind === "unusable" ? again.reason : notSpoken(probed.version, again);
+      else throw (await import("./handshake.ts")).notSpoken(probed.version, again);
       return;
     }
     case "stateful":
@@ -137,7 +115,7 @@ export async function applyProbe(connection: ClientConnection, probe: ProbeResul
   }
 }
 
-function useStateless(connection: ClientConnection, { revision, result }: StatelessResult): void {
+export function useStateless(connection: ClientConnection, { revision, result }: StatelessResult): void {
   const { capabilities, instructions } = result;
   connection.useRevision(revision);
   connection.profile = {
@@ -155,7 +133,7 @@ export function readInfo(info: unknown): Implementation | undefined {
   return isInfo ? (info as Implementation) : undefined;
 }
 
-async function discover(connection: ClientConnection, revision: Revision): Promise<ProbeResult> {
+export async function discover(connection: ClientConnection, revision: Revision): Promise<ProbeResult> {
   return readProbe(await sendRequest(connection, "server/discover", discoverParams(connection, revision)), revision);
 }
 
@@ -204,12 +182,6 @@ function choose(offered: readonly unknown[]): ProbeResult {
   const theirs = offered.slice(0, 10).map(String).join(", ");
   const why = `No common protocol version: the server supports ${theirs}; this client supports ${ours}`;
   return { kind: "unusable", reason: new PortolanError("version-mismatch", why) };
-}
-
-function notSpoken(era: string, probe: ProbeResult): PortolanError {
-  const isOlder = probe.kind === "stateful";
-  const why = isOlder ? `${probe.why}; use era: "auto" to accept what it supports` : "it refuses that version";
-  return new PortolanError("version-mismatch", `The server does not support ${era}: ${why}`);
 }
 
 /** Sends a request of the negotiation. Rejects when the link fails. */

@@ -4,7 +4,6 @@ import type { PreparedResponse } from "../../jsonrpc/channel.ts";
 import { type JsonObject, RpcError, type RpcResponse } from "../../jsonrpc/message.ts";
 import { internalError, invalidParams, methodNotFound, unserializableResult } from "../../protocol/errors.ts";
 import { complete, type MethodRow, type Outcome, type Peer } from "../../protocol/revision.ts";
-import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { LogLevel } from "../../protocol/types/index.ts";
 import type { ErrorReport } from "../define/definition.ts";
 import type { Parts } from "../define/snapshot.ts";
@@ -114,6 +113,9 @@ export function checkParams(row: Pick<MethodRow, "params">, exchange: ServedExch
 type Handler = (runtime: ServerRuntime, exchange: ServedExchange) => MaybePromise<Outcome>;
 
 // Loaded with the first request that needs them: a server of tools starts without them.
+export const description: Lazy<typeof import("./describe.ts")> = /* @__PURE__ */ new Lazy(
+  () => import("./describe.ts"),
+);
 export const resources: Lazy<typeof import("./resources.ts")> = /* @__PURE__ */ new Lazy(
   () => import("./resources.ts"),
 );
@@ -130,52 +132,26 @@ function lazily<Module>(module: Lazy<Module>, handlerOf: (loaded: Module) => Han
 }
 
 const empty = complete({});
-const listWithTemplates = lazily(resources, (loaded) => loaded.listWithTemplates);
+const listFeatures = lazily(description, (loaded) => loaded.listFeatures);
 
 /** The handler of each method. Every other fact about a method stands in its row in `protocol/revisions`. */
 const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["tools/call", callTool],
-  ["tools/list", (runtime, exchange) => runtime.snapshot.tools.page(exchange)],
+  ["tools/list", listFeatures],
   ["resources/read", lazily(resources, (loaded) => loaded.readResource)],
-  ["resources/list", listResources],
-  ["resources/templates/list", (runtime, exchange) => runtime.snapshot.templates.page(exchange)],
+  ["resources/list", listFeatures],
+  ["resources/templates/list", listFeatures],
   ["resources/subscribe", lazily(listening, (loaded) => loaded.subscribe)],
   ["resources/unsubscribe", unsubscribe],
   ["prompts/get", lazily(prompts, (loaded) => loaded.getPrompt)],
-  ["prompts/list", (runtime, exchange) => runtime.snapshot.prompts.page(exchange)],
+  ["prompts/list", listFeatures],
   ["completion/complete", lazily(prompts, (loaded) => loaded.completeArgument)],
   ["logging/setLevel", setLevel],
   ["subscriptions/listen", lazily(listening, (loaded) => loaded.listen)],
-  ["server/discover", discover],
-  ["initialize", initialize],
+  ["server/discover", lazily(description, (loaded) => loaded.discover)],
+  ["initialize", lazily(description, (loaded) => loaded.initialize)],
   ["ping", () => empty],
 ]);
-
-function initialize(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
-  const { info, options } = runtime.snapshot;
-  const { instructions } = options;
-  return complete({
-    protocolVersion: peer.revision.version,
-    capabilities: runtime.snapshot.capabilities(peer),
-    serverInfo: info,
-    instructions,
-  });
-}
-
-function discover(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
-  const { instructions, cache } = runtime.snapshot.options;
-  return complete({
-    supportedVersions: statelessVersions,
-    capabilities: runtime.snapshot.capabilities(peer),
-    instructions,
-    ...cache,
-  });
-}
-
-function listResources(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
-  const { snapshot } = runtime;
-  return snapshot.listsTemplates ? listWithTemplates(runtime, exchange) : snapshot.resources.page(exchange);
-}
 
 function unsubscribe(_: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   return whenDone(exchange.session?.unsubscribe(exchange.params["uri"] as string), () => empty);

@@ -1,55 +1,16 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
-import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
 import { complete, type Outcome } from "../../protocol/revision.ts";
 import type { ResourceContents } from "../../protocol/types/index.ts";
 import type { ReadReturn, TemplateValues } from "../define/definition.ts";
 import type { CompiledResource, CompiledTemplate } from "../define/resources.ts";
-import { keyOf } from "../define/snapshot.ts";
 import { runAround } from "../extension.ts";
-import { maxListedResources, maxUriCharacters } from "../limits.ts";
+import { maxUriCharacters } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type Produced, runHandler } from "./exchange.ts";
-
-/** Answers `resources/list` of a server whose templates list their resources when they are asked. */
-export async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchange): Promise<Outcome> {
-  const { resources, templates } = runtime.snapshot;
-  const entries = new Map<string, JsonObject>();
-  const failures: unknown[] = [];
-  for (const { definition, entry, makeApp } of templates.visible(exchange)) {
-    if (!definition.list) continue;
-    const context = new HandlerContext(exchange, runtime, makeApp);
-    // A resource inherits the members of its template that it does not have itself.
-    const { uriTemplate: _, ...shared } = entry;
-    try {
-      for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
-    } catch (failure) {
-      // One template that cannot list its resources does not hide those of the others.
-      failures.push(failure);
-    }
-    if (entries.size > maxListedResources) {
-      throw new PortolanError(
-        "limit-reached",
-        `resources/list: templates listed more than ${maxListedResources} resources; list fewer of them`,
-      );
-    }
-  }
-  for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
-  // Without any resource, the failure must not look like an empty list.
-  if (failures.length > 0 && entries.size === 0) throw failures[0];
-  for (const failure of failures) runtime.report(failure, exchange.origin);
-  const sorted = [...entries.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-  const start = resources.start(
-    exchange,
-    sorted.map((entry) => ({ key: keyOf(entry) })),
-  );
-  return complete(
-    resources.result(exchange, sorted, start, runtime.snapshot.decorationFor("resource", exchange)?.decorate),
-  );
-}
 
 /** Returns the resource of a URI: the fixed one, or else the first template that matches. */
 export function findResource(

@@ -19,7 +19,14 @@ import { invalidRequest, limitExceeded, missingMeta } from "../../protocol/error
 import { metaKeys, metaOf, type Peer } from "../../protocol/revision.ts";
 import { chooseStatefulRevision, revisionOf, statelessVersions } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
-import { handleNotification, listening, type SendReply, serveExchange, toRpcError } from "../call/dispatch.ts";
+import {
+  description,
+  handleNotification,
+  listening,
+  type SendReply,
+  serveExchange,
+  toRpcError,
+} from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
@@ -331,8 +338,11 @@ class ChannelServer implements ServedChannel, ReturnPath {
 /** The peer of a ping that comes before the handshake. */
 const unknownPeer: Peer = { revision: chooseStatefulRevision(undefined), capabilities: {} };
 
-/** The part for clients that begin with a handshake. */
-export const sessions: Lazy<typeof import("./session.ts")> = /* @__PURE__ */ new Lazy(() => import("./session.ts"));
+/** The part for clients that begin with a handshake, with the one that answers it: requests behind it are answered later. */
+export const sessions: Lazy<typeof import("./session.ts")> = /* @__PURE__ */ new Lazy(async () => {
+  const [session] = await Promise.all([import("./session.ts"), description.get()]);
+  return session;
+});
 
 /** Returns the size of params as JSON. Params in memory may have no JSON form; they are not counted. */
 function sizeOf(params: JsonObject = {}): number {

@@ -260,7 +260,6 @@ export class EndpointState {
   readonly running: RunningCall[] = [];
   /** Reports to the operator and answers its questions. Loaded when it is needed. */
   readonly observer: Lazy<Observer>;
-  #hasWarned = false;
   #whenIdle: (() => void)[] = [];
   #due: (() => void)[] = [];
 
@@ -278,12 +277,8 @@ export class EndpointState {
     this.streams = new Streams({
       backlog: options.limits?.backlog,
       keepAliveMs: this.keepAliveMs,
-      onRefused: (caller, exhausted) => {
-        const lost = caller.beyond("streams", exhausted, progressIsLost);
-        // Progress would be lost silently otherwise. Reported once, so that a hostile caller cannot fill a log.
-        if (!this.#hasWarned) runtime.report(lost, { caller: caller.key });
-        this.#hasWarned = true;
-      },
+      onRefused: (caller, exhausted) =>
+        void whenDone(this.observer.get(), (observer) => observer.progressLost(caller, exhausted)),
     });
   }
 
@@ -393,8 +388,6 @@ function afterMicrotasks(call: () => void): void {
   if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
   else setTimeout(call, 0);
 }
-
-const progressIsLost = "calls are answered without progress";
 
 /** Returns the event that a request counts as, by the minute. */
 function ratedEvent(method: string): RatedEvent | undefined {

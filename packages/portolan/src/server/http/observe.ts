@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import { ReportThrottle } from "../../throttle.ts";
 import { nameIn, type ServedExchange } from "../call/exchange.ts";
-import type { Caller, CountedResource, RefusedRequest } from "../callers.ts";
+import type { Caller, CountedResource, Exhausted, RefusedRequest } from "../callers.ts";
 import { networkOf } from "./caller.ts";
 import type { EndpointState } from "./endpoint.ts";
 import { maxListedCallers, maxListedCalls } from "./limits.ts";
@@ -44,6 +44,7 @@ export class Observer {
   readonly #state: EndpointState;
   readonly #refusals: ReportThrottle<RefusedRequest>;
   readonly #acceptErrors: ReportThrottle<AcceptError>;
+  #hasLostProgress = false;
 
   constructor(state: EndpointState, { onRefused }: ServeHttpOptions) {
     this.#state = state;
@@ -60,6 +61,14 @@ export class Observer {
   /** Reports a refused request, each reason of a caller once a minute. */
   refused(refused: RefusedRequest): void {
     this.#refusals.add(`${refused.limit ?? refused.status} ${refused.caller}`, refused);
+  }
+
+  /** Reports a call that has to be answered without a stream. */
+  progressLost(caller: Caller, exhausted: Exhausted): void {
+    const lost = caller.beyond("streams", exhausted, "calls are answered without progress");
+    // Progress would be lost silently otherwise. Reported once, so that a hostile caller cannot fill a log.
+    if (!this.#hasLostProgress) this.#state.runtime.report(lost, { caller: caller.key });
+    this.#hasLostProgress = true;
   }
 
   /** Reports a connection beyond `limits.connections`. */

@@ -5,6 +5,7 @@ import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
 import { complete, metaKeys, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { SubscriptionFilter } from "../../protocol/types/index.ts";
 import { roundStateOf } from "../ask/round-state.ts";
+import { capabilitiesOf } from "../call/describe.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { findResource } from "../call/resources.ts";
 import type { Snapshot } from "../define/snapshot.ts";
@@ -124,7 +125,7 @@ function acceptedFilter(
   exchange: ServedExchange,
   wanted: SubscriptionFilter & JsonObject,
 ): SubscriptionFilter & JsonObject {
-  const { tools, prompts, resources } = runtime.snapshot.capabilities(exchange.peer);
+  const { tools, prompts, resources } = capabilitiesOf(runtime.snapshot, exchange.peer);
   const filter: SubscriptionFilter & JsonObject = {};
   if (wanted.toolsListChanged && tools?.listChanged) filter.toolsListChanged = true;
   if (wanted.promptsListChanged && prompts?.listChanged) filter.promptsListChanged = true;

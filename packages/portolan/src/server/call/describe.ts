@@ -1,0 +1,247 @@
+import type { MaybePromise } from "../../async.ts";
+import { PortolanError } from "../../errors.ts";
+import type { JsonObject } from "../../jsonrpc/message.ts";
+import { invalidParams } from "../../protocol/errors.ts";
+import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
+import { statelessVersions } from "../../protocol/revisions/index.ts";
+import type { CacheHints, ServerCapabilities } from "../../protocol/types/index.ts";
+import type { Feature, FeatureList, Snapshot } from "../define/snapshot.ts";
+import { type FeatureKind, knows } from "../extension.ts";
+import { maxCachedPageCharacters, maxListedResources } from "../limits.ts";
+import type { ServerRuntime } from "../runtime.ts";
+import { HandlerContext } from "./context.ts";
+import type { ServedExchange } from "./exchange.ts";
+
+/** Answers `initialize`. */
+export function initialize({ snapshot }: ServerRuntime, { peer }: ServedExchange): Outcome {
+  const { info, options } = snapshot;
+  return complete({
+    protocolVersion: peer.revision.version,
+    capabilities: capabilitiesOf(snapshot, peer),
+    serverInfo: info,
+    instructions: options.instructions,
+  });
+}
+
+/** Answers `server/discover`. */
+export function discover({ snapshot }: ServerRuntime, { peer }: ServedExchange): Outcome {
+  const { instructions, cache } = snapshot.options;
+  return complete({
+    supportedVersions: statelessVersions,
+    capabilities: capabilitiesOf(snapshot, peer),
+    instructions,
+    ...cache,
+  });
+}
+
+/** Returns the capabilities that the server declares to peers of a revision. */
+export function capabilitiesOf(snapshot: Snapshot, { revision }: Peer): ServerCapabilities {
+  const { isLive, offered, listsTemplates } = snapshot;
+  const listChanged = isLive ? { listChanged: true } : {};
+  const resources = {
+    ...(offered["resources.subscribe"] && { subscribe: true }),
+    ...((isLive || listsTemplates) && { listChanged: true }),
+  };
+  const extensions = snapshot.extensionsOn(revision).map(([{ id }, parts]) => [id, parts.settings ?? {}]);
+  return {
+    ...(offered.tools && { tools: listChanged }),
+    ...(offered.resources && { resources }),
+    ...(offered.prompts && { prompts: listChanged }),
+    ...(offered.completions && { completions: {} }),
+    ...(offered.logging && { logging: {} }),
+    ...(extensions.length > 0 && { extensions: Object.fromEntries(extensions) }),
+  };
+}
+
+/** Answers `tools/list`, `resources/list`, `resources/templates/list` and `prompts/list`. */
+export function listFeatures(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
+  const { snapshot } = runtime;
+  const pages = pagesOf(snapshot, exchange.method);
+  const isMade = exchange.method === "resources/list" && snapshot.listsTemplates;
+  return isMade ? listWithTemplates(runtime, exchange, pages) : pages.page(exchange);
+}
+
+/** Answers `resources/list` of a server whose templates list their resources when they are asked. */
+async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchange, pages: ListPages): Promise<Outcome> {
+  const { resources, templates } = runtime.snapshot;
+  const entries = new Map<string, JsonObject>();
+  const failures: unknown[] = [];
+  for (const { definition, entry, makeApp } of templates.visible(exchange)) {
+    if (!definition.list) continue;
+    const context = new HandlerContext(exchange, runtime, makeApp);
+    // A resource inherits the members of its template that it does not have itself.
+    const { uriTemplate: _, ...shared } = entry;
+    try {
+      for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
+    } catch (failure) {
+      // One template that cannot list its resources does not hide those of the others.
+      failures.push(failure);
+    }
+    if (entries.size > maxListedResources) {
+      throw new PortolanError(
+        "limit-reached",
+        `resources/list: templates listed more than ${maxListedResources} resources; list fewer of them`,
+      );
+    }
+  }
+  for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
+  // Without any resource, the failure must not look like an empty list.
+  if (failures.length > 0 && entries.size === 0) throw failures[0];
+  for (const failure of failures) runtime.report(failure, exchange.origin);
+  const sorted = [...entries].map(([key, entry]) => ({ key, entry })).sort((a, b) => (a.key < b.key ? -1 : 1));
+  return complete(pages.result(exchange, sorted));
+}
+
+/** A change of list entries for callers that declared some extensions. */
+export interface Decoration {
+  /** Part of the key under which changed pages are cached. */
+  readonly key: string;
+  decorate(entry: JsonObject): JsonObject;
+}
+
+/** The settings of a list. */
+export interface PageOptions {
+  /** The member of the result that holds the entries. */
+  readonly member: string;
+  readonly pageSize: number;
+  readonly cache: CacheHints | undefined;
+  decorationFor(exchange: ServedExchange): Decoration | undefined;
+  /** Encodes a page for the caller's revision as JSON text. */
+  encode(exchange: ServedExchange, result: JsonObject): string;
+}
+
+/** An entry with its name or URI, by which the list is sorted. */
+type Entry = Pick<Feature, "key" | "entry">;
+
+/** The pages of one list. Each is encoded once and cached. */
+export class ListPages {
+  readonly #features: FeatureList<Feature>;
+  readonly #options: PageOptions;
+  readonly #cached = new Map<string, string>();
+  #cachedCharacters = 0;
+
+  constructor(features: FeatureList<Feature>, options: PageOptions) {
+    this.#features = features;
+    this.#options = options;
+  }
+
+  /** Returns one page. It is serialized once for all callers of one revision and view. */
+  page(exchange: ServedExchange): Outcome {
+    const { decorationFor, encode } = this.#options;
+    const features = this.#features.visible(exchange);
+    const start = this.#start(exchange, features);
+    const decoration = decorationFor(exchange);
+    const view = this.#features.viewOf(exchange);
+    const cacheKey = `${exchange.peer.revision.version} ${start} ${decoration?.key ?? ""} ${view}`;
+    let resultText = this.#cached.get(cacheKey);
+    if (resultText === undefined) {
+      resultText = encode(exchange, this.result(exchange, features, start, decoration));
+      this.#cache(cacheKey, resultText);
+    }
+    return { kind: "prepared", resultText };
+  }
+
+  /** Returns the requested page of these entries, which are sorted by key. */
+  result(
+    exchange: ServedExchange,
+    entries: readonly Entry[],
+    start: number = this.#start(exchange, entries),
+    decoration: Decoration | undefined = this.#options.decorationFor(exchange),
+  ): JsonObject {
+    const { member, pageSize, cache } = this.#options;
+    const page = entries.slice(start, start + pageSize);
+    const last = page[page.length - 1];
+    const isMore = last !== undefined && start + pageSize < entries.length;
+    return {
+      [member]: page.map(({ entry }) => decoration?.decorate(entry) ?? entry),
+      nextCursor: isMore ? toCursor(member, this.#features.viewOf(exchange), last.key) : undefined,
+      ...cache,
+    };
+  }
+
+  /** Returns the index at which the requested page begins. */
+  #start(exchange: ServedExchange, entries: readonly Entry[]): number {
+    const { cursor } = exchange.params;
+    if (cursor === undefined) return 0;
+    const key = parseCursor(String(cursor), this.#options.member, this.#features.viewOf(exchange));
+    let low = 0;
+    let high = entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((entries[middle]?.key ?? "") <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #cache(key: string, text: string): void {
+    this.#cachedCharacters += text.length;
+    if (this.#cachedCharacters > maxCachedPageCharacters) {
+      this.#cached.clear();
+      this.#cachedCharacters = text.length;
+    }
+    this.#cached.set(key, text);
+  }
+}
+
+interface ListMethod {
+  readonly list: "tools" | "resources" | "templates" | "prompts";
+  readonly member: string;
+  readonly kind: FeatureKind;
+}
+
+const listMethods: { readonly [method: string]: ListMethod } = {
+  "tools/list": { list: "tools", member: "tools", kind: "tool" },
+  "resources/list": { list: "resources", member: "resources", kind: "resource" },
+  "resources/templates/list": { list: "templates", member: "resourceTemplates", kind: "template" },
+  "prompts/list": { list: "prompts", member: "prompts", kind: "prompt" },
+};
+
+/** The pages of every served list. They are forgotten with their list, when the server's features change. */
+const pagesByList = new WeakMap<FeatureList<Feature>, ListPages>();
+
+function pagesOf(snapshot: Snapshot, method: string): ListPages {
+  const { list, member, kind } = listMethods[method] as ListMethod;
+  const features: FeatureList<Feature> = snapshot[list];
+  let pages = pagesByList.get(features);
+  if (!pages) {
+    const { info, pageSize, options } = snapshot;
+    const { cache, view } = options;
+    pages = new ListPages(features, {
+      member,
+      pageSize,
+      // A list that depends on the caller is never shared between callers.
+      cache: cache && view ? { ...cache, cacheScope: "private" } : cache,
+      decorationFor: (exchange) => decorationFor(snapshot, kind, exchange),
+      encode: ({ peer }, result) =>
+        JSON.stringify(peer.revision.encodeResult(method, { kind: "complete", result }, { info })),
+    });
+    pagesByList.set(features, pages);
+  }
+  return pages;
+}
+
+function decorationFor(snapshot: Snapshot, kind: FeatureKind, { peer }: ServedExchange): Decoration | undefined {
+  if (snapshot.parts.extensions.length === 0) return undefined;
+  const active = snapshot.extensionsOn(peer.revision).filter(([{ id }, parts]) => parts.decorate && knows(peer, id));
+  if (active.length === 0) return undefined;
+  return {
+    key: active.map(([{ id }]) => id).join(" "),
+    decorate: (entry) => active.reduce((current, [, parts]) => parts.decorate?.(kind, current) ?? current, entry),
+  };
+}
+
+/** Makes a cursor. It names its list and view, so that it is valid for no other. */
+function toCursor(list: string, view: string, key: string): string {
+  return JSON.stringify([list, view, key]);
+}
+
+function parseCursor(cursor: string, list: string, view: string): string {
+  try {
+    const key: unknown = JSON.parse(cursor)[2];
+    if (typeof key === "string" && toCursor(list, view, key) === cursor) return key;
+  } catch {
+    // Refused below, with the same answer as every cursor that is not ours.
+  }
+  throw invalidParams("cursor: expected a nextCursor of this list; start again without a cursor");
+}
