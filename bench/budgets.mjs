@@ -80,6 +80,12 @@ export const budgets = [
   { metric: "W11 100 × 100 tools: one change until it can be found", ...value(100, "≤ 100 ms") },
   { metric: "W12 portolan --help", of: "difference", atMost: 80, text: "≤ node + 80 ms" },
   { metric: "W12 portolan call of a local server", of: "difference", atMost: 150, text: "≤ node + 150 ms" },
+  ...["ls", "call"].flatMap((task) =>
+    ["mcporter", "Inspector"].flatMap((other) => [
+      { metric: `W12 portolan ${task} ÷ ${other}, CPU`, ...value(1, "≤ 1×") },
+      { metric: `W12 portolan ${task} ÷ ${other}, wall`, ...value(1, "≤ 1×") },
+    ]),
+  ),
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(21, "≤ 21 KB") },
   { metric: "size of a one-call client, min + gz", ...value(21, "≤ 21 KB") },

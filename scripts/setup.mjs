@@ -7,6 +7,7 @@
 //   --postgres   also installs PostgreSQL, which the tests of the server of databases start
 //   --shells   also installs zsh and fish, in which the tests complete command lines
 //   --wrk   also installs wrk, which creates the load of the benchmarks over HTTP
+//   --commands   also installs the other commands that a benchmark runs beside portolan
 //   --openssl   also installs openssl, which makes certificates for tests
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
@@ -23,6 +24,7 @@ if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is nee
 
 install(root);
 if (flags.has("--peers")) install(join(root, "test/peers"));
+if (flags.has("--commands")) install(join(root, "bench/commands"), "--ignore-scripts");
 if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
 if (flags.has("--nodes")) install(join(root, "test/release/runtime"));
 if (flags.has("--browser")) installPackage("chromium", "/usr/bin/chromium");
@@ -36,12 +38,17 @@ const { buildLibrary } = await import("./build.mjs");
 const problem = await buildLibrary().catch((error) => error.message);
 if (problem !== undefined) fail(`build failed: ${problem}`);
 
-function install(folder) {
+function install(folder, ...options) {
   const lock = join(folder, "package-lock.json");
   const installed = join(folder, "node_modules/.package-lock.json");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
   // Not `npm ci`: a lock made on one platform lacks the optional binaries of others, and `ci` refuses it.
-  run(`install ${folder}`, "npm", ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"], folder);
+  run(
+    `install ${folder}`,
+    "npm",
+    ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", ...options],
+    folder,
+  );
 }
 
 /** What a test needs of the system itself: Debian's, because its version is the one that the tests were run with. */
