@@ -18,7 +18,7 @@ test.concurrent.for(neverSpeaks)(
   },
 );
 
-const speaksBadly = ["deaf", "stubborn", "flood", "dies-later", "text-ids", "odd-values", "questions"];
+const speaksBadly = ["deaf", "stubborn", "flood", "dies-later", "text-ids", "odd-values", "deep-values", "questions"];
 
 test.concurrent.for(speaksBadly)(
   "a server over stdio with the habit %s after the handshake fails, and grading ends",

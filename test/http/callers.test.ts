@@ -77,6 +77,19 @@ test("every request of a batch counts, and those beyond the limit get an error o
   ]);
 });
 
+test.each(eras)(
+  "the size of bodies is limited by the minute for each caller, before they are parsed (%s)",
+  async (era) => {
+    const { url } = await start(createFixture().server, { verify: byUser, limits: { bodyBytesPerMinute: 20_000 } });
+    const [first, second] = [await open(url, era, { headers: ada }), await open(url, era, { headers: grace })];
+    const text = "x".repeat(10_000);
+    expect(await first.textOf("echo", { text })).toBe(text);
+    const broken = await send(url, { headers: { ...plainHeaders, ...ada }, body: `{"jsonrpc":"2.0","x":"${text}` });
+    expect(await refusalOf(broken)).toEqual(refusedByCaller);
+    expect(await second.textOf("echo", { text })).toBe(text);
+  },
+);
+
 test("anonymous callers of the same machine are not limited one by one", async () => {
   const limits = { callsPerMinute: 1, callsPerCaller: 1, streamsPerCaller: 0, keptBytesPerCaller: 0 };
   const { url } = await start(createFixture().server, { limits, sessions: { maxPerCaller: 1, perMinutePerCaller: 1 } });
@@ -275,6 +288,30 @@ test("capabilities above 16 KB are refused with 400", async () => {
   expect([refused.status, (await refused.json()).error?.code]).toEqual([400, -32602]);
 });
 
+test("capabilities that are nested deeper than the stack are refused with 400, and with the id", async () => {
+  const { url } = await start(createFixture().server);
+  const body = toInitialize("2025-11-25", {});
+  const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+  const refused = await send(url, {
+    body: JSON.stringify(body).replace('"capabilities":{}', `"capabilities":${deep}`),
+  });
+  expect([refused.status, await refused.json()]).toMatchObject([400, { id: body.id, error: { code: -32602 } }]);
+});
+
+test("a cancellation whose reason is nested deeper than the stack cancels its call", async () => {
+  const fixture = createFixture();
+  const { url } = await start(fixture.server);
+  const peer = await begin(url, "2025-11-25");
+  const call = peer.call("hold", { key: "a" }, "a");
+  await fixture.noted("holding a");
+  const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+  const params = `{"requestId":"a","reason":${deep}}`;
+  const body = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`;
+  expect((await send(url, { headers: { ...plainHeaders, ...peer.headers }, body })).status).toBe(202);
+  await call;
+  expect(fixture.reported.filter((text) => text.includes("RangeError") || text.includes("call stack"))).toEqual([]);
+});
+
 test.each(eras)("an error of a handler with the code of a limit reaches the client (%s)", async (era) => {
   const server = createServer({ name: "limited", version: "1.0.0" }).method("own/limit", {
     handle() {
@@ -294,6 +331,8 @@ test.each(eras)("a call without room for a stream is answered as JSON, and that 
     const answer = await peer.call("progress");
     expect([answer.isStream, textOf(await answer.json())]).toEqual([false, "done"]);
   }
-  const limits = fixture.reported.filter((text) => text.startsWith("Limit reached"));
-  expect(limits).toEqual([expect.stringContaining("may have 0 streams at once; calls are answered without progress")]);
+  // The part that reports is loaded with the first report.
+  const limits = () => fixture.reported.filter((text) => text.startsWith("Limit reached"));
+  const lost = expect.stringContaining("may have 0 streams at once; calls are answered without progress");
+  await expect.poll(limits).toEqual([lost]);
 });

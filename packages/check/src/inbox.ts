@@ -1,9 +1,11 @@
-import { isObject, type JsonObject } from "./json.ts";
+import { isNestedDeeper, isObject, type JsonObject } from "./json.ts";
 import { ExpectationFailed, TimedOut } from "./reply.ts";
 import { type Tap, toValue } from "./trace.ts";
 import type { Sink } from "./wire/wire.ts";
 
 const maxMessages = 10_000;
+/** Levels of nested values in one message. */
+const maxLevels = 1_000;
 
 /** Stores everything that a server sends, and wakes waiting scenarios. */
 export class Inbox implements Sink {
@@ -31,6 +33,10 @@ export class Inbox implements Sink {
   }
 
   received(value: unknown): void {
+    if (isNestedDeeper(value, maxLevels)) {
+      this.noise(`a message that is nested deeper than ${maxLevels} levels`);
+      return;
+    }
     this.#tap?.("received", value);
     for (const one of Array.isArray(value) ? value : [value]) {
       if (!isObject(one)) this.#keepNoise(JSON.stringify(one));

@@ -15,6 +15,16 @@ export function listAt(value: unknown, ...path: readonly string[]): readonly unk
   return Array.isArray(found) ? found : [];
 }
 
+/** Returns whether a value is nested deeper than this many levels. Does not recurse: peers nest deeper than the stack. */
+export function isNestedDeeper(value: unknown, levels: number): boolean {
+  let inner = [value];
+  for (let level = 0; level <= levels; level++) {
+    inner = inner.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+    if (inner.length === 0) return false;
+  }
+  return true;
+}
+
 /** Formats a value as one short line. */
 export function show(value: unknown, limit = 200): string {
   const text = (typeof value === "string" ? value : (JSON.stringify(value) ?? String(value))).replace(/\s+/g, " ");

@@ -55,6 +55,17 @@ test("reads a recording as it was written, without a line that was cut off", () 
   ]);
 });
 
+test("leaves out a message that is nested deeper than the stack, and goes on", () => {
+  const file = makeFile();
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
+  const deep = `${"[".repeat(20_000)}"password"${"]".repeat(20_000)}`;
+  recorder.add("server", `{"jsonrpc":"2.0","id":1,"result":{"token":"sesame-open-1234567","x":${deep}}}`);
+  recorder.add("server", '{"jsonrpc":"2.0","id":2,"result":{}}');
+  recorder.close();
+  expect(readFileSync(file, "utf8")).toContain('"message":"left out: nested too deeply to be recorded"');
+  expect(readRecording(file).messages.map(({ text }) => text)).toEqual(['{"jsonrpc":"2.0","id":2,"result":{}}']);
+});
+
 test("redacts secrets in messages and keeps schemas", () => {
   const schema = { type: "object", properties: { password: { type: "string", default: "Bearer abc.def-123" } } };
   const kept = { type: "object", properties: { password: { type: "string", default: "[redacted]" } } };

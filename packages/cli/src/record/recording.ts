@@ -117,9 +117,15 @@ function redactFile(file: string, redactor: MessageRedactor, pid: number): void 
 function toText(said: string | Message, redactor: MessageRedactor | undefined): string | undefined {
   const message = typeof said === "string" ? parse(said) : said;
   if (message === undefined) return undefined;
-  const kept = redactor ? redactor.redact(message) : message;
-  const text = JSON.stringify(kept);
-  return typeof said === "string" && (kept === message || text === JSON.stringify(message)) ? said : text;
+  try {
+    const kept = redactor ? redactor.redact(message) : message;
+    const text = JSON.stringify(kept);
+    return typeof said === "string" && (kept === message || text === JSON.stringify(message)) ? said : text;
+  } catch (reason) {
+    // A peer can nest a message deeper than the stack: a text stands for it, and the conversation goes on.
+    if (reason instanceof RangeError) return '"left out: nested too deeply to be recorded"';
+    throw reason;
+  }
 }
 
 /** Reads a recording. Skips a last line that was cut off. */

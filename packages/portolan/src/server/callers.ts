@@ -4,8 +4,8 @@ import { limitExceeded } from "../protocol/errors.ts";
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
 export type CountedResource = "sessions" | "calls" | "streams" | "subscriptions" | "keptBytes" | "eventBytes";
 
-/** An event that is counted by the minute. */
-export type RatedEvent = "handshakes" | "calls" | "completions";
+/** Something that is counted by the minute: events, and the characters of bodies. */
+export type RatedEvent = "handshakes" | "calls" | "completions" | "bodyBytes";
 
 /** The limit of one caller, and the limit of all callers of this process together. */
 export interface CallerLimit {
@@ -132,7 +132,7 @@ export class Caller {
   }
 
   /** Counts an event of this minute. Returns the limit that is exceeded. */
-  count(event: RatedEvent): Exhausted | undefined {
+  count(event: RatedEvent, amount = 1): Exhausted | undefined {
     const limit = this.#callers.limits.perMinute[event];
     if (!limit) return undefined;
     const { total, shared } = this.#callers;
@@ -140,8 +140,8 @@ export class Caller {
     // Callers of this machine are not rated, and need no clock.
     if (!isLimited && limit.total === undefined) return undefined;
     const minute = currentMinute();
-    if (isLimited && this.#countIn(minute, event) > limit.perCaller) return "caller";
-    return limit.total !== undefined && total.#countIn(minute, event) > limit.total ? "process" : undefined;
+    if (isLimited && this.#countIn(minute, event, amount) > limit.perCaller) return "caller";
+    return limit.total !== undefined && total.#countIn(minute, event, amount) > limit.total ? "process" : undefined;
   }
 
   /** Tells the operator of something that was refused. */
@@ -164,7 +164,8 @@ export class Caller {
   tooOften(event: RatedEvent, exhausted: Exhausted, request?: RpcRequest): RpcError {
     this.refused(`${event}PerMinute`, exhausted, request);
     const limit = this.#callers.limits.perMinute[event];
-    return refusal(exhausted, limit, `${event} per minute`, 60 - (Math.floor(performance.now() / 1_000) % 60));
+    const what = event === "bodyBytes" ? "bytes of requests" : event;
+    return refusal(exhausted, limit, `${what} per minute`, 60 - (Math.floor(performance.now() / 1_000) % 60));
   }
 
   /** Returns whether nothing of this caller has to be remembered. */
@@ -179,18 +180,18 @@ export class Caller {
     if (this !== total) total.used[resource] += amount;
   }
 
-  #countIn(minute: number, event: RatedEvent): number {
+  #countIn(minute: number, event: RatedEvent, amount: number): number {
     if (minute !== this.#minute) {
       this.#minute = minute;
       this.#counted = noEvents();
     }
-    this.#counted[event] += 1;
+    this.#counted[event] += amount;
     return this.#counted[event];
   }
 }
 
 function noEvents(): { [event in RatedEvent]: number } {
-  return { handshakes: 0, calls: 0, completions: 0 };
+  return { handshakes: 0, calls: 0, completions: 0, bodyBytes: 0 };
 }
 
 function refusal(

@@ -2,6 +2,7 @@ import { PortolanError } from "../../errors.ts";
 import { EventReader, type IncomingEvent } from "../../http/sse.ts";
 import { TextList } from "../../http/text-list.ts";
 import type { Clock } from "../deadlines.ts";
+import { toError } from "../failures.ts";
 import { HttpFailure, mediaTypeOf, refused, tooLarge } from "./failure.ts";
 import type { Head, Receiver } from "./options.ts";
 import type { HttpRequests } from "./requests.ts";
@@ -97,17 +98,24 @@ export class HttpResponseReader implements Receiver {
     if (this.#stopWatching) this.#lastTextAt = this.#rules.clock.now();
     try {
       this.#reader.push(text);
-    } catch (reason) {
-      if (!(reason instanceof PortolanError && reason.code === "message-too-large")) throw reason;
-      this.#giveUp(tooLarge(this.#request, `with a stream whose events are too large: ${reason.message}`));
+    } catch (thrown) {
+      // An event that cannot be handled fails its request, never the process.
+      const reason = toError(thrown);
+      const isTooLarge = reason instanceof PortolanError && reason.code === "message-too-large";
+      const what = `with a stream whose events are too large: ${reason.message}`;
+      this.#giveUp(isTooLarge ? tooLarge(this.#request, what) : reason);
     }
   }
 
   end(): void {
     if (this.#isOver) return;
     this.#end();
-    if (this.#reader) this.#events.ended(undefined);
-    else if (this.#head) this.#events.body(this.#head, this.#pieces?.take() ?? this.#body);
+    try {
+      if (this.#reader) this.#events.ended(undefined);
+      else if (this.#head) this.#events.body(this.#head, this.#pieces?.take() ?? this.#body);
+    } catch (reason) {
+      this.#events.failed(toError(reason));
+    }
   }
 
   failed(reason: Error): void {
@@ -180,7 +188,7 @@ export class HttpResponseReader implements Receiver {
     });
   }
 
-  #giveUp(reason: PortolanError): void {
+  #giveUp(reason: Error): void {
     this.cancel();
     this.#events.failed(reason);
   }

@@ -222,7 +222,10 @@ export function parseJson(text: string): unknown {
 
 /** Recognizes a JSON-RPC message or batch by its envelope, even if it is invalid otherwise. */
 export function isMessage(value: unknown): boolean {
-  if (Array.isArray(value)) return value.length > 0 && value.every(isMessage);
+  return Array.isArray(value) ? value.length > 0 && value.every(hasEnvelope) : hasEnvelope(value);
+}
+
+function hasEnvelope(value: unknown): boolean {
   return typeof value === "object" && value !== null && "jsonrpc" in value;
 }
 

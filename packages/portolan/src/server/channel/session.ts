@@ -113,7 +113,17 @@ function keptInfo({ name, title, version }: JsonObject): Implementation {
 export function problemOfHandshake({ revision, capabilities }: Peer, params: JsonObject): string | undefined {
   const problem = revision.requests.get("initialize")?.params(params, "params");
   if (problem !== undefined) return problem;
-  const { length } = JSON.stringify(capabilities);
-  if (length <= maxCapabilitiesCharacters) return undefined;
-  return `params.capabilities: expected at most ${maxCapabilitiesCharacters} characters of JSON, got ${length}`;
+  const length = lengthOf(capabilities);
+  if (length !== undefined && length <= maxCapabilitiesCharacters) return undefined;
+  const most = `params.capabilities: expected at most ${maxCapabilitiesCharacters} characters of JSON`;
+  return length === undefined ? `${most}, and fewer levels` : `${most}, got ${length}`;
+}
+
+/** Returns the length of a value as JSON; undefined if it is nested too deeply. */
+function lengthOf(value: unknown): number | undefined {
+  try {
+    return JSON.stringify(value).length;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,5 +1,5 @@
-import { checkMessage, type Message, type Unreadable } from "../../jsonrpc/message.ts";
-import type { Caller } from "../callers.ts";
+import { checkMessage, type Message, type RpcError, type Unreadable } from "../../jsonrpc/message.ts";
+import type { Caller, Exhausted } from "../callers.ts";
 import type { BodyProblem } from "./adapter.ts";
 import { defaultBodyBytes, defaultBodyMs, minBodyBytesPerSecond } from "./limits.ts";
 import type { HttpLimits } from "./options.ts";
@@ -34,7 +34,19 @@ export function alreadyRead(): BodyProblem {
 export function countArrived(caller: Caller | undefined, bytes: number): BodyProblem | undefined {
   const full = caller?.take("keptBytes", bytes);
   if (!full || !caller) return undefined;
-  const error = caller.beyond("keptBytes", full);
+  return refusedBody(full, caller.beyond("keptBytes", full));
+}
+
+/**
+ * Counts a body before it is parsed, which may cost more than everything else. Returns the problem if its caller has sent
+ * too much within this minute.
+ */
+export function countWithinMinute(caller: Caller, body: string): BodyProblem | undefined {
+  const full = caller.count("bodyBytes", body.length);
+  return full && refusedBody(full, caller.tooOften("bodyBytes", full));
+}
+
+function refusedBody(full: Exhausted, error: RpcError): BodyProblem {
   return { status: full === "caller" ? 429 : 503, why: error.message, error };
 }
 

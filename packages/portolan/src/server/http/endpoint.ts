@@ -19,7 +19,7 @@ import { runtimeOf, type Servable } from "../define/server.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import type { BodyProblem, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import type { Authorizer } from "./authorize.ts";
-import { isUnreadable, parseBody, readMessage } from "./body.ts";
+import { countWithinMinute, isUnreadable, parseBody, readMessage } from "./body.ts";
 import type { Accepted } from "./guard.ts";
 import { loopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
@@ -171,6 +171,8 @@ export class Endpoint {
 
   #post(context: HttpContext, body: string | BodyProblem): MaybePromise<void> {
     if (typeof body !== "string") return this.#refuseBody(body, context);
+    const problem = countWithinMinute(context.caller, body);
+    if (problem) return this.#refuseBody(problem, context);
     context.size = body.length;
     const value = parseBody(body);
     const message = readMessage(value);

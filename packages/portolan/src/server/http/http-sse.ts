@@ -13,7 +13,7 @@ import type { Caller } from "../callers.ts";
 import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
 import type { Servable } from "../define/server.ts";
 import { weightOf } from "./authorize.ts";
-import { isUnreadable } from "./body.ts";
+import { countWithinMinute, isUnreadable } from "./body.ts";
 import { releaseSubscription, takeSubscription } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import { sessionIdBytes } from "./limits.ts";
@@ -110,8 +110,9 @@ export class HttpSse {
       return;
     }
     request.body((body) => {
-      if (typeof body !== "string") {
-        const { status, why, error } = body;
+      const counted = typeof body === "string" ? (countWithinMinute(caller, body) ?? body) : body;
+      if (typeof counted !== "string") {
+        const { status, why, error } = counted;
         if (status === 413 || status === 408) {
           this.#state.callers.onRefused?.({
             caller: caller.key,
@@ -123,7 +124,7 @@ export class HttpSse {
         else refuse(reply, status, why, headers);
         return;
       }
-      const read = readBody(body);
+      const read = readBody(counted);
       if (isUnreadable(read)) {
         const { code, why, id } = read;
         sendError(
@@ -136,7 +137,7 @@ export class HttpSse {
         return;
       }
       if (!permits(read)) return;
-      const refusal = known.channel.admit(read, weightOf(read, body.length));
+      const refusal = known.channel.admit(read, weightOf(read, counted.length));
       if (refusal) {
         answerError(reply, refusal, headers, idOf(read));
         return;

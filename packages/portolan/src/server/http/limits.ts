@@ -75,6 +75,12 @@ export const defaultCallsPerMinute = 6_000;
 /** Completion requests of one caller within one minute. */
 export const defaultCompletionsPerMinute = 6_000;
 
+/**
+ * Size of all request bodies of one caller within one minute. Parsing a body that was made for it takes 200 ms for each
+ * MiB, so that one caller can use a fifth of one core at most.
+ */
+export const defaultBodyBytesPerMinute: number = 64 * 1024 * 1024;
+
 /** Bytes that an endpoint keeps for its callers: sessions, events, arriving bodies, large requests in flight, unread answers. */
 export const defaultKeptBytes: number = 256 * 1024 * 1024;
 

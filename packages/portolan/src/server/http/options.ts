@@ -7,6 +7,7 @@ import { unexpected } from "../define/check.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
 import { isLoopback, toHost, toOrigin } from "./hosts.ts";
 import {
+  defaultBodyBytesPerMinute,
   defaultCallsPerMinute,
   defaultCompletionsPerMinute,
   defaultKeptBytes,
@@ -90,6 +91,8 @@ export interface HttpLimits {
   readonly callsPerMinute?: number;
   /** Completion requests of one caller within one minute. Default: 6,000. */
   readonly completionsPerMinute?: number;
+  /** Size of all request bodies of one caller within one minute. Default: 64 MiB. */
+  readonly bodyBytesPerMinute?: number;
   /** Bytes of sessions, stored events, arriving bodies, large requests in flight and unread answers. Default: 256 MiB. */
   readonly keptBytes?: number;
   /** The same for one caller. Default: 64 MiB. */
@@ -201,6 +204,7 @@ const limitNames = {
   callsPerCaller: 1,
   callsPerMinute: 1,
   completionsPerMinute: 1,
+  bodyBytesPerMinute: 1,
   keptBytes: 1,
   keptBytesPerCaller: 1,
   backlog: 1,
@@ -262,6 +266,7 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
       },
       calls: { perCaller: limits.callsPerMinute ?? defaultCallsPerMinute },
       completions: { perCaller: limits.completionsPerMinute ?? defaultCompletionsPerMinute },
+      bodyBytes: { perCaller: limits.bodyBytesPerMinute ?? defaultBodyBytesPerMinute },
     },
   };
 }

@@ -63,10 +63,13 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
     node: nodeListener(endpoint.handle, limits),
     fetch: async (request) => (await fetches.get())(request),
     async listen(port = 0, host = "127.0.0.1", settings) {
+      // Before anything is awaited: an invalid feature rejects here, and is not reported too.
+      const ready = runtime.ready();
+      ready.catch(() => {});
       const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding } = await import("#server-listen");
       await checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) await refuseBinding(host);
-      await runtime.ready();
+      await ready;
       const { observer } = endpoint.state;
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), {
         ...{ port, host, limits },

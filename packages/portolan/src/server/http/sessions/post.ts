@@ -4,6 +4,7 @@ import { headerKeys } from "../../../http/headers.ts";
 import type { PreparedResponse } from "../../../jsonrpc/channel.ts";
 import {
   isRequest,
+  isRequestId,
   type JsonObject,
   type Message,
   type RequestId,
@@ -268,7 +269,9 @@ export class StatefulServer {
       await handleNotification(this.#state.runtime, known.peer, method, params);
       return;
     }
-    const cancel = JSON.stringify([known.id, params["requestId"], params["reason"]]);
+    const { requestId, reason } = params;
+    if (!isRequestId(requestId)) return;
+    const cancel = JSON.stringify([known.id, requestId, typeof reason === "string" ? reason : undefined]);
     this.#cancelHere(cancel);
     await this.#storage.bus.publish(cancelTopic, cancel);
   }
