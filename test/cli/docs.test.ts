@@ -12,5 +12,5 @@ test("the sessions in docs/cli.md match the real output", async () => {
   writeFileSync(join(cwd, "package.json"), '{ "type": "module" }');
   const time = { command: "node", args: ["time.js"] };
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { time } }));
-  expect(await runSessions(pathTo("docs/cli.md"), { cwd, columns: 100 })).toBe(5);
+  expect(await runSessions(pathTo("docs/cli.md"), { cwd, columns: 100 })).toBe(6);
 });

@@ -1,4 +1,4 @@
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Option } from "commander";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
@@ -46,7 +46,9 @@ export async function runCli(system: System): Promise<number> {
   };
   try {
     // Without a command, show the overview of servers.
-    const line = own.every((word) => word === "--json" || word === "--no-color") ? ["servers", ...own] : [...own];
+    const line = own.every((word) => word === "--json" || word === "--no-color")
+      ? ["servers", ...own]
+      : withToolHelp(own);
     await createProgram(context).parseAsync(line, { from: "user" });
     return context.exitCode;
   } catch (thrown) {
@@ -63,6 +65,13 @@ export async function runCli(system: System): Promise<number> {
 function splitAtDashes(argv: readonly string[]): [own: readonly string[], command: readonly string[]] {
   const at = argv.indexOf("--");
   return at < 0 ? [argv, []] : [argv.slice(0, at), argv.slice(at + 1)];
+}
+
+/** Replaces `--help` by `--describe` in a line such as `call files.read --help`. */
+function withToolHelp(own: readonly string[]): string[] {
+  const [name, target = "-"] = own;
+  const isAbout = !target.startsWith("-") && commands.find((it) => it.name === name)?.helpShowsTool === true;
+  return own.map((word) => (isAbout && (word === "--help" || word === "-h") ? "--describe" : word));
 }
 
 function createProgram(context: BaseContext): Command {
@@ -96,7 +105,7 @@ const explanations: { readonly [word: string]: string } = {
 };
 
 function addCommand(program: Command, definition: CommandDefinition, context: BaseContext): void {
-  const { name, usage, summary, flags = {}, examples = [], isHidden = false } = definition;
+  const { name, usage, summary, flags = {}, examples = [], isHidden = false, helpShowsTool } = definition;
   const command = program
     .command(usage === undefined ? name : `${name} ${usage}`, { hidden: isHidden })
     .description(summary)
@@ -105,6 +114,7 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
     .option("--json", "Print JSON, as in a pipe.")
     .option("--no-color", "Print without colours.");
   for (const [flag, description] of Object.entries(flags)) addFlag(command, flag, description);
+  if (helpShowsTool) command.addOption(new Option("--describe").hideHelp());
   const notes = Object.entries(explanations).flatMap(([word, description]) =>
     usage?.includes(word) ? [description] : [],
   );

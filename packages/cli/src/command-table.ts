@@ -21,16 +21,22 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "ls",
-    usage: "[target]",
-    summary: "List what a server offers: tools as signatures, resources, prompts.",
+    usage: "[target] [tool]",
+    summary: "List what a server offers, or show the documentation of one tool or prompt.",
     flags: { "--schema": "Show the complete schemas of tools." },
-    examples: ["portolan ls files", "portolan ls https://example.com/mcp", "portolan ls -- node server.js"],
+    examples: [
+      "portolan ls files",
+      "portolan ls files.read",
+      "portolan ls https://example.com/mcp",
+      "portolan ls -- node server.js",
+    ],
     load: () => import("./commands/ls.ts"),
   },
   {
     name: "call",
     usage: "<target> [tool] [arguments...]",
-    summary: "Call a tool.",
+    summary: "Call a tool. With a tool, --help shows its documentation.",
+    helpShowsTool: true,
     flags: {
       "--save <folder>": "Save images, audio and files of the result to this folder.",
       ...rootFlag,

@@ -60,5 +60,7 @@ export interface CommandDefinition {
   readonly flags?: { readonly [flags: string]: string };
   readonly examples?: readonly string[];
   readonly isHidden?: boolean;
+  /** With a target, `--help` runs the command with the flag `describe` instead of showing the usage. */
+  readonly helpShowsTool?: boolean;
   load(): Promise<CommandModule>;
 }

@@ -23,6 +23,10 @@ export async function run(
   const { screen, signal } = context;
   const [given, ...rest] = args;
   const hasCommand = context.command.length > 0;
+  if (flags["describe"] === true) {
+    const { run: show } = await import("./ls.ts");
+    return show(context, hasCommand ? args.slice(0, 1) : args.slice(0, 2), {});
+  }
   const found = await findTarget(context, hasCommand ? undefined : given);
   const words = hasCommand ? [...args] : rest;
   const tool = found.member ?? words.shift();

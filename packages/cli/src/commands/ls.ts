@@ -1,25 +1,28 @@
-import type { Host } from "portolan-host";
+import type { Host, ServerEntry } from "portolan-host";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { Failure } from "../failure.ts";
 import { modelFor } from "../models.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
-import { findTarget } from "../servers/find-server.ts";
+import { paragraph, showPrompt, showTool } from "../output/tool-documentation.ts";
+import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
-import { listFailure, listProblemsOf } from "../servers/list-problems.ts";
+import { listFailure, listProblemsOf, missingFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { wrap } from "../terminal/wrap.ts";
+import { widthOf, wrap } from "../terminal/wrap.ts";
 
-/** Lists what a server offers: tools as signatures, resources, prompts. */
+/** Lists what a server offers: tools as signatures, resources, prompts. With a tool or prompt, shows its documentation. */
 export async function run(
   context: CommandContext,
-  [given]: readonly string[],
+  [given, second]: readonly string[],
   { schema = false }: Flags,
 ): Promise<CommandResult> {
   const { screen, signal } = context;
-  const { entry } = await findTarget(context, given);
+  const { entry, member = second } = await findTarget(context, given);
   const look = async (host: Host): Promise<CommandResult> => {
     await host.start(entry.name);
     signal.throwIfAborted();
+    if (member !== undefined) return documentationOf(context, host, entry, member, schema === true);
     const { catalog } = host;
     const tools = catalog.tools.map(({ definition, isQuarantined }) => ({
       ...definition,
@@ -53,10 +56,9 @@ export async function run(
           ];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
           parts.push(`  ${wrapSignature(signatureOf(definition, screen), hints, screen)}`);
-          const [about = ""] = String(definition.description ?? definition.title ?? "").split("\n");
-          if (about) parts.push(screen.style("dim", screen.cut(`    ${screen.safe(about)}`)));
-          if (schema)
-            parts.push(indent(screen.safe(JSON.stringify(definition.inputSchema, undefined, 2), { lines: "keep" })));
+          const about = firstParagraph(String(definition.description ?? definition.title ?? ""), screen);
+          if (about) parts.push(screen.style("dim", paragraph(about, 4, screen)));
+          if (schema) parts.push(schemaOf(definition.inputSchema, screen));
         }
         const listed = [
           ...resources.map(({ uri, name, description }) => [screen.safe(uri), screen.safe(description ?? name ?? "")]),
@@ -65,12 +67,14 @@ export async function run(
             screen.safe(description ?? name ?? ""),
           ]),
         ];
-        if (listed.length > 0) parts.push("", screen.style("dim", "resources"), screen.table(listed));
+        if (listed.length > 0) parts.push("", screen.style("dim", "resources"), describedRows(listed, screen));
         const asked = prompts.map(({ name, description = "", arguments: args = [] }) => [
           `/${screen.safe(name)} ${args.map((it) => (it.required ? `<${screen.safe(it.name)}>` : `[${screen.safe(it.name)}]`)).join(" ")}`,
           screen.safe(description),
         ]);
-        if (asked.length > 0) parts.push("", screen.style("dim", "prompts"), screen.table(asked));
+        if (asked.length > 0) parts.push("", screen.style("dim", "prompts"), describedRows(asked, screen));
+        const [first] = tools;
+        if (first) parts.push("", `  ${screen.mark("next")} ${screen.safe(lookCommand(entry, first.name, context))}`);
         return parts.join("\n");
       },
     };
@@ -87,6 +91,80 @@ function wrapSignature(signature: string, hints: string, screen: Screen): string
   return text.endsWith(hints) ? text.slice(0, text.length - hints.length) + screen.style("dim", hints) : text;
 }
 
-function indent(text: string): string {
-  return text.replace(/^/gm, "    ");
+function schemaOf(schema: unknown, screen: Screen): string {
+  return screen.safe(JSON.stringify(schema, undefined, 2), { lines: "keep" }).replace(/^/gm, "    ");
+}
+
+/** Returns the first paragraph, with a mark if there is more. The documentation of the tool shows all. */
+function firstParagraph(text: string, screen: Screen): string {
+  const [first = "", ...more] = text.trim().split(/\n\s*\n/);
+  return more.length > 0 ? `${first} ${screen.mark("more")}` : first;
+}
+
+/** Formats names with their descriptions beside them, or below them if names take more than half of the width. */
+function describedRows(rows: readonly (readonly string[])[], screen: Screen): string {
+  const widest = Math.max(...rows.map(([name = ""]) => widthOf(name.trim())));
+  const isBeside = widest <= screen.columns / 2 - 4;
+  const lines = rows.flatMap(([name = "", about = ""]) => {
+    const label = name.trim();
+    if (!isBeside)
+      return [...wrap(`  ${label}`, screen.columns), ...(about ? wrap(`    ${about}`, screen.columns) : [])];
+    const [first = "", ...rest] = wrap(about, screen.columns - widest - 4);
+    const margin = " ".repeat(widest + 4);
+    return [
+      `  ${label}${" ".repeat(widest - widthOf(label))}  ${first}`.trimEnd(),
+      ...rest.map((line) => margin + line),
+    ];
+  });
+  return lines.join("\n");
+}
+
+/** Returns the command that shows the documentation of a tool. */
+function lookCommand(entry: ServerEntry, tool: string, { system }: CommandContext): string {
+  const target = targetArgument(entry, system);
+  if (target.startsWith("-- ")) return `portolan ls ${quote(tool)} ${target}`;
+  if (entry.source.kind === "code") return `portolan ls ${target} ${quote(tool)}`;
+  return `portolan ls ${quote(`${entry.name}.${tool}`)}`;
+}
+
+/** Returns the documentation of one tool, or of one prompt if no tool has the name. */
+function documentationOf(
+  context: CommandContext,
+  host: Host,
+  entry: ServerEntry,
+  member: string,
+  hasSchema: boolean,
+): CommandResult {
+  const { screen, system } = context;
+  const { tools, prompts } = host.catalog;
+  const server = host.servers[0]?.profile;
+  const tool = tools.find(({ name }) => name === member);
+  const target = targetArgument(entry, system);
+  if (tool) {
+    const { definition, isQuarantined } = tool;
+    return {
+      value: { server, tool: { ...definition, ...(isQuarantined && { isQuarantined }) } },
+      text() {
+        const parts = [showTool(definition, target, screen)];
+        if (isQuarantined)
+          parts.push(
+            `${screen.mark("warn")} changed since you accepted it: portolan trust ${quote(entry.name)} --changes`,
+          );
+        if (!hasSchema) return parts.join("\n");
+        const { inputSchema, outputSchema } = definition;
+        parts.push("", screen.style("dim", "schema of the arguments"), schemaOf(inputSchema, screen));
+        if (outputSchema) parts.push("", screen.style("dim", "schema of the output"), schemaOf(outputSchema, screen));
+        return parts.join("\n");
+      },
+    };
+  }
+  const prompt = prompts.find(({ name }) => name === member);
+  if (prompt) return { value: { server, prompt }, text: () => showPrompt(prompt, screen) };
+  const unlisted = missingFailure(host, entry, "tools", member, system);
+  if (unlisted) throw unlisted;
+  const next = `portolan ls ${target}`;
+  const names = [...tools, ...prompts].map(({ name }) => name);
+  const similar = host.catalog.search(member, { limit: 3 }).map(({ name }) => name);
+  const what = `${entry.name} has no tool or prompt ${JSON.stringify(member)}`;
+  throw new Failure("usage", `${what}; ${screen.safe(suggest(member, names, next, similar))}`, { next });
 }

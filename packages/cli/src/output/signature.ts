@@ -18,15 +18,18 @@ export function signatureOf({ name, inputSchema, outputSchema }: Tool, screen: S
 
 /** Deeper lists are shown as `any`. */
 const deepest = 3;
+/** Further values of an enumeration are shown as `…`; the documentation of the tool has all. */
+const mostValues = 6;
 
 function typeOf(field: FieldSchema, root: FieldSchema, screen: Screen, depth = 0): string {
   if (depth > deepest) return "any";
   const schema = resolveField(field, root);
-  if (schema.enum)
-    return schema.enum
-      .slice(0, 6)
-      .map((value) => screen.safe(JSON.stringify(value)))
-      .join("|");
+  if (schema.enum) {
+    const values = schema.enum.map((value) => screen.safe(JSON.stringify(value)));
+    return values.length > mostValues
+      ? [...values.slice(0, mostValues), screen.mark("more")].join("|")
+      : values.join("|");
+  }
   // Null is left out: an optional field may be absent anyway, and people rarely pass null.
   const types = typesOf(schema).filter((type) => type !== "null");
   if (types.length === 0 || types.some((type) => typeof type !== "string")) return "any";
