@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { commands } from "../../packages/cli/src/command-table.ts";
 import { scriptOf } from "../servers/kit/programs.ts";
 import { environment, portolan, root, runPortolan } from "./kit.ts";
@@ -20,6 +20,8 @@ beforeAll(async () => {
   await runPortolan(["add", "time", "--", process.execPath, scriptOf("time")], { cwd: home });
   await runPortolan(["call", "./server.mjs", "hello", "--record", "talk.jsonl"], { cwd: home });
 });
+
+afterAll(async () => void (await runPortolan(["down"], { cwd: home })));
 
 interface Use {
   readonly args: readonly string[];
@@ -40,6 +42,8 @@ const uses: { readonly [command: string]: Use } = {
   run: { args: ["run", "hello", "--model", "demo", "--server", "time"] },
   chat: { args: ["chat", "--server", "nobody"], code: 2 },
   watch: { args: ["watch", "asking", "--limit", "1"] },
+  up: { args: ["up", "time"] },
+  down: { args: ["down"] },
   add: { args: ["add", "another", "--force", "--", "node", "x.js"] },
   remove: { args: ["remove", "gone"] },
   trust: { args: ["trust", "time", "--yes"] },

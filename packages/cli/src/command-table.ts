@@ -98,6 +98,21 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/watch.ts"),
   },
   {
+    name: "up",
+    usage: "[targets...]",
+    summary: "Keep servers running in the background, so that calls need no start and share their state.",
+    flags: { "--idle <minutes>": "Stop a server after this long without use. Default: 30." },
+    examples: ["portolan up browser", "portolan up files db --idle 120", "portolan up -- node server.js"],
+    load: () => import("./commands/up.ts"),
+  },
+  {
+    name: "down",
+    usage: "[servers...]",
+    summary: "Stop servers that up keeps running. Default: all of them.",
+    examples: ["portolan down", "portolan down browser"],
+    load: () => import("./commands/down.ts"),
+  },
+  {
     name: "add",
     usage: "<name> [url]",
     summary: "Add a server to the .mcp.json of this project.",
@@ -266,6 +281,12 @@ export const commands: readonly CommandDefinition[] = [
     summary: "Print completions for the words after --.",
     isHidden: true,
     load: () => import("./commands/complete-words.ts"),
+  },
+  {
+    name: "keep-warm",
+    summary: "Keep servers running for up, until the last one is stopped.",
+    isHidden: true,
+    load: () => import("./commands/keep-warm.ts"),
   },
   {
     name: "serve-file",

@@ -70,6 +70,8 @@ export interface ServerSettings {
   readonly idleMs?: number;
   /** Starts with the host instead of at first use. */
   readonly eager?: boolean;
+  /** The `portolan` command keeps the server running between commands. A host runs each server anyway. */
+  readonly keepAlive?: boolean;
 }
 
 /** The place where an entry is configured. */

@@ -332,8 +332,8 @@ export function toEntry(name: string, definition: ServerDefinition | ServerEntry
   if ("target" in definition) return definition.name === name ? definition : { ...definition, name };
   const target = toTarget(name, definition);
   checkDefinition(name, target, definition);
-  const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager } = definition;
-  const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager };
+  const { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager, keepAlive } = definition;
+  const settings = { disabled, trustHints, trustContent, only, except, era, connectMs, idleMs, eager, keepAlive };
   return {
     name,
     target,
@@ -361,7 +361,18 @@ function toTarget(name: string, definition: Partial<ServerDefinition>): ServerTa
 const commandNames = { command: 1, args: 1, cwd: 1, env: 1, graceMs: 1 } satisfies OptionNames<CommandTarget>;
 const httpNames = { url: 1, headers: 1, auth: 1, legacySse: 1 } satisfies OptionNames<HttpTarget>;
 const settingNames = {
-  ...{ disabled: 1, trustHints: 1, trustContent: 1, only: 1, except: 1, era: 1, connectMs: 1, idleMs: 1, eager: 1 },
+  ...{
+    disabled: 1,
+    trustHints: 1,
+    trustContent: 1,
+    only: 1,
+    except: 1,
+    era: 1,
+    connectMs: 1,
+    idleMs: 1,
+    eager: 1,
+    keepAlive: 1,
+  },
 } satisfies OptionNames<ServerSettings>;
 
 /** Throws if a definition has an unknown member. An object with `open` is the application's own and may have others. */

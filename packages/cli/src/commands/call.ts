@@ -13,6 +13,7 @@ import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, suggest, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 import { missingFailure, whyToolsUnlisted } from "../servers/list-problems.ts";
+import { useWarm } from "../warm/warm-entry.ts";
 
 /** Calls a tool of a server. */
 export async function run(
@@ -35,7 +36,8 @@ export async function run(
     typeof flags["record"] === "string"
       ? createRecorder(context, resolve(context.system.cwd, flags["record"]), found.entry, flags)
       : undefined;
-  const recorded = recorder ? recordEntry(found.entry, context, recorder) : found.entry;
+  // A recording begins with the start of a server.
+  const recorded = recorder ? recordEntry(found.entry, context, recorder) : await useWarm(context, found.entry);
   // The lists that are read before the call have the same time.
   const settings = { ...recorded.settings, ...(timeout !== undefined && { idleMs: timeout }) };
   const target = { ...found, entry: { ...recorded, settings } };

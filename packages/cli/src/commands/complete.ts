@@ -3,6 +3,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { useWarm } from "../warm/warm-entry.ts";
 import { findPrompt } from "./prompt.ts";
 
 /** Asks a server to complete an argument of a prompt or template. */
@@ -17,7 +18,7 @@ export async function run(context: CommandContext, args: readonly string[], _: F
     });
   }
   const known = parseArguments(others, {}) as { [name: string]: string };
-  return withHost(context, [entry], async (host) => {
+  return withHost(context, [await useWarm(context, entry)], async (host) => {
     await host.start(entry.name);
     const isTemplate = host.catalog.templates.some(({ uriTemplate }) => uriTemplate === of);
     const ref = isTemplate

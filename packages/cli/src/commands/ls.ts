@@ -10,6 +10,7 @@ import { listFailure, listProblemsOf, missingFailure } from "../servers/list-pro
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf, wrap } from "../terminal/wrap.ts";
+import { useWarm } from "../warm/warm-entry.ts";
 
 /** Lists what a server offers: tools as signatures, resources, prompts. With a tool or prompt, shows its documentation. */
 export async function run(
@@ -80,7 +81,7 @@ export async function run(
     };
   };
   // Some servers offer more to clients that can answer questions, so this lists what a call would see.
-  return withHost(context, [entry], look, modelFor(context));
+  return withHost(context, [await useWarm(context, entry)], look, modelFor(context));
 }
 
 /** Wraps a signature without cutting it: every argument must be visible. */

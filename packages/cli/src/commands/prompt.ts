@@ -8,6 +8,7 @@ import { showContent } from "../output/content.ts";
 import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { missingFailure } from "../servers/list-problems.ts";
+import { useWarm } from "../warm/warm-entry.ts";
 
 /** Gets a prompt of a server. */
 export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
@@ -16,7 +17,7 @@ export async function run(context: CommandContext, args: readonly string[], _: F
   const { entry, member } = await findTarget(context, hasCommand ? undefined : args[0]);
   const words = hasCommand ? [...args] : args.slice(1);
   const name = member ?? words.shift();
-  return withHost(context, [entry], async (host) => {
+  return withHost(context, [await useWarm(context, entry)], async (host) => {
     await host.start(entry.name);
     const prompt = findPrompt(host, entry, name, context);
     const next = `portolan ls ${targetArgument(entry, context.system)}`;

@@ -5,6 +5,7 @@ import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
+import { useWarm } from "../warm/warm-entry.ts";
 
 /** Reads a resource of a server. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
@@ -21,7 +22,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
       next: `portolan complete ${hasCommand ? "" : `${typed} `}${quote(uri)} ${first}${hasCommand ? ` ${typed}` : ""}`,
     });
   }
-  return withHost(context, [entry], async (host) => {
+  return withHost(context, [await useWarm(context, entry)], async (host) => {
     await host.start(entry.name);
     if (uri === undefined) {
       const unlisted = listFailure(host, entry, ["resources"], context.system);

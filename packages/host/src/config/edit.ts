@@ -188,7 +188,7 @@ function headerMembers(entry: ServerEntry, convention: Convention): [string, unk
 function settingMembers(entry: ServerEntry, convention: Convention): [string, unknown][] {
   const { shape } = convention;
   const { print } = translator(entry, convention);
-  const { only, except, connectMs, idleMs, era } = entry.settings;
+  const { only, except, connectMs, idleMs, era, keepAlive } = entry.settings;
   const { envFile, oauth, roots } = isConfigured(entry) ? entry.raw : {};
   return [
     ...switchMember(entry.settings, shape),
@@ -197,6 +197,7 @@ function settingMembers(entry: ServerEntry, convention: Convention): [string, un
     ...(connectMs === undefined ? [] : named(shape.connectMs?.names, connectMs / (shape.connectMs?.unitMs ?? 1))),
     ...(idleMs === undefined ? [] : named(shape.idleMs?.names, idleMs / (shape.idleMs?.unitMs ?? 1))),
     ...(era === undefined ? [] : named(shape.era, era)),
+    ...(keepAlive === undefined ? [] : named(shape.keepAlive, keepAlive)),
     ...(envFile === undefined ? [] : required(entry, shape.envFile, print(envFile), "an environment file")),
     ...(oauth ? named(shape.oauth, oauthMembers(oauth, shape, print)) : []),
     ...(roots ? named(shape.roots, roots) : []),
@@ -271,7 +272,7 @@ function countPlaceholders(parts: ReturnType<typeof readParts>): number {
 
 function ownedNames(shape: Shape): ReadonlySet<string> {
   const { type, connectMs, idleMs, command, args, env, cwd, envFile, url, sseUrl, headers, disabled, enabled } = shape;
-  const { only, except, era, oauth, roots, forwardedEnv, headerVariables, bearerVariable, nestedIn } = shape;
+  const { only, except, era, keepAlive, oauth, roots, forwardedEnv, headerVariables, bearerVariable, nestedIn } = shape;
   const names = [type.member, connectMs?.names, idleMs?.names, command, args, env, cwd, envFile, url, sseUrl, headers];
   const more = [
     disabled,
@@ -279,6 +280,7 @@ function ownedNames(shape: Shape): ReadonlySet<string> {
     only,
     except,
     era,
+    keepAlive,
     oauth,
     roots,
     forwardedEnv,

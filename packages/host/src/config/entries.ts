@@ -147,6 +147,7 @@ function readSettings(members: Members, shape: Shape): ServerSettings {
   const connectMs = members.duration(shape.connectMs?.names, shape.connectMs?.unitMs ?? 1);
   const idleMs = members.duration(shape.idleMs?.names, shape.idleMs?.unitMs ?? 1);
   const era = readEra(members, shape);
+  const keepAlive = members.flag(shape.keepAlive);
   return {
     ...(isOff ? { disabled: true } : {}),
     ...(only && !only.includes("*") ? { only } : {}),
@@ -154,6 +155,7 @@ function readSettings(members: Members, shape: Shape): ServerSettings {
     ...(connectMs === undefined ? {} : { connectMs }),
     ...(idleMs === undefined ? {} : { idleMs }),
     ...(era === undefined ? {} : { era }),
+    ...(keepAlive === undefined ? {} : { keepAlive }),
   };
 }
 

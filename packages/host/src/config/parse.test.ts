@@ -220,3 +220,10 @@ function aliases(): string {
   );
   return ["a: &a [x, x, x, x, x, x, x, x, x]", ...lines].join("\n");
 }
+
+test("keepAlive is a setting of the entry, and must be true or false", async () => {
+  const entry = async (keepAlive: unknown) =>
+    (await read(JSON.stringify({ mcpServers: { a: { command: "x", keepAlive } } }))).servers[0];
+  expect(await entry(true)).toMatchObject({ settings: { keepAlive: true } });
+  expect((await entry("later"))?.problem).toContain("mcpServers.a.keepAlive");
+});

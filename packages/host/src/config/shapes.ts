@@ -30,6 +30,7 @@ export interface Shape {
   readonly connectMs?: Duration;
   readonly idleMs?: Duration;
   readonly era?: Names;
+  readonly keepAlive?: Names;
   readonly oauth?: Names;
   /** The member names of an OAuth client that differ from our own. */
   readonly oauthNames?: { readonly [member: string]: string };
@@ -90,6 +91,7 @@ const portable: Shape = {
   connectMs: ms("connectionTimeout"),
   idleMs: ms("timeout"),
   era: ["protocolEra"],
+  keepAlive: ["keepAlive"],
   oauth: ["oauth", "auth"],
   roots: ["roots"],
   ignored: { autoApprove: approval, alwaysAllow: approval, trust: approval },

@@ -1,0 +1,78 @@
+import type { ServerEntry } from "portolan-host";
+import { textFlag } from "../arguments/flags.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { findTarget, readConfiguration, targetArgument } from "../servers/find-server.ts";
+import type { WarmServer } from "../warm/socket.ts";
+import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
+
+/** Keeps servers running in the background. Without a name: those whose entries say so. */
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
+  const { screen, system } = context;
+  const idleMs = idleOf(flags);
+  const entries = await chosenEntries(context, args);
+  const started: { readonly entry: ServerEntry; readonly server: WarmServer }[] = [];
+  const failures: Failure[] = [];
+  // One after another: a failure of one server must not hide the others.
+  for (const entry of entries) {
+    try {
+      started.push({ entry, server: await startWarm(context, entry, idleMs) });
+    } catch (reason) {
+      if (!(reason instanceof Failure)) throw reason;
+      failures.push(reason);
+    }
+  }
+  const servers = (await listWarm(context)) ?? [];
+  const [failure] = failures;
+  if (failure && started.length === 0) throw failure;
+  if (servers.length === 0) {
+    throw new Failure("usage", 'no server is named, and no configured server has "keepAlive": true', {
+      next: "portolan servers",
+    });
+  }
+  return {
+    failure,
+    value: { servers: servers.map(({ digest: _, ...server }) => server) },
+    text() {
+      const rows = servers.map(({ name, idleMs: idle }) => [
+        `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)}`,
+        `is kept running; it stops after ${minutes(idle)} without use`,
+      ]);
+      const [first] = started;
+      const next = first ? `portolan ls ${targetArgument(first.entry, system)}` : "portolan down";
+      return `${rows.map((row) => row.join(" ")).join("\n")}\n  ${screen.mark("next")} ${screen.safe(next)}`;
+    },
+  };
+}
+
+async function chosenEntries(context: CommandContext, names: readonly string[]): Promise<readonly ServerEntry[]> {
+  if (context.command.length > 0) return [(await findTarget(context, undefined)).entry];
+  if (names.length === 0) {
+    const { entries } = await readConfiguration(context);
+    return entries.filter(({ settings }) => settings.keepAlive === true && settings.disabled !== true);
+  }
+  return Promise.all(
+    names.map(async (name) => {
+      const { entry, member } = await findTarget(context, name);
+      if (member === undefined) return entry;
+      throw new Failure("usage", `expected a server, got a tool: ${name}`, { next: `portolan up ${entry.name}` });
+    }),
+  );
+}
+
+/** Returns the time without use after which a server is stopped. */
+function idleOf(flags: Flags): number {
+  const given = textFlag(flags, "idle");
+  if (given === undefined) return defaultIdleMs;
+  const value = Number(given);
+  if (value > 0 && value <= maxMinutes) return value * 60_000;
+  throw new Failure("usage", `--idle: expected a number of minutes up to ${maxMinutes}, got ${JSON.stringify(given)}`);
+}
+
+/** Two weeks. Timers cannot be longer than 24 days. */
+const maxMinutes = 20_160;
+
+function minutes(ms: number): string {
+  const count = Math.round(ms / 6_000) / 10;
+  return `${count} minute${count === 1 ? "" : "s"}`;
+}

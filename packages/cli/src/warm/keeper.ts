@@ -1,0 +1,188 @@
+import { chmod, rm, writeFile } from "node:fs/promises";
+import { createServer, type Socket } from "node:net";
+import { type ServedChannel, serveChannel } from "portolan/server";
+import type { ServerEntry } from "portolan-host";
+import type { CommandContext } from "../command.ts";
+import { toFailure } from "../failure.ts";
+import { ProxyServer } from "../serve/proxy-server.ts";
+import { Upstream } from "../serve/upstream.ts";
+import { version } from "../version.ts";
+import {
+  prepareFolder,
+  readLine,
+  SocketChannel,
+  socketIn,
+  type WarmReply,
+  type WarmRequest,
+  type WarmServer,
+  warmFolder,
+} from "./socket.ts";
+import { pidFile } from "./warm-entry.ts";
+
+/** A running server with the commands that use it. */
+interface RunningServer {
+  readonly name: string;
+  readonly digest: string;
+  readonly startedAt: number;
+  readonly proxy: ProxyServer;
+  readonly upstream: Upstream;
+  /** Resolves when the server has answered for the first time. */
+  readonly ready: Promise<unknown>;
+  readonly channels: Set<ServedChannel>;
+  idleMs: number;
+  idleTimer: NodeJS.Timeout | undefined;
+}
+
+/** A process that has no server after this time ends. */
+const firstServerMs = 60_000;
+
+/** Keeps servers running for the commands of one user, until they are stopped or unused for a while. */
+export class Keeper {
+  readonly #context: CommandContext;
+  readonly #servers = new Map<string, RunningServer>();
+  readonly #sockets = new Set<Socket>();
+  readonly #listener = createServer((socket) => this.#accept(socket));
+  readonly #ended: Promise<void>;
+  #end: () => void = () => {};
+
+  constructor(context: CommandContext) {
+    this.#context = context;
+    this.#ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  /** Listens until the last server is stopped. `onReady` is called when commands can connect. */
+  async run(onReady: () => void): Promise<void> {
+    const folder = await warmFolder(this.#context);
+    await prepareFolder(folder);
+    const path = socketIn(folder);
+    const pid = pidFile(this.#context.state);
+    // The starter holds a lock and found no process that answers, so this is the socket of one that was killed.
+    await rm(path, { force: true });
+    await new Promise<void>((resolve, reject) => this.#listener.once("error", reject).listen(path, resolve));
+    await chmod(path, 0o600);
+    await writeFile(pid, `${this.#context.system.pid}\n`, { mode: 0o600 });
+    onReady();
+    // The command that started this process may have been interrupted.
+    const unused = setTimeout(() => this.#endIfEmpty(), firstServerMs);
+    await Promise.race([this.#ended, this.#context.untilStopped()]);
+    clearTimeout(unused);
+    this.#listener.close();
+    await Promise.all([rm(path, { force: true }), rm(pid, { force: true })]);
+    await Promise.all([...this.#servers.values()].map((server) => this.#stop(server)));
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => this.#sockets.delete(socket));
+    this.#answer(socket).catch(() => socket.destroy());
+  }
+
+  async #answer(socket: Socket): Promise<void> {
+    const line = await readLine(socket);
+    if (line === undefined) return;
+    const asked = JSON.parse(line) as WarmRequest;
+    const [digest = ""] = asked.digests ?? [];
+    // A newer or older command must not speak to servers through this one, but may end it.
+    const isSame = asked.version === version;
+    if (asked.do === "stop") return this.#answerStop(socket, asked);
+    if (!isSame) return this.#reply(socket, { isOk: false });
+    if (asked.do === "list") return this.#reply(socket, { isOk: true, servers: this.#list() });
+    if (asked.do === "start") return this.#answerStart(socket, digest, asked);
+    const server = this.#servers.get(digest);
+    if (!server) return this.#reply(socket, { isOk: false });
+    await server.ready;
+    // Before the reply: the client may speak at once.
+    clearTimeout(server.idleTimer);
+    socket.write(this.#replyLine({ isOk: true }));
+    const serving = serveChannel(server.proxy.server, new SocketChannel(socket));
+    server.channels.add(serving);
+    await serving.closed;
+    server.channels.delete(serving);
+    this.#scheduleIdle(server);
+  }
+
+  async #answerStart(socket: Socket, digest: string, { entry, idleMs = 0 }: WarmRequest): Promise<void> {
+    let server = this.#servers.get(digest);
+    try {
+      server ??= this.#start(digest, entry as ServerEntry & { readonly era?: string }, idleMs);
+      await server.ready;
+      server.idleMs = idleMs;
+      this.#scheduleIdle(server);
+      this.#reply(socket, { isOk: true, servers: [describe(server)] });
+    } catch (reason) {
+      const { kind, message, next } = toFailure(reason);
+      this.#reply(socket, { isOk: false, error: { kind, message, ...(next !== undefined && { next }) } });
+      if (server) await this.#stop(server);
+      this.#endIfEmpty();
+    }
+  }
+
+  async #answerStop(socket: Socket, { digests }: WarmRequest): Promise<void> {
+    const stopped = [...this.#servers.values()].filter(({ digest }) => digests?.includes(digest) ?? true);
+    const servers = stopped.map(describe);
+    await Promise.all(stopped.map((server) => this.#stop(server)));
+    this.#reply(socket, { isOk: true, servers });
+    this.#endIfEmpty();
+  }
+
+  #start(digest: string, sent: ServerEntry & { readonly era?: string }, idleMs: number): RunningServer {
+    const { name, target, era } = sent;
+    const settings = era === undefined ? {} : { era };
+    const entry: ServerEntry = { ...sent, target, configured: target, settings, source: { kind: "code" } };
+    // Problems of a server are told by the commands that use it.
+    const proxy = new ProxyServer(() => {});
+    const upstream: Upstream = new Upstream(entry, this.#context, {
+      onLog: (message) => proxy.log(message),
+      onConnected: (client) => proxy.follow(client, upstream),
+      onStderr: () => {},
+    });
+    const server: RunningServer = {
+      ...{ name, digest, proxy, upstream, idleMs, idleTimer: undefined },
+      startedAt: Date.now(),
+      ready: upstream.client(),
+      channels: new Set(),
+    };
+    this.#servers.set(digest, server);
+    return server;
+  }
+
+  async #stop(server: RunningServer): Promise<void> {
+    this.#servers.delete(server.digest);
+    clearTimeout(server.idleTimer);
+    await Promise.all([...server.channels].map((serving) => serving.close()));
+    await server.proxy.close();
+    await server.upstream.close();
+  }
+
+  #scheduleIdle(server: RunningServer): void {
+    clearTimeout(server.idleTimer);
+    if (server.channels.size > 0 || !this.#servers.has(server.digest)) return;
+    server.idleTimer = setTimeout(() => {
+      this.#stop(server).then(() => this.#endIfEmpty(), this.#end);
+    }, server.idleMs);
+  }
+
+  #endIfEmpty(): void {
+    if (this.#servers.size === 0) this.#end();
+  }
+
+  #list(): WarmServer[] {
+    return [...this.#servers.values()].map(describe);
+  }
+
+  #replyLine(reply: Omit<WarmReply, "version" | "pid">): string {
+    return `${JSON.stringify({ version, pid: this.#context.system.pid, ...reply } satisfies WarmReply)}\n`;
+  }
+
+  #reply(socket: Socket, reply: Omit<WarmReply, "version" | "pid">): void {
+    socket.end(this.#replyLine(reply));
+  }
+}
+
+function describe({ name, digest, idleMs, channels, startedAt }: RunningServer): WarmServer {
+  return { name, digest, idleMs, uses: channels.size, startedAt };
+}

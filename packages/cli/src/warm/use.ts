@@ -1,0 +1,191 @@
+import { spawn } from "node:child_process";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import { childEnvironment } from "portolan/client/stdio";
+import { holdFileLock } from "portolan/storage/node";
+import type { ConfiguredServer, ServerEntry } from "portolan-host";
+import type { CommandContext } from "../command.ts";
+import { exitCodes, Failure, type FailureKind } from "../failure.ts";
+import { createLink, requireStartable } from "../servers/link.ts";
+import { version } from "../version.ts";
+import {
+  askWarm,
+  connectWarm,
+  prepareFolder,
+  SocketChannel,
+  type WarmReply,
+  type WarmRequest,
+  type WarmServer,
+  warmDigest,
+} from "./socket.ts";
+import { warmStateFolder } from "./warm-entry.ts";
+
+/** A server is stopped after it was unused for this long. */
+export const defaultIdleMs: number = 30 * 60_000;
+
+/** The part of an entry that decides what runs, with all variables expanded. */
+interface SentEntry {
+  readonly name: string;
+  readonly target: object;
+  readonly era: string | undefined;
+  readonly oauth: unknown;
+}
+
+/**
+ * Returns an entry that uses the running server if `portolan up` keeps one with the same configuration; otherwise the
+ * same entry. A server that is configured to be kept running is started in the background first.
+ */
+export async function toWarmEntry(context: CommandContext, entry: ServerEntry): Promise<ServerEntry> {
+  if (entry.problem !== undefined || "open" in entry.target) return entry;
+  const digest = await warmDigest(sentEntry(entry, context));
+  const isUp = (await listWarm(context))?.some((server) => server.digest === digest) ?? false;
+  if (!isUp && !(await startConfigured(context, entry))) return entry;
+  const open = async () => {
+    const socket = await connectWarm(context);
+    const reply = socket && (await askWarm(socket, request("use", { digests: [digest] })));
+    if (socket && reply?.isOk) return new SocketChannel(socket);
+    // The server was stopped in this moment.
+    socket?.destroy();
+    return createLink(entry, context);
+  };
+  return { ...entry, target: { open } };
+}
+
+/** Starts a server in the background if its entry says so. A failure is left to the command, which then starts it itself. */
+async function startConfigured(context: CommandContext, entry: ServerEntry): Promise<boolean> {
+  const { env, platform } = context.system;
+  if (entry.settings.keepAlive !== true || env["CI"] !== undefined || platform === "win32") return false;
+  try {
+    await startWarm(context, entry, defaultIdleMs);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Returns the servers that are kept running by this version of the command; undefined if there is no such process. */
+export async function listWarm(context: CommandContext): Promise<readonly WarmServer[] | undefined> {
+  const socket = await connectWarm(context);
+  if (!socket) return undefined;
+  const reply = await askWarm(socket, request("list"));
+  socket.destroy();
+  return reply?.isOk ? reply.servers : undefined;
+}
+
+/** Starts a server in the background, unless it already runs there. Fails if it is not trusted or does not start. */
+export async function startWarm(context: CommandContext, entry: ServerEntry, idleMs: number): Promise<WarmServer> {
+  await requireStartable(context, entry);
+  const sent = sentEntry(entry, context);
+  const digest = await warmDigest(sent);
+  const asked = request("start", { digests: [digest], entry: withEnvironment(sent, context), idleMs });
+  // A process that ends in this moment, because its last server was unused, gives no reply.
+  const reply = (await startOnce(context, asked)) ?? (await startOnce(context, asked));
+  const [server] = reply?.servers ?? [];
+  if (reply?.isOk && server) return server;
+  throw failureOf(reply);
+}
+
+async function startOnce(context: CommandContext, asked: WarmRequest): Promise<WarmReply | undefined> {
+  const { signal } = context;
+  const socket = await connectOrStart(context);
+  const abort = () => void socket.destroy();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    const reply = await askWarm(socket, asked);
+    signal.throwIfAborted();
+    return reply;
+  } finally {
+    signal.removeEventListener("abort", abort);
+    socket.destroy();
+  }
+}
+
+/** Stops servers, or all of them without digests. Returns those that were running; undefined if nothing runs. */
+export async function stopWarm(
+  context: CommandContext,
+  digests?: readonly string[],
+): Promise<readonly WarmServer[] | undefined> {
+  const socket = await connectWarm(context);
+  if (!socket) return undefined;
+  const ended = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  const reply = await askWarm(socket, request("stop", digests ? { digests } : {}));
+  // The process closes the connection when it has ended all servers that it was told to end.
+  socket.resume();
+  await ended;
+  if (!reply?.isOk) throw failureOf(reply);
+  return reply.servers ?? [];
+}
+
+function request(what: WarmRequest["do"], more: Partial<WarmRequest> = {}): WarmRequest {
+  return { version, do: what, ...more };
+}
+
+function failureOf(reply: WarmReply | undefined): Failure {
+  const { kind = "failed", message = "the background process ended", next } = reply?.error ?? {};
+  const known = Object.hasOwn(exitCodes, kind) ? (kind as FailureKind) : "failed";
+  return new Failure(known, message, { next });
+}
+
+function sentEntry(entry: ServerEntry, { system }: CommandContext): SentEntry {
+  const { name, target, settings } = entry;
+  const { oauth } = entry as Partial<ConfiguredServer>;
+  return {
+    name,
+    target: "command" in target ? { cwd: system.cwd, ...target } : target,
+    era: settings.era,
+    oauth,
+  };
+}
+
+/** Adds the variables of this shell that a server gets when a command starts it. */
+function withEnvironment(sent: SentEntry, { system }: CommandContext): SentEntry {
+  const { target } = sent as { readonly target: { readonly env?: { readonly [name: string]: string } } };
+  if (!("command" in target)) return sent;
+  return { ...sent, target: { ...target, env: childEnvironment(system.env, target.env, system.platform) } };
+}
+
+/** Connects to the background process of this version. Starts it if necessary, and ends one of another version. */
+async function connectOrStart(context: CommandContext): Promise<Socket> {
+  if (context.system.platform === "win32")
+    throw new Failure("usage", "servers cannot be kept running on Windows yet; commands start them each time");
+  const folder = warmStateFolder(context.state);
+  await prepareFolder(folder);
+  const release = await holdFileLock(join(folder, "start.lock"), { onWait: context.state.onWait });
+  try {
+    const socket = (await connectSameVersion(context)) ?? (await start(context));
+    if (socket) return socket;
+  } finally {
+    release();
+  }
+  throw new Failure("failed", "the background process ended", { next: "portolan doctor" });
+}
+
+async function connectSameVersion(context: CommandContext): Promise<Socket | undefined> {
+  const probe = await connectWarm(context);
+  if (!probe) return undefined;
+  const reply = await askWarm(probe, request("list"));
+  probe.destroy();
+  if (reply?.isOk) return connectWarm(context);
+  await stopWarm(context);
+  return undefined;
+}
+
+/** Starts the background process, and connects when it listens. */
+async function start(context: CommandContext): Promise<Socket | undefined> {
+  const { system, state } = context;
+  const env = { ...system.env, PORTOLAN_HOME: state.folder };
+  const child = spawn(system.execPath, [system.self, "keep-warm"], {
+    // A session of its own: it outlives the terminal, and Ctrl-C does not reach it.
+    detached: true,
+    cwd: state.folder,
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  await new Promise<void>((resolve) => {
+    child.stdout.once("data", () => resolve());
+    child.once("exit", () => resolve()).once("error", () => resolve());
+  });
+  child.stdout.destroy();
+  child.unref();
+  return connectWarm(context);
+}

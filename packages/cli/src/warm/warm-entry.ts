@@ -1,0 +1,25 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { ServerEntry } from "portolan-host";
+import type { CommandContext } from "../command.ts";
+import type { State } from "../state.ts";
+
+/** Returns the folder with the files of the background process. The socket is elsewhere if this path is very long. */
+export function warmStateFolder({ folder }: State): string {
+  return join(folder, "warm");
+}
+
+/** Returns the file that exists while the background process runs. */
+export function pidFile(state: State): string {
+  return join(warmStateFolder(state), "pid");
+}
+
+/**
+ * Returns an entry that uses the server that `portolan up` keeps running with the same configuration; otherwise the same
+ * entry. The rest is loaded only if there is a background process, because most commands have none.
+ */
+export async function useWarm(context: CommandContext, entry: ServerEntry): Promise<ServerEntry> {
+  if (entry.settings.keepAlive !== true && !existsSync(pidFile(context.state))) return entry;
+  const { toWarmEntry } = await import("./use.ts");
+  return toWarmEntry(context, entry);
+}

@@ -1,0 +1,269 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { makeHome, root, runPortolan } from "./kit.ts";
+import { startPortolan, stateOf } from "./manage-kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const counter = join(root, "test/cli/fixtures/counter.mjs");
+
+interface Counted {
+  readonly count: number;
+  readonly pid: number;
+  readonly colour: string;
+  readonly folder: string;
+}
+
+/** Creates a home with the trusted servers `a` and `b`. Every server that is kept running is stopped after the test. */
+async function makeCounters(more: object = {}): Promise<string> {
+  const cwd = makeHome();
+  const server = { command: "node", args: [counter], ...more };
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { a: server, b: server } }));
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  for (const name of ["a", "b"]) await succeed(["trust", name, "--yes"], cwd, { COLOUR: "red" });
+  return cwd;
+}
+
+async function succeed(args: readonly string[], cwd: string, env: { [name: string]: string } = {}) {
+  const { code, stdout, stderr } = await runPortolan(args, { cwd, env });
+  expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
+  return JSON.parse(stdout);
+}
+
+async function count(cwd: string, env: { [name: string]: string } = {}, name = "a"): Promise<Counted> {
+  return (await succeed(["call", `${name}.count`], cwd, env)).structuredContent;
+}
+
+async function failure(args: readonly string[], cwd: string) {
+  const { code, stderr } = await runPortolan(args, { cwd });
+  return { code, ...JSON.parse(stderr).error };
+}
+
+const warm = (cwd: string, file = "") => join(cwd, ".portolan/warm", file);
+
+test("a server that is up keeps its state between commands until down", async () => {
+  const cwd = await makeCounters();
+  expect((await count(cwd)).count).toBe(1);
+  expect((await count(cwd)).count).toBe(1);
+  expect(await succeed(["up", "a"], cwd)).toMatchObject({ servers: [{ name: "a", idleMs: 1_800_000, uses: 0 }] });
+  const first = await count(cwd);
+  const second = await count(cwd);
+  expect([first.count, second.count, second.pid, second.folder]).toEqual([1, 2, first.pid, cwd]);
+  expect((await succeed(["read", "a", "counter://now"], cwd)).contents[0].text).toBe("2");
+  expect((await succeed(["ls", "a"], cwd)).server.info.name).toBe("counter");
+  expect((await count(cwd, {}, "b")).count).toBe(1);
+  expect(await succeed(["down"], cwd)).toEqual({ stopped: ["a"] });
+  expect((await count(cwd)).count).toBe(1);
+  expect(await succeed(["down"], cwd)).toEqual({ stopped: [] });
+});
+
+test("only the user can open the socket and its folder", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd);
+  expect(lstatSync(warm(cwd)).mode & 0o777).toBe(0o700);
+  expect(lstatSync(warm(cwd, "socket")).mode & 0o777).toBe(0o600);
+  await succeed(["down"], cwd);
+  expect(existsSync(warm(cwd, "socket"))).toBe(false);
+  expect(existsSync(warm(cwd, "pid"))).toBe(false);
+});
+
+test("a folder that others can open, or a link, is refused by up and not used by call", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd);
+  await count(cwd);
+  chmodSync(warm(cwd), 0o755);
+  expect((await count(cwd)).count).toBe(1);
+  expect(await failure(["up", "a"], cwd)).toMatchObject({
+    code: 1,
+    message: `${warm(cwd)} can be opened by other users`,
+    next: `remove it, then try again: rm -r ${warm(cwd)}`,
+  });
+  chmodSync(warm(cwd), 0o700);
+  expect((await count(cwd)).count).toBe(2);
+  renameSync(warm(cwd), join(cwd, "elsewhere"));
+  symlinkSync(join(cwd, "elsewhere"), warm(cwd));
+  expect((await count(cwd)).count).toBe(1);
+  expect((await failure(["up", "a"], cwd)).message).toContain("is not a folder");
+  // `down` must find it again.
+  renameSync(join(cwd, ".portolan/warm"), join(cwd, "link"));
+  renameSync(join(cwd, "elsewhere"), join(cwd, ".portolan/warm"));
+});
+
+test("a server with another configuration is not used, and nothing is said", async () => {
+  const cwd = await makeCounters({ env: { COLOUR: "${COLOUR}" } });
+  await succeed(["up", "a"], cwd, { COLOUR: "red" });
+  expect(await count(cwd, { COLOUR: "red" })).toMatchObject({ count: 1, colour: "red" });
+  expect(await count(cwd, { COLOUR: "blue" })).toMatchObject({ count: 1, colour: "blue" });
+  expect(await count(cwd, { COLOUR: "red" })).toMatchObject({ count: 2, colour: "red" });
+});
+
+test("a background process of another version is not used, and up replaces it", async () => {
+  const cwd = await makeCounters();
+  mkdirSync(warm(cwd), { mode: 0o700 });
+  writeFileSync(warm(cwd, "pid"), "1\n");
+  const asked: string[] = [];
+  const old = createServer((socket) => {
+    socket.once("data", (chunk) => {
+      const { do: what } = JSON.parse(String(chunk));
+      asked.push(what);
+      if (what === "stop") old.close();
+      socket.end(`${JSON.stringify({ version: "0.0.1", pid: 1, isOk: what === "stop", servers: [] })}\n`);
+    });
+  });
+  onTestFinished(() => void old.close());
+  await new Promise<void>((resolve) => old.listen(warm(cwd, "socket"), resolve));
+  expect((await count(cwd)).count).toBe(1);
+  expect(asked).toEqual(["list"]);
+  await succeed(["up", "a"], cwd);
+  expect(asked).toEqual(["list", "list", "stop"]);
+  await count(cwd);
+  expect((await count(cwd)).count).toBe(2);
+});
+
+test("several ups at once start one background process", async () => {
+  const cwd = await makeCounters();
+  await Promise.all([succeed(["up", "a"], cwd), succeed(["up", "b"], cwd), succeed(["up", "a"], cwd)]);
+  const { servers } = await succeed(["up", "a"], cwd);
+  expect(servers.map(({ name }: { name: string }) => name).sort()).toEqual(["a", "b"]);
+  expect(await succeed(["down", "a"], cwd)).toEqual({ stopped: ["a"] });
+  expect(await failure(["down", "a"], cwd)).toEqual({
+    code: 2,
+    kind: "usage",
+    message: '"a" is not kept running; available: b',
+    next: "portolan down",
+  });
+  expect((await count(cwd, {}, "b")).count).toBe(1);
+  expect((await count(cwd, {}, "b")).count).toBe(2);
+});
+
+test("an unused server is stopped, and the background process ends with the last one", async () => {
+  const cwd = await makeCounters();
+  await runPortolan(["up", "a", "--idle", "0.001"], { cwd });
+  await expect.poll(() => existsSync(warm(cwd, "pid")), { timeout: 20_000 }).toBe(false);
+  expect(await failure(["up", "a", "--idle", "soon"], cwd)).toMatchObject({
+    code: 2,
+    message: '--idle: expected a number of minutes up to 20160, got "soon"',
+  });
+});
+
+test("a server that dies is started again for the next call", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd);
+  await count(cwd);
+  const { code } = await runPortolan(["call", "a.die"], { cwd });
+  expect(code).not.toBe(0);
+  expect((await count(cwd)).count).toBe(1);
+  expect((await count(cwd)).count).toBe(2);
+});
+
+test("a background process that was killed is replaced, and until then nothing is said", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd);
+  const pid = Number(readFileSync(warm(cwd, "pid"), "utf8"));
+  process.kill(pid, "SIGKILL");
+  expect((await count(cwd)).count).toBe(1);
+  await succeed(["up", "a"], cwd);
+  await count(cwd);
+  expect((await count(cwd)).count).toBe(2);
+});
+
+test("a server with keepAlive is kept running from its first use, and by up without a name", async () => {
+  const cwd = await makeCounters({ keepAlive: true });
+  expect((await count(cwd)).count).toBe(1);
+  expect((await count(cwd)).count).toBe(2);
+  const { servers } = await succeed(["up"], cwd);
+  expect(servers.map(({ name }: { name: string }) => name)).toEqual(["a", "b"]);
+  await succeed(["down"], cwd);
+  expect((await count(cwd, { CI: "true" })).count).toBe(1);
+  expect(existsSync(warm(cwd, "pid"))).toBe(false);
+});
+
+test("up fails with the reason of a server that is not trusted, does not start or does not exist", async () => {
+  const cwd = await makeCounters();
+  expect(await failure(["up"], cwd)).toEqual({
+    code: 2,
+    kind: "usage",
+    message: 'no server is named, and no configured server has "keepAlive": true',
+    next: "portolan servers",
+  });
+  expect(await failure(["up", "c"], cwd)).toMatchObject({ code: 2, kind: "usage" });
+  await succeed(["trust", "a", "--revoke"], cwd);
+  expect(await failure(["up", "a"], cwd)).toMatchObject({ code: 6, next: "portolan trust a" });
+  expect(await failure(["up", "--", "node", "missing.mjs"], cwd)).toMatchObject({
+    code: 4,
+    kind: "unreachable",
+    message: expect.stringContaining("Cannot find module"),
+  });
+  expect(existsSync(warm(cwd, "pid"))).toBe(false);
+});
+
+test("a command after -- and a server file can be kept running too", async () => {
+  const cwd = await makeCounters();
+  const server = ["--", "node", counter];
+  await succeed(["up", ...server], cwd);
+  await succeed(["call", "count", ...server], cwd);
+  expect((await succeed(["call", "count", ...server], cwd)).structuredContent.count).toBe(2);
+});
+
+test("questions of a server that is up reach the person who calls it", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd);
+  await count(cwd);
+  const terminal = openTerminal(["call", "a.reset"], { cwd });
+  await terminal.answer("Forget 1 calls?", "y");
+  await terminal.see(/forgotten|y send/);
+  if (terminal.screen().includes("y send")) terminal.type("y");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toContain("forgotten");
+  expect((await count(cwd)).count).toBe(1);
+});
+
+test("works where the path of the state folder is too long for a socket", async () => {
+  const cwd = await makeCounters();
+  const env = { PORTOLAN_HOME: join(cwd, "long".repeat(30)), XDG_RUNTIME_DIR: cwd };
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd, env })));
+  await succeed(["trust", "a", "--yes"], cwd, env);
+  await succeed(["up", "a"], cwd, env);
+  await count(cwd, env);
+  expect((await count(cwd, env)).count).toBe(2);
+});
+
+test("up and down say on a terminal what they did and what comes next", async () => {
+  const cwd = await makeCounters();
+  const up = openTerminal(["up", "a", "b", "--idle", "5"], { cwd, columns: 80 });
+  expect(await up.exited).toBe(0);
+  expect(up.screen()).toBe(
+    "✓ a is kept running; it stops after 5 minutes without use\n✓ b is kept running; it stops after 5 minutes without use\n  → portolan ls a",
+  );
+  const down = openTerminal(["down"], { cwd, columns: 80 });
+  expect(await down.exited).toBe(0);
+  expect(down.screen()).toBe("✓ a is stopped\n✓ b is stopped");
+  const again = openTerminal(["down"], { cwd, columns: 80 });
+  expect(await again.exited).toBe(0);
+  expect(again.screen()).toBe("no server is kept running");
+});
+
+test("SIGTERM ends the background process with its servers, and removes its files", async () => {
+  const cwd = await makeCounters();
+  const env = { PORTOLAN_HOME: stateOf(cwd) };
+  await succeed(["trust", "a", "--yes"], cwd, env);
+  const keeper = startPortolan(["keep-warm"], { cwd });
+  await keeper.until(/ready/);
+  await succeed(["up", "a"], cwd, env);
+  const { pid } = await count(cwd, env);
+  keeper.child.kill("SIGTERM");
+  expect(await keeper.ended).toBe(0);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect(existsSync(join(stateOf(cwd), "warm/socket"))).toBe(false);
+});
