@@ -115,12 +115,14 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "add",
     usage: "<name> [url]",
-    summary: "Add a server to the .mcp.json of this project.",
+    summary: "Add a server to the .mcp.json of this project, or to the file of another product.",
     flags: {
       "--user": "Write to your own file instead, for all projects.",
+      "--to <product>":
+        "Write to the file of this product: cursor, claude (the desktop app), claude-code, vscode, codex, gemini, windsurf, zed, goose… Without a command or address, copy the configured server of this name.",
       "--env <pair...>": "KEY=VALUE for a command. Repeatable.",
       "--header <pair...>": "NAME=VALUE for an address. Repeatable.",
-      "--from <file>": "Copy the entry of this name from the file of another product.",
+      "--from <product>": "Copy the entry of this name from this product, or from a file.",
       "--force": "Replace an existing entry of this name.",
     },
     examples: [
@@ -128,7 +130,9 @@ export const commands: readonly CommandDefinition[] = [
       "portolan add jira https://jira.example.com/mcp --header 'X-Team=docs'",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how a variable is written in the file
       "portolan add db --env 'PGURL=${PGURL}' -- node server.js",
-      "portolan add files --from ~/.cursor/mcp.json",
+      "portolan add files --from cursor",
+      "portolan add files --to vscode",
+      "portolan add files --to claude -- npx -y some-server .",
     ],
     load: () => import("./commands/add.ts"),
   },

@@ -1,57 +1,109 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describeForTrust, type ServerEntry, type ServerTarget } from "portolan-host";
-import { type ConfigFile, findConfigs, readConfigs, writeServer } from "portolan-host/node";
+import { configProducts, findConfigs, productFile, readConfigs, writeServer } from "portolan-host/node";
 import { pairsFlag, textFlag } from "../arguments/flags.ts";
 import { trustDetails } from "../ask/consent.ts";
+import { replaceSecrets, secretTextsOf } from "../ask/typed-secrets.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { readConfiguration } from "../servers/find-server.ts";
+import { findByName, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/wrap.ts";
 
-/** Adds a server to the file of the project or of the user. */
+/** Adds a server to the file of the project, of the user, or of another product. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const [name = "", url] = args;
   if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
   const from = textFlag(flags, "from");
-  const given =
-    from === undefined ? entryFromCommandLine(context, name, url, flags) : await entryFromFile(context, name, from);
-  const file = await fileToWrite(context, flags["user"] === true);
-  if (flags["force"] !== true) await requireNewName(context, name);
-  await writeServer(file, name, given, { lock: { onWait: context.state.onWait } });
+  const to = productOf(textFlag(flags, "to"));
+  const file = await fileToWrite(context, to, flags["user"] === true);
+  const isCopy = from !== undefined || (to !== undefined && url === undefined && context.command.length === 0);
+  const { entry: given, warnings } = isCopy
+    ? { entry: await entryToCopy(context, name, from, flags), warnings: [] }
+    : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
+  if (flags["force"] !== true) await requireNewName(context, name, file, isCopy || to !== undefined);
+  const before = await readFile(file, "utf8").catch(() => "");
+  // Other programs own their files, and some rewrite them: the state before must be there to compare and to restore.
+  const backup = to === undefined || before === "" ? undefined : await backUp(file);
+  for (const entry of [given, ...(await entriesNamed(context, name))]) context.secrets.add(secretTextsOf(entry));
+  await writeServer(file, name, given, {
+    ...(to !== undefined && { product: to }),
+    lock: { onWait: context.state.onWait },
+  }).catch(async (reason: unknown) => {
+    if (backup !== undefined) await rm(backup);
+    throw reason;
+  });
+  const changes = to === undefined ? [] : changedLines(before, await readFile(file, "utf8"));
   const { entry, isUsed } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
-  const isTrusted = from === undefined && entry.problem === undefined;
+  const isTrusted = !isCopy && isUsed && entry.problem === undefined;
   if (isTrusted) {
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
   }
-  const next = isTrusted
-    ? `portolan ls ${quote(name)}`
-    : entry.problem
-      ? `portolan doctor ${quote(name)}`
-      : `portolan trust ${quote(name)}`;
+  const next = nextStep({ name, isTrusted, isUsed, hasProblem: entry.problem !== undefined });
+  const diff = changes.map((line) => context.secrets.hide(line));
   return {
     value: {
-      name,
-      file,
-      written: withoutValues(entry.configured),
-      isTrusted,
-      isUsed,
+      ...{ name, file, written: withoutValues(entry.configured), isTrusted, isUsed },
+      ...(backup !== undefined && { backup }),
+      ...(diff.length > 0 && { diff }),
+      ...(warnings.length > 0 && { warnings }),
       ...(entry.problem !== undefined && { problem: entry.problem }),
       next,
     },
     text() {
+      const warn = (text: string) =>
+        wrap(`${screen.mark("warn")} ${screen.safe(text)}`, screen.columns - 2).join("\n  ");
       const lines = [
         `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `added to ${screen.safe(file)}`)}`,
-        trustDetails(describeForTrust(entry), screen),
+        to === undefined ? trustDetails(describeForTrust(entry), screen) : showChanges(diff, screen),
       ];
-      if (entry.problem !== undefined) lines.push(`${screen.mark("warn")} ${screen.safe(entry.problem)}`);
-      if (!isUsed)
-        lines.push(`${screen.mark("warn")} another file also has ${screen.safe(name)}, and takes precedence`);
+      if (backup !== undefined) lines.push(`  ${screen.style("dim", `the file before: ${screen.safe(backup)}`)}`);
+      for (const text of warnings) lines.push(warn(text));
+      if (entry.problem !== undefined) lines.push(warn(entry.problem));
+      if (!isUsed && to === undefined) lines.push(warn(`another file also has ${name}, and takes precedence`));
       return [...lines, `  ${screen.mark("next")} ${screen.safe(next)}`].join("\n");
     },
   };
+}
+
+interface Written {
+  readonly name: string;
+  readonly isTrusted: boolean;
+  readonly isUsed: boolean;
+  readonly hasProblem: boolean;
+}
+
+function nextStep({ name, isTrusted, isUsed, hasProblem }: Written): string {
+  // The command uses another entry of this name.
+  if (!isUsed) return "portolan servers";
+  if (isTrusted) return `portolan ls ${quote(name)}`;
+  return hasProblem ? `portolan doctor ${quote(name)}` : `portolan trust ${quote(name)}`;
+}
+
+/** Shorter names of products, as people say them. */
+const aliases: { readonly [name: string]: string } = {
+  claude: "claude-desktop",
+  "vs-code": "vscode",
+  code: "vscode",
+};
+
+/** Returns the product that `--to` or `--from` names. */
+function productOf(given: string | undefined): string | undefined {
+  if (given === undefined) return undefined;
+  const product = aliases[given.toLowerCase()] ?? given.toLowerCase();
+  if (configProducts.includes(product)) return product;
+  throw new Failure(
+    "usage",
+    `--to: no product is named ${JSON.stringify(given)}; known: ${configProducts.join(", ")}`,
+    {
+      next: "portolan add --help",
+    },
+  );
 }
 
 /** Returns the entry on the command line: an address, or a command after `--`. */
@@ -80,35 +132,59 @@ function entryFromCommandLine(
     if (!/^(https?:\/\/|\$\{)/i.test(url)) {
       throw new Failure("usage", `expected an http or https address, got ${JSON.stringify(url)}`);
     }
-    return toEntry(name, { url, ...(Object.keys(headers).length > 0 && { headers }) });
+    return toEntry(name, { url, ...(Object.keys(headers).length > 0 && { headers }) }, flags);
   }
   const [program = "", ...args] = command;
-  return toEntry(name, { command: program, args, ...(Object.keys(env).length > 0 && { env }) });
+  return toEntry(name, { command: program, args, ...(Object.keys(env).length > 0 && { env }) }, flags);
 }
 
-function toEntry(name: string, target: ServerTarget): ServerEntry {
-  return { name, target, configured: target, settings: {}, source: { kind: "code" } };
+/** Returns an entry. For another product its variables count as written for `.mcp.json`, so that they are translated. */
+function toEntry(name: string, target: ServerTarget, flags: Flags): ServerEntry {
+  const portable = { kind: "file", file: "", path: "", product: "claude-code", scope: "user" } as const;
+  const source = flags["to"] === undefined ? ({ kind: "code" } as const) : portable;
+  return { name, target, configured: target, settings: {}, source };
 }
 
-/** Returns the entry of this name from a file of any product. */
-async function entryFromFile({ system, command }: CommandContext, name: string, from: string): Promise<ServerEntry> {
-  if (command.length > 0) throw new Failure("usage", "expected --from or a command after --, got both");
-  const { home, platform, env, cwd } = system;
-  const file = resolve(cwd, from);
-  const { entries, errors } = await readConfigs(file, { home, platform, env });
-  for (const error of errors) throw error;
+/** Returns the entry to copy: from a product or a file, otherwise the one that is configured under this name. */
+async function entryToCopy(
+  context: CommandContext,
+  name: string,
+  from: string | undefined,
+  flags: Flags,
+): Promise<ServerEntry> {
+  if (context.command.length > 0) throw new Failure("usage", "expected --from or a command after --, got both");
+  for (const flag of ["env", "header"]) {
+    if (flags[flag] !== undefined)
+      throw new Failure("usage", `--${flag} needs an address, or a command after --; a copy keeps its own`);
+  }
+  if (from === undefined) return findByName(context, name);
+  const { home, platform, env, cwd } = context.system;
+  const product = aliases[from.toLowerCase()] ?? from.toLowerCase();
+  const files = configProducts.includes(product)
+    ? await findConfigs({ home, platform, env, cwd, products: [product] })
+    : resolve(cwd, from);
+  if (typeof files === "object" && files.length === 0)
+    throw new Failure("usage", `${product} has no file for this folder or this user`, { next: "portolan servers" });
+  const { entries, errors } = await readConfigs(files, { home, platform, env });
   const found = entries.find((entry) => entry.name === name);
   if (found) return found;
+  for (const error of errors) throw error;
   const known = entries.map((entry) => entry.name).join(", ") || "none";
   throw new Failure("usage", `${from} has no server ${JSON.stringify(name)}; it has ${known}`);
 }
 
-/** Returns the file to write: the nearest `.mcp.json` of the project, or the user's own file. */
-async function fileToWrite({ system }: CommandContext, isUser: boolean): Promise<string> {
+/** Returns the file to write: of another product, the nearest `.mcp.json` of the project, or the user's own file. */
+async function fileToWrite({ system }: CommandContext, to: string | undefined, isUser: boolean): Promise<string> {
   const { home, platform, env, cwd } = system;
+  const machine = { home, platform, env, cwd };
+  if (to !== undefined) {
+    const [first, second] = isUser ? (["user"] as const) : (["project", "user"] as const);
+    const file = (await productFile(to, first, machine)) ?? (second && (await productFile(to, second, machine)));
+    if (file !== undefined) return file;
+    throw new Failure("usage", `${to} reads no file of the user, only of a project; omit --user`);
+  }
   if (isUser) return join(settingsFolder(system), "portolan", "mcp.json");
-  const files: readonly ConfigFile[] = await findConfigs({ home, platform, env, cwd, products: ["claude-code"] });
-  return files.find(({ scope }) => scope === "project")?.file ?? join(cwd, ".mcp.json");
+  return (await productFile("claude-code", "project", machine)) ?? join(cwd, ".mcp.json");
 }
 
 /** Returns the folder for application settings of this platform. */
@@ -118,13 +194,63 @@ function settingsFolder({ home, platform, env }: CommandContext["system"]): stri
   return env["XDG_CONFIG_HOME"] || join(home, ".config");
 }
 
-async function requireNewName(context: CommandContext, name: string): Promise<void> {
-  const { entries } = await readConfiguration(context);
-  const known = entries.find((entry) => entry.name === name);
+/** Fails if the name is in use: in the file to write, or anywhere for a new server. */
+async function requireNewName(context: CommandContext, name: string, file: string, isElsewhereFine: boolean) {
+  const all = await entriesNamed(context, name);
+  const known = all.find((entry) => fileOf(entry) === file) ?? (isElsewhereFine ? undefined : all[0]);
   if (!known) return;
-  throw new Failure("usage", `${known.source.file} already has a server ${JSON.stringify(name)}`, {
+  throw new Failure("usage", `${fileOf(known)} already has a server ${JSON.stringify(name)}`, {
     next: `replace it: portolan add ${quote(name)} --force …, or remove it: portolan remove ${quote(name)}`,
   });
+}
+
+/** Returns the entries of this name in all files. */
+async function entriesNamed(context: CommandContext, name: string): Promise<readonly ServerEntry[]> {
+  const { entries, shadowed } = await readConfiguration(context);
+  return [...entries, ...shadowed.map((pair) => pair.shadowed)].filter((entry) => entry.name === name);
+}
+
+function fileOf({ source }: ServerEntry): string | undefined {
+  return source.kind === "file" ? source.file : undefined;
+}
+
+/** Copies a file beside itself under the first free name. Only its owner can read the copy. */
+async function backUp(file: string): Promise<string> {
+  for (let number = 1; ; number += 1) {
+    const backup = number === 1 ? `${file}.bak` : `${file}.bak-${number}`;
+    try {
+      await writeFile(backup, await readFile(file), { flag: "wx", mode: 0o600 });
+      return backup;
+    } catch (reason) {
+      if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;
+    }
+  }
+}
+
+/** Returns the changed lines with `- ` or `+ ` before them. An edit changes one place of a file. */
+export function changedLines(before: string, after: string): string[] {
+  const old = before === "" ? [] : before.trimEnd().split("\n");
+  const now = after.trimEnd().split("\n");
+  let start = 0;
+  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
+  let end = 0;
+  const most = Math.min(old.length, now.length) - start;
+  while (end < most && old[old.length - 1 - end] === now[now.length - 1 - end]) end += 1;
+  return [
+    ...old.slice(start, old.length - end).map((line) => `- ${line}`),
+    ...now.slice(start, now.length - end).map((line) => `+ ${line}`),
+  ];
+}
+
+function showChanges(changes: readonly string[], screen: Screen): string {
+  return changes
+    .flatMap((line) => {
+      const [first = "", ...rest] = wrap(screen.safe(line.trimEnd()), screen.columns - 4);
+      return [first, ...rest.map((part) => `  ${part}`)].map((part) =>
+        screen.style(line.startsWith("-") ? "red" : "green", `  ${part}`),
+      );
+    })
+    .join("\n");
 }
 
 /** Reads the written entry back. */

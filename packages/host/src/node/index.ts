@@ -1,8 +1,10 @@
 export {
   type ConfigFile,
+  configProducts,
   type FindOptions,
   findConfigs,
   type Machine,
+  productFile,
   type ReadConfigs,
   type ReadOptions,
   readConfigs,

@@ -60,6 +60,29 @@ export async function findConfigs(options: FindOptions = {}): Promise<readonly C
   return [...found.values()];
 }
 
+/** Products whose files can be written, by name. */
+export const configProducts: readonly string[] = conventions
+  .filter(({ describes, places }) => describes === undefined && places.length > 0)
+  .map(({ product }) => product);
+
+/**
+ * Returns the file that a product reads in a project or for the user: one that exists, otherwise the one to create.
+ * Undefined if the product reads no file there.
+ */
+export async function productFile(
+  product: string,
+  scope: "project" | "user",
+  options: Omit<FindOptions, "products"> = {},
+): Promise<string | undefined> {
+  const existing = await findConfigs({ ...options, products: [product] });
+  const found = existing.find((one) => one.scope === scope);
+  if (found) return found.file;
+  const machine = machineOf(options);
+  const { cwd = process.cwd() } = options;
+  const known = scope === "user" ? userFiles(machine) : projectFiles(cwd, machine.platform);
+  return known.find(({ convention }) => convention.product === product)?.file;
+}
+
 /** Returns this machine with the given details replaced. */
 export function machineOf({ home, platform, env }: Partial<Machine>): Machine {
   return { home: home ?? homedir(), platform: platform ?? process.platform, env: env ?? process.env };

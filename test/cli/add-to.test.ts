@@ -1,0 +1,147 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeHome } from "./kit.ts";
+import { errorOf, put, runPortolan, showOf, stateOf } from "./manage-kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const read = (...path: string[]) => readFileSync(join(...path), "utf8");
+
+const commented = `{
+  // mine
+  "mcpServers": {
+    "old": { "command": "x" } // keep
+  }
+}
+`;
+
+test("add --to writes the file of another product, keeps its comments and a backup, and shows the change", async () => {
+  const cwd = makeHome();
+  put(cwd, ".cursor/mcp.json", commented);
+  const args = ["add", "db", "--to", "cursor", "--env", "URL=${DB_URL}", "--", "node", "server.js"];
+  const shown = await showOf(args, { cwd, env: { DB_URL: "here" } });
+  const file = join(cwd, ".cursor/mcp.json");
+  expect(shown).toMatchObject({ name: "db", file, backup: `${file}.bak`, isTrusted: true, next: "portolan ls db" });
+  expect(shown["diff"]).toEqual([
+    '-     "old": { "command": "x" } // keep',
+    '+     "old": { "command": "x" }, // keep',
+    '+     "db": {',
+    '+       "command": "node",',
+    '+       "args": [',
+    '+         "server.js"',
+    "+       ],",
+    '+       "env": {',
+    '+         "URL": "${env:DB_URL}"',
+    "+       }",
+    "+     }",
+  ]);
+  expect(read(`${file}.bak`)).toBe(commented);
+  expect(statSync(`${file}.bak`).mode & 0o777).toBe(0o600);
+  expect(read(file)).toContain("// mine");
+  await showOf(["add", "other", "--to", "cursor", "--", "node"], { cwd });
+  expect(existsSync(`${file}.bak-2`)).toBe(true);
+  expect(read(`${file}.bak`)).toBe(commented);
+});
+
+test.each([
+  ["claude", ".config/Claude/claude_desktop_config.json", [], "mcpServers"],
+  ["claude-code", ".mcp.json", [], "mcpServers"],
+  ["claude-code", ".claude.json", ["--user"], "mcpServers"],
+  ["vscode", ".vscode/mcp.json", [], "servers"],
+  ["vscode", ".config/Code/User/mcp.json", ["--user"], "servers"],
+  ["codex", ".codex/config.toml", [], "mcp_servers"],
+  ["zed", ".zed/settings.json", [], "context_servers"],
+  ["goose", ".config/goose/config.yaml", [], "extensions"],
+  ["windsurf", ".codeium/windsurf/mcp_config.json", [], "mcpServers"],
+])("add --to %s creates %s", async (product, path, flags, member) => {
+  const home = makeHome();
+  const cwd = home;
+  const shown = await showOf(["add", "a", "--to", product, ...flags, "--", "node", "x.js"], { cwd });
+  expect(shown).toMatchObject({ file: join(home, path) });
+  expect(shown).not.toHaveProperty("backup");
+  expect(read(home, path)).toContain(member);
+  const { servers } = await showOf<{ servers: object[] }>(["servers", "--offline"], { cwd });
+  expect(servers).toEqual([expect.objectContaining({ name: "a", state: "idle" })]);
+});
+
+test("add --to without a command copies the configured server of this name, and shows no secrets", async () => {
+  const cwd = makeHome();
+  const headers = { Authorization: "Bearer abcdef-very-secret", "X-Team": "docs" };
+  put(cwd, ".mcp.json", { mcpServers: { far: { url: "https://far.example/mcp", headers } } });
+  const ran = await runPortolan(["add", "far", "--to", "vscode"], { cwd });
+  expect(ran.stdout).not.toContain("very-secret");
+  expect(JSON.parse(ran.stdout)).toMatchObject({ isTrusted: false, isUsed: false, next: "portolan servers" });
+  expect(JSON.parse(read(cwd, ".vscode/mcp.json")).servers.far).toMatchObject({ headers });
+  const again = await runPortolan(["add", "far", "--to", "vscode"], { cwd });
+  expect([again.code, errorOf(again).message]).toEqual([2, expect.stringContaining("already has a server")]);
+  await showOf(["add", "far", "--to", "vscode", "--force"], { cwd });
+});
+
+test("add --from copies from a product by its name, or from its file, although the name is known there", async () => {
+  const cwd = makeHome();
+  put(cwd, ".cursor/mcp.json", commented);
+  expect(await showOf(["add", "old", "--from", "cursor"], { cwd })).toMatchObject({
+    file: join(cwd, ".mcp.json"),
+    isTrusted: false,
+    isUsed: true,
+    next: "portolan trust old",
+  });
+  await showOf(["add", "old", "--from", join(cwd, ".cursor/mcp.json"), "--user"], { cwd });
+  const missing = await runPortolan(["add", "old", "--from", "zed"], { cwd });
+  expect([missing.code, errorOf(missing).message]).toEqual([2, "zed has no file for this folder or this user"]);
+});
+
+test("refuses what a product cannot express, and leaves no backup", async () => {
+  const cwd = makeHome();
+  put(cwd, ".zed/settings.json", "{}\n");
+  const args = ["add", "db", "--to", "zed", "--env", "URL=${DB_URL}", "--", "node"];
+  const ran = await runPortolan(args, { cwd });
+  expect([ran.code, errorOf(ran).message]).toEqual([2, expect.stringContaining("zed has no notation for ${DB_URL}")]);
+  expect(read(cwd, ".zed/settings.json")).toBe("{}\n");
+  expect(existsSync(join(cwd, ".zed/settings.json.bak"))).toBe(false);
+  const unknown = await runPortolan(["add", "a", "--to", "netscape", "--", "x"], { cwd });
+  expect([unknown.code, errorOf(unknown).message]).toEqual([
+    2,
+    expect.stringContaining('no product is named "netscape"'),
+  ]);
+});
+
+test("offers a reference for a secret on the command line", async () => {
+  const cwd = makeHome();
+  const env = { PORTOLAN_HOME: stateOf(cwd) };
+  const line = ["add", "db", "--env", "API_KEY=sk-0123456789abcdef0123", "--env", "MODE=fast", "--", "node", "x.js"];
+  const terminal = openTerminal(line, { cwd, env, columns: 80 });
+  await terminal.answer(/API_KEY looks like a secret[\s\S]*w write the value/, "r");
+  expect(await terminal.exited).toBe(0);
+  expect(JSON.parse(read(cwd, ".mcp.json")).mcpServers.db.env).toEqual({ API_KEY: "${API_KEY}", MODE: "fast" });
+  expect(terminal.screen().replace(/\s+/g, " ")).toContain("set the environment variable API_KEY");
+  expect(terminal.screen()).toMatch(/→ portolan doctor db$/);
+  expect(terminal.screen()).not.toContain("sk-0123456789abcdef0123");
+  const second = openTerminal([...line.slice(0, 2), "--force", ...line.slice(2)], { cwd, env, columns: 80 });
+  await second.answer(/w write the value/, "w");
+  expect(await second.exited).toBe(0);
+  expect(JSON.parse(read(cwd, ".mcp.json")).mcpServers.db.env.API_KEY).toBe("sk-0123456789abcdef0123");
+  expect(second.screen().replace(/\s+/g, " ")).toContain(
+    "the value of API_KEY is in the file; to keep it out, write --env 'API_KEY=${API_KEY}'",
+  );
+});
+
+test("the reference that is offered for a header names a variable of the server", async () => {
+  const cwd = makeHome();
+  const env = { PORTOLAN_HOME: stateOf(cwd), MY_FAR_TOKEN: "abcdef0123456789" };
+  const line = ["add", "my-far", "https://far.example/mcp", "--header", "Authorization=Bearer abcdef0123456789"];
+  const terminal = openTerminal(line, { cwd, env, columns: 80 });
+  await terminal.answer(/Authorization looks like a secret[\s\S]*w write the value/, "r");
+  expect(await terminal.exited).toBe(0);
+  expect(JSON.parse(read(cwd, ".mcp.json")).mcpServers["my-far"].headers).toEqual({
+    Authorization: "Bearer ${MY_FAR_TOKEN}",
+  });
+});
+
+test("in a pipe, a secret is written, and the output says how to keep it out", async () => {
+  const cwd = makeHome();
+  const line = ["add", "db", "--env", "API_KEY=sk-0123456789abcdef0123", "--", "node", "x.js"];
+  const { warnings } = await showOf<{ warnings: string[] }>(line, { cwd });
+  expect(warnings).toEqual(["the value of API_KEY is in the file; to keep it out, write --env 'API_KEY=${API_KEY}'"]);
+});
