@@ -58,6 +58,7 @@ const uses: { readonly [command: string]: Use } = {
   new: { args: ["new", "fresh"] },
   dev: { args: ["dev", "server.mjs", "--http", "0"], until: /127\.0\.0\.1/ },
   serve: { args: ["serve", "server.mjs", "--http", "0"], until: /127\.0\.0\.1/ },
+  gen: { args: ["gen", "ts", "time"] },
   completion: { args: ["completion", "tcsh"], code: 2 },
 };
 

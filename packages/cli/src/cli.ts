@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from "commander";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
+import type { GeneratedServer, OnlyServer } from "./generate/only-server.ts";
 import type { System } from "./system.ts";
 import { quote, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
@@ -16,9 +17,19 @@ interface BaseContext extends Omit<CommandContext, "state"> {
   exitCode: number;
 }
 
-/** Runs one command line. Resolves to the exit code. */
-export async function runCli(system: System): Promise<number> {
-  const [own, command] = splitAtDashes(system.argv);
+/** Runs one command line. Resolves to the exit code. `generated` is the server of a command that `gen cli` wrote. */
+export async function runCli(given: System, generated?: GeneratedServer): Promise<number> {
+  const onlyParts = generated && (await import("./generate/only-server.ts"));
+  const only = generated && onlyParts?.toOnlyServer(generated, given);
+  const argv = only && onlyParts ? onlyParts.toOwnArguments(given.argv, only) : given.argv;
+  if (only && onlyParts && !Array.isArray(argv)) {
+    const text = typeof argv === "string" ? argv : onlyParts.helpOf(only, new Screen(given));
+    given.stdout.write(`${text}\n`);
+    return 0;
+  }
+  const system = only ? { ...given, argv: argv as readonly string[] } : given;
+  const [own, words] = splitAtDashes(system.argv);
+  const command = only && words.length === 0 ? [only.name] : words;
   const stop = listenForInterrupt(system);
   const screen = new Screen(system, { colour: !own.includes("--no-color") });
   const isJson = own.includes("--json") || !screen.isTerminal;
@@ -29,6 +40,7 @@ export async function runCli(system: System): Promise<number> {
     secrets,
     command,
     isJson,
+    only,
     exitCode: 0,
     signal: stop.signal,
     terminal: new Terminal(system, screen),
@@ -54,11 +66,21 @@ export async function runCli(system: System): Promise<number> {
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
     const failure = thrown instanceof CommanderError ? toUsageFailure(thrown, own[0]) : toFailure(thrown);
-    printFailure(context, failure);
+    printFailure(context, forOnly(failure, only, onlyParts));
     return exitCodes[failure.kind];
   } finally {
     stop.end();
   }
+}
+
+/** Returns a failure whose next step is one of the generated command. */
+function forOnly(
+  failure: Failure,
+  only: OnlyServer | undefined,
+  parts: typeof import("./generate/only-server.ts") | undefined,
+): Failure {
+  if (!only || !parts || failure.next === undefined) return failure;
+  return new Failure(failure.kind, failure.message, { next: parts.nextStepOf(failure.next, only) });
 }
 
 /** Splits the arguments at the first `--`: ours, and the command of a server. */

@@ -274,6 +274,21 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/serve.ts"),
   },
   {
+    name: "gen",
+    usage: "<kind> [target]",
+    summary: "Generate from a server: ts (a typed client module), cli (a standalone command) or skill (a SKILL.md).",
+    flags: {
+      "--out <file>": "The file to write; - is standard output. Default: named after the server.",
+      "--force": "Replace a file that was not generated.",
+    },
+    examples: [
+      "portolan gen ts files",
+      "portolan gen cli files --out files.mjs",
+      "portolan gen skill -- node server.js",
+    ],
+    load: () => import("./commands/gen.ts"),
+  },
+  {
     name: "completion",
     usage: "<shell>",
     summary: "Print the completion script for bash, zsh, fish or powershell.",

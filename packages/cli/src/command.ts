@@ -1,4 +1,5 @@
 import type { Failure } from "./failure.ts";
+import type { OnlyServer } from "./generate/only-server.ts";
 import type { State } from "./state.ts";
 import type { System } from "./system.ts";
 import type { Screen } from "./terminal/screen.ts";
@@ -20,6 +21,8 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** The words after `--`: the command of a server. */
   readonly command: readonly string[];
+  /** The server of a command that `gen cli` wrote. It is the target of everything, and `command` has its name. */
+  readonly only?: OnlyServer | undefined;
   /** Handles Ctrl-C instead of the default, until the returned function is called. `leave` ends the program at once. */
   onInterrupt(handle: () => "leave" | undefined): () => void;
   /** Resolves at the first Ctrl-C or SIGTERM, for commands that serve until they are stopped. The next one ends the program. */

@@ -53,7 +53,7 @@ export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): 
 }
 
 /** Returns the schema at a pointer such as `#/$defs/Size`. */
-function resolvePointer(root: FieldSchema, pointer: string): FieldSchema {
+export function resolvePointer(root: FieldSchema, pointer: string): FieldSchema {
   let at: unknown = pointer.startsWith("#") ? root : undefined;
   for (const name of pointer.split("/").slice(1)) {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~");

@@ -2,14 +2,15 @@ import type { Host, ServerEntry } from "portolan-host";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { modelFor } from "../models.ts";
+import { describedRows } from "../output/described-rows.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
-import { paragraph, showPrompt, showTool } from "../output/tool-documentation.ts";
+import { callOf, paragraph, showPrompt, showTool } from "../output/tool-documentation.ts";
 import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure, listProblemsOf, missingFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { widthOf, wrap } from "../terminal/wrap.ts";
+import { wrap } from "../terminal/wrap.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Lists what a server offers: tools as signatures, resources, prompts. With a tool or prompt, shows its documentation. */
@@ -102,26 +103,9 @@ function firstParagraph(text: string, screen: Screen): string {
   return more.length > 0 ? `${first} ${screen.mark("more")}` : first;
 }
 
-/** Formats names with their descriptions beside them, or below them if names take more than half of the width. */
-function describedRows(rows: readonly (readonly string[])[], screen: Screen): string {
-  const widest = Math.max(...rows.map(([name = ""]) => widthOf(name.trim())));
-  const isBeside = widest <= screen.columns / 2 - 4;
-  const lines = rows.flatMap(([name = "", about = ""]) => {
-    const label = name.trim();
-    if (!isBeside)
-      return [...wrap(`  ${label}`, screen.columns), ...(about ? wrap(`    ${about}`, screen.columns) : [])];
-    const [first = "", ...rest] = wrap(about, screen.columns - widest - 4);
-    const margin = " ".repeat(widest + 4);
-    return [
-      `  ${label}${" ".repeat(widest - widthOf(label))}  ${first}`.trimEnd(),
-      ...rest.map((line) => margin + line),
-    ];
-  });
-  return lines.join("\n");
-}
-
 /** Returns the command that shows the documentation of a tool. */
-function lookCommand(entry: ServerEntry, tool: string, { system }: CommandContext): string {
+function lookCommand(entry: ServerEntry, tool: string, { system, only }: CommandContext): string {
+  if (only) return `${only.program} ${quote(tool)} --help`;
   const target = targetArgument(entry, system);
   if (target.startsWith("-- ")) return `portolan ls ${quote(tool)} ${target}`;
   if (entry.source.kind === "code") return `portolan ls ${target} ${quote(tool)}`;
@@ -146,7 +130,7 @@ function documentationOf(
     return {
       value: { server, tool: { ...definition, ...(isQuarantined && { isQuarantined }) } },
       text() {
-        const parts = [showTool(definition, target, screen)];
+        const parts = [showTool(definition, callOf(definition, target, context.only?.program), screen)];
         if (isQuarantined)
           parts.push(
             `${screen.mark("warn")} changed since you accepted it: portolan trust ${quote(entry.name)} --changes`,

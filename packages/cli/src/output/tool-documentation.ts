@@ -18,7 +18,7 @@ interface FieldRow {
 }
 
 /** Formats the whole documentation of a tool: description, arguments, output, labels, and how to call it. */
-export function showTool(tool: Tool, target: string, screen: Screen): string {
+export function showTool(tool: Tool, call: string, screen: Screen): string {
   const { name, title = tool.annotations?.title, description, inputSchema, outputSchema } = tool;
   const parts = [screen.style("bold", screen.safe(name))];
   if (title !== undefined && title !== name) parts.push(paragraph(String(title), 0, screen));
@@ -31,7 +31,7 @@ export function showTool(tool: Tool, target: string, screen: Screen): string {
     parts.push("", heading("labels, as the server states them", screen));
     for (const label of labels) parts.push(paragraph(label, 2, screen));
   }
-  return [...parts, "", heading("call", screen), paragraph(callOf(tool, target), 2, screen)].join("\n");
+  return [...parts, "", heading("call", screen), paragraph(call, 2, screen)].join("\n");
 }
 
 /** Formats the whole documentation of a prompt. */
@@ -228,8 +228,11 @@ function labelsOf({ annotations = {}, execution }: Tool): string[] {
   return taskSupport === undefined ? labels : [...labels, `runs as a task: ${taskSupport}`];
 }
 
-/** Returns the command line of a call with all required arguments. `…` stands for a value that the schema leaves open. */
-function callOf({ name, inputSchema }: Tool, target: string): string {
+/**
+ * Returns the command line of a call with all required arguments. `…` stands for a value that the schema leaves open.
+ * `only` starts a command for this server alone.
+ */
+export function callOf({ name, inputSchema }: Tool, target: string, only?: string): string {
   const root = inputSchema as DocumentedSchema;
   const words = requiredOf(root, root).map(({ path, schema, type }) => {
     const [value = schema.default ?? schema.enum?.[0]] = examplesOf(schema);
@@ -238,6 +241,7 @@ function callOf({ name, inputSchema }: Tool, target: string): string {
     const isPlain = type === "int" || type === "number" || type === "boolean" || schema.enum !== undefined;
     return quote(`${path}${isPlain ? "=" : ":="}${JSON.stringify(value)}`);
   });
+  if (only !== undefined) return [only, quote(name), ...words].join(" ");
   const [tool, behind] = target.startsWith("-- ")
     ? [quote(name), ` ${target}`]
     : [isConfiguredName(target) ? `${target}.${quote(name)}` : `${target} ${quote(name)}`, ""];

@@ -54,7 +54,8 @@ export interface Target {
  * configured server. `files.read` also names a tool.
  */
 export async function findTarget(context: CommandContext, given: string | undefined): Promise<Target> {
-  const { command } = context;
+  const { command, only } = context;
+  if (only) return { entry: toEntry(only.name, only.target), ...member(given) };
   if (command.length > 0) {
     const [program = "", ...args] = command;
     return {

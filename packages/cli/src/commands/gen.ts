@@ -1,0 +1,134 @@
+import { existsSync, readFileSync } from "node:fs";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import type { ServerEntry } from "portolan-host";
+import { textFlag } from "../arguments/flags.ts";
+import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { Failure } from "../failure.ts";
+import { targetCode } from "../generate/target.ts";
+import { type GenerateInput, generatedMark } from "../generate/typescript.ts";
+import { modelFor } from "../models.ts";
+import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { withHost } from "../servers/host.ts";
+import { listFailure } from "../servers/list-problems.ts";
+import { quote } from "../terminal/escape.ts";
+import { useWarm } from "../warm/warm-entry.ts";
+
+/** One kind of file that is generated from a server. */
+interface Generator {
+  /** Returns the file to write, from the name of the server in lowercase letters, digits and dashes. */
+  readonly file: (name: string) => string;
+  readonly isProgram?: boolean;
+  generate(input: GenerateInput, context: CommandContext, entry: ServerEntry): Promise<string>;
+  /** Returns the next step after the file was written. */
+  next(file: string, input: GenerateInput): string | undefined;
+}
+
+const generators: { readonly [kind: string]: Generator } = {
+  ts: {
+    file: (name) => `${name}-client.ts`,
+    generate: async (input) => (await import("../generate/typescript.ts")).typescriptModule(input),
+    next: () => "npm install portolan",
+  },
+  cli: {
+    file: (name) => `${name}.mjs`,
+    isProgram: true,
+    generate: async (input, { system }) => (await import("../generate/single-command.ts")).singleCommand(input, system),
+    next: (file) => `${quote(/[\\/]/.test(file) ? file : `./${file}`)} --help`,
+  },
+  skill: {
+    file: (name) => `${name}/SKILL.md`,
+    async generate(input, { system }, entry) {
+      const [{ skillFile }, { callOf }] = await Promise.all([
+        import("../generate/skill.ts"),
+        import("../output/tool-documentation.ts"),
+      ]);
+      const target = targetArgument(entry, system);
+      return skillFile(input, (tool) => callOf(tool, target));
+    },
+    next: () => undefined,
+  },
+};
+
+/** Generates a typed client, a command or a skill from a server. */
+export async function run(
+  context: CommandContext,
+  [kind = "", given]: readonly string[],
+  flags: Flags,
+): Promise<CommandResult | undefined> {
+  const { system, screen } = context;
+  const generator = Object.hasOwn(generators, kind) ? generators[kind] : undefined;
+  if (!generator) {
+    throw new Failure("usage", `expected ts, cli or skill, got ${JSON.stringify(kind)}`, {
+      next: "portolan gen --help",
+    });
+  }
+  const { entry } = await findTarget(context, given);
+  const input = await inputFrom(context, entry, kind);
+  const text = await generator.generate(input, context, entry);
+  const out = textFlag(flags, "out") ?? generator.file(fileName(entry.name));
+  if (out === "-") {
+    system.stdout.write(text);
+    return undefined;
+  }
+  const file = resolve(system.cwd, out);
+  requireReplaceable(file, flags["force"] === true);
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, text);
+  if (generator.isProgram) await chmod(file, 0o755);
+  const next = generator.next(out, input);
+  const { variables } = input.target;
+  return {
+    value: { file, tools: input.tools.length, variables, ...(next !== undefined && { next }) },
+    text() {
+      const count = `${input.tools.length} tool${input.tools.length === 1 ? "" : "s"}`;
+      const lines = [`${screen.style("green", screen.mark("ok"))} ${screen.safe(out)} ${screen.style("dim", count)}`];
+      if (variables.length > 0) lines.push(`  reads these variables: ${screen.safe(variables.join(", "))}`);
+      if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
+      return lines.join("\n");
+    },
+  };
+}
+
+/** Reads the tools of a server. Fails if they cannot be listed. */
+async function inputFrom(context: CommandContext, entry: ServerEntry, kind: string): Promise<GenerateInput> {
+  const { system } = context;
+  return withHost(
+    context,
+    [await useWarm(context, entry)],
+    async (host) => {
+      await host.start(entry.name);
+      const failure = listFailure(host, entry, ["tools"], system);
+      if (failure) throw failure;
+      const { info } = host.servers[0]?.profile ?? {};
+      return {
+        name: entry.name,
+        version: info?.version ?? "",
+        instructions: host.catalog.instructions(entry.name),
+        tools: host.catalog.tools.map(({ definition }) => definition),
+        target: targetCode(entry, system),
+        again: `portolan gen ${kind} ${targetArgument(entry, system)}`,
+      };
+    },
+    modelFor(context),
+  );
+}
+
+/** Fails if the file exists and was not generated by this command. */
+function requireReplaceable(file: string, isForced: boolean): void {
+  if (isForced || !existsSync(file)) return;
+  if (readFileSync(file, "utf8").slice(0, 4_000).includes(generatedMark)) return;
+  throw new Failure("usage", `${file} exists and was not generated by portolan; nothing was written`, {
+    next: `use another file: --out <file>, or replace it: --force`,
+  });
+}
+
+/** Returns a name for files: lowercase letters, digits and dashes. */
+function fileName(name: string): string {
+  return (
+    name
+      .toLowerCase()
+      .replace(/[^a-z\d]+/g, "-")
+      .replace(/^-+|-+$/g, "") || "server"
+  );
+}
