@@ -10,7 +10,7 @@ import { withHost } from "../servers/host.ts";
 import { listFailure, listProblemsOf, missingFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { wrap } from "../terminal/wrap.ts";
+import { widthOf, wrap } from "../terminal/wrap.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Lists what a server offers: tools as signatures, resources, prompts. With a tool or prompt, shows its documentation. */
@@ -76,7 +76,9 @@ export async function run(
         ]);
         if (asked.length > 0) parts.push("", screen.style("dim", "prompts"), describedRows(asked, screen));
         const [first] = tools;
-        if (first) parts.push("", `  ${screen.mark("next")} ${screen.safe(lookCommand(entry, first.name, context))}`);
+        const next = first ? `  ${screen.mark("next")} ${screen.safe(lookCommand(entry, first.name, context))}` : "";
+        // A command that the terminal breaks is hard to read, and the person has just typed most of it.
+        if (next !== "" && widthOf(next) <= screen.columns) parts.push("", next);
         return parts.join("\n");
       },
     };

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Failure } from "../failure.ts";
 import type { System } from "../system.ts";
+import { toVisibleJson } from "../terminal/escape.ts";
 import { type GenerateInput, generatedMark, oneLine } from "./typescript.ts";
 
 /** The last line of the file of the command. */
@@ -23,8 +24,8 @@ export function singleCommand({ name, version, tools, target, again }: GenerateI
   const notice = licensesBeside(self);
   return [
     first,
-    `// ${generatedMark} cli. Run it again after the server has changed: ${oneLine(again)}`,
-    `${rest.join("\n").slice(0, -start.length)}${start.replace("(self)", `(self, { ${server.join(", ")} })`)}`,
+    `// ${generatedMark} cli. Run it again after the server has changed: ${toVisibleJson(oneLine(again))}`,
+    `${rest.join("\n").slice(0, -start.length)}${start.replace("(self)", `(self, ${toVisibleJson(`{ ${server.join(", ")} }`)})`)}`,
     ...(notice === "" ? [] : [`/*\n${notice.replaceAll("*/", "*\\/")}\n*/\n`]),
   ].join("\n");
 }

@@ -1,4 +1,5 @@
 import type { Tool } from "portolan";
+import { toVisibleJson } from "../terminal/escape.ts";
 import { commentOf, keyOf, SchemaTypes, TypeNames, toPascal } from "./schema-types.ts";
 import type { TargetCode } from "./target.ts";
 
@@ -44,7 +45,8 @@ export function typescriptModule({ name, tools, target, again }: GenerateInput):
     ({ tool, output }) => `  [${JSON.stringify(tool.name)}, ${JSON.stringify(kindOf(tool, output))}],`,
   );
   const imports = target.isCommand ? "" : 'import { http } from "portolan/client/http";\n';
-  return `// ${generatedMark} ts. Run it again after the server has changed: ${oneLine(again)}
+  // Invisible characters could make the code look different from what it is.
+  return toVisibleJson(`// ${generatedMark} ts. Run it again after the server has changed: ${oneLine(again)}
 import type { CallToolResult } from "portolan";
 import { type CallOptions, type Client, type ConnectOptions, type ConnectTarget, connect } from "portolan/client";
 ${imports}
@@ -97,7 +99,7 @@ export async function connect${server}(
 function defaultTarget(): ConnectTarget {
   ${target.isCommand ? `return ${target.expression};` : `const { url, headers = {} }: { url: string; headers?: { [name: string]: string } } = ${target.expression};\n  return http(url, { headers });`}
 }
-`;
+`);
 }
 
 function requiredOf({ inputSchema }: Tool): readonly unknown[] {
