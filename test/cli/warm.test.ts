@@ -214,6 +214,10 @@ test("a command after -- and a server file can be kept running too", async () =>
   await succeed(["up", ...server], cwd);
   await succeed(["call", "count", ...server], cwd);
   expect((await succeed(["call", "count", ...server], cwd)).structuredContent.count).toBe(2);
+  writeFileSync(join(cwd, "own.mjs"), `await import(${JSON.stringify(counter)}); // serveStdio(\n`);
+  await succeed(["up", "./own.mjs"], cwd);
+  await succeed(["call", "./own.mjs", "count"], cwd);
+  expect((await succeed(["call", "./own.mjs", "count"], cwd)).structuredContent.count).toBe(2);
 });
 
 test("questions of a server that is up reach the person who calls it", async () => {
@@ -266,4 +270,21 @@ test("SIGTERM ends the background process with its servers, and removes its file
   expect(await keeper.ended).toBe(0);
   expect(() => process.kill(pid, 0)).toThrow("ESRCH");
   expect(existsSync(join(stateOf(cwd), "warm/socket"))).toBe(false);
+});
+
+test("Ctrl-C during up ends the start, and nothing is kept", async () => {
+  const cwd = await makeCounters();
+  const terminal = openTerminal(["up", "--", "node", "-e", "setInterval(() => {}, 1000)"], { cwd, columns: 80 });
+  await terminal.see("waiting for");
+  terminal.type("\u0003");
+  expect(await terminal.exited).toBe(130);
+  await expect.poll(() => existsSync(warm(cwd, "pid")), { timeout: 20_000 }).toBe(false);
+});
+
+test("down ends a server that is still being started", async () => {
+  const cwd = await makeCounters();
+  const waiting = runPortolan(["up", "--", "node", "-e", "setInterval(() => {}, 1000)"], { cwd });
+  await expect.poll(() => existsSync(warm(cwd, "pid")), { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await succeed(["down"], cwd)).stopped, { timeout: 20_000 }).toEqual(["node"]);
+  expect((await waiting).code).not.toBe(0);
 });

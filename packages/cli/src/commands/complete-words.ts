@@ -49,6 +49,8 @@ async function wordsFor(
   place: string | undefined,
 ): Promise<readonly string[]> {
   if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
+  if (place === "kind") return ["ts", "cli", "skill"];
+  if (place === "targets" || place === "servers") return serversOf(context);
   if (place !== "target" && place !== "server") {
     const { serverCandidates } = await import("../servers/completion.ts");
     return line.given.length === 0 ? [] : serverCandidates(context, line);
@@ -82,6 +84,8 @@ const valuesOf: { readonly [flag: string]: (context: CommandContext) => Promise<
   "--kind": async () => (await import("./log.ts")).kinds,
   "--revision": async () => (await import("portolan-check")).revisions.map(({ date }) => date),
   "--era": async (context) => ["stateless", "stateful", ...((await valuesOf["--revision"]?.(context)) ?? [])],
+  "--to": async () => ["claude", ...(await import("portolan-host/node")).configProducts],
+  "--from": async () => (await import("portolan-host/node")).configProducts,
   "--only": async () => (await import("portolan-check")).scenarios.map(({ id }) => id),
 };
 

@@ -2,6 +2,7 @@ import type { ServerEntry } from "portolan-host";
 import { textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
+import { createProgress } from "../output/progress.ts";
 import { findTarget, readConfiguration, targetArgument } from "../servers/find-server.ts";
 import type { WarmServer } from "../warm/socket.ts";
 import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
@@ -15,11 +16,14 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const failures: Failure[] = [];
   // One after another: a failure of one server must not hide the others.
   for (const entry of entries) {
+    const progress = createProgress(context, entry.name);
     try {
       started.push({ entry, server: await startWarm(context, entry, idleMs) });
     } catch (reason) {
-      if (!(reason instanceof Failure)) throw reason;
+      if (!(reason instanceof Failure) || reason.kind === "interrupted") throw reason;
       failures.push(reason);
+    } finally {
+      progress.end();
     }
   }
   const servers = (await listWarm(context)) ?? [];

@@ -54,6 +54,10 @@ type Find = (request: CompletionRequest) => readonly string[] | Promise<readonly
 
 /** The candidates after the server, by command. */
 const candidates: { readonly [command: string]: Find } = {
+  ls({ host, given }) {
+    const { tools, prompts } = host.catalog;
+    return given.length > 0 ? [] : [...tools, ...prompts].map(({ name }) => name);
+  },
   call({ host, given: [name, ...given], current }) {
     const { tools } = host.catalog;
     if (name === undefined) return tools.map((tool) => tool.name);

@@ -29,6 +29,8 @@ interface RunningServer {
   /** Resolves when the server has answered for the first time. */
   readonly ready: Promise<unknown>;
   readonly channels: Set<ServedChannel>;
+  /** Ends a start that is not finished. */
+  readonly starting: AbortController;
   idleMs: number;
   idleTimer: NodeJS.Timeout | undefined;
 }
@@ -106,17 +108,21 @@ export class Keeper {
   }
 
   async #answerStart(socket: Socket, digest: string, { entry, idleMs = 0 }: WarmRequest): Promise<void> {
-    let server = this.#servers.get(digest);
+    const known = this.#servers.get(digest);
+    const server = known ?? this.#start(digest, entry as ServerEntry & { readonly era?: string }, idleMs);
+    // The start is only for the command that asked for it.
+    const abandon = () => server.starting.abort();
+    if (!known) socket.once("close", abandon);
     try {
-      server ??= this.#start(digest, entry as ServerEntry & { readonly era?: string }, idleMs);
       await server.ready;
+      socket.off("close", abandon);
       server.idleMs = idleMs;
       this.#scheduleIdle(server);
       this.#reply(socket, { isOk: true, servers: [describe(server)] });
     } catch (reason) {
       const { kind, message, next } = toFailure(reason);
       this.#reply(socket, { isOk: false, error: { kind, message, ...(next !== undefined && { next }) } });
-      if (server) await this.#stop(server);
+      await this.#stop(server);
       this.#endIfEmpty();
     }
   }
@@ -135,13 +141,15 @@ export class Keeper {
     const entry: ServerEntry = { ...sent, target, configured: target, settings, source: { kind: "code" } };
     // Problems of a server are told by the commands that use it.
     const proxy = new ProxyServer(() => {});
-    const upstream: Upstream = new Upstream(entry, this.#context, {
+    const starting = new AbortController();
+    const context = { ...this.#context, signal: AbortSignal.any([this.#context.signal, starting.signal]) };
+    const upstream: Upstream = new Upstream(entry, context, {
       onLog: (message) => proxy.log(message),
       onConnected: (client) => proxy.follow(client, upstream),
       onStderr: () => {},
     });
     const server: RunningServer = {
-      ...{ name, digest, proxy, upstream, idleMs, idleTimer: undefined },
+      ...{ name, digest, proxy, upstream, starting, idleMs, idleTimer: undefined },
       startedAt: Date.now(),
       ready: upstream.client(),
       channels: new Set(),
@@ -153,6 +161,7 @@ export class Keeper {
   async #stop(server: RunningServer): Promise<void> {
     this.#servers.delete(server.digest);
     clearTimeout(server.idleTimer);
+    server.starting.abort();
     await Promise.all([...server.channels].map((serving) => serving.close()));
     await server.proxy.close();
     await server.upstream.close();
