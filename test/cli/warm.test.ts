@@ -250,6 +250,11 @@ test("up and down say on a terminal what they did and what comes next", async ()
   expect(up.screen()).toBe(
     "✓ a is kept running; it stops after 5 minutes without use\n✓ b is kept running; it stops after 5 minutes without use\n  → portolan ls a",
   );
+  const narrow = openTerminal(["up"], { cwd, columns: 40 });
+  expect(await narrow.exited).toBe(0);
+  expect(narrow.broken()).toEqual([]);
+  expect(narrow.screen()).toContain("✓ a is kept running; it stops after 5\n  minutes without use\n");
+  expect(narrow.screen()).toMatch(/→ portolan down$/);
   const down = openTerminal(["down"], { cwd, columns: 80 });
   expect(await down.exited).toBe(0);
   expect(down.screen()).toBe("✓ a is stopped\n✓ b is stopped");

@@ -4,6 +4,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
 import { findTarget, readConfiguration, targetArgument } from "../servers/find-server.ts";
+import { wrap } from "../terminal/wrap.ts";
 import type { WarmServer } from "../warm/socket.ts";
 import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
 
@@ -38,13 +39,14 @@ export async function run(context: CommandContext, args: readonly string[], flag
     failure,
     value: { servers: servers.map(({ digest: _, ...server }) => server) },
     text() {
-      const rows = servers.map(({ name, idleMs: idle }) => [
-        `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)}`,
-        `is kept running; it stops after ${minutes(idle)} without use`,
-      ]);
+      const lines = servers.flatMap(({ name, idleMs: idle }) => {
+        const text = `${screen.safe(name)} is kept running; it stops after ${minutes(idle)} without use`;
+        const [first = "", ...rest] = wrap(text, screen.columns - 2);
+        return [`${screen.style("green", screen.mark("ok"))} ${first}`, ...rest.map((line) => `  ${line}`)];
+      });
       const [first] = started;
       const next = first ? `portolan ls ${targetArgument(first.entry, system)}` : "portolan down";
-      return `${rows.map((row) => row.join(" ")).join("\n")}\n  ${screen.mark("next")} ${screen.safe(next)}`;
+      return [...lines, `  ${screen.mark("next")} ${screen.safe(next)}`].join("\n");
     },
   };
 }
