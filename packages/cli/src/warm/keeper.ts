@@ -31,6 +31,7 @@ interface RunningServer {
   readonly channels: Set<ServedChannel>;
   /** Ends a start that is not finished. */
   readonly starting: AbortController;
+  revision: string | undefined;
   idleMs: number;
   idleTimer: NodeJS.Timeout | undefined;
 }
@@ -145,11 +146,14 @@ export class Keeper {
     const context = { ...this.#context, signal: AbortSignal.any([this.#context.signal, starting.signal]) };
     const upstream: Upstream = new Upstream(entry, context, {
       onLog: (message) => proxy.log(message),
-      onConnected: (client) => proxy.follow(client, upstream),
+      async onConnected(client) {
+        await proxy.follow(client, upstream);
+        server.revision = client.server.version;
+      },
       onStderr: () => {},
     });
     const server: RunningServer = {
-      ...{ name, digest, proxy, upstream, starting, idleMs, idleTimer: undefined },
+      ...{ name, digest, proxy, upstream, starting, idleMs, idleTimer: undefined, revision: undefined },
       startedAt: Date.now(),
       ready: upstream.client(),
       channels: new Set(),
@@ -192,6 +196,6 @@ export class Keeper {
   }
 }
 
-function describe({ name, digest, idleMs, channels, startedAt }: RunningServer): WarmServer {
-  return { name, digest, idleMs, uses: channels.size, startedAt };
+function describe({ name, digest, idleMs, channels, startedAt, revision }: RunningServer): WarmServer {
+  return { name, digest, idleMs, uses: channels.size, startedAt, revision };
 }

@@ -30,6 +30,8 @@ export interface WarmServer {
   readonly uses: number;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
+  /** The revision that the server speaks; undefined while it is being started. */
+  readonly revision: string | undefined;
 }
 
 /** The answer to a request. After a `use` that is ok, both sides speak the Model Context Protocol. */

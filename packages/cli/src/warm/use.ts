@@ -38,8 +38,9 @@ interface SentEntry {
 export async function toWarmEntry(context: CommandContext, entry: ServerEntry): Promise<ServerEntry> {
   if (entry.problem !== undefined || "open" in entry.target) return entry;
   const digest = await warmDigest(sentEntry(entry, context));
-  const isUp = (await listWarm(context))?.some((server) => server.digest === digest) ?? false;
-  if (!isUp && !(await startConfigured(context, entry))) return entry;
+  const running = (await listWarm(context))?.find((server) => server.digest === digest);
+  const server = running ?? (await startConfigured(context, entry));
+  if (!server) return entry;
   const open = async () => {
     const socket = await connectWarm(context);
     const reply = socket && (await askWarm(socket, request("use", { digests: [digest] })));
@@ -48,19 +49,16 @@ export async function toWarmEntry(context: CommandContext, entry: ServerEntry): 
     socket?.destroy();
     return createLink(entry, context);
   };
-  return { ...entry, target: { open } };
+  // The revision of the server itself, so that nothing differs from a server of our own.
+  const { revision: era } = server;
+  return { ...entry, target: { open }, settings: { ...entry.settings, ...(era !== undefined && { era }) } };
 }
 
-/** Starts a server in the background if its entry says so. A failure is left to the command, which then starts it itself. */
-async function startConfigured(context: CommandContext, entry: ServerEntry): Promise<boolean> {
+/** Starts a server in the background if its entry says so. A failure is left to the command, which starts it itself. */
+async function startConfigured(context: CommandContext, entry: ServerEntry): Promise<WarmServer | undefined> {
   const { env, platform } = context.system;
-  if (entry.settings.keepAlive !== true || env["CI"] !== undefined || platform === "win32") return false;
-  try {
-    await startWarm(context, entry, defaultIdleMs);
-    return true;
-  } catch {
-    return false;
-  }
+  if (entry.settings.keepAlive !== true || env["CI"] !== undefined || platform === "win32") return undefined;
+  return startWarm(context, entry, defaultIdleMs).catch(() => undefined);
 }
 
 /** Returns the servers that are kept running by this version of the command; undefined if there is no such process. */
