@@ -41,7 +41,7 @@ const answers = {
 describe.each(["2025-11-25", "2026-07-28"])("a %s server over standard input and output", (spoken) => {
   test("is the same over HTTP for every revision, and back again", async () => {
     const folder = makeProject();
-    const { url, ready, running } = await serve(folder, ["--revision", spoken, "--", process.execPath, everything]);
+    const { url, ready, running } = await serve(folder, ["--era", spoken, "--", process.execPath, everything]);
     expect(ready).toMatchObject({ name: "portolan-everything", speaks: spoken, isProtected: false });
     const direct = await connect({ command: process.execPath, args: [everything] });
     const tools = (await direct.listTools()).map(({ name }) => name).sort();
@@ -62,7 +62,7 @@ describe.each(["2025-11-25", "2026-07-28"])("a %s server over standard input and
 
   test.each(["2025-11-25", "2026-07-28"])("asks clients of %s", async (revision) => {
     const folder = makeProject();
-    const { url } = await serve(folder, ["--revision", spoken, "--", process.execPath, everything]);
+    const { url } = await serve(folder, ["--era", spoken, "--", process.execPath, everything]);
     const client = await connect(url, { era: revision, answers });
     expect((await client.callTool("ask-yes", {})).structuredContent).toEqual({ yes: true });
     await client.close();
@@ -204,6 +204,6 @@ test("refuses wrong usage with a reason", async () => {
   expect(taken).toMatchObject({ code: 2, stderr: expect.stringContaining(`port ${port} of 127.0.0.1 is in use`) });
   const dead = await runPortolan(["serve", "--", process.execPath, "-e", "process.exit(3)"], { cwd: folder });
   expect(dead).toMatchObject({ code: 4, stderr: expect.stringContaining("exited with code 3") });
-  const old = await runPortolan(["serve", "server.ts", "--revision", "1999-01-01"], { cwd: folder });
+  const old = await runPortolan(["serve", "server.ts", "--era", "1999-01-01"], { cwd: folder });
   expect(old.code).toBeGreaterThan(0);
 });

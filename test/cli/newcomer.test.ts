@@ -175,7 +175,7 @@ test("breaks no word in 40 columns: help, servers, grants, log, failure", async 
 test("shows that it waits for a silent server, until Ctrl-C", async () => {
   const asking = join(root, "test/cli/asking-server.mjs");
   const terminal = openTerminal(["call", "forever", "--", node, asking], { cwd: makeHome() });
-  await terminal.answer(/^waiting for asking-server\.forever; Ctrl-C cancels$/, "\u0003");
+  await terminal.answer(/^\S waiting for asking-server\.forever [\d.]+ s · Ctrl-C cancels$/, "\u0003");
   expect(await terminal.exited).toBe(130);
   expect(terminal.screen()).toMatch(/interrupted$/);
   expect(terminal.screen()).not.toContain("waiting");

@@ -362,7 +362,7 @@ test.each([
 export default createServer({ name: "x", version: "1" }).template("x://t/{name}", { read: () => undefined });
 `;
   for (const spoken of ["2025-11-25", "2026-07-28"]) {
-    const url = await serve(makeProject({ "server.mjs": missing }), "server.mjs", "--revision", spoken);
+    const url = await serve(makeProject({ "server.mjs": missing }), "server.mjs", "--era", spoken);
     const client = await open(url, era);
     await expect(client.readResource("x://t/none")).rejects.toMatchObject({ code, data: { uri: "x://t/none" } });
   }

@@ -34,6 +34,7 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
   const screen = new Screen(system, { colour: !own.includes("--no-color") });
   const isJson = own.includes("--json") || !screen.isTerminal;
   const secrets = new Secrets();
+  const terminal = new Terminal(system, screen);
   const context: BaseContext = {
     system,
     screen,
@@ -43,15 +44,23 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     only,
     exitCode: 0,
     signal: stop.signal,
-    terminal: new Terminal(system, screen),
+    terminal,
     onInterrupt: stop.handle,
     untilStopped: stop.untilStopped,
-    print: (line) => void system.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`),
+    print(line) {
+      terminal.waits.clear();
+      system.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`);
+    },
     note(line) {
+      terminal.waits.clear();
       if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
     },
-    warn: (message) => void system.stderr.write(`${screen.mark("warn")} ${screen.safe(secrets.hide(message))}\n`),
+    warn(message) {
+      terminal.waits.clear();
+      system.stderr.write(`${screen.mark("warn")} ${screen.safe(secrets.hide(message))}\n`);
+    },
     forwardStderr(line) {
+      terminal.waits.clear();
       const shown = secrets.hide(line);
       system.stderr.write(`${system.stderr.isTTY ? screen.safe(shown) : shown}\n`);
     },
@@ -69,6 +78,7 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     printFailure(context, forOnly(failure, only, onlyParts));
     return exitCodes[failure.kind];
   } finally {
+    terminal.waits.endAll();
     stop.end();
   }
 }
@@ -191,7 +201,8 @@ function nextAfter(name: string | undefined, command: CommandDefinition | undefi
 }
 
 /** Writes a failure to standard error: lines for people, with further lines behind a bar; one JSON object in a pipe. */
-function printFailure({ system, screen, isJson, secrets }: BaseContext, failure: Failure): void {
+function printFailure({ system, screen, terminal, isJson, secrets }: BaseContext, failure: Failure): void {
+  terminal.waits.endAll();
   const { kind } = failure;
   const message = secrets.hide(failure.message);
   const next = failure.next === undefined ? undefined : secrets.hide(failure.next);

@@ -2,6 +2,19 @@ import type { CommandDefinition } from "./command.ts";
 
 const rootFlag = { "--root <folder...>": "A folder that servers may see, if you agree. Repeatable." };
 
+/** The flags of commands that connect to a server, for this run only. */
+const connectionFlags = {
+  "--env <pair...>": "NAME=VALUE for a command or file, or NAME to pass a variable of your shell. Repeatable.",
+  "--cwd <folder>": "Start the command or file in this folder.",
+  "--header <pair...>": "NAME=VALUE for an address. Repeatable.",
+  "--client-id <id>": "Sign in at an address as this client, which you registered by hand.",
+};
+
+const eraFlag = { "--era <era>": "Connect like a client of only this era: stateless, stateful or a revision." };
+const timeoutFlag = { "--timeout <seconds>": "Fail when the server is silent for this long. Default: 60." };
+
+const targetFlags = { ...connectionFlags, ...eraFlag, ...timeoutFlag };
+
 /** The flags of commands that use a model. */
 const modelFlags = {
   "--server <target...>": "Use this server. Repeatable. Default: all configured servers.",
@@ -9,6 +22,7 @@ const modelFlags = {
     "demo, anthropic:<model> or openai:<model>. Default: the provider whose API key is set, otherwise demo.",
   ...rootFlag,
   "--yes-read-only": "Allow read-only tools without asking, for servers whose labels you trust.",
+  "--timeout <seconds>": "Fail when a server is silent for this long. Default: 60.",
 };
 
 /** All commands, in the order of help. To add one: a row here and a file in `commands/`. */
@@ -16,19 +30,22 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "servers",
     summary: "List the servers configured on this machine, with their states.",
-    flags: { "--offline": "Do not start or contact any server." },
+    flags: {
+      "--offline": "Do not start or contact any server.",
+      "--timeout <seconds>": "Give up on a server that does not answer within this time. Default: 5.",
+    },
     load: () => import("./commands/servers.ts"),
   },
   {
     name: "ls",
     usage: "[target] [tool]",
     summary: "List what a server offers, or show the documentation of one tool or prompt.",
-    flags: { "--schema": "Show the complete schemas of tools." },
+    flags: { "--schema": "Show the complete schemas of tools.", ...targetFlags },
     examples: [
       "portolan ls files",
       "portolan ls files.read",
       "portolan ls https://example.com/mcp",
-      "portolan ls -- node server.js",
+      "portolan ls --env KEY -- node my.js",
     ],
     load: () => import("./commands/ls.ts"),
   },
@@ -40,9 +57,9 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--save <folder>": "Save images, audio and files of the result to this folder.",
       ...rootFlag,
-      "--timeout <seconds>": "Fail when the server is silent for this long. Default: 60.",
       "--record <file>": "Record all messages to and from the server.",
       "--raw": "Keep secrets in the recording.",
+      ...targetFlags,
     },
     examples: [
       "portolan call files.read path=README.md lines:=5",
@@ -55,19 +72,21 @@ export const commands: readonly CommandDefinition[] = [
     name: "read",
     usage: "<target> [uri]",
     summary: "Read a resource.",
-    flags: { "--save <folder>": "Save the contents to this folder." },
+    flags: { "--save <folder>": "Save the contents to this folder.", ...targetFlags },
     load: () => import("./commands/read.ts"),
   },
   {
     name: "prompt",
     usage: "<target> [name] [arguments...]",
     summary: "Get a prompt. Arguments are key=value.",
+    flags: targetFlags,
     load: () => import("./commands/prompt.ts"),
   },
   {
     name: "complete",
     usage: "<target> <prompt-or-template> [argument] [value] [known...]",
     summary: "Ask a server to complete an argument of a prompt or template.",
+    flags: targetFlags,
     examples: ["portolan complete notes review language py", 'portolan complete staff assign name "" department=Sales'],
     load: () => import("./commands/complete.ts"),
   },
@@ -93,6 +112,7 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--level <level>": "The least severe log messages to show. Default: info.",
       "--limit <count>": "Stop after this many events.",
+      ...targetFlags,
     },
     examples: ["portolan watch files", "portolan watch notes notes:///today"],
     load: () => import("./commands/watch.ts"),
@@ -152,6 +172,7 @@ export const commands: readonly CommandDefinition[] = [
       "--changes": "Show changed definitions, and accept them.",
       "--revoke": "Stop trusting it.",
       "--yes": "Do not ask.",
+      ...timeoutFlag,
     },
     examples: ["portolan trust files", "portolan trust files --changes", "portolan trust files --revoke"],
     load: () => import("./commands/trust.ts"),
@@ -202,7 +223,8 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--timeout <seconds>": "Fail when a server does not start within this time. Default: 20.",
       "--slow <seconds>": "Report a start that takes longer. Default: 5.",
-      "--era <era>": "Connect like a client of only this era: stateless, stateful or a revision.",
+      ...connectionFlags,
+      ...eraFlag,
     },
     examples: ["portolan doctor", "portolan doctor files", "portolan doctor -- node server.js"],
     load: () => import("./commands/doctor.ts"),
@@ -217,6 +239,8 @@ export const commands: readonly CommandDefinition[] = [
       "--tool <name...>": "Allow calls of this tool. Repeatable. Default: known test tools and read-only tools.",
       "--allow-known-gaps": "Exit with 0 if nothing failed but known gaps of official SDKs.",
       "--timeout <seconds>": "Fail a scenario when an answer takes longer. Default: 10.",
+      ...connectionFlags,
+      "--era <era>": "Only revisions of this era: stateless, stateful or a revision.",
     },
     examples: ["portolan check files", "portolan check --only 'tools/*' -- node server.js"],
     load: () => import("./commands/check.ts"),
@@ -228,6 +252,7 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--out <file>": "The recording. Default: <server>.jsonl.",
       "--raw": "Keep secrets. Default: they are removed.",
+      ...connectionFlags,
     },
     examples: ["portolan record --out talk.jsonl -- node server.js", "portolan record https://example.com/mcp"],
     load: () => import("./commands/record.ts"),
@@ -236,7 +261,11 @@ export const commands: readonly CommandDefinition[] = [
     name: "replay",
     usage: "<recording> [target]",
     summary: "Show a recording, or run it again against a server.",
-    flags: { "--check": "Send the recorded requests again, and compare the answers. Ids and times may differ." },
+    flags: {
+      "--check": "Send the recorded requests again, and compare the answers. Ids and times may differ.",
+      ...connectionFlags,
+      ...timeoutFlag,
+    },
     examples: ["portolan replay talk.jsonl", "portolan replay talk.jsonl --check -- node server.js"],
     load: () => import("./commands/replay.ts"),
   },
@@ -256,7 +285,11 @@ export const commands: readonly CommandDefinition[] = [
     name: "dev",
     usage: "<file>",
     summary: "Serve a server file over HTTP, and reload it after each change.",
-    flags: { "--http <port>": "The port; 0 is any free port. Default: 3333, or any free port if it is in use." },
+    flags: {
+      "--http <port>": "The port; 0 is any free port. Default: 3333, or any free port if it is in use.",
+      "--env <pair...>": "NAME=VALUE for the server file. Repeatable. It also sees the variables of your shell.",
+      "--cwd <folder>": "Run the server file in this folder.",
+    },
     examples: ["portolan dev server.ts"],
     load: () => import("./commands/dev.ts"),
   },
@@ -268,7 +301,7 @@ export const commands: readonly CommandDefinition[] = [
       "--http <port>": "Serve over HTTP (default for a command). 0 is any free port.",
       "--stdio": "Serve over standard input and output (default for an address).",
       "--host <address>": "The address to listen on. Default: 127.0.0.1. Others need PORTOLAN_TOKEN.",
-      "--revision <version>": "The revision to use with the target. Default: the best one that it supports.",
+      ...targetFlags,
     },
     examples: ["portolan serve files --http 8080", "portolan serve https://example.com/mcp --stdio"],
     load: () => import("./commands/serve.ts"),

@@ -28,6 +28,10 @@ export interface System {
   onIdle(work: () => void): void;
   /** Calls `handle` at each of these signals, with the number of the signal. Returns a function that cancels this. */
   onSignal(signals: readonly NodeJS.Signals[], handle: (signal: number) => void): () => void;
+  /** Sets variables of this process, for a module in it. */
+  setVariables(variables: { readonly [name: string]: string }): void;
+  /** Changes the working folder of this process, for a module in it. `cwd` stays the folder of the shell. */
+  changeFolder(path: string): void;
   /** Replaces the arguments that a module in this process sees, from the file of the program on. */
   replaceArguments(args: readonly string[]): void;
 }
@@ -61,6 +65,8 @@ export function createSystem(self: string): System {
         for (const signal of signals) process.off(signal, received);
       };
     },
+    setVariables: (variables) => void Object.assign(process.env, variables),
+    changeFolder: (path) => process.chdir(path),
     replaceArguments: (args) => void process.argv.splice(1, process.argv.length, ...args),
   };
 }

@@ -2,20 +2,22 @@ import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, interruption, withoutOptionNames } from "../failure.ts";
-import { createProgress } from "../output/progress.ts";
+import { showRunWaits } from "../output/progress.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
+import { applyTargetFlags } from "../servers/target-flags.ts";
 
 /** Returns the servers for a model: those of `--server`, a command after `--`, or all configured ones. */
-export async function findServers(context: CommandContext, { server }: Flags): Promise<readonly ServerEntry[]> {
+export async function findServers(context: CommandContext, flags: Flags): Promise<readonly ServerEntry[]> {
+  const { server, timeout } = flags;
   const names = Array.isArray(server) ? server : [];
   const entries: ServerEntry[] = [];
-  for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name)).entry);
-  if (context.command.length > 0) entries.push((await findTarget(context, undefined)).entry);
+  for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name, { timeout })).entry);
+  if (context.command.length > 0) entries.push((await findTarget(context, undefined, { timeout })).entry);
   if (entries.length > 0) return entries;
   const configuration = await readConfiguration(context);
   // The servers of the other files are used.
   for (const { message } of configuration.errors) context.note(context.screen.safe(message));
-  return configuration.entries;
+  return Promise.all(configuration.entries.map((entry) => applyTargetFlags(context, entry, { timeout })));
 }
 
 /** Returns the rule of `--yes-read-only`. */
@@ -38,22 +40,26 @@ export function modelNotices({ id, notice }: Model): string[] {
  * repeated.
  */
 export async function showRun(context: CommandContext, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
-  const progress = createProgress(context);
-  for await (const event of run) {
-    if (event.type === "notice") {
-      if (known.has(event.text)) continue;
-      known.add(event.text);
+  const waits = showRunWaits(context);
+  try {
+    for await (const event of run) {
+      if (event.type === "notice") {
+        if (known.has(event.text)) continue;
+        known.add(event.text);
+      }
+      // Output must not overwrite a question on the screen.
+      await context.terminal.quiet();
+      waits.see(event);
+      if (context.isJson) print(context, event);
+      else show(context, event);
     }
-    // Output must not overwrite a question on the screen.
-    await context.terminal.quiet();
-    if (event.type !== "tool" || event.stage !== "progress") progress.end();
-    if (context.isJson) print(context, event);
-    else show(context, event, progress);
+  } finally {
+    waits.end();
   }
   return run.result;
 }
 
-function show(context: CommandContext, event: RunEvent, progress: ReturnType<typeof createProgress>): void {
+function show(context: CommandContext, event: RunEvent): void {
   const { screen, terminal } = context;
   switch (event.type) {
     case "text":
@@ -63,8 +69,8 @@ function show(context: CommandContext, event: RunEvent, progress: ReturnType<typ
       terminal.say(screen.style("dim", `${screen.mark("dot")} ${screen.safe(event.text)}`));
       break;
     case "tool":
-      if (event.stage === "progress") progress.show(event.progress);
-      else if (event.stage === "call") {
+      if (event.stage === "progress") break;
+      if (event.stage === "call") {
         const what = `${event.server}.${event.tool} ${JSON.stringify(event.args)}`;
         terminal.say(screen.cut(`${screen.style("cyan", screen.mark("tool"))} ${screen.safe(what)}`));
       } else {

@@ -13,6 +13,7 @@ import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, suggest, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 import { missingFailure, whyToolsUnlisted } from "../servers/list-problems.ts";
+import { findWithheld } from "../servers/withheld.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Calls a tool of a server. */
@@ -26,21 +27,19 @@ export async function run(
   const hasCommand = context.command.length > 0;
   if (flags["describe"] === true) {
     const { run: show } = await import("./ls.ts");
-    return show(context, hasCommand ? args.slice(0, 1) : args.slice(0, 2), {});
+    return show(context, hasCommand ? args.slice(0, 1) : args.slice(0, 2), flags);
   }
-  const found = await findTarget(context, hasCommand ? undefined : given);
+  const found = await findTarget(context, hasCommand ? undefined : given, flags);
   const words = hasCommand ? [...args] : rest;
   const tool = found.member ?? words.shift();
-  const timeout = typeof flags["timeout"] === "string" ? secondsOf(flags["timeout"]) : undefined;
+  const { idleMs } = found.entry.settings;
   const recorder =
     typeof flags["record"] === "string"
       ? createRecorder(context, resolve(context.system.cwd, flags["record"]), found.entry, flags)
       : undefined;
   // A recording begins with the start of a server.
   const recorded = recorder ? recordEntry(found.entry, context, recorder) : await useWarm(context, found.entry);
-  // The lists that are read before the call have the same time.
-  const settings = { ...recorded.settings, ...(timeout !== undefined && { idleMs: timeout }) };
-  const target = { ...found, entry: { ...recorded, settings } };
+  const target = { ...found, entry: recorded };
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
@@ -49,13 +48,13 @@ export async function run(
     const input = await askMissing(context, given, definition.inputSchema);
     requireAll(definition.name, input, definition.inputSchema, next);
     const progress = createProgress(context, `${target.entry.name}.${definition.name}`);
-    const log = showLog(context, host, target.entry.name, () => progress.end());
+    const log = showLog(context, host, target.entry.name);
     const result = await host
       .callTool(target.entry.name, definition.name, input, {
         by: "user",
         signal,
         onProgress: (step) => progress.show(step),
-        ...(timeout !== undefined && { idleMs: timeout }),
+        ...(idleMs !== undefined && { idleMs }),
       })
       .catch((reason: unknown) => {
         throw isFailureOfTool(reason)
@@ -81,7 +80,9 @@ export async function run(
       const message = result.content
         .map((block) => (block.type === "text" ? block.text : `[${block.type}]`))
         .join("\n");
-      throw new Failure("tool", message || `${definition.name} failed`, { next });
+      const withheld = await findWithheld(context, found.entry, message);
+      const lines = [message || `${definition.name} failed`, ...(withheld ? [withheld.sentence] : [])];
+      throw new Failure("tool", lines.join("\n"), { next: withheld?.next ?? next });
     }
     return {
       value,
@@ -144,10 +145,4 @@ function explainTimeout(reason: unknown): unknown {
     next: "allow more time: --timeout <seconds>",
     cause: reason,
   });
-}
-
-function secondsOf(given: string): number {
-  const seconds = Number(given);
-  if (seconds > 0 && Number.isFinite(seconds)) return seconds * 1_000;
-  throw new Failure("usage", `--timeout: expected a number of seconds, got ${JSON.stringify(given)}`);
 }

@@ -1,8 +1,9 @@
 import { createInterface } from "node:readline";
+import { textFlag } from "../arguments/flags.ts";
 import { Chat } from "../chat/chat.ts";
 import { findServers, modelLabel, modelNotices, readOnlyPolicy } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { chooseModels } from "../models.ts";
+import { chooseModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
 /** Chats with a model that uses servers. In a pipe, each line of standard input is a message. */
@@ -12,7 +13,7 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system, screen, terminal, signal } = context;
-  const models = chooseModels(system.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const models = chooseModels(system.env, textFlag(flags, "model"), showRetries(context));
   const [model] = models;
   const servers = await findServers(context, flags);
   await withHost(

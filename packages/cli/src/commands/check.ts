@@ -28,26 +28,26 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { screen, system, signal } = context;
-  const { entry } = await findTarget(context, given);
+  const { entry } = await findTarget(context, given, flags);
   await requireUsable(context, entry);
-  const wanted = listFlag(flags, "revision");
+  const wanted = [...listFlag(flags, "revision").map(toRevision), ...revisionsOf(entry.settings.era)];
   const timeoutMs = secondsFlag(flags, "timeout");
   const filter = filterOf(listFlag(flags, "only"));
   const tools = listFlag(flags, "tool");
-  const isDrawn = system.stderr.isTTY && !screen.isDumb;
   let tried = 0;
   const target = await targetOf(context, entry);
+  const wait = context.terminal.waits.start(`checking ${screen.safe(entry.name)}`);
   const graded = await grade(target, {
-    ...(wanted.length > 0 && { revisions: wanted.map(toRevision) }),
+    ...(wanted.length > 0 && { revisions: wanted }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     signal,
     filter,
     tools,
     onVerdict({ scenario }) {
       tried += 1;
-      if (isDrawn) system.stderr.write(`\r\u001b[K${screen.cut(`${tried} ${scenario}`)}`);
+      wait.say(`checking ${screen.safe(`${entry.name}: ${tried} ${scenario}`)}`);
     },
-  }).finally(() => isDrawn && system.stderr.write("\r\u001b[K"));
+  }).finally(() => wait.end());
   const words = "url" in target ? [target.url] : [target.command, ...(target.args ?? [])];
   // Its evidence quotes addresses and answers.
   const report = context.secrets.hideIn({ ...graded, target: maskSecrets(words).join(" ") });
@@ -110,6 +110,12 @@ function toRevision(given: string): RevisionDate {
   const found = known.find((date) => date === given);
   if (found) return found;
   throw new Failure("usage", `--revision: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
+}
+
+/** Returns the revisions of an era. Empty for all. */
+function revisionsOf(era = "auto"): RevisionDate[] {
+  const own = revisions.filter(({ date, isStateless }) => [date, isStateless ? "stateless" : "stateful"].includes(era));
+  return own.map(({ date }) => date);
 }
 
 /** Returns a filter for scenario names, where `*` stands for any characters. */

@@ -86,6 +86,7 @@ const valuesOf: { readonly [flag: string]: (context: CommandContext) => Promise<
   "--era": async (context) => ["stateless", "stateful", ...((await valuesOf["--revision"]?.(context)) ?? [])],
   "--to": async () => ["claude", ...(await import("portolan-host/node")).configProducts],
   "--from": async () => (await import("portolan-host/node")).configProducts,
+  "--env": async ({ system }) => Object.keys(system.env),
   "--only": async () => (await import("portolan-check")).scenarios.map(({ id }) => id),
 };
 

@@ -7,10 +7,10 @@ import { useWarm } from "../warm/warm-entry.ts";
 import { findPrompt } from "./prompt.ts";
 
 /** Asks a server to complete an argument of a prompt or template. */
-export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
-  const { screen, signal } = context;
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
+  const { screen, signal, terminal } = context;
   const hasCommand = context.command.length > 0;
-  const { entry } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const { entry } = await findTarget(context, hasCommand ? undefined : args[0], flags);
   const [of, argument, value = "", ...others] = hasCommand ? args : args.slice(1);
   if (of === undefined || argument === undefined) {
     throw new Failure("usage", "expected a prompt or a template, and the name of an argument", {
@@ -24,11 +24,10 @@ export async function run(context: CommandContext, args: readonly string[], _: F
     const ref = isTemplate
       ? ({ type: "ref/resource", uri: of } as const)
       : ({ type: "ref/prompt", name: findPrompt(host, entry, of, context).name } as const);
-    const { values, total, hasMore } = await host.complete(
-      entry.name,
-      ref,
-      { name: argument, value },
-      { signal, known },
+    const completing = host.complete(entry.name, ref, { name: argument, value }, { signal, known });
+    const { values, total, hasMore } = await terminal.waits.during(
+      `waiting for ${screen.safe(entry.name)}`,
+      completing,
     );
     return {
       value: { values, ...(total !== undefined && { total }), ...(hasMore !== undefined && { hasMore }) },

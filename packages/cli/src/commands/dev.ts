@@ -9,6 +9,7 @@ import { type HttpListener, listen, parsePort } from "../serve/listen.ts";
 import { openReloadingServer, type ReloadingServer } from "../serve/reloading-server.ts";
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
+import { folderOf, variablesOf } from "../servers/target-flags.ts";
 
 const defaultPort = 3333;
 /** Editors write a file in several steps. */
@@ -26,11 +27,15 @@ export async function run(
   if (!existsSync(path)) throw new Failure("usage", `file not found: ${given}`);
   const port = typeof flags["http"] === "string" ? parsePort(flags["http"]) : undefined;
   const file = realpathSync(path);
-  const { entry } = await findTarget(context, file);
+  const { entry } = await findTarget(context, file, flags);
+  // A file that exports its server runs in this process.
+  system.setVariables(variablesOf(system, flags));
+  const folder = folderOf(system, flags);
+  if (folder !== undefined) system.changeFolder(folder);
   const server = await openReloadingServer(file, entry, context);
   const session = new DevSession(file, context, server);
   try {
-    await session.open();
+    await context.terminal.waits.during(`loading ${context.screen.safe(given)}`, session.open());
     const listener = await listen((request, response) => server.answer(request, response), port ?? defaultPort, {
       isPreferred: port === undefined,
     });

@@ -1,6 +1,5 @@
-import { revisions } from "portolan-check";
 import type { Host, ServerEntry, ServerStatus } from "portolan-host";
-import { secondsFlag, textFlag } from "../arguments/flags.ts";
+import { secondsFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
@@ -8,6 +7,7 @@ import type { Finding, FindingDetails } from "../doctor/finding.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { eraFlag } from "../servers/target-flags.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** A server in the report. */
@@ -28,27 +28,32 @@ export async function run(
 ): Promise<CommandResult | undefined> {
   const isOne = given !== undefined || context.command.length > 0;
   const machine = await readConfiguration(context);
-  const entries = isOne ? [(await findTarget(context, given)).entry] : machine.entries;
+  const entries = isOne ? [(await findTarget(context, given, flags)).entry] : machine.entries;
   const names = new Set(entries.map(({ name }) => name));
   const files = examineFiles(machine).filter(({ server }) => !isOne || names.has(server));
   const timeoutMs = secondsFlag(flags, "timeout") ?? 20_000;
   const slowMs = secondsFlag(flags, "slow") ?? 5_000;
-  const era = eraOf(textFlag(flags, "era"));
+  const era = await eraFlag(flags);
   const looked = entries.map((entry): ServerEntry => {
     const settings = { ...entry.settings, connectMs: timeoutMs, idleMs: timeoutMs, ...(era !== undefined && { era }) };
     return { ...entry, settings };
   });
   const look = async (host: Host) => {
+    const left = new Set(looked.map(({ name }) => name));
+    const what = () => `examining ${context.screen.safe([...left].join(", "))}`;
+    const wait = context.terminal.waits.start(what());
     const told = await Promise.all(
       looked.map(async (entry) => {
         const found = await examine(context, host, entry, { timeoutMs, slowMs }).catch(unexamined);
+        left.delete(entry.name);
+        wait.say(what());
         return found.map((it): Finding => ({ ...it, server: entry.name }));
       }),
-    );
+    ).finally(() => wait.end());
     const toolsOf = (name: string) => host.catalog.tools.filter(({ server }) => server === name).length;
     return { servers: host.servers.map((status) => toExamined(status, toolsOf(status.name))), findings: told.flat() };
   };
-  const { servers, findings } = await withHost(context, looked, look, { isQuiet: true });
+  const { servers, findings } = await withHost(context, looked, look, { isQuiet: true, showsStarts: true });
   const all = context.secrets.hideIn([...files, ...findings]);
   const shown: CommandResult = {
     value: { servers: servers, findings: all },
@@ -64,12 +69,6 @@ export async function run(
 function unexamined(reason: unknown): FindingDetails[] {
   const { message: why } = toFailure(reason);
   return [{ id: "failed", level: "error", what: "it could not be examined", why, next: "look at its entry" }];
-}
-
-function eraOf(given: string | undefined): string | undefined {
-  const known = ["auto", "stateless", "stateful", ...revisions.map(({ date }) => date)];
-  if (given === undefined || known.includes(given)) return given;
-  throw new Failure("usage", `--era: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
 }
 
 function toExamined({ name, state, profile, startMs, listProblems = [] }: ServerStatus, tools: number): ExaminedServer {

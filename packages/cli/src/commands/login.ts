@@ -10,11 +10,14 @@ import { QuestionDismissed } from "../terminal/input.ts";
 
 /** Signs in at a server: in a browser on this machine, or at an address that is opened anywhere and pasted back. */
 export async function run(context: CommandContext, [given]: readonly string[], flags: Flags): Promise<CommandResult> {
-  const { screen, signal, system } = context;
+  const { screen, signal, system, terminal } = context;
   const { entry, url, shown } = await findHttpServer(context, given);
   // A file could send people, and a client secret, to any address.
   await requireUsable(context, entry);
-  const show = (address: URL) => void system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
+  const show = (address: URL) => {
+    terminal.waits.clear();
+    system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
+  };
   const asker = createAsker(context);
   const events: OAuthEvent[] = [];
   const newClient = await clientOf(flags, () => asker.next(signal));
@@ -40,7 +43,10 @@ export async function run(context: CommandContext, [given]: readonly string[], f
       askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown }),
     onEvent: (event) => events.push(event),
   });
-  await auth.login(url, { signal }).finally(() => asker.close());
+  const signingIn = auth.login(url, { signal }).finally(() => asker.close());
+  // Without a browser, the person pastes an address where the wait would be drawn.
+  if (flags["browser"] === false) await signingIn;
+  else await terminal.waits.during(`waiting for your sign-in at ${screen.safe(shown)}`, signingIn);
   const { issuer, scopes = [] } = events.findLast(({ kind }) => kind === "signed-in") ?? {};
   return {
     value: { server: shown, issuer, scopes },

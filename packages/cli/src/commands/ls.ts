@@ -17,10 +17,10 @@ import { useWarm } from "../warm/warm-entry.ts";
 export async function run(
   context: CommandContext,
   [given, second]: readonly string[],
-  { schema = false }: Flags,
+  flags: Flags,
 ): Promise<CommandResult> {
   const { screen, signal } = context;
-  const { entry, member = second } = await findTarget(context, given);
+  const { entry, member = second } = await findTarget(context, given, flags);
   const look = async (host: Host): Promise<CommandResult> => {
     await host.start(entry.name);
     signal.throwIfAborted();
@@ -60,7 +60,7 @@ export async function run(
           parts.push(`  ${wrapSignature(signatureOf(definition, screen), hints, screen)}`);
           const about = firstParagraph(String(definition.description ?? definition.title ?? ""), screen);
           if (about) parts.push(screen.style("dim", paragraph(about, 4, screen)));
-          if (schema) parts.push(schemaOf(definition.inputSchema, screen));
+          if (flags["schema"] === true) parts.push(schemaOf(definition.inputSchema, screen));
         }
         const listed = [
           ...resources.map(({ uri, name, description }) => [screen.safe(uri), screen.safe(description ?? name ?? "")]),

@@ -11,10 +11,10 @@ import { missingFailure } from "../servers/list-problems.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Gets a prompt of a server. */
-export async function run(context: CommandContext, args: readonly string[], _: Flags): Promise<CommandResult> {
-  const { screen, signal } = context;
+export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
+  const { screen, signal, terminal } = context;
   const hasCommand = context.command.length > 0;
-  const { entry, member } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const { entry, member } = await findTarget(context, hasCommand ? undefined : args[0], flags);
   const words = hasCommand ? [...args] : args.slice(1);
   const name = member ?? words.shift();
   return withHost(context, [await useWarm(context, entry)], async (host) => {
@@ -32,7 +32,11 @@ export async function run(context: CommandContext, args: readonly string[], _: F
     }
     const propose = proposeFor(host, entry.name, prompt.name, signal);
     const filled = await askMissingOfPrompt(context, given, prompt.arguments ?? [], propose);
-    const { messages, description } = await host.getPrompt(entry.name, prompt.name, filled, { by: "user", signal });
+    const getting = host.getPrompt(entry.name, prompt.name, filled, { by: "user", signal });
+    const { messages, description } = await terminal.waits.during(
+      `waiting for ${screen.safe(`${entry.name}.${prompt.name}`)}`,
+      getting,
+    );
     return {
       value: { messages, ...(description !== undefined && { description }) },
       text: () =>

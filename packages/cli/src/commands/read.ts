@@ -9,10 +9,10 @@ import { useWarm } from "../warm/warm-entry.ts";
 
 /** Reads a resource of a server. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
-  const { screen, signal } = context;
+  const { screen, signal, terminal } = context;
   const hasCommand = context.command.length > 0;
   const [given, second] = hasCommand ? [undefined, args[0]] : args;
-  const { entry, member } = await findTarget(context, given);
+  const { entry, member } = await findTarget(context, given, flags);
   const uri = member ?? second;
   const typed = targetArgument(entry, context.system);
   const gaps = uri?.match(/\{[^{}]*\}/g);
@@ -32,7 +32,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
       const some = known.length > 0 ? screen.safe(suggest(undefined, known, next)) : "the server lists none";
       throw new Failure("usage", `no resource given; ${some}`, { next });
     }
-    const { contents } = await host.readResource(entry.name, uri, { by: "user", signal });
+    const reading = host.readResource(entry.name, uri, { by: "user", signal });
+    const { contents } = await terminal.waits.during(`waiting for ${screen.safe(`${entry.name} ${uri}`)}`, reading);
     const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));
     const saved = typeof flags["save"] === "string" ? await saveContent(blocks, flags["save"]) : [];
     return {

@@ -20,7 +20,7 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system } = context;
-  const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given);
+  const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given, flags);
   await requireStartable(context, entry);
   const file = typeof flags["out"] === "string" ? resolve(system.cwd, flags["out"]) : freeName(entry.name, system.cwd);
   const recorder = createRecorder(context, file, entry, flags);

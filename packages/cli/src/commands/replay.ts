@@ -14,7 +14,7 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult> {
   const recording = readRecording(resolve(context.system.cwd, file));
-  if (flags["check"] === true) return check(context, recording, target);
+  if (flags["check"] === true) return check(context, recording, target, flags);
   const { screen } = context;
   const { header, messages } = recording;
   return {
@@ -45,15 +45,24 @@ async function check(
   context: CommandContext,
   recording: { readonly messages: readonly RecordedMessage[] },
   target: string | undefined,
+  flags: Flags,
 ): Promise<CommandResult> {
   const { screen, signal } = context;
-  const { entry } = await findTarget(context, target);
+  const { entry } = await findTarget(context, target, flags);
   await requireStartable(context, entry);
   const differences: Difference[] = [];
   let count = 0;
-  for await (const compared of rerun(recording.messages, await createLink(entry, context), signal)) {
-    count += 1;
-    differences.push(...compared);
+  const wait = context.terminal.waits.start(`replaying to ${screen.safe(entry.name)}`);
+  try {
+    for await (const compared of rerun(recording.messages, await createLink(entry, context), {
+      signal,
+      timeoutMs: entry.settings.idleMs,
+    })) {
+      count += 1;
+      differences.push(...compared);
+    }
+  } finally {
+    wait.end();
   }
   if (differences.length > 0) {
     const rows = differences.map(({ request, path, recorded, now }) =>

@@ -1,7 +1,8 @@
+import { textFlag } from "../arguments/flags.ts";
 import { findServers, readOnlyPolicy, runFailure, showRun } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { chooseModels } from "../models.ts";
+import { chooseModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 
 /** Lets a model work on one task with servers. */
@@ -12,7 +13,7 @@ export async function run(
 ): Promise<CommandResult | undefined> {
   const { system, screen, signal } = context;
   const task = args.join(" ");
-  const models = chooseModels(system.env, typeof flags["model"] === "string" ? flags["model"] : undefined);
+  const models = chooseModels(system.env, textFlag(flags, "model"), showRetries(context));
   const maxTurns = typeof flags["maxTurns"] === "string" ? countOf(flags["maxTurns"]) : undefined;
   const servers = await findServers(context, flags);
   const [model] = models;

@@ -7,6 +7,7 @@ import { parsePort } from "../serve/listen.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
+import { withWithheld } from "../servers/host.ts";
 import { requireStartable } from "../servers/link.ts";
 
 /** Serves a command over HTTP, or an address over standard input and output. */
@@ -16,7 +17,7 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system } = context;
-  const { http, stdio, revision, host } = flags;
+  const { http, stdio, host } = flags;
   if (http !== undefined && stdio === true) throw new Failure("usage", "expected --http or --stdio, not both");
   if (host !== undefined && stdio === true) throw new Failure("usage", "--host needs --http");
   const port = typeof http === "string" ? parsePort(http) : 0;
@@ -25,7 +26,7 @@ export async function run(
       next: `set ${tokenVariable} to a token that clients must send, or omit --host`,
     });
   }
-  const { entry } = await findTarget(context, given);
+  const { entry } = await findTarget(context, given, flags);
   await requireStartable(context, entry);
   const overStdio = stdio === true || (http === undefined && "url" in entry.target);
   const proxy = new ProxyServer((error) => context.warn(toFailure(error).message));
@@ -37,10 +38,13 @@ export async function run(
       onConnected: (client) => proxy.follow(client, upstream),
       onStderr: context.forwardStderr,
     },
-    { era: typeof revision === "string" ? revision : undefined, hasOneCaller: overStdio },
+    { hasOneCaller: overStdio },
   );
   try {
-    const { server } = await upstream.client();
+    const starting = `starting ${context.screen.safe(entry.name)}`;
+    const { server } = await context.terminal.waits.during(starting, upstream.client()).catch(async (reason) => {
+      throw await withWithheld(context, entry, reason);
+    });
     logUnhandledRejections("portolan serve", proxy.server);
     if (overStdio) {
       const serving = serveStdio(proxy.server, { exit: false });

@@ -4,6 +4,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { fillInputs, findByName } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { applyTargetFlags } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Allows a configured server to start, or accepts its changed definitions. */
@@ -12,7 +13,8 @@ export async function run(
   [name = ""]: readonly string[],
   flags: Flags,
 ): Promise<CommandResult> {
-  const entry = await fillInputs(context, await findByName(context, name));
+  const found = await fillInputs(context, await findByName(context, name));
+  const entry = await applyTargetFlags(context, found, { timeout: flags["timeout"] });
   return withHost(context, [entry], (host) => {
     if (flags["revoke"] === true) return revoke(context, host, entry);
     return flags["changes"] === true ? accept(context, host, name, flags) : allow(context, host, entry, flags);

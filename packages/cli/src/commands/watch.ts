@@ -12,9 +12,9 @@ type OfferKind = Extract<HostEvent, { kind: "catalog" }>["changed"];
 
 /** Prints events of a server, one per line, until Ctrl-C. */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<undefined> {
-  const { signal, terminal } = context;
+  const { signal, terminal, screen } = context;
   const hasCommand = context.command.length > 0;
-  const { entry } = await findTarget(context, hasCommand ? undefined : args[0]);
+  const { entry } = await findTarget(context, hasCommand ? undefined : args[0], flags);
   const uris = hasCommand ? args : args.slice(1);
   const level = textFlag(flags, "level") ?? "info";
   if (!logLevels.some((known) => known === level)) {
@@ -47,6 +47,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
           // The retry failed: the server does not come back.
           if (!wasUp) throw new Failure("unreachable", reason, { next: `portolan doctor ${quote(entry.name)}` });
           [wasUp, isLost] = [false, true];
+          const { retryInMs = 0 } = event.status;
+          if (retryInMs > 0) terminal.waits.countdown(screen.safe(`${entry.name} is down`), retryInMs);
         }
       }
     },

@@ -1,61 +1,64 @@
 import { setImmediate } from "node:timers/promises";
 import type { Progress } from "portolan/client";
-import type { Host, HostEvent } from "portolan-host";
+import type { Host, HostEvent, RunEvent } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 
-/** A call may take this long before the terminal says that it waits. */
-const quietMs = 3_000;
-
-/**
- * Shows progress on one line of the terminal, which is cleared afterwards. Without progress it says what it waits for.
- */
+/** Shows what a call waits for, and its progress once the server reports it. */
 export function createProgress(
-  { system, screen, terminal }: CommandContext,
-  what?: string,
+  { screen, terminal }: CommandContext,
+  what: string,
 ): { show(progress: Progress): void; end(): void } {
-  const { stderr } = system;
-  let isShown = false;
-  const draw = (line: string) => {
-    if (!stderr.isTTY || screen.isDumb || terminal.isAsking) return;
-    stderr.write(`\r\u001b[K${screen.cut(line)}`);
-    isShown = true;
-  };
-  const wait = () => draw(screen.style("dim", `waiting for ${screen.safe(what ?? "")}; Ctrl-C cancels`));
-  const silence = what === undefined ? undefined : setTimeout(wait, quietMs);
+  const wait = terminal.waits.start(`waiting for ${screen.safe(what)}`);
   return {
-    show({ progress, total, message = "" }) {
-      clearTimeout(silence);
-      const share = total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined;
-      const width = 20;
-      const filled = Math.round((share ?? 0) * width);
-      const bar =
-        share === undefined
-          ? `${progress}`
-          : `[${"#".repeat(filled)}${" ".repeat(width - filled)}] ${Math.round(share * 100)} %`;
-      draw(`${bar} ${screen.safe(message)}`);
-    },
-    end() {
-      clearTimeout(silence);
-      if (isShown) stderr.write("\r\u001b[K");
-      isShown = false;
-    },
+    show: (progress) => wait.say(screen.safe(progressText(progress))),
+    end: () => wait.end(),
   };
 }
 
-/** Shows log messages of a server during a call. `before` clears the progress line. */
-export function showLog(
-  context: CommandContext,
-  host: Host,
-  server: string,
-  before: () => void,
-): { end(): Promise<void> } {
+function progressText({ progress, total, message = "" }: Progress): string {
+  const share = total !== undefined && total > 0 ? Math.min(1, Math.max(0, progress / total)) : undefined;
+  const width = 20;
+  const filled = Math.round((share ?? 0) * width);
+  const bar =
+    share === undefined
+      ? `${progress}`
+      : `[${"#".repeat(filled)}${" ".repeat(width - filled)}] ${Math.round(share * 100)} %`;
+  return `${bar} ${message}`.trimEnd();
+}
+
+/** Shows what a run of a model waits for: the model, or its calls with their progress. */
+export function showRunWaits({ screen, terminal }: CommandContext): { see(event: RunEvent): void; end(): void } {
+  const model = "waiting for the model";
+  const calls = new Map<string, string>();
+  let wait = terminal.waits.start(model);
+  const restart = () => {
+    wait.end();
+    const [first, ...more] = calls.values();
+    const others = more.length > 0 ? ` and ${more.length} more` : "";
+    wait = terminal.waits.start(first === undefined ? model : `waiting for ${screen.safe(first)}${others}`);
+  };
+  return {
+    see(event) {
+      if (event.type !== "tool") return;
+      if (event.stage === "progress") wait.say(screen.safe(progressText(event.progress)));
+      else {
+        if (event.stage === "call") calls.set(event.id, `${event.server}.${event.tool}`);
+        else calls.delete(event.id);
+        restart();
+      }
+    },
+    end: () => wait.end(),
+  };
+}
+
+/** Shows log messages of a server during a call. */
+export function showLog(context: CommandContext, host: Host, server: string): { end(): Promise<void> } {
   const { terminal, note } = context;
   const events = host.events({ server, kinds: ["log"] })[Symbol.asyncIterator]();
   const held: string[] = [];
   const show = () => {
     // Output must not overwrite a question on the screen.
     if (terminal.isAsking || held.length === 0) return;
-    before();
     for (const line of held.splice(0)) note(line);
   };
   const listening = (async () => {

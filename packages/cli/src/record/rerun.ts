@@ -18,7 +18,7 @@ export interface Difference {
 export async function* rerun(
   messages: readonly RecordedMessage[],
   link: Link,
-  signal: AbortSignal,
+  { signal, timeoutMs = 60_000 }: { readonly signal: AbortSignal; readonly timeoutMs?: number | undefined },
 ): AsyncGenerator<Difference[]> {
   const asked = questionsOf(messages);
   // Servers issue another `requestState` each time.
@@ -59,7 +59,7 @@ export async function* rerun(
         const pending = running.get(message.id);
         const request = requests.get(message.id);
         if (!pending || !request) continue;
-        const response = await Promise.race([pending, lost]);
+        const response = await within(timeoutMs, nameOf(request), Promise.race([pending, lost]));
         learnState(message, response, states);
         yield differencesBetween(nameOf(request), message, response);
       }
@@ -71,6 +71,18 @@ export async function* rerun(
     for (const pending of running.values()) pending.catch(() => {});
     await link.close();
   }
+}
+
+/** Rejects if there is no answer in time. */
+async function within<T>(timeoutMs: number, request: string, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const failure = new Failure("timeout", `${request}: no answer within ${timeoutMs / 1_000} s`, {
+      next: "allow more time: --timeout <seconds>",
+    });
+    timer = setTimeout(() => reject(failure), timeoutMs);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
 /** Returns the recorded answers to each kind of question, in order. */

@@ -15,8 +15,6 @@ export interface UpstreamEvents {
 }
 
 export interface UpstreamOptions {
-  /** The protocol to use. Default: the entry's, or the best one that the server supports. */
-  readonly era?: string | undefined;
   /** All calls come from one client. Default: false. */
   readonly hasOneCaller?: boolean;
 }
@@ -95,7 +93,7 @@ export class Upstream {
   async #open(): Promise<Client> {
     await this.#ended;
     if (this.#isClosed) throw new Error("closed");
-    const { era = this.#options.era } = this.#entry.settings;
+    const { era, connectMs, idleMs } = this.#entry.settings;
     const link = await createLink(this.#entry, this.#context, this.#events.onStderr);
     this.#link = link;
     // All questions to a single client are for the same person.
@@ -116,6 +114,8 @@ export class Upstream {
       },
       signal: this.#context.signal,
       ...(era !== undefined && { era }),
+      ...(connectMs !== undefined && { connectMs }),
+      ...(idleMs !== undefined && { idleMs }),
     });
     const opened = this.#client;
     void client.closed.then(() => this.#forget(opened));

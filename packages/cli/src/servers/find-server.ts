@@ -2,11 +2,12 @@ import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
 import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
-import type { CommandContext } from "../command.ts";
+import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import type { System } from "../system.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import { nameOfCommand } from "./command-name.ts";
+import { applyTargetFlags, flagWordsOf } from "./target-flags.ts";
 
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
 const recordings = new Set([".jsonl", ".ndjson"]);
@@ -51,9 +52,18 @@ export interface Target {
 
 /**
  * Finds the server that a command line names: a command after `--`, an address, a server file, a recording, or a
- * configured server. `files.read` also names a tool.
+ * configured server. `files.read` also names a tool. The flags of a target apply to it.
  */
-export async function findTarget(context: CommandContext, given: string | undefined): Promise<Target> {
+export async function findTarget(
+  context: CommandContext,
+  given: string | undefined,
+  flags: Flags = {},
+): Promise<Target> {
+  const found = await findNamed(context, given);
+  return { ...found, entry: await applyTargetFlags(context, found.entry, flags) };
+}
+
+async function findNamed(context: CommandContext, given: string | undefined): Promise<Target> {
   const { command, only } = context;
   if (only) return { entry: toEntry(only.name, only.target), ...member(given) };
   if (command.length > 0) {
@@ -129,15 +139,18 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
 }
 
 /** Returns the words that name this server on a command line. Every suggested command works as shown, but for secrets. */
-export function targetArgument({ name, target, source }: ServerEntry, { self, cwd }: System): string {
+export function targetArgument(entry: ServerEntry, system: System): string {
+  const { name, target, source } = entry;
   if (source.kind !== "code" || !target) return quote(name);
-  if ("url" in target) return quoteCommand([target.url]);
+  const flags = quoteCommand(flagWordsOf(entry, system));
+  const join = (...words: string[]) => words.filter(Boolean).join(" ");
+  if ("url" in target) return join(quoteCommand([target.url]), flags);
   if ("open" in target) return quote(name);
   const { command, args = [] } = target;
   const [program, , file = ""] = args;
-  if (program !== self) return `-- ${quoteCommand([command, ...args])}`;
-  const near = relative(cwd, file);
-  return quote(near.startsWith("..") ? file : `./${near}`);
+  if (program !== system.self) return join(flags, `-- ${quoteCommand([command, ...args])}`);
+  const near = relative(system.cwd, file);
+  return join(quote(near.startsWith("..") ? file : `./${near}`), flags);
 }
 
 /** Returns an entry for a server on the command line. It needs no trust: the person typed it. */

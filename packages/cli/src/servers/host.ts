@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { RpcError } from "portolan";
 import type { ProcessEnd } from "portolan/client/stdio";
 import {
+  type ConfiguredServer,
   createHost,
   type Host,
   type HostAnswers,
@@ -16,15 +17,19 @@ import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
-import { quote } from "../terminal/escape.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
+import type { Wait } from "../terminal/waits.ts";
 import { info } from "../version.ts";
 import { targetArgument } from "./find-server.ts";
 import { authFor } from "./sign-in.ts";
+import { findWithheld } from "./withheld.ts";
 
 /** The options of `withHost`. */
 export interface WithHostOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
   /** Ask no questions and open no browser, even if there is a person. */
   readonly isQuiet?: boolean;
+  /** The command itself shows which servers it waits for. */
+  readonly showsStarts?: boolean;
 }
 
 /** Runs `work` with a host over these servers, then closes the host. */
@@ -32,7 +37,7 @@ export async function withHost<T>(
   context: CommandContext,
   servers: readonly ServerEntry[],
   work: (host: Host) => Promise<T>,
-  { isQuiet = false, ...options }: WithHostOptions = {},
+  { isQuiet = false, showsStarts = false, ...options }: WithHostOptions = {},
 ): Promise<T> {
   const { state, screen, signal, system } = context;
   const activity = await state.activity();
@@ -47,17 +52,54 @@ export async function withHost<T>(
     activity,
     storage: { kv: state.kv },
   });
+  const starts = showsStarts ? undefined : showStarts(context, host);
   // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
     return await untilInterrupted(work(host), signal);
   } catch (reason) {
-    throw explain(reason, host, (name) => argumentFor(context, servers, name));
+    const [entry] = servers;
+    const failure = explain(reason, host, context, servers);
+    throw entry && servers.length === 1 ? await withWithheld(context, entry, failure) : failure;
   } finally {
+    starts?.end();
     await host.close();
     await activity.close();
     clearInterval(alive);
   }
+}
+
+/** Shows which servers are being started. */
+function showStarts({ screen, terminal }: CommandContext, host: Host): { end(): void } | undefined {
+  if (!terminal.waits.isVisible) return undefined;
+  const events = host.events({ kinds: ["server"] });
+  const starting = new Set<string>();
+  let wait: Wait | undefined;
+  let isEnded = false;
+  const follow = async () => {
+    for await (const event of events) {
+      if (isEnded) return;
+      if (event.kind !== "server") continue;
+      if (event.status.state === "starting") starting.add(event.server);
+      else starting.delete(event.server);
+      const [first, ...more] = starting;
+      const text = `starting ${screen.safe(first ?? "")}${more.length > 0 ? ` and ${more.length} more` : ""}`;
+      if (first === undefined) {
+        wait?.end();
+        wait = undefined;
+      } else if (wait) wait.say(text);
+      else wait = terminal.waits.start(text);
+    }
+  };
+  // The feed of a host never fails.
+  void follow();
+  return {
+    end() {
+      isEnded = true;
+      wait?.end();
+      void events.return?.();
+    },
+  };
 }
 
 /** Fails if a server has a configuration problem or is not trusted. */
@@ -105,14 +147,23 @@ function argumentFor({ system }: CommandContext, servers: readonly ServerEntry[]
   return entry ? targetArgument(entry, system) : quote(name);
 }
 
+/** Returns the words that name one of these servers to `portolan login`. */
+function signInArgument(servers: readonly ServerEntry[], name: string): string {
+  const entry = servers.find((server) => server.name === name);
+  if (entry?.source.kind !== "code" || !("url" in entry.target)) return quote(name);
+  const { clientId } = (entry as Partial<ConfiguredServer>).oauth ?? {};
+  return quoteCommand([entry.target.url, ...(clientId === undefined ? [] : ["--client-id", clientId])]);
+}
+
 /** Converts an error to a failure with the next step that fits the state of the server. */
-function explain(reason: unknown, host: Host, typed: (name: string) => string): unknown {
+function explain(reason: unknown, host: Host, context: CommandContext, servers: readonly ServerEntry[]): unknown {
+  const typed = (name: string) => argumentFor(context, servers, name);
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const status of host.servers) {
     const { name, state, reason: why } = status;
     if (state === "login") {
       return new Failure("auth", `${name} requires sign-in${why ? `: ${withoutOptionNames(why)}` : ""}`, {
-        next: `portolan login ${typed(name)}`,
+        next: `portolan login ${signInArgument(servers, name)}`,
         cause: reason,
       });
     }
@@ -137,6 +188,16 @@ function explain(reason: unknown, host: Host, typed: (name: string) => string): 
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
+}
+
+/** Adds the variables that a server missed before it ended. */
+export async function withWithheld(context: CommandContext, entry: ServerEntry, reason: unknown): Promise<unknown> {
+  const end = processEndOf(reason);
+  if (!end) return reason;
+  const withheld = await findWithheld(context, entry, end.said);
+  if (!withheld) return reason;
+  const { kind, message } = toFailure(reason);
+  return new Failure(kind, `${message}\n${withheld.sentence}`, { next: withheld.next, cause: reason });
 }
 
 /** Replaces the name of our own child process by what the person typed. */

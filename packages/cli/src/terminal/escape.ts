@@ -18,6 +18,11 @@ export function quote(word: string): string {
 const mask = "***";
 const secretName = /token|secret|passw|passphrase|pwd|credential|key|auth(?!ors?\b)|bearer|cookie/i;
 
+/** True for the name of a variable, header or flag whose value is a secret. */
+export function isSecretName(name: string): boolean {
+  return secretName.test(name);
+}
+
 /** Formats a command for a shell, with `***` instead of its secrets: people share what a terminal shows. */
 export function quoteCommand(words: readonly string[]): string {
   return maskSecrets(words).map(quote).join(" ");

@@ -19,6 +19,9 @@ const marks = {
   bar: ["│", "|"],
 } as const;
 
+/** The frames of a spinner, with and without Unicode. */
+const frames = ["⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\"] as const;
+
 /** Formats output: colours, symbols and tables for a terminal, plain text elsewhere. */
 export class Screen {
   /** Standard output is a terminal. */
@@ -58,6 +61,12 @@ export class Screen {
 
   mark(name: keyof typeof marks): string {
     return marks[name][this.#hasUnicode ? 0 : 1];
+  }
+
+  /** Returns a frame of a spinner. */
+  spinner(frame: number): string {
+    const all = frames[this.#hasUnicode ? 0 : 1];
+    return all.charAt(frame % all.length);
   }
 
   /** Escapes control and invisible characters in text from a server. */
@@ -100,9 +109,14 @@ export class Screen {
       .join("\n");
   }
 
-  /** Cuts a line to the width of the terminal. */
+  /** Cuts a line to the width of the terminal. In a pipe it stays whole. */
   cut(line: string, columns: number = this.columns): string {
-    if (!this.isTerminal || widthOf(line) <= columns) return line;
+    return this.isTerminal ? this.cutAlways(line, columns) : line;
+  }
+
+  /** Cuts a line, also if standard output is not the terminal that shows it. */
+  cutAlways(line: string, columns: number): string {
+    if (widthOf(line) <= columns) return line;
     const more = this.mark("more");
     const room = columns - widthOf(more);
     let width = 0;

@@ -1,6 +1,7 @@
 import type { System } from "../system.ts";
 import { QuestionDismissed, TypeAhead } from "./input.ts";
 import type { Screen } from "./screen.ts";
+import { Waits } from "./waits.ts";
 import { widthOf, wrap } from "./wrap.ts";
 
 /** Completes a line: returns proposals, and the part of the line that they replace. */
@@ -30,6 +31,8 @@ export interface Choice<T> {
 
 /** Asks the person at the terminal one question at a time, on standard error. */
 export class Terminal {
+  /** Shows what the program waits for. */
+  readonly waits: Waits;
   readonly #system: System;
   readonly #screen: Screen;
   #turn: Promise<unknown> = Promise.resolve();
@@ -42,6 +45,7 @@ export class Terminal {
   constructor(system: System, screen: Screen) {
     this.#system = system;
     this.#screen = screen;
+    this.waits = new Waits(system, screen, () => this.isAsking || this.#isMidLine);
   }
 
   /** True while a question is on the screen. Nothing else may be written then. */
@@ -65,6 +69,7 @@ export class Terminal {
   /** Queues a question. `signal` withdraws it. */
   ask<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     this.#waiting += 1;
+    this.waits.clear();
     const turn = this.#turn.then(async () => {
       signal?.throwIfAborted();
       this.#signal = signal;
@@ -117,6 +122,7 @@ export class Terminal {
   /** Writes text that is already safe behind a bar. */
   bar(text: string, maxLines: number = Number.POSITIVE_INFINITY, hint = ""): void {
     const screen = this.#screen;
+    this.waits.clear();
     const lines = wrap(text, this.columns - 5);
     for (const line of lines.slice(0, maxLines)) {
       this.#system.stderr.write(`  ${screen.style("dim", screen.mark("bar"))} ${line}\n`);
@@ -129,6 +135,7 @@ export class Terminal {
   /** Writes a piece of streamed text to standard output. */
   stream(text: string): void {
     if (text === "") return;
+    this.waits.clear();
     this.#system.stdout.write(text);
     this.#isMidLine = !text.endsWith("\n");
   }
@@ -139,6 +146,7 @@ export class Terminal {
   }
 
   #freshLine(): void {
+    this.waits.clear();
     if (this.#isMidLine) this.#system.stdout.write("\n");
     this.#isMidLine = false;
   }

@@ -1,0 +1,40 @@
+import type { ServerEntry } from "portolan-host";
+import type { CommandContext } from "../command.ts";
+import { commands } from "../command-table.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
+import { targetArgument } from "./find-server.ts";
+
+/** A sentence about variables of the shell that a server did not get, and the command that passes them. */
+export interface WithheldVariables {
+  readonly sentence: string;
+  readonly next: string;
+}
+
+/**
+ * Finds the variables of the shell that a text of the server names, but that the server did not get: servers get only
+ * the variables that every program needs.
+ */
+export async function findWithheld(
+  { system }: CommandContext,
+  entry: ServerEntry,
+  text: string,
+): Promise<WithheldVariables | undefined> {
+  const { target } = entry;
+  if (!("command" in target)) return undefined;
+  const words = new Set(text.match(/[A-Za-z_]\w*/g) ?? []);
+  const named = Object.keys(system.env).filter((name) => words.has(name));
+  if (named.length === 0) return undefined;
+  const { childEnvironment } = await import("portolan/client/stdio");
+  const passed = childEnvironment(system.env, target.env, system.platform);
+  const names = named.filter((name) => !Object.hasOwn(passed, name));
+  if (names.length === 0) return undefined;
+  const flags = names.flatMap((name) => ["--env", name]);
+  const [command = "", ...rest] = system.argv;
+  const isTyped = commands.some(({ name, flags = {} }) => name === command && "--env <pair...>" in flags);
+  const next = isTyped
+    ? quoteCommand(["portolan", command, ...flags, ...rest])
+    : `portolan ls ${flags.map(quote).join(" ")} ${targetArgument(entry, system)}`;
+  const list = names.join(" and ");
+  const are = names.length === 1 ? "is set in your shell, but was" : "are set in your shell, but were";
+  return { sentence: `${list} ${are} not passed to the server`, next };
+}
