@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
 import { makeHome } from "./kit.ts";
 import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
+import { expectValid } from "./output-schema.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
 test("signs in with the browser, and later commands use the token", async () => {
@@ -21,6 +22,7 @@ test("signs in with the browser, and later commands use the token", async () => 
   const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
   const shown = await showOf(["login", "far"], { cwd, env });
   expect(shown).toMatchObject({ server: server.url, issuer: authority.issuer });
+  expectValid("login", JSON.stringify(shown));
   expect(await showOf(["call", "far.whoami"], { cwd })).toMatchObject({
     content: [{ text: expect.stringContaining("ada by") }],
   });

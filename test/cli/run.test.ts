@@ -35,7 +35,14 @@ test("in a pipe, prints JSON events and denies what needs approval", async () =>
   const { code, stdout, stderr } = await runPortolan(["run", "now in", "Asia/Tokyo", "--server", "time"], {
     cwd: await trusted(),
   });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expect(code).toBe(6);
+  expect(JSON.parse(stderr)).toEqual({
+    error: {
+      kind: "denied",
+      message: "time.now needed approval, but there is no terminal to ask",
+      next: "portolan run --allow time.now 'now in' Asia/Tokyo --server time",
+    },
+  });
   const events = eventsOf(stdout);
   expect(events[0]).toEqual({ type: "notice", text: "demo: demo, not a language model" });
   expect(events.at(-1)).toMatchObject({ type: "done", reason: "done", text: expect.stringContaining("approval") });
@@ -128,8 +135,8 @@ test("fails at the limit of turns and names the flag to raise it", async () => {
 });
 
 test.each([
-  [["run"], "missing required argument"],
-  [["run", "x", "--max-turns", "none"], "expected a number of turns"],
+  [["run"], "no task given"],
+  [["run", "x", "--max-turns", "none"], "--max-turns: expected a whole number above zero"],
   [["run", "x", "--server", "nobody"], "no server is named"],
   [["run", "x", "--model", "gpt-x"], "no API key is set"],
 ])("refuses %j with a reason", async (args, reason) => {

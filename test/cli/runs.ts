@@ -31,7 +31,7 @@ const deepest = 4;
 export function linesOfTests(): Line[] {
   const files = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".ts"));
   const tests = files.flatMap((name) => linesIn(readFileSync(join(import.meta.dirname, name), "utf8")));
-  const guides = ["docs/cli.md", "docs/cli/manage.md", "docs/cli/make.md"];
+  const guides = ["docs/cli.md", "docs/cli/manage.md", "docs/cli/make.md", "docs/cli/json.md"];
   return [...tests, ...guides.flatMap((path) => linesOfGuide(readFileSync(join(root, path), "utf8")))];
 }
 

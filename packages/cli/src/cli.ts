@@ -12,7 +12,9 @@ import { wrap } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
 /** The context before a command is chosen. Help needs no more. */
-interface BaseContext extends Omit<CommandContext, "state"> {
+interface BaseContext extends Omit<CommandContext, "state" | "isJson"> {
+  /** `--text` turns it off. */
+  isJson: boolean;
   /** The exit code of a command whose output is incomplete. */
   exitCode: number;
 }
@@ -32,7 +34,6 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
   const command = only && words.length === 0 ? [only.name] : words;
   const stop = listenForInterrupt(system);
   const screen = new Screen(system, { colour: !own.includes("--no-color") });
-  const isJson = own.includes("--json") || !screen.isTerminal;
   const secrets = new Secrets();
   const terminal = new Terminal(system, screen);
   const context: BaseContext = {
@@ -40,7 +41,7 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     screen,
     secrets,
     command,
-    isJson,
+    isJson: own.includes("--json") || !screen.isTerminal,
     only,
     exitCode: 0,
     signal: stop.signal,
@@ -49,7 +50,7 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     untilStopped: stop.untilStopped,
     print(line) {
       terminal.waits.clear();
-      system.stdout.write(`${isJson ? toVisibleJson(line) : line}\n`);
+      system.stdout.write(`${context.isJson ? toVisibleJson(line) : line}\n`);
     },
     note(line) {
       terminal.waits.clear();
@@ -160,6 +161,10 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
       .slice(0, -2)
       .flat()
       .filter((value): value is string => typeof value === "string");
+    // `log --text <text>` is another flag.
+    const isText = chosen["text"] === true;
+    if (isText && chosen["json"] === true) throw new Failure("usage", "expected --json or --text, not both");
+    if (isText) context.isJson = false;
     const [{ run }, { openState }] = await Promise.all([definition.load(), import("./state.ts")]);
     const state = openState(context.system, context.warn);
     const shown = await run({ ...context, state }, args, chosen).catch((thrown: unknown) => {
@@ -171,7 +176,8 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
       printFailure(context, failure);
       context.exitCode = exitCodes[failure.kind];
     }
-    context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
+    if (isText && shown.plain) context.print(shown.plain().replace(/\n$/, ""));
+    else context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   });
 }
 

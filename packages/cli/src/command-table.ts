@@ -1,5 +1,8 @@
 import type { CommandDefinition } from "./command.ts";
 
+/** The flag of commands that can print the text of a result alone. */
+const textFlag = { "--text": "Print only the text, also in a pipe." };
+
 const rootFlag = { "--root <folder...>": "A folder that servers may see, if you agree. Repeatable." };
 
 /** The flags of commands that connect to a server, for this run only. */
@@ -21,6 +24,8 @@ const modelFlags = {
   "--model <model>":
     "demo, anthropic:<model> or openai:<model>. Default: the provider whose API key is set, otherwise demo.",
   ...rootFlag,
+  "--allow <pattern...>": "Allow server.tool without asking; * stands for any characters. Repeatable.",
+  "--deny <pattern...>": "Deny server.tool, even if it is allowed otherwise. Repeatable.",
   "--yes-read-only": "Allow read-only tools without asking, for servers whose labels you trust.",
   "--timeout <seconds>": "Fail when a server is silent for this long. Default: 60.",
 };
@@ -55,6 +60,7 @@ export const commands: readonly CommandDefinition[] = [
     summary: "Call a tool. With a tool, --help shows its documentation.",
     helpShowsTool: true,
     flags: {
+      ...textFlag,
       "--save <folder>": "Save images, audio and files of the result to this folder.",
       ...rootFlag,
       "--record <file>": "Record all messages to and from the server.",
@@ -72,14 +78,14 @@ export const commands: readonly CommandDefinition[] = [
     name: "read",
     usage: "<target> [uri]",
     summary: "Read a resource.",
-    flags: { "--save <folder>": "Save the contents to this folder.", ...targetFlags },
+    flags: { ...textFlag, "--save <folder>": "Save the contents to this folder.", ...targetFlags },
     load: () => import("./commands/read.ts"),
   },
   {
     name: "prompt",
     usage: "<target> [name] [arguments...]",
     summary: "Get a prompt. Arguments are key=value.",
-    flags: targetFlags,
+    flags: { ...textFlag, ...targetFlags },
     load: () => import("./commands/prompt.ts"),
   },
   {
@@ -92,10 +98,17 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "run",
-    usage: "<task...>",
+    usage: "[task...]",
     summary: "Let a model work on one task with your servers.",
-    flags: { ...modelFlags, "--max-turns <count>": "At most this many turns of the model. Default: 20." },
-    examples: ['portolan run "what changed this week?" --server git', 'portolan run "list the files" --model demo'],
+    flags: {
+      "--text": "Print only the answer of the model, also in a pipe.",
+      ...modelFlags,
+      "--max-turns <count>": "At most this many turns of the model. Default: 20.",
+    },
+    examples: [
+      'portolan run "what changed this week?" --server git',
+      "portolan run --text --allow 'git.*' - < task.txt",
+    ],
     load: () => import("./commands/run.ts"),
   },
   {

@@ -41,6 +41,8 @@ export interface CommandContext {
 export interface CommandResult {
   readonly value: unknown;
   readonly text: () => string;
+  /** The text alone, for `--text`. */
+  readonly plain?: () => string;
   /** The reason why a part of the output is missing. It is shown first, and decides the exit code. */
   readonly failure?: Failure | undefined;
 }

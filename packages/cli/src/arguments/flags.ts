@@ -18,7 +18,7 @@ export function countFlag(flags: Flags, name: string): number | undefined {
   const given = textFlag(flags, name);
   if (given === undefined) return undefined;
   if (/^[1-9]\d{0,8}$/.test(given)) return Number(given);
-  throw new Failure("usage", `--${name}: expected a whole number above zero, got ${JSON.stringify(given)}`);
+  throw new Failure("usage", `${flagOf(name)}: expected a whole number above zero, got ${JSON.stringify(given)}`);
 }
 
 /** Returns a flag given in seconds, in milliseconds. */
@@ -27,7 +27,12 @@ export function secondsFlag(flags: Flags, name: string): number | undefined {
   if (given === undefined) return undefined;
   const seconds = Number(given);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds * 1_000;
-  throw new Failure("usage", `--${name}: expected a number of seconds, got ${JSON.stringify(given)}`);
+  throw new Failure("usage", `${flagOf(name)}: expected a number of seconds, got ${JSON.stringify(given)}`);
+}
+
+/** Returns a flag as it is typed: `--max-turns` for `maxTurns`. */
+function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** Returns NAME=VALUE flags as an object. */

@@ -4,20 +4,21 @@ import { type FieldSchema, resolveField, typesOf } from "./field-schema.ts";
 
 /**
  * Parses the arguments of a tool: `key=value` takes the type from the schema, `key:=json` takes any JSON, `a.b=value`
- * sets a nested field, and a JSON object sets many. Nothing is guessed: a field without a type is text, and only a list
+ * sets a nested field, and a JSON object sets many. `key:value` is accepted if the schema has the key. Nothing is guessed: a field without a type is text, and only a list
  * may be given twice. `next` is the command that shows the arguments.
  */
 export function parseArguments(words: readonly string[], schema: FieldSchema, next?: string): JsonObject {
   const args: { [name: string]: unknown } = {};
   const said = new Set<string>();
-  for (const word of words) {
+  for (const word of withoutColons(words, schema)) {
     if (word.startsWith("{")) {
       Object.assign(args, parseObject(word));
       continue;
     }
     const [, path = "", isJson = "", value = ""] = /^([^=:]+(?::(?!=)[^=:]*)*)(:?)=([\s\S]*)$/.exec(word) ?? [];
     if (path === "") {
-      const example = Object.keys(schema.properties ?? {})[0] ?? "name";
+      const [, meant] = /^([^:]+):/.exec(word) ?? [];
+      const example = meant ?? Object.keys(schema.properties ?? {})[0] ?? "name";
       const message = `expected ${example}=value, ${example}:=json or a JSON object, got ${JSON.stringify(word)}`;
       throw new Failure("usage", message, { next });
     }
@@ -39,6 +40,30 @@ export function parseArguments(words: readonly string[], schema: FieldSchema, ne
     } else target[name] = coerce(value, field ?? {}, path, next);
   }
   return args;
+}
+
+/** Rewrites `key:value` and `key: value` to `key=value`, for keys that the schema has. */
+function withoutColons(words: readonly string[], { properties = {} }: FieldSchema): string[] {
+  const rewritten: string[] = [];
+  let open: string | undefined;
+  for (const word of words) {
+    if (open !== undefined) {
+      rewritten.push(toPair(open, word));
+      open = undefined;
+      continue;
+    }
+    const [, key = "", value = ""] = /^([^:={]+):(?!=)\s*([\s\S]*)$/.exec(word) ?? [];
+    const [before = ""] = word.split("=", 1);
+    // A key may contain a colon itself.
+    if (!Object.hasOwn(properties, key) || Object.hasOwn(properties, before)) rewritten.push(word);
+    else if (value === "" && words.at(-1) !== word) open = key;
+    else rewritten.push(toPair(key, value));
+  }
+  return rewritten;
+}
+
+function toPair(key: string, value: string): string {
+  return /^[[{]/.test(value) ? `${key}:=${value}` : `${key}=${value}`;
 }
 
 /** Fails if required arguments are missing, and names them. */

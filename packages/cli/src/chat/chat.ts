@@ -126,7 +126,7 @@ export class Chat {
       return undefined;
     });
     try {
-      const done = await showRun(this.#context, run, this.#notices);
+      const done = await showRun(this.#context, run, { known: this.#notices });
       this.#state = done.state;
       const failure = isCancelled ? undefined : runFailure(done);
       if (failure !== undefined) throw failure;

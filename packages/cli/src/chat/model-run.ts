@@ -1,5 +1,6 @@
-import type { Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type { Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
+import { listFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, interruption, withoutOptionNames } from "../failure.ts";
 import { showRunWaits } from "../output/progress.ts";
@@ -20,9 +21,28 @@ export async function findServers(context: CommandContext, flags: Flags): Promis
   return Promise.all(configuration.entries.map((entry) => applyTargetFlags(context, entry, { timeout })));
 }
 
-/** Returns the rule of `--yes-read-only`. */
-export function readOnlyPolicy({ yesReadOnly }: Flags): { readOnly: true; then: "allow" }[] {
-  return yesReadOnly === true ? [{ readOnly: true, then: "allow" }] : [];
+/** Returns the rules of `--deny`, `--allow` and `--yes-read-only`. The first that matches decides. */
+export function policyOf(flags: Flags): Rule[] {
+  const denied = patternsOf(flags, "deny");
+  const allowed = patternsOf(flags, "allow");
+  // A tool that the person named is allowed whatever the conversation contains.
+  const always = { evenAfterUntrusted: true, evenWithResources: true } as const;
+  return [
+    ...(denied.length > 0 ? [{ match: denied, then: "deny", reason: "you denied it with --deny" } as const] : []),
+    ...(allowed.length > 0 ? [{ match: allowed, then: "allow", ...always } as const] : []),
+    ...(flags["yesReadOnly"] === true ? [{ readOnly: true, then: "allow" } as const] : []),
+  ];
+}
+
+function patternsOf(flags: Flags, name: string): readonly string[] {
+  const patterns = listFlag(flags, name);
+  for (const pattern of patterns) {
+    if (/.\../.test(pattern) || pattern === "*") continue;
+    throw new Failure("usage", `--${name}: expected server.tool, got ${JSON.stringify(pattern)}`, {
+      next: `all tools of a server: --${name} '${pattern}.*'`,
+    });
+  }
+  return patterns;
 }
 
 /** Returns the name of a model with its notice. */
@@ -37,9 +57,13 @@ export function modelNotices({ id, notice }: Model): string[] {
 
 /**
  * Shows a run: the text of the model on standard output, its tool calls on standard error. Notices in `known` are not
- * repeated.
+ * repeated. With `isTextOnly` the text is left to the caller.
  */
-export async function showRun(context: CommandContext, run: Run, known: Set<string> = new Set()): Promise<RunDone> {
+export async function showRun(
+  context: CommandContext,
+  run: Run,
+  { known = new Set(), isTextOnly = false }: { readonly known?: Set<string>; readonly isTextOnly?: boolean } = {},
+): Promise<RunDone> {
   const waits = showRunWaits(context);
   try {
     for await (const event of run) {
@@ -51,12 +75,17 @@ export async function showRun(context: CommandContext, run: Run, known: Set<stri
       await context.terminal.quiet();
       waits.see(event);
       if (context.isJson) print(context, event);
-      else show(context, event);
+      else if (!isTextOnly || isShownBesideText(context, event)) show(context, event);
     }
   } finally {
     waits.end();
   }
   return run.result;
+}
+
+/** With the text alone on standard output, a script still gets notices, and a person also sees the calls. */
+function isShownBesideText({ system }: CommandContext, { type }: RunEvent): boolean {
+  return type === "notice" || (type === "tool" && system.stderr.isTTY);
 }
 
 function show(context: CommandContext, event: RunEvent): void {

@@ -2,12 +2,13 @@ import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes, type Tool } from "portolan";
 import type { Host } from "portolan-host";
+import { parseCall } from "../arguments/call-expression.ts";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, withoutOptionNames } from "../failure.ts";
 import { modelFor } from "../models.ts";
-import { saveContent, showResult, withoutServerInfo } from "../output/content.ts";
+import { saveContent, showResult, textOfResult, withoutServerInfo } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, suggest, type Target, targetArgument } from "../servers/find-server.ts";
@@ -23,14 +24,15 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { screen, signal } = context;
-  const [given, ...rest] = args;
+  const expanded = expandCalls(args);
+  const [given, ...rest] = expanded;
   const hasCommand = context.command.length > 0;
   if (flags["describe"] === true) {
     const { run: show } = await import("./ls.ts");
     return show(context, hasCommand ? args.slice(0, 1) : args.slice(0, 2), flags);
   }
   const found = await findTarget(context, hasCommand ? undefined : given, flags);
-  const words = hasCommand ? [...args] : rest;
+  const words = hasCommand ? [...expanded] : rest;
   const tool = found.member ?? words.shift();
   const { idleMs } = found.entry.settings;
   const recorder =
@@ -86,11 +88,19 @@ export async function run(
     }
     return {
       value,
+      plain: () => textOfResult(result, context),
       text: () => [showResult(result, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
     };
   };
   const options = { ...modelFor(context), ...rootsOf(context, flags) };
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
+}
+
+/** Accepts the target or the tool as programs write a call: `files.read(path: "a.txt")`. */
+function expandCalls(args: readonly string[]): string[] {
+  const at = args.slice(0, 2).findIndex((word) => parseCall(word) !== undefined);
+  const call = parseCall(args[at] ?? "");
+  return call ? [...args.slice(0, at), call.name, ...call.words, ...args.slice(at + 1)] : [...args];
 }
 
 /** The definition of a tool, as far as the arguments of a call need it. */

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { textFlag } from "../arguments/flags.ts";
 import { Chat } from "../chat/chat.ts";
-import { findServers, modelLabel, modelNotices, readOnlyPolicy } from "../chat/model-run.ts";
+import { findServers, modelLabel, modelNotices, policyOf } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { chooseModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
@@ -33,7 +33,7 @@ export async function run(
       terminal.say(screen.style("dim", "/help lists the commands, /quit leaves"));
       await new Chat(context, host, modelNotices(model)).talk();
     },
-    { model: models, policy: readOnlyPolicy(flags), ...rootsOf(context, flags) },
+    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
   );
   return undefined;
 }

@@ -24,7 +24,7 @@ export async function run(
   const look = async (host: Host): Promise<CommandResult> => {
     await host.start(entry.name);
     signal.throwIfAborted();
-    if (member !== undefined) return documentationOf(context, host, entry, member, schema === true);
+    if (member !== undefined) return documentationOf(context, host, entry, member, flags["schema"] === true);
     const { catalog } = host;
     const tools = catalog.tools.map(({ definition, isQuarantined }) => ({
       ...definition,

@@ -4,7 +4,7 @@ import { parseArguments } from "../arguments/tool-arguments.ts";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { showContent } from "../output/content.ts";
+import { showContent, textOf } from "../output/content.ts";
 import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { missingFailure } from "../servers/list-problems.ts";
@@ -39,6 +39,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     );
     return {
       value: { messages, ...(description !== undefined && { description }) },
+      plain: () => messages.map(({ content }) => textOf([content], context)).join("\n\n"),
       text: () =>
         messages
           .map(

@@ -1,6 +1,6 @@
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { saveContent, showResource } from "../output/content.ts";
+import { saveContent, showResource, textOf } from "../output/content.ts";
 import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure } from "../servers/list-problems.ts";
@@ -38,6 +38,11 @@ export async function run(context: CommandContext, args: readonly string[], flag
     const saved = typeof flags["save"] === "string" ? await saveContent(blocks, flags["save"]) : [];
     return {
       value: { contents, ...(saved.length > 0 && { saved }) },
+      plain() {
+        if (contents.some((resource) => "text" in resource)) return textOf(blocks, context);
+        const [{ mimeType = "bytes" } = {}] = contents;
+        throw new Failure("usage", `${uri} is not text, but ${mimeType}`, { next: "save it: --save <folder>" });
+      },
       text: () =>
         [...contents.map((resource) => showResource(resource, screen)), ...saved.map((path) => `saved ${path}`)].join(
           "\n",

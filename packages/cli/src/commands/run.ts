@@ -1,9 +1,12 @@
-import { textFlag } from "../arguments/flags.ts";
-import { findServers, readOnlyPolicy, runFailure, showRun } from "../chat/model-run.ts";
+import { text } from "node:stream/consumers";
+import type { ApprovalQuestion, HostAnswers } from "portolan-host";
+import { countFlag, listFlag, textFlag } from "../arguments/flags.ts";
+import { findServers, policyOf, runFailure, showRun } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { chooseModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
 
 /** Lets a model work on one task with servers. */
 export async function run(
@@ -12,28 +15,70 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system, screen, signal } = context;
-  const task = args.join(" ");
+  const isTextOnly = flags["text"] === true;
   const models = chooseModels(system.env, textFlag(flags, "model"), showRetries(context));
-  const maxTurns = typeof flags["maxTurns"] === "string" ? countOf(flags["maxTurns"]) : undefined;
+  const maxTurns = countFlag(flags, "maxTurns");
+  const policy = policyOf(flags);
+  const task = await readTask(context, args);
   const servers = await findServers(context, flags);
   const [model] = models;
   // A model with a notice introduces itself.
   if (model.notice === undefined) context.note(screen.safe(model.id));
+  const refused = new Set<string>();
   return withHost(
     context,
     servers,
     async (host) => {
-      const done = await showRun(context, host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) }));
+      const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
+      const done = await showRun(context, running, { isTextOnly });
       const failure = runFailure(done);
       if (failure !== undefined) throw failure;
+      // The answer is useful although something was refused.
+      if (isTextOnly) context.print(screen.isTerminal ? screen.safe(done.text, { lines: "keep" }) : done.text);
+      const named = listFlag(flags, "server");
+      const untrusted = host.servers.filter(({ name, state }) => state === "untrusted" && named.includes(name));
+      const [first] = untrusted;
+      if (first) {
+        throw new Failure("denied", `${first.name} is not trusted yet, so it was not used`, {
+          next: `portolan trust ${quote(first.name)}`,
+        });
+      }
+      if (refused.size > 0) throw refusal(context, [...refused]);
       return undefined;
     },
-    { model: models, policy: readOnlyPolicy(flags), ...rootsOf(context, flags) },
+    { model: models, policy, answers: refuseWithoutTerminal(context, refused), ...rootsOf(context, flags) },
   );
 }
 
-function countOf(given: string): number {
-  const count = Number(given);
-  if (Number.isInteger(count) && count > 0) return count;
-  throw new Failure("usage", `--max-turns: expected a number of turns, got ${JSON.stringify(given)}`);
+/** Returns the task: the words of the command line, with standard input in place of `-`, or standard input alone. */
+async function readTask({ system }: CommandContext, args: readonly string[]): Promise<string> {
+  const words = args.length === 0 && !system.stdin.isTTY ? ["-"] : args;
+  const read = words.includes("-") ? (await text(system.stdin)).trim() : "";
+  const task = words.map((word) => (word === "-" ? read : word)).join(" ");
+  if (task.trim() !== "") return task;
+  throw new Failure("usage", "no task given; expected it as an argument, or on standard input", {
+    next: 'portolan run "what can you do?"',
+  });
+}
+
+/** Refuses what needs an approval if there is no person to ask, and remembers what it was. */
+function refuseWithoutTerminal({ screen }: CommandContext, refused: Set<string>): HostAnswers {
+  if (screen.isInteractive) return {};
+  return {
+    approve({ server, action }: ApprovalQuestion) {
+      refused.add(action.kind === "tool" ? `${server}.${action.tool}` : `${server} ${action.uri}`);
+      return { allow: false, reason: "there is no terminal to ask for approval" };
+    },
+  };
+}
+
+function refusal({ system }: CommandContext, refused: readonly string[]): Failure {
+  const tools = refused.filter((name) => !name.includes(" "));
+  const [command = "", ...rest] = system.argv;
+  const allowed = tools.flatMap((name) => ["--allow", name]);
+  const next =
+    tools.length === 0
+      ? "run it in a terminal, where you can answer"
+      : quoteCommand(["portolan", command, ...allowed, ...rest]);
+  return new Failure("denied", `${refused.join(" and ")} needed approval, but there is no terminal to ask`, { next });
 }

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CallToolResult, ContentBlock, JsonObject, ResourceContents } from "portolan";
+import type { CommandContext } from "../command.ts";
 import type { Screen } from "../terminal/screen.ts";
 
 /** Binary content of a result: shown as its size, saved on request. */
@@ -46,6 +47,33 @@ export function showResource(resource: ResourceContents, screen: Screen): string
     "dim",
     `[${screen.safe(resource.mimeType ?? "bytes")}, ${sizeOf(resource.blob)}; save it with --save <folder>]`,
   );
+}
+
+/** Returns the text of a result alone, or its structured content if there is no text. Names what is left out. */
+export function textOfResult({ content, structuredContent }: CallToolResult, context: CommandContext): string {
+  const isTextless = !content.some((block) => textsIn(block).length > 0);
+  if (isTextless && structuredContent !== undefined) return context.screen.json(structuredContent);
+  return textOf(content, context);
+}
+
+/** Returns the text of content alone: escaped on a terminal, unchanged in a pipe. Names what is left out. */
+export function textOf(blocks: readonly ContentBlock[], { screen, warn }: CommandContext): string {
+  const left = blocks.filter((block) => textsIn(block).length === 0).map(kindOf);
+  if (left.length > 0) warn(`left out, because it is not text: ${left.join(", ")}`);
+  const text = blocks.flatMap(textsIn).join("\n");
+  return screen.isTerminal ? screen.safe(text, { lines: "keep" }) : text;
+}
+
+function textsIn(block: ContentBlock): string[] {
+  if (block.type === "text") return [block.text];
+  if (block.type === "resource_link") return [block.uri];
+  return block.type === "resource" && "text" in block.resource ? [block.resource.text] : [];
+}
+
+function kindOf(block: ContentBlock): string {
+  const { type } = block;
+  const mimeType = type === "resource" ? block.resource.mimeType : "mimeType" in block ? block.mimeType : undefined;
+  return mimeType === undefined ? type : `${type} ${mimeType}`;
 }
 
 /** Saves binary content into a folder, under our own names. Returns the paths. */
