@@ -7,6 +7,17 @@ import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } fro
 import { expectValid } from "./output-schema.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
+test("--timeout ends a sign-in that the browser does not finish", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const browser = put(cwd, "bin/xdg-open", "#!/bin/sh\n");
+  chmodSync(browser, 0o755);
+  const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+  const ran = await runPortolan(["login", server.url, "--timeout", "0.5"], { cwd, env });
+  expect(ran.code).toBe(7);
+  expect(errorOf(ran)).toMatchObject({ kind: "timeout", message: expect.stringContaining("browser") });
+});
+
 test("signs in with the browser, and later commands use the token", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld();

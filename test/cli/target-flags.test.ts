@@ -160,6 +160,13 @@ test("a server that dies without a variable of the shell: the message shows the 
   const env = { STRICT_MODE: "on" };
   const failed = await runPortolan(["ls", "--cwd", "sub", ...stateful, ...behind], { cwd, env });
   expect(errorOf(failed).next).toBe(`portolan ls --env STRICT_MODE --cwd sub --era 2025-06-18 -- ${node} ${strict}`);
+  const { stdout } = await runPortolan(["doctor", "--cwd", "sub", ...stateful, ...behind], { cwd, env });
+  expect(JSON.parse(stdout).findings).toMatchObject([
+    {
+      why: expect.stringContaining("STRICT_MODE is set in your shell, but was not passed to the server"),
+      next: `portolan doctor --env STRICT_MODE --cwd sub --era 2025-06-18 -- ${node} ${strict}`,
+    },
+  ]);
   const unset = await runPortolan(["ls", "--cwd", "sub", ...stateful, ...behind], { cwd });
   expect(errorOf(unset).next).toBe(`portolan doctor --cwd ${join(cwd, "sub")} --era 2025-06-18 -- ${node} ${strict}`);
 });
@@ -173,6 +180,7 @@ test.each([
   [["ls", "http://127.0.0.1:1/mcp", "--env", "A=b"], "--env is for a command or a file; use --header"],
   [["ls", "http://127.0.0.1:1/mcp", "--cwd", "."], "--cwd is for a command or a file"],
   [["ls", "--era", "modern", ...behind], expect.stringMatching(/^--era: expected one of auto, stateless, stateful, 2/)],
+  [["doctor", "--env", "A=b"], "--env is for one server; name it"],
   [["ls", "--timeout", "soon", ...behind], '--timeout: expected a number of seconds, got "soon"'],
 ])("refuses %j", async (args, message) => {
   const ran = await runPortolan(args, { cwd: makeHome() });

@@ -8,6 +8,7 @@ import { Failure, toFailure } from "../failure.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { eraFlag } from "../servers/target-flags.ts";
+import { findWithheld } from "../servers/withheld.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** A server in the report. */
@@ -27,6 +28,8 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const isOne = given !== undefined || context.command.length > 0;
+  const odd = ["env", "cwd", "header", "client-id"].find((name) => flags[name === "client-id" ? "clientId" : name]);
+  if (!isOne && odd !== undefined) throw new Failure("usage", `--${odd} is for one server; name it`);
   const machine = await readConfiguration(context);
   const entries = isOne ? [(await findTarget(context, given, flags)).entry] : machine.entries;
   const names = new Set(entries.map(({ name }) => name));
@@ -44,7 +47,8 @@ export async function run(
     const wait = context.terminal.waits.start(what());
     const told = await Promise.all(
       looked.map(async (entry) => {
-        const found = await examine(context, host, entry, { timeoutMs, slowMs }).catch(unexamined);
+        const examined = await examine(context, host, entry, { timeoutMs, slowMs }).catch(unexamined);
+        const found = await Promise.all(examined.map((it) => withWithheld(context, entry, it)));
         left.delete(entry.name);
         wait.say(what());
         return found.map((it): Finding => ({ ...it, server: entry.name }));
@@ -63,6 +67,16 @@ export async function run(
   if (errors.length === 0) return shown;
   context.print(context.isJson ? JSON.stringify(shown.value) : shown.text());
   throw new Failure("failed", `${errors.length === 1 ? "1 error" : `${errors.length} errors`} found`);
+}
+
+/** Adds the variables of the shell that a server missed. */
+async function withWithheld(
+  context: CommandContext,
+  entry: ServerEntry,
+  finding: FindingDetails,
+): Promise<FindingDetails> {
+  const withheld = await findWithheld(context, entry, finding.why);
+  return withheld ? { ...finding, why: `${finding.why}; ${withheld.sentence}`, next: withheld.next } : finding;
 }
 
 /** Reports a server whose examination failed, so that the others are still reported. */

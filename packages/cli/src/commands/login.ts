@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { type KnownClient, loopback, type OAuthEvent, paste } from "portolan/auth/client";
-import { textFlag } from "../arguments/flags.ts";
+import { secondsFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, interruption } from "../failure.ts";
 import { requireUsable } from "../servers/host.ts";
@@ -22,6 +22,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   const events: OAuthEvent[] = [];
   const newClient = await clientOf(flags, () => asker.next(signal));
   const isByHand = newClient !== undefined;
+  const timeoutMs = secondsFlag(flags, "timeout");
   if (isByHand && hasClient(entry)) {
     throw new Failure("usage", `${entry.name} has a client id in its configuration file`, { next: "change it there" });
   }
@@ -29,7 +30,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   const redirect =
     flags["browser"] === false
       ? paste({ ...redirectUriFor(entry, isByHand), show, ask: asker.ask })
-      : loopback({ ...redirectFor(entry, isByHand), show });
+      : loopback({ ...redirectFor(entry, isByHand), show, ...(timeoutMs !== undefined && { timeoutMs }) });
   const auth = authFor(context, entry, {
     redirect: {
       async begin(registered) {

@@ -10,6 +10,9 @@ export interface WithheldVariables {
   readonly next: string;
 }
 
+/** Other names of variables are words of any text. */
+const isDistinct = /^[A-Z][A-Z\d_]{3,}$|\w_\w/;
+
 /**
  * Finds the variables of the shell that a text of the server names, but that the server did not get: servers get only
  * the variables that every program needs.
@@ -22,7 +25,7 @@ export async function findWithheld(
   const { target } = entry;
   if (!("command" in target)) return undefined;
   const words = new Set(text.match(/[A-Za-z_]\w*/g) ?? []);
-  const named = Object.keys(system.env).filter((name) => words.has(name));
+  const named = Object.keys(system.env).filter((name) => isDistinct.test(name) && words.has(name));
   if (named.length === 0) return undefined;
   const { childEnvironment } = await import("portolan/client/stdio");
   const passed = childEnvironment(system.env, target.env, system.platform);
@@ -30,7 +33,9 @@ export async function findWithheld(
   if (names.length === 0) return undefined;
   const flags = names.flatMap((name) => ["--env", name]);
   const [command = "", ...rest] = system.argv;
-  const isTyped = commands.some(({ name, flags = {} }) => name === command && "--env <pair...>" in flags);
+  const hasFlag = commands.some(({ name, flags = {} }) => name === command && "--env <pair...>" in flags);
+  // A command without a target is about all servers.
+  const isTyped = hasFlag && rest.some((word) => !word.startsWith("-") || word === "--");
   const next = isTyped
     ? quoteCommand(["portolan", command, ...flags, ...rest])
     : `portolan ls ${flags.map(quote).join(" ")} ${targetArgument(entry, system)}`;
