@@ -125,7 +125,7 @@ serveStdio(createServer({ name: "quick", version: "1.0.0" }).tool("hello", { run
   for (const name of Object.keys(servers)) await runPortolan(["trust", name, "--yes"], { cwd });
 
   const terminal = openTerminal(["servers", "--timeout", "60"], { cwd, columns: 100 });
-  await terminal.see(/slow +\.mcp\.json +starting \d.*\n +quick +\.mcp\.json +ready/);
+  await terminal.see(/ tools\n +slow +\.mcp\.json +\S starting \d.*\n +quick +\.mcp\.json +ready/);
   release("start");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toMatch(/^ +server +from +state +tools\n +slow .* ready .* 1\n +quick .* ready .* 1$/);

@@ -36,7 +36,12 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
       })();
       const stop = showLive(context, (elapsedMs) =>
         tableOf(
-          rowsOf(host, ({ name }) => ({ name, state: "starting", detail: durationOf(elapsedMs) })),
+          rowsOf(host, ({ name }) => ({
+            name,
+            state: "starting",
+            detail: durationOf(elapsedMs),
+            spinner: screen.spinner(Math.floor(elapsedMs / 100)),
+          })),
           screen,
         ),
       );
@@ -156,6 +161,8 @@ interface ServerRow {
   readonly next?: string;
   readonly problems?: readonly Pick<ListProblem, "list" | "kind" | "message">[];
   readonly isChanged?: boolean;
+  /** Shown while the server starts. */
+  readonly spinner?: string;
 }
 
 const words: { readonly [state: string]: string } = { login: "needs sign-in", untrusted: "not trusted" };
@@ -170,8 +177,9 @@ function describeState(row: ServerRow, screen: Screen): StateText {
   return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
 }
 
-function shortState({ state, detail = "", isChanged }: ServerRow, screen: Screen): StateText {
+function shortState({ state, detail = "", isChanged, spinner }: ServerRow, screen: Screen): StateText {
   if (isChanged) return ["changed since trusted", ""];
+  if (spinner !== undefined) return [`${spinner} ${state}`, detail];
   return [words[state] ?? state, words[state] === undefined ? screen.safe(detail) : ""];
 }
 

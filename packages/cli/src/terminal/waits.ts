@@ -125,7 +125,7 @@ export class Waits {
     return Math.max(20, this.#system.stderr.columns || this.#screen.columns);
   }
 
-  /** The room for a line. The end stays free: the terminal shows `^C` there, and must not break the line. */
+  /** The room for the last line. Its end stays free: the terminal shows `^C` there, and must not break the line. */
   get #room(): number {
     return this.#columns - 3;
   }
@@ -142,7 +142,10 @@ export class Waits {
     const elapsedMs = performance.now() - newest.since;
     if (elapsedMs < newest.quietMs) return;
     this.#frame += 1;
-    const lines = newest.draw(elapsedMs).map((line) => this.#screen.cutAlways(line, this.#room));
+    const all = newest.draw(elapsedMs);
+    const lines = all.map((line, at) =>
+      this.#screen.cutAlways(line, at === all.length - 1 ? this.#room : this.#columns),
+    );
     this.clear();
     this.#system.stderr.write(lines.join("\n"));
     this.#drawn = lines;
