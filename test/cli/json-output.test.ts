@@ -59,6 +59,12 @@ const lines: readonly (readonly [code: number, ...args: string[]])[] = [
   [8, "replay", "talk.jsonl", "--check", "--", node, asking],
   [0, "new", "fresh"],
   [0, "logout", "remote"],
+  [0, "ls", "time.now"],
+  [0, "ls", "asking", "greet"],
+  [0, "add", "time", "--to", "cursor"],
+  [0, "gen", "ts", "time"],
+  [0, "up", "time"],
+  [0, "down"],
 ];
 
 const uses = lines.map(([code, ...args]) => ({ code, args, line: args.join(" ") }));
