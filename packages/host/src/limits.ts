@@ -172,19 +172,20 @@ export const maxUnreadRunEventChars: number = 16 * 1024 * 1024;
 /** Entries that are not urgent are written together. Option: `flushMs`. */
 export const activityFlushMs = 250;
 /** Entries that wait while the sink is slow or fails. Option: `maxWaiting`. */
-export const maxWaitingEntries = 10_000;
+export const maxWaitingEntries = 50_000;
 /** The same bound in bytes. */
 export const maxWaitingBytes: number = 16 * 1024 * 1024;
 /** Bytes that one seal covers. */
-export const maxBlockBytes: number = 1024 * 1024;
+export const maxBlockBytes: number = 4 * 1024 * 1024;
 /** A sink that failed is tried again soon, then less and less often. */
 export const firstSinkRetryMs = 500;
 /** A sink that works again is noticed within half a minute. */
 export const longestSinkRetryMs = 30_000;
 /** Entries are kept as bytes in pages of this size. */
 export const activityPageChars: number = 32 * 1024;
-/** Names and arguments up to these lengths take the fast way of writing a call. */
+/** Names, texts and arguments up to these lengths take the fast way of writing a call. */
 export const maxQuickNameChars = 1_024;
+export const maxQuickTextChars = 1_024;
 export const maxQuickArgumentChars: number = 16 * 1024;
 /** Tools whose beginnings of entries are kept ready. */
 export const maxEntryHeads = 1_000;

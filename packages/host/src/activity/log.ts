@@ -10,7 +10,7 @@ export interface ActivityOptions {
   readonly required?: boolean;
   /** Longest time that an entry waits for others, unless it is urgent. Default: 250. */
   readonly flushMs?: number;
-  /** Entries that wait while the sink is slow or fails. Default: 10,000. */
+  /** Entries that wait while the sink is slow or fails. Default: 50,000. */
   readonly maxWaiting?: number;
   /** Texts to redact everywhere, in addition to everything that looks like a secret. */
   readonly secrets?: Iterable<string>;

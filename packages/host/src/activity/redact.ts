@@ -21,6 +21,8 @@ export interface Redactor {
    * only.
    */
   mayContainSecret(text: string, bytes?: Uint8Array): boolean;
+  /** False if only what looks like a secret is redacted, and no text that was added. */
+  readonly hasTexts: boolean;
 }
 
 /** Replaces each secret. */
@@ -41,6 +43,10 @@ export function redact(value: unknown): unknown {
 class PatternRedactor implements Redactor {
   /** All forms of the secrets, the longest first, because one may be part of another. */
   #secrets: string[] = [];
+
+  get hasTexts(): boolean {
+    return this.#secrets.length > 0;
+  }
 
   add(secret: string): void {
     if (secret.length < minSecretChars || this.#secrets.includes(secret)) return;
@@ -141,14 +147,15 @@ export const secretHint: RegExp =
   /a(?:uth|kia|sia|iza)|b(?:earer|asic )|c(?:ookie|redential)|dpop |eyj|g(?:h[pousr]_|ithub_pat_|lpat-)|jwt|key|n(?:pm_|egotiate )|p(?:ass|wd|in")|rk_|s(?:ecret|essi|k[-_])|token|xox[abeprs]-|-----begin|:\/\/[^/\s"@]*@|assertion|[?&;](?:code|sig|auth|x-amz)/i;
 const secretHintAt = new RegExp(secretHint.source, "iy");
 
-interface Tables {
-  /** 1 for each two bytes, read as one number, that are the first or the last two of a beginning. */
-  readonly pairs: Uint8Array;
-  /** 1 for each three characters that are a beginning, by their lower five bits, which ignore case. */
-  readonly triples: Uint8Array;
+/** 1 for each three characters that are a beginning, by their lower five bits, which ignore case. */
+export const hintStarts: Uint8Array = makeHintStarts();
+
+/** Returns the number of the last three characters of a text, after those of `triple` and one more. */
+export function tripleAfter(triple: number, code: number): number {
+  return ((triple << 5) | (code & 31)) & 0x7fff;
 }
 
-let tables: Tables | undefined;
+let pairs: Uint8Array | undefined;
 
 /**
  * True if a text may contain a secret, like `mayHoldSecret`, but faster with its UTF-8 bytes. Every beginning covers
@@ -157,45 +164,50 @@ let tables: Tables | undefined;
 export function mayHoldSecretIn(text: string, bytes: Uint8Array): boolean {
   // Characters and bytes have the same positions only in ASCII texts.
   if (bytes.length !== text.length || bytes.byteOffset % 2 !== 0) return secretHint.test(text);
-  tables ??= makeTables();
-  const { pairs, triples } = tables;
+  pairs ??= makePairs();
   const read = new Uint16Array(bytes.buffer, bytes.byteOffset, bytes.length >> 1);
   for (let at = 0; at < read.length; at += 1) {
     if (pairs[read[at] ?? 0] === 0) continue;
-    if (isHint(text, bytes, at * 2, triples) || isHint(text, bytes, at * 2 - 1, triples)) return true;
+    if (isHint(text, bytes, at * 2) || isHint(text, bytes, at * 2 - 1)) return true;
   }
   return false;
 }
 
-function isHint(text: string, bytes: Uint8Array, start: number, triples: Uint8Array): boolean {
-  if (triples[tripleOf(bytes[start], bytes[start + 1], bytes[start + 2])] === 0) return false;
+function isHint(text: string, bytes: Uint8Array, start: number): boolean {
+  if (hintStarts[tripleOf(bytes[start], bytes[start + 1], bytes[start + 2])] === 0) return false;
   secretHintAt.lastIndex = start;
   return secretHintAt.test(text);
 }
 
-function makeTables(): Tables {
-  const pairs = new Uint8Array(65_536);
-  const triples = new Uint8Array(32_768);
+function makeHintStarts(): Uint8Array {
+  const starts = new Uint8Array(32_768);
+  for (const beginning of beginnings) {
+    starts[tripleOf(beginning.charCodeAt(0), beginning.charCodeAt(1), beginning.charCodeAt(2))] = 1;
+  }
+  return starts;
+}
+
+/** 1 for each two bytes, read as one number, that are the first or the last two of a beginning. */
+function makePairs(): Uint8Array {
+  const made = new Uint8Array(65_536);
   const two = new Uint8Array(2);
   const asOne = new Uint16Array(two.buffer);
   for (const beginning of beginnings) {
-    const [first, second, third] = new TextEncoder().encode(beginning);
-    triples[tripleOf(first, second, third)] = 1;
     for (const position of [0, 1]) {
       const letters = beginning.slice(position, position + 2);
       for (const one of bothCases(letters[0])) {
         for (const other of bothCases(letters[1])) {
           two.set([one, other]);
-          pairs[asOne[0] ?? 0] = 1;
+          made[asOne[0] ?? 0] = 1;
         }
       }
     }
   }
-  return { pairs, triples };
+  return made;
 }
 
 function tripleOf(first = 0, second = 0, third = 0): number {
-  return ((first & 31) << 10) | ((second & 31) << 5) | (third & 31);
+  return tripleAfter(tripleAfter(tripleAfter(0, first), second), third);
 }
 
 function bothCases(letter = ""): number[] {

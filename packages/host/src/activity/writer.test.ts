@@ -137,6 +137,105 @@ describe("call entries", () => {
   }
 });
 
+describe("a log under load", () => {
+  test("writes before it is full, so that nothing is lost while the sink keeps up", async () => {
+    const sink = memorySink();
+    const log = openActivity(sink, { ...options, maxWaiting: 100 });
+    for (let round = 0; round < 10; round++) {
+      const before = sink.text.length;
+      for (let count = 0; count < 30; count++) log.record({ kind: "call", name: `call ${count}` });
+      await expect.poll(() => sink.text.length).toBeGreaterThan(before);
+    }
+    expect(log.lost).toBe(0);
+    expect(await collect(log.query())).toHaveLength(300);
+    await log.close();
+  });
+});
+
+describe("the fast way of writing", () => {
+  const texts = [
+    "",
+    "plain",
+    'quo"te',
+    "back\\slash",
+    "line\nfeed",
+    "\u007f",
+    "é\u{1f30d}",
+    "\ud800",
+    "x".repeat(200),
+    "y".repeat(5_000),
+  ];
+
+  test.each(texts)("writes the same JSON as the general way for the text %j", async (text) => {
+    for (const ms of [0, 9, 10, 1_073_741_823, 1_073_741_824, 0.5, 1e21]) {
+      const [sink, general] = [memorySink(), memorySink()];
+      const entry = new CallEntry("call", "c1", "s", "t", "model", undefined, { text }, JSON.stringify({ text }), ms, {
+        content: [{ type: "text", text }],
+      });
+      for (const [to, activity] of [
+        [sink, entry],
+        [general, entryInOrder(entry)],
+      ] as const) {
+        const log = openActivity(to, options);
+        log.record(activity);
+        await log.close();
+      }
+      expect(sink.text.split("\n")[0]).toBe(general.text.split("\n")[0]);
+    }
+  });
+
+  test.each<[string, object]>([
+    ["members in another order", { content: [{ text: "a", type: "text" }] }],
+    ["a further member of the block", { content: [{ type: "text", text: "a", annotations: { audience: ["user"] } }] }],
+    ["a further member of the result", { content: [{ type: "text", text: "a" }], isError: true }],
+    [
+      "two blocks",
+      {
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b" },
+        ],
+      },
+    ],
+    ["no block", { content: [] }],
+    ["a block that is no text", { content: [{ type: "image", text: "a" }] }],
+    ["a block without its text", { content: [{ type: "text" }] }],
+  ])("keeps a result with %s", async (_, result) => {
+    const sink = memorySink();
+    const log = openActivity(sink, options);
+    log.record(new CallEntry("call", "c1", "s", "t", "model", undefined, {}, "{}", 1, result));
+    await log.close();
+    expect(sink.text).toContain(`"result":${JSON.stringify(result)}}\n`);
+  });
+
+  test.each([
+    ["in the arguments", { password: "hunter2" }, "harmless", "tool"],
+    ["in the result", {}, "password=hunter2", "tool"],
+    ["in the name", {}, "harmless", "password=hunter2"],
+    ["in a long text", {}, `${"x".repeat(500)} password=hunter2`, "tool"],
+  ])("redacts a secret %s among many other calls", async (_, args, text, name) => {
+    const sink = memorySink();
+    const log = openActivity(sink, options);
+    const record = (of: object, result: string, tool: string) =>
+      log.record(
+        new CallEntry("call", "c1", "s", tool, "model", undefined, of, JSON.stringify(of), 1, {
+          content: [{ type: "text", text: result }],
+        }),
+      );
+    for (let count = 0; count < 50; count++) record({ count }, "harmless", "tool");
+    record(args, text, name);
+    for (let count = 0; count < 50; count++) record({ count }, "harmless", "tool");
+    await log.close();
+    expect(sink.text).not.toContain("hunter2");
+    expect(sink.text).toContain("[redacted]");
+  });
+});
+
+/** The members of an entry in the order in which calls are written. */
+function entryInOrder({ kind, server, name, args, by, id, ms, result }: CallEntry) {
+  return { kind, server, name, args, by, id, ms, result };
+}
+
 async function writeOne(sink: ReturnType<typeof memorySink>): Promise<void> {
   const log = openActivity(sink, options);
   log.record({ kind: "server" });

@@ -10,11 +10,13 @@ import {
   maxEntryHeads,
   maxQuickArgumentChars,
   maxQuickNameChars,
+  maxQuickTextChars,
   maxWaitingBytes,
   maxWaitingEntries,
 } from "../limits.ts";
 import type { Activity, ActivityOptions } from "./log.ts";
-import { createRedactor, isSmall, type LongText, type Redactor, shorten } from "./redact.ts";
+import { PageBuffer } from "./page-buffer.ts";
+import { createRedactor, isSmall, type LongText, mayHoldSecret, type Redactor, shorten } from "./redact.ts";
 import { type ActivityBlock, type ActivityHead, type ActivitySink, sealBody } from "./sinks.ts";
 
 /** Collects entries and writes them in blocks, one after the other. */
@@ -77,7 +79,13 @@ export class ActivityWriter {
       return;
     }
     if (isUrgent && this.#failure === undefined) this.#flushNow();
+    else if (this.#writing === undefined && this.#failure === undefined && this.#isFilling()) this.#start();
     else this.#schedule(this.#flushMs);
+  }
+
+  /** True if the waiting entries should be written now: under load the limit is reached before `flushMs` have passed. */
+  #isFilling(): boolean {
+    return this.#pages.waiting * 4 > this.#maxWaiting || this.#pages.size * 4 > maxWaitingBytes;
   }
 
   async flush(): Promise<void> {
@@ -135,7 +143,7 @@ export class ActivityWriter {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
       if (this.#failure !== undefined) this.#retry();
-      else if (this.#isUrgent) this.#start();
+      else if (this.#isUrgent || this.#isFilling()) this.#start();
       else if (this.#pages.waiting > 0) this.#schedule(this.#flushMs);
     });
   }
@@ -227,6 +235,8 @@ interface Page {
 }
 
 const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+const lineStart = encoder.encode('{"seq":');
 
 /** Entries that wait to be written, in a few pages: thousands of objects would cost more than the calls. */
 export class ActivityPages {
@@ -238,8 +248,7 @@ export class ActivityPages {
   readonly #calls = new CallWriter();
   #pages: Page[] = [];
   /** The page that is being filled. */
-  #pieces: string[] = [];
-  #pageSize = 0;
+  readonly #page = new PageBuffer();
   #entries = 0;
   #long: LongText[] = [];
   #next = 1;
@@ -263,26 +272,26 @@ export class ActivityPages {
     return this.#size;
   }
 
-  /** Adds an entry. Hot path: one check and one stringify. */
+  /** Adds an entry. Hot path: for most calls no string is made but those that the call has already. */
   add(activity: Activity): void {
-    const pieces = this.#pieces;
-    const before = pieces.length;
-    pieces.push(this.#entries === 0 ? '{"seq":' : '\n{"seq":', String(this.#next), this.#at());
+    const page = this.#page;
+    const before = page.length;
+    page.reserve(lineStart.length + 25);
+    page.copy(lineStart);
+    page.number(this.#next);
     try {
-      if (!(activity instanceof CallEntry)) pieces.push(this.#stringify(activity));
-      else if (!this.#calls.write(activity, pieces)) pieces.push(this.#stringify(CallEntry.asWritten(activity)));
+      const at = this.#at();
+      if (!(activity instanceof CallEntry)) this.#write(at, activity);
+      else if (!this.#calls.write(activity, at, page)) this.#write(at, CallEntry.asWritten(activity));
     } catch (error) {
-      pieces.length = before;
+      page.cut(before);
       throw error;
     }
-    let size = 1;
-    for (let at = before; at < pieces.length; at += 1) size += pieces[at]?.length ?? 0;
-    this.#pageSize += size;
-    this.#size += size;
+    this.#size += page.length - before;
     this.#next += 1;
     this.#entries += 1;
     this.#waiting += 1;
-    if (this.#pageSize > activityPageChars) this.#endPage();
+    if (page.length > activityPageChars) this.#endPage();
   }
 
   /** Returns the oldest pages, about `maxBytes` of them. They stay until `drop`. */
@@ -316,16 +325,24 @@ export class ActivityPages {
   /** Looks for secrets once for the whole page. */
   #endPage(): void {
     if (this.#entries === 0) return;
-    // Joined once: appending each piece to a string would cost twice as much.
-    const text = `${this.#pieces.join("")}\n`;
-    let bytes = encoder.encode(text);
-    if (this.#redactor.mayContainSecret(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
+    const isSuspicious = this.#page.mayHoldSecret || this.#redactor.hasTexts;
+    let bytes = this.#page.take();
+    this.#size -= bytes.length;
+    if (isSuspicious) {
+      const text = decoder.decode(bytes);
+      if (this.#redactor.mayContainSecret(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
+    }
     this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
-    this.#size += bytes.length - this.#pageSize;
-    this.#pieces = [];
-    this.#pageSize = 0;
+    this.#size += bytes.length;
     this.#entries = 0;
     this.#long = [];
+  }
+
+  /** Writes an entry after its number. */
+  #write(at: string, activity: Activity): void {
+    const text = `${at}${this.#stringify(activity)}\n`;
+    this.#page.reserve(text.length * 3);
+    this.#page.text(text);
   }
 
   /** Returns the JSON of an entry without its first brace. */
@@ -452,33 +469,102 @@ export class CallEntry implements Activity {
   }
 }
 
+/** The beginning of all entries about one tool. */
+interface EntryHead {
+  readonly text: string;
+  readonly isSuspicious: boolean;
+}
+
 /** Writes entries of tool calls. The part that is the same for all calls of a tool is serialized once. */
 export class CallWriter {
-  readonly #heads = new Map<string, Map<string, string>>();
+  readonly #heads = new Map<string, Map<string, EntryHead>>();
   #count = 0;
+  /** The beginning of the last entry, which most calls of the same millisecond share. */
+  #start = new Uint8Array(0);
+  #isSuspicious = false;
+  #at = "";
+  #server = "";
+  #name: string | undefined;
 
-  /** Appends the JSON of an entry without its first brace; returns false if the entry needs the general way. */
-  write(entry: CallEntry, pieces: string[]): boolean {
+  /** Writes an entry after its number; returns false if the entry needs the general way. */
+  write(entry: CallEntry, at: string, page: PageBuffer): boolean {
     const { kind, id, server, name, by, run, ms, result } = entry;
     const argsText = CallEntry.argsText(entry);
     if (kind !== "call" || argsText === undefined || argsText.length > maxQuickArgumentChars) return false;
-    if (name.length > maxQuickNameChars || !isSmall(result)) return false;
-    pieces.push(this.#heads.get(server)?.get(name) ?? this.#addHead(server, name), argsText);
-    if (run !== undefined) pieces.push(',"run":', JSON.stringify(run));
-    pieces.push(by === "user" ? ',"by":"user","id":"' : ',"by":"model","id":"', id);
-    pieces.push('","ms":', String(ms), ',"result":', JSON.stringify(result), "}");
+    if (name.length > maxQuickNameChars) return false;
+    const onlyText = onlyTextOf(result);
+    if (onlyText === undefined && !isSmall(result)) return false;
+    const resultText = onlyText === undefined ? JSON.stringify(result) : onlyText;
+    if (at !== this.#at || name !== this.#name || server !== this.#server) this.#begin(at, server, name);
+    const runText = run === undefined ? "" : `,"run":${JSON.stringify(run)}`;
+    const chars = argsText.length + runText.length + id.length + resultText.length * 2;
+    page.reserve(this.#start.length + chars * 3 + 120);
+    page.copy(this.#start);
+    if (this.#isSuspicious) page.mayHoldSecret = true;
+    page.text(argsText);
+    if (runText !== "") page.text(runText);
+    page.copy(by === "user" ? byUser : byModel);
+    page.text(id);
+    page.copy(msStart);
+    page.number(ms);
+    if (onlyText === undefined) {
+      page.copy(resultStart);
+      page.text(resultText);
+      page.copy(callEnd);
+    } else {
+      page.copy(textStart);
+      page.quoted(onlyText);
+      page.copy(textEnd);
+    }
     return true;
   }
 
-  #addHead(server: string, name: string): string {
+  #begin(at: string, server: string, name: string): void {
+    const head = this.#heads.get(server)?.get(name) ?? this.#addHead(server, name);
+    this.#start = encoder.encode(at + head.text);
+    this.#isSuspicious = head.isSuspicious;
+    this.#at = at;
+    this.#server = server;
+    this.#name = name;
+  }
+
+  #addHead(server: string, name: string): EntryHead {
     if (this.#count >= maxEntryHeads) {
       this.#heads.clear();
       this.#count = 0;
     }
-    const heads = this.#heads.get(server) ?? new Map<string, string>();
-    const head = `${JSON.stringify({ kind: "call", server, name }).slice(1, -1)},"args":`;
+    const heads = this.#heads.get(server) ?? new Map<string, EntryHead>();
+    const text = `${JSON.stringify({ kind: "call", server, name }).slice(1, -1)},"args":`;
+    const head = { text, isSuspicious: mayHoldSecret(text) };
     this.#heads.set(server, heads.set(name, head));
     this.#count += 1;
     return head;
   }
+}
+
+const byUser = encoder.encode(',"by":"user","id":"');
+const byModel = encoder.encode(',"by":"model","id":"');
+const msStart = encoder.encode('","ms":');
+const resultStart = encoder.encode(',"result":');
+const callEnd = encoder.encode("}\n");
+const textStart = encoder.encode(',"result":{"content":[{"type":"text","text":');
+const textEnd = encoder.encode("}]}}\n");
+
+/** Returns the text of a result that is one short text, as most are; undefined for every other result. */
+function onlyTextOf(result: object): string | undefined {
+  const { content, toJSON } = result as { content?: unknown; toJSON?: unknown };
+  if (!Array.isArray(content) || content.length !== 1 || toJSON !== undefined) return undefined;
+  for (const name in result) if (name !== "content") return undefined;
+  const block: unknown = content[0];
+  if (typeof block !== "object" || block === null) return undefined;
+  const { type, text, toJSON: toBlockJson } = block as { type?: unknown; text?: unknown; toJSON?: unknown };
+  if (type !== "text" || typeof text !== "string" || text.length > maxQuickTextChars) return undefined;
+  if (toBlockJson !== undefined) return undefined;
+  // Members of a different order would be written in that order.
+  let expected = "type";
+  for (const name in block) {
+    if (name !== expected) return undefined;
+    expected = expected === "type" ? "text" : "";
+  }
+  return expected === "" ? text : undefined;
 }
