@@ -165,46 +165,47 @@ export class Calls {
     return tool;
   }
 
-  /** Sends a request and logs its outcome. */
-  async #perform<T extends object>(logged: LoggedCall, client: Client, request: ServerRequest<T>): Promise<T> {
+  /** Sends a request and logs its outcome. Hot path: one promise, and no async function. */
+  #perform<T extends object>(logged: LoggedCall, client: Client, request: ServerRequest<T>): Promise<T> {
     const { callLog, feed, clock } = this.#options;
-    const { id, server, name, options } = logged;
-    const startedAt = clock.now();
+    logged.startedAt = clock.now();
     callLog.begin(logged);
-    if (feed.hasReaders) feed.emit({ kind: "call", server: server.name, id, name, ...runOf(options) });
-    const call = this.#callOptions(logged);
-    try {
-      let result: T;
-      try {
-        result = await request(client, call);
-      } catch (thrown) {
-        result = await this.#retryUnsent(thrown, logged, request, call);
-      }
-      server.heard();
-      callLog.end(logged, clock.now() - startedAt, result);
-      if (feed.hasReaders) this.#emitEnd(logged, "done", startedAt);
-      return result;
-    } catch (thrown) {
-      if (thrown instanceof RpcError) server.heard();
-      const failure = failureOf(thrown, options);
-      callLog.end(logged, clock.now() - startedAt, undefined, failure);
-      this.#emitEnd(logged, failure.how, startedAt);
-      throw thrown;
-    } finally {
-      markUntrusted(server, options);
+    if (feed.hasReaders) {
+      const { id, server, name, options } = logged;
+      feed.emit({ kind: "call", server: server.name, id, name, ...runOf(options) });
     }
+    const call = this.#callOptions(logged);
+    const succeed = (result: T) => this.#succeed(logged, result);
+    return send(client, request, call).then(succeed, (thrown) => {
+      if (!wasNotSent(thrown)) return this.#fail(logged, thrown);
+      const sentAgain = this.#sendAgain(logged, request, call);
+      return sentAgain.then(succeed, (reason) => this.#fail(logged, reason));
+    });
   }
 
-  /** Sends a call again, once, if it certainly did not reach the server. */
-  async #retryUnsent<T>(
-    thrown: unknown,
-    { server, options }: LoggedCall,
-    request: ServerRequest<T>,
-    call: CallOptions,
-  ): Promise<T> {
-    const wasNotSent =
-      thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
-    if (!wasNotSent) throw thrown;
+  #succeed<T extends object>(logged: LoggedCall, result: T): T {
+    const { callLog, feed, clock } = this.#options;
+    const { server, options } = logged;
+    server.heard();
+    callLog.end(logged, clock.now() - logged.startedAt, result);
+    if (feed.hasReaders) this.#emitEnd(logged, "done");
+    markUntrusted(server, options);
+    return result;
+  }
+
+  #fail(logged: LoggedCall, thrown: unknown): never {
+    const { callLog, clock } = this.#options;
+    const { server, options } = logged;
+    if (thrown instanceof RpcError) server.heard();
+    const failure = failureOf(thrown, options);
+    callLog.end(logged, clock.now() - logged.startedAt, undefined, failure);
+    this.#emitEnd(logged, failure.how);
+    markUntrusted(server, options);
+    throw thrown;
+  }
+
+  /** Sends a call again, once, because it certainly did not reach the server. */
+  async #sendAgain<T>({ server, options }: LoggedCall, request: ServerRequest<T>, call: CallOptions): Promise<T> {
     return request(await server.use(options.signal), call);
   }
 
@@ -229,10 +230,24 @@ export class Calls {
     };
   }
 
-  #emitEnd({ id, server, name }: LoggedCall, how: "done" | "failed" | "cancelled", startedAt: number): void {
+  #emitEnd({ id, server, name, startedAt }: LoggedCall, how: "done" | "failed" | "cancelled"): void {
     const { feed, clock } = this.#options;
     feed.emit({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - startedAt });
   }
+}
+
+/** Sends a request; one that cannot be sent is a rejection, too. */
+function send<T>(client: Client, request: ServerRequest<T>, options: CallOptions): Promise<T> {
+  try {
+    return request(client, options);
+  } catch (thrown) {
+    return Promise.reject(thrown);
+  }
+}
+
+/** True if a request certainly did not reach the server. */
+function wasNotSent(thrown: unknown): boolean {
+  return thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
 }
 
 function failureOf(thrown: unknown, { signal }: HostCallOptions): CallFailed {
@@ -283,6 +298,7 @@ export class LoggedCall {
   readonly options: HostCallOptions;
   /** The arguments as they were sent. */
   argsText: string | undefined = undefined;
+  startedAt = 0;
   /**
    * Links of the list of open calls, in the order of their beginning. A `Set` would cost more than the rest of the log.
    */
@@ -394,12 +410,24 @@ function entryOf({ kind, id, server, name, args, argsText, options }: LoggedCall
 
 /** Returns a result without the members that the protocol adds. */
 function withoutProtocolMembers(result: object): object {
+  let others = 0;
+  let isClean = true;
+  for (const name in result) {
+    if (isProtocolMember(name)) isClean = false;
+    else if (name !== "content") others += 1;
+  }
+  if (isClean) return result;
+  // Hot path: most results have nothing else.
+  if (others === 0 && "content" in result) return { content: result.content };
   const kept: { [name: string]: unknown } = {};
   for (const name in result) {
-    if (name === "_meta" || name === "resultType" || name === "ttlMs" || name === "cacheScope") continue;
-    kept[name] = result[name as keyof typeof result];
+    if (!isProtocolMember(name)) kept[name] = result[name as keyof typeof result];
   }
   return kept;
+}
+
+function isProtocolMember(name: string): boolean {
+  return name === "_meta" || name === "resultType" || name === "ttlMs" || name === "cacheScope";
 }
 
 /** Returns the run that a call belongs to, for an event or entry. */
