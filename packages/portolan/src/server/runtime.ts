@@ -2,6 +2,7 @@ import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
 import type { ErrorReport, ServerOptions } from "./define/definition.ts";
 import type { Snapshot } from "./define/snapshot.ts";
+import type { CompiledTool } from "./define/tools.ts";
 import { extra, type LoadPart } from "./extension.ts";
 import { preloadMs } from "./limits.ts";
 import { Hub, type Publication } from "./subscribe/hub.ts";
@@ -45,19 +46,28 @@ export class ServerRuntime {
   /** Reports the features that are left out, the risky patterns of the others, and a server without any, each once. */
   reportInvalid(): void {
     const { invalid, options, parts, isLive } = this.snapshot;
-    const report = (error: unknown) => reportError(options, error, {});
-    const warn = (warningsOf: (late: Warnings) => unknown[]) =>
-      import("./define/warnings.ts").then((late) => warningsOf(late).forEach(report)).catch(report);
     // A live server gets its features later, and a server that stands for another one may have none.
     const isComplete = !isLive && !options.leaveOutInvalid;
     if (isComplete && Object.values(parts).every((part) => [...part].length === 0) && this.#isFirst(parts)) {
-      warn((late) => [late.nothingOffered()]);
+      this.#warn((late) => [late.nothingOffered()]);
     }
-    for (const { problem } of invalid) if (problem && this.#isFirst(problem)) report(problem);
-    for (const tool of parts.tools) {
+    for (const { problem } of invalid) if (problem && this.#isFirst(problem)) reportError(options, problem, {});
+    this.#reportRisks(parts.tools);
+  }
+
+  /** Reports risky patterns, a few tools in each turn: a handshake must not wait for thousands of them. */
+  #reportRisks(tools: readonly CompiledTool[]): void {
+    for (const tool of tools.slice(0, toolsPerTurn)) {
       if (!this.#isFirst(tool) || !hasPattern(tool.input?.jsonSchema)) continue;
-      warn((late) => late.riskyPatternsOf(tool, options));
+      this.#warn((late) => late.riskyPatternsOf(tool, this.snapshot.options));
     }
+    const others = tools.slice(toolsPerTurn);
+    if (others.length > 0) setTimeout(() => this.#reportRisks(others), riskPauseMs);
+  }
+
+  #warn(warningsOf: (late: Warnings) => unknown[]): void {
+    const report = (error: unknown) => reportError(this.snapshot.options, error, {});
+    import("./define/warnings.ts").then((late) => warningsOf(late).forEach(report)).catch(report);
   }
 
   /**
@@ -82,6 +92,10 @@ export class ServerRuntime {
     return reference;
   }
 }
+
+/** Tools whose patterns are looked at in one turn, and the pause before the next ones. */
+const toolsPerTurn = 250;
+const riskPauseMs = 10;
 
 type Warnings = typeof import("./define/warnings.ts");
 

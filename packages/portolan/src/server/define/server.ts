@@ -276,13 +276,16 @@ class DefinedFeatures {
   }
 
   toParts(): Parts {
-    const entries = this.#entries.slice(0, this.length);
-    const features = <T>(kind: DefinedFeature["kind"]): T[] =>
-      entries.filter((entry) => entry.kind === kind).map((entry) => entry.feature as T);
+    const byKind = new Map<DefinedFeature["kind"], DefinedFeature[]>();
+    for (const entry of this.#entries.slice(0, this.length)) {
+      const same = byKind.get(entry.kind);
+      if (same) same.push(entry);
+      else byKind.set(entry.kind, [entry]);
+    }
+    const of = (kind: DefinedFeature["kind"]) => byKind.get(kind) ?? [];
+    const features = <T>(kind: DefinedFeature["kind"]): T[] => of(kind).map(({ feature }) => feature as T);
     const named = <T>(kind: DefinedFeature["kind"]): Map<string, T> =>
-      new Map(
-        entries.flatMap((entry) => (entry.kind === kind && "name" in entry ? [[entry.name, entry.feature as T]] : [])),
-      );
+      new Map(of(kind).map((entry) => [(entry as { name: string }).name, entry.feature as T]));
     return {
       tools: features("tools"),
       resources: features("resources"),

@@ -65,7 +65,7 @@ export class Snapshot {
     this.templates = new FeatureList(parts.templates, viewOf);
     this.prompts = new FeatureList(parts.prompts, viewOf);
     this.offered = this.#offered();
-    const loading = [...parts.tools, ...parts.templates].flatMap((feature) => feature.loading ?? []);
+    const loading = [...parts.tools, ...parts.templates].map((feature) => feature.loading).filter(Boolean);
     if (loading.length > 0) this.loading = Promise.all(loading).then(() => this.#leaveOut());
     else this.#leaveOut();
   }
@@ -164,32 +164,34 @@ export interface CompiledFeature extends Feature {
   readonly around: readonly Middleware[];
 }
 
-/** Features sorted by key. */
+/** Features by key, and sorted by key. Both are made when a call or a list needs them: a handshake waits for neither. */
 export class FeatureList<F extends Feature> {
   /** Returns the view of a caller; "" if all callers see the same. */
   readonly viewOf: (exchange: ServedExchange) => string;
-  readonly #byKey: Map<string, F>;
+  #features: readonly F[];
+  #byKey: Map<string, F> | undefined;
+  #isSorted = false;
   readonly #visible = new Map<string, readonly F[]>();
 
   constructor(features: readonly F[], viewOf: (exchange: ServedExchange) => string) {
     this.viewOf = viewOf;
-    const sorted = [...features].sort((a, b) => (a.key < b.key ? -1 : 1));
-    this.#byKey = new Map(sorted.map((feature) => [feature.key, feature]));
+    this.#features = features;
   }
 
   get size(): number {
-    return this.#byKey.size;
+    return this.#features.length;
   }
 
   /** Removes the invalid features and returns them. */
   removeInvalid(): F[] {
-    const invalid = [...this.#byKey.values()].filter(({ problem }) => problem);
-    for (const { key } of invalid) this.#byKey.delete(key);
+    const invalid = this.#features.filter(({ problem }) => problem);
+    if (invalid.length > 0) this.#features = this.#features.filter(({ problem }) => !problem);
     return invalid;
   }
 
   /** Returns a feature, or undefined if it does not exist or the caller's view hides it. */
   find(key: string, exchange: ServedExchange): F | undefined {
+    this.#byKey ??= new Map(this.#features.map((one) => [one.key, one]));
     const feature = this.#byKey.get(key);
     if (feature?.visibleTo && !feature.visibleTo(this.viewOf(exchange))) return undefined;
     return feature;
@@ -200,7 +202,9 @@ export class FeatureList<F extends Feature> {
     const view = this.viewOf(exchange);
     let features = this.#visible.get(view);
     if (!features) {
-      features = [...this.#byKey.values()].filter((feature) => feature.visibleTo?.(view) ?? true);
+      if (!this.#isSorted) this.#features = [...this.#features].sort((a, b) => (a.key < b.key ? -1 : 1));
+      this.#isSorted = true;
+      features = this.#features.filter((feature) => feature.visibleTo?.(view) ?? true);
       if (this.#visible.size >= maxCachedViews) this.#visible.clear();
       this.#visible.set(view, features);
     }

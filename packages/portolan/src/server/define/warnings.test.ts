@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
+import { createMemoryPair } from "../../jsonrpc/memory.ts";
 import { connectInMemory } from "../../testing/index.ts";
+import { serveChannel } from "../channel/serve-channel.ts";
 import type { ToolDefinition } from "./definition.ts";
 import { createServer, live } from "./server.ts";
 
@@ -41,6 +43,39 @@ test.each(["^[a-z]+$", "^[a-z0-9]+(?:-[a-z0-9]+)*$", "^\\d{4}-\\d{2}-\\d{2}$", "
     expect(await warningsFor(text(pattern))).toEqual([]);
   },
 );
+
+/** A schema that counts how often its JSON text is made. */
+function countedSchema(count: () => void) {
+  const jsonSchema = { type: "object", properties: { x: { type: "string", pattern: "(a+)+$" } } };
+  Object.defineProperty(jsonSchema, "toJSON", {
+    value() {
+      count();
+      return { ...jsonSchema };
+    },
+  });
+  const validate = (value: unknown) => ({ value: value as { x?: string } });
+  const convert = { input: () => jsonSchema, output: () => jsonSchema };
+  return { "~standard": { version: 1, vendor: "test", validate, jsonSchema: convert } } as const;
+}
+
+test("the patterns of thousands of tools are judged in several turns, so that requests are answered in between", async () => {
+  const messages: string[] = [];
+  let judged = 0;
+  let server = createServer({ name: "s", version: "1" }, { onError: (error) => messages.push(String(error)) });
+  const input = countedSchema(() => {
+    judged += 1;
+  });
+  for (let index = 0; index < 2_000; index += 1) server = server.tool(`tool-${index}`, { input, run });
+  judged = 0;
+  const [, far] = createMemoryPair();
+  const serving = serveChannel(server, far);
+  onTestFinished(() => serving.close());
+  for (let microtask = 0; microtask < 100; microtask += 1) await undefined;
+  expect(judged).toBeGreaterThan(0);
+  expect(judged).toBeLessThan(1_000);
+  await vi.waitUntil(() => messages.length === 2_000, { timeout: 10_000 });
+  expect(messages.at(-1)).toContain('Tool "tool-1999": input: properties/x: the pattern');
+});
 
 test("a pattern for short texts is not warned about", async () => {
   expect(await warningsFor(text("^(a+)+$", { maxLength: 10 }))).toEqual([]);
