@@ -1,12 +1,15 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { calls, check, initialize, initialized, paramsOf, request } from "./messages.mjs";
 import { answerTasks, settings } from "./tasks.mjs";
 
 /**
  * The export of each memory.mjs: serves the bench's tools in this process, calls `receive` with each message of the
- * server, and returns the function that sends one.
- * @typedef {(options: { extraTools: number, era: "stateful" | "stateless", schemaOf?: <S>(schema: S) => S },
+ * server, and returns the function that sends one. Those of raw and portolan call `onDefined` before they begin to serve.
+ * @typedef {(options: { extraTools: number, era: "stateful" | "stateless", schemaOf?: <S>(schema: S) => S,
+ *   onDefined?: () => void },
  *   receive: (message: object) => void) => ((message: object) => unknown) | Promise<(message: object) => unknown>} Connect
  */
 
@@ -57,6 +60,11 @@ async function open() {
   return send;
 }
 
+function collectGarbage() {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+}
+
 answerTasks({
   /** Makes `count` calls, 64 in flight: CPU µs of this process, driver included. */
   async pump({ call, count }) {
@@ -84,6 +92,21 @@ answerTasks({
       pump();
     });
     const { user, system } = process.cpuUsage(before);
+    return { cpu: user + system };
+  },
+
+  /** CPU µs from the defined server to the answer of its first handshake. A process can measure it once. */
+  async firstInitialize() {
+    let before;
+    const onDefined = () => {
+      // The garbage of the definition is not the handshake's.
+      collectGarbage();
+      before = process.cpuUsage();
+    };
+    const send = await start({ onDefined });
+    const { result } = await exchange(send, initialize);
+    const { user, system } = process.cpuUsage(before);
+    if (result?.capabilities.tools === undefined) throw new Error(`${name} offers no tools`);
     return { cpu: user + system };
   },
 

@@ -12,7 +12,7 @@ const halves = {
 
 /**
  * In-memory echo with 64 in flight, CPU µs per call of the one process: a client and a server together, and the server
- * alone, driven by hand-written messages.
+ * alone, driven by hand-written messages. The last rows compare with tmcp, the fastest peer, over as many calls.
  */
 export async function run({ quick, notes }) {
   const rows = [];
@@ -36,7 +36,27 @@ export async function run({ quick, notes }) {
       rows.push(rowOf(`${title}, ${era}`, { unit: "µs", shown: "value" }, samples));
     }
   }
+  for (const call of ["echo", "add"]) rows.push(await againstTmcp(call, quick, notes));
   return rows;
+}
+
+async function againstTmcp(call, quick, notes) {
+  const samples = new Samples();
+  const count = 20_000;
+  await interleave({
+    implementations: having("whole").filter(({ name }) => name === "portolan" || name === "tmcp"),
+    rounds: quick ? 1 : 2,
+    repetitions: quick ? 3 : 6,
+    notes,
+    open: ({ name, folder }) => new Child(name, "client-child.mjs", { folder, program: "whole.mjs", era: "stateful" }),
+    warm: (_, child) => child.ask({ run: "pump", call, count }),
+    async measure(name, child, repetition) {
+      const { cpu } = await child.ask({ run: "pump", call, count });
+      samples.add(name, repetition, cpu / count);
+    },
+  });
+  const cells = { portolan: { value: samples.ratio("portolan", "tmcp") } };
+  return { metric: `W1 in-memory ${call} ÷ tmcp`, unit: "×", shown: "value", cells };
 }
 
 // Long enough to be measured, short enough for the slow ones.

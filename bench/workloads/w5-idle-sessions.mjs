@@ -61,7 +61,7 @@ async function idle(title, withStreams, load, quick, notes) {
   });
   const row = (metric, of) => {
     const cells = {};
-    for (const name of of.names()) cells[name] = { value: of.value(name) };
+    for (const name of of.names()) cells[name] = { value: of.value(name), difference: of.difference(name) };
     return { metric, unit: "MB", shown: "value", cells };
   };
   return [

@@ -3,9 +3,11 @@ import { serveChannel } from "portolan/server";
 import { createBenchServer } from "./tools.mjs";
 
 /** @type {import("../../driver/memory-child.mjs").Connect} */
-export function connect({ extraTools, schemaOf }, receive) {
+export function connect({ extraTools, schemaOf, onDefined }, receive) {
   const [near, far] = createMemoryPair();
-  serveChannel(createBenchServer(extraTools, schemaOf), far);
+  const server = createBenchServer(extraTools, schemaOf);
+  onDefined?.();
+  serveChannel(server, far);
   near.open({
     message: receive,
     batch: (messages) => messages.forEach(receive),
