@@ -67,12 +67,14 @@ export type ReadReturn =
 
 /**
  * Starts watching a resource and returns the function that stops it. Return `undefined` if the resource does not exist.
- * `values` are the variables that a template matched in the URI.
+ * `values` are the variables that a template matched in the URI. `subscriber` is the first of the callers that share the
+ * watch.
  */
 export type ResourceWatcher = (
   uri: string,
   changed: (uri?: string) => void,
   values: TemplateValues,
+  subscriber: { readonly principal: Principal },
 ) => MaybePromise<(() => void) | undefined>;
 
 interface ReadableDefinition extends Described {

@@ -112,7 +112,7 @@ export function watchOf(runtime: ServerRuntime, exchange: ServedExchange, uri: s
   return (
     watch &&
     ((changed) =>
-      whenDone(watch(uri, changed, found.values ?? {}), (stop) => {
+      whenDone(watch(uri, changed, found.values ?? {}, exchange), (stop) => {
         if (!stop) throw resourceNotFound(uri);
         return stop;
       }))
