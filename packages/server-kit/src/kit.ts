@@ -62,6 +62,13 @@ export async function toolErrorsAsInvalidParams<T>(work: Promise<T>): Promise<T>
   }
 }
 
+/** Lets the event loop run: other requests are served, and a cancellation is read. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
 /** Something in a queue that callers share; `caller` is undefined where callers cannot be told apart. */
 export interface QueuedItem {
   readonly caller: string | undefined;

@@ -31,7 +31,7 @@ await runMain({
       says: "at most this many bytes of text in one read. Default: 262144",
     },
     "max-results": { type: "string", value: "<count>", says: "at most this many entries in a result. Default: 1000" },
-    "search-ms": { type: "string", value: "<ms>", says: "stop a search after this time. Default: 10000" },
+    "search-ms": { type: "string", value: "<ms>", says: "stop find and search after this time. Default: 10000" },
   },
   create: (line) => createFiles(optionsOf(line)),
 });

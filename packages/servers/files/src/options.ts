@@ -4,8 +4,10 @@ export interface Limits {
   readonly readBytes: number;
   /** Bytes of other content in one read, and of a resource. Default: 5 MiB. */
   readonly blobBytes: number;
-  /** Bytes in one write, and of a file that can be edited. Default: 10 MiB. */
+  /** Bytes in one write, and of a file before and after each edit. Default: 10 MiB. */
   readonly writeBytes: number;
+  /** Places that the edits of one call replace together. Default: 100,000. */
+  readonly replaced: number;
   /** Bytes of a file that can be copied. Default: 4 GiB. */
   readonly copyBytes: number;
   /** Entries in one result. Default: 1,000. */
@@ -14,7 +16,7 @@ export interface Limits {
   readonly walked: number;
   /** Depth of nested folders that one call visits. Default: 64. */
   readonly depth: number;
-  /** Time for one search. Default: 10,000. */
+  /** Time for one search, by content or by name. Default: 10,000. */
   readonly searchMs: number;
   /** Time for a regular expression on one piece of text. Default: 250. */
   readonly patternMs: number;
@@ -22,6 +24,10 @@ export interface Limits {
   readonly listed: number;
   /** Files and folders watched below one folder. Default: 5,000. */
   readonly watched: number;
+  /** Files and folders watched for one authenticated caller. Default: 10,000. */
+  readonly watchedPerCaller: number;
+  /** Files and folders watched for all callers together. Default: 20,000. */
+  readonly watchedInAll: number;
   /** Entries that one call can remove. Default: 10,000. */
   readonly removed: number;
 }
@@ -66,6 +72,7 @@ const defaults: Limits = {
   readBytes: 256 * kilobyte,
   blobBytes: 5 * megabyte,
   writeBytes: 10 * megabyte,
+  replaced: 100_000,
   copyBytes: 4 * 1024 * megabyte,
   results: 1_000,
   walked: 200_000,
@@ -74,6 +81,8 @@ const defaults: Limits = {
   patternMs: 250,
   listed: 1_000,
   watched: 5_000,
+  watchedPerCaller: 10_000,
+  watchedInAll: 20_000,
   removed: 10_000,
 };
 

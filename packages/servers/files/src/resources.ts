@@ -1,11 +1,19 @@
 import { lstat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { ReadResourceResult, Resource } from "portolan";
-import { type Completer, type Context, type Server, type TemplateDefinition, ToolError } from "portolan/server";
+import {
+  type Completer,
+  type Context,
+  type ResourceWatcher,
+  type Server,
+  type TemplateDefinition,
+  ToolError,
+} from "portolan/server";
+import { callerOf } from "portolan-server-kit";
 import { typeOfName } from "./disk/mime.ts";
 import { systemCodeOf, toToolError } from "./disk/system-errors.ts";
 import { pageOf, type WalkEnd, walk } from "./disk/walk.ts";
-import { watchBelow } from "./disk/watcher.ts";
+import type { WatchedPlace } from "./disk/watcher.ts";
 import type { Folder } from "./jail/folder.ts";
 import { fullPath, IsFolderError, type Jail, type OpenFile } from "./jail/jail.ts";
 import { type Root, segmentsBelow, uriOf } from "./jail/roots.ts";
@@ -21,9 +29,8 @@ const settleMs = 50;
 /** Adds the served files and folders as resources, with subscriptions. */
 export function withResources(server: Server, roots: readonly Root[], workspace: Workspace): Server {
   const listing = new Listing(workspace);
-  const about = {
-    watch: (uri: string, changed: (uri?: string) => void) => follow(workspace, uri, changed),
-  };
+  const watch: ResourceWatcher = (uri, changed, _, subscriber) => follow(workspace, uri, changed, subscriber);
+  const about = { watch };
   const read = (uri: string, ctx: Context) => readResource(workspace, uri, ctx);
   let whole = server;
   const templates: { base: string; root: Root | undefined }[] = roots.map((root) => ({ base: uriOf(root.real), root }));
@@ -55,17 +62,65 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
   );
   const served = listed.use(
     async (exchange, next) => {
-      const { notifications } = exchange.params as { notifications?: { resourcesListChanged?: boolean } };
-      if (notifications?.resourcesListChanged !== true) return next(exchange);
-      // The client need not have read the list before. What cannot be watched is not acknowledged.
-      if (await listing.watch(workspace.knownJailFor(exchange), () => changed())) return next(exchange);
-      const rest = { ...notifications, resourcesListChanged: false };
-      return next(exchange.withParams({ ...exchange.params, notifications: rest }));
+      const { notifications = {} } = exchange.params as { notifications?: ListenFilter };
+      // Held here as well, so that a request beyond the limits is refused with the reason: a resource that the library
+      // cannot watch only lacks in the acknowledgement.
+      const release = await holdAll(workspace, notifications.resourceSubscriptions ?? [], exchange);
+      try {
+        if (notifications.resourcesListChanged !== true) return await next(exchange);
+        // The client need not have read the list before. What cannot be watched is not acknowledged.
+        if (await listing.watch(workspace.knownJailFor(exchange), () => changed())) return await next(exchange);
+        const rest = { ...notifications, resourcesListChanged: false };
+        return await next(exchange.withParams({ ...exchange.params, notifications: rest }));
+      } finally {
+        release();
+      }
     },
     { method: "subscriptions/listen" },
   );
   const changed = () => served.publish("resources/list_changed", {});
   return served;
+}
+
+/** What this server reads of the filter of `subscriptions/listen`. */
+interface ListenFilter {
+  readonly resourcesListChanged?: boolean;
+  readonly resourceSubscriptions?: readonly string[];
+}
+
+/** Resources of one request that are held; the library refuses a request with more. */
+const maxHeld = 1_000;
+
+/** Holds the watchers of resources for a caller. Returns the function that releases them; throws if they are too many. */
+async function holdAll(workspace: Workspace, uris: readonly string[], subscriber: Subscriber): Promise<() => void> {
+  const releases: (() => void)[] = [];
+  const releaseAll = () => {
+    for (const release of releases) release();
+  };
+  try {
+    for (const uri of uris.slice(0, maxHeld)) {
+      const place = await placeOf(workspace, uri, subscriber);
+      if (place) releases.push(await workspace.watchers.hold(place, callerOf(subscriber), () => {}));
+    }
+  } catch (reason) {
+    releaseAll();
+    throw reason;
+  }
+  return releaseAll;
+}
+
+type Subscriber = Parameters<ResourceWatcher>[3];
+
+/** Returns the real place that a URI names, however it is spelled; undefined if the caller cannot see it. */
+async function placeOf(workspace: Workspace, uri: string, subscriber: Subscriber): Promise<WatchedPlace | undefined> {
+  const jail = workspace.knownJailFor(subscriber);
+  try {
+    const place = await jail.locate(uri);
+    return { jail, root: place.root, real: fullPath(place) };
+  } catch (reason) {
+    if (reason instanceof ToolError) return undefined;
+    throw reason;
+  }
 }
 
 /** The list of resources, and the watchers that detect its changes. */
@@ -124,13 +179,16 @@ class Listing {
   #watch(jail: Jail, root: Root, changed: () => void): Promise<boolean> {
     let watched = this.#watched.get(root.real);
     if (!watched) {
-      watched = watchBelow(this.#workspace, jail, root, root.real, ({ isListChange }) => {
+      const { watchers } = this.#workspace;
+      // The list is shared by all callers, so its paths count for none of them.
+      const held = watchers.hold({ jail, root, real: root.real }, undefined, ({ isListChange }) => {
         if (!isListChange || this.#timer) return;
         this.#timer = setTimeout(() => {
           this.#timer = undefined;
           changed();
         }, settleMs).unref();
-      }).then(
+      });
+      watched = held.then(
         () => true,
         () => false,
       );
@@ -220,17 +278,13 @@ async function follow(
   workspace: Workspace,
   uri: string,
   changed: (uri?: string) => void,
+  subscriber: Subscriber,
 ): Promise<(() => void) | undefined> {
-  const jail = workspace.local;
-  const place = await jail.locate(uri).catch((reason) => {
-    if (reason instanceof ToolError) return undefined;
-    throw reason;
-  });
+  const place = await placeOf(workspace, uri, subscriber);
   if (!place) return undefined;
-  const base = fullPath(place);
-  return watchBelow(workspace, jail, place.root, base, ({ real }) => {
+  return workspace.watchers.hold(place, callerOf(subscriber), ({ real }) => {
     // A folder reached by a link keeps the URI of the subscription.
-    const below = segmentsBelow(base, real);
+    const below = segmentsBelow(place.real, real);
     if (below)
       changed(below.length === 0 ? uri : `${uri.replace(/\/$/, "")}/${below.map(encodeURIComponent).join("/")}`);
   });

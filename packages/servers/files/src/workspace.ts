@@ -1,14 +1,16 @@
 import type { Root as ClientRoot } from "portolan";
 import type { Context, RequestContext } from "portolan/server";
+import { Watchers } from "./disk/watcher.ts";
 import { Jail } from "./jail/jail.ts";
 import { clientFolders, joined, narrowed, type Root } from "./jail/roots.ts";
 import type { Settings } from "./options.ts";
 
-/** Shared by all tools and resources: settings, served folders, and locks. */
+/** Shared by all tools and resources: settings, served folders, locks and watchers. */
 export class Workspace {
   readonly settings: Settings;
   /** Serializes changes of the same file. */
   readonly mutex: KeyedMutex = new KeyedMutex();
+  readonly watchers: Watchers;
   readonly #roots: readonly Root[];
   readonly #own: Jail;
   /** The jail after the local client was last asked for its roots; roots of other clients are not kept. */
@@ -18,6 +20,7 @@ export class Workspace {
     this.#roots = roots;
     this.settings = settings;
     this.#own = new Jail(roots, settings);
+    this.watchers = new Watchers(settings);
   }
 
   /** The folders that the server was started with. */

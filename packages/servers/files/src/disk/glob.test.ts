@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compileGlob } from "./glob.ts";
+import { compileGlob, expandBraces } from "./glob.ts";
 
 const fits = (pattern: string, path: string, options = {}) => compileGlob(pattern, options)(path.split("/"));
 
@@ -39,4 +39,19 @@ test("matches a pathological pattern quickly", () => {
 
 test("does not expand too many alternatives", () => {
   expect(fits("{a,b}".repeat(12), "ab".repeat(6))).toBe(false);
+});
+
+test("drops equal alternatives, and expands no further than 8,000 characters", () => {
+  expect(expandBraces(`a{${",".repeat(63)}}`)).toEqual(["a"]);
+  expect(expandBraces("{a,b,a}{c,c}")).toEqual(["ac", "bc"]);
+  const long = `${"x".repeat(480)}{1,2,3,4}`;
+  expect(expandBraces(`${long}{a,b}`)).toHaveLength(8);
+  expect(expandBraces(`${long}{a,b,c,d,e}`)).toHaveLength(4);
+});
+
+test("a pattern without a slash is matched against the last name only", () => {
+  expect(fits("**", "a/b")).toBe(true);
+  expect(fits("{a,x/y}", "x/y")).toBe(true);
+  expect(fits("{a,x/y}", "b/a")).toBe(true);
+  expect(fits("a", "a/b")).toBe(false);
 });

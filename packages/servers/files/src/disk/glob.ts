@@ -4,26 +4,37 @@ export type Glob = (segments: readonly string[]) => boolean;
 type Token = { readonly any: true } | { readonly one: (character: string) => boolean };
 
 const maxAlternatives = 64;
+/** Characters of all alternatives together. */
+const maxExpandedLength = 8_000;
 
 /**
  * Compiles a glob: `*` and `?` within a name, `**` for any folders, `[a-z]`, `{one,other}`. A pattern without a slash
- * matches the name at any depth. The time to match is at most proportional to pattern length times path length.
+ * matches the name at any depth. The time to match is at most proportional to the length of all alternatives of the
+ * pattern together (64, and 8,000 characters) times the length of the path, without a slash of its last name. This can be
+ * much for one path of many, so callers take turns of the event loop between two paths, and have a deadline.
  */
 export function compileGlob(pattern: string, { ignoreCase = false }: { ignoreCase?: boolean } = {}): Glob {
   const fold = (text: string) => (ignoreCase ? text.toLowerCase() : text);
-  const alternatives = expandBraces(fold(pattern)).map((alternative) => {
-    const parts = alternative.split("/").filter((part) => part !== "");
-    const isDeep = alternative.includes("/");
-    return (isDeep ? parts : ["**", ...parts]).map((part) => (part === "**" ? "**" : tokenize(part)));
-  });
+  const expanded = expandBraces(fold(pattern));
+  const ofNames = expanded.filter((alternative) => !alternative.includes("/")).map((name) => tokensOf(name));
+  const ofPaths = expanded
+    .filter((alternative) => alternative.includes("/"))
+    .map((path) => path.split("/").flatMap((part) => (part === "" ? [] : [tokensOf(part)])));
   return (segments) => {
-    const folded = segments.map(fold);
-    return alternatives.some((parts) => fits(parts, folded, (part) => part === "**", matchesName));
+    const name = [...fold(segments.at(-1) ?? "")];
+    if (ofNames.some((part) => part === "**" || matchesName(part, name))) return true;
+    if (ofPaths.length === 0) return false;
+    const folded = segments.map((segment) => [...fold(segment)]);
+    return ofPaths.some((parts) => fits(parts, folded, (part) => part === "**", matchesName));
   };
 }
 
-function matchesName(part: Token[] | "**", name: string): boolean {
-  return part !== "**" && fits(part, [...name], isAny, (token, character) => "one" in token && token.one(character));
+function tokensOf(part: string): Token[] | "**" {
+  return part === "**" ? "**" : tokenize(part);
+}
+
+function matchesName(part: Token[] | "**", name: readonly string[]): boolean {
+  return part !== "**" && fits(part, name, isAny, (token, character) => "one" in token && token.one(character));
 }
 
 function isAny(token: Token): boolean {
@@ -95,18 +106,22 @@ function classOf(inner: readonly string[]): (character: string) => boolean {
   return (character) => ranges.some(([low, high]) => low <= character && character <= high) !== isNegated;
 }
 
-/** Expands braces into several patterns; stops expanding when there would be too many. */
-function expandBraces(pattern: string): string[] {
+/** Expands braces into several different patterns; stops expanding when there would be too many. */
+export function expandBraces(pattern: string): string[] {
   let expanded = [pattern];
-  for (;;) {
-    const next = expanded.flatMap(expandFirst);
-    if (next.length === expanded.length || next.length > maxAlternatives) return expanded;
+  while (expanded.some((one) => braces.test(one))) {
+    const next = [...new Set(expanded.flatMap(expandFirst))];
+    const length = next.reduce((sum, one) => sum + one.length, 0);
+    if (next.length > maxAlternatives || length > maxExpandedLength) return expanded;
     expanded = next;
   }
+  return expanded;
 }
 
+const braces = /\{([^{}]*,[^{}]*)\}/;
+
 function expandFirst(pattern: string): string[] {
-  const found = /\{([^{}]*,[^{}]*)\}/.exec(pattern);
+  const found = braces.exec(pattern);
   if (!found) return [pattern];
   const [whole, inner = ""] = found;
   const before = pattern.slice(0, found.index);

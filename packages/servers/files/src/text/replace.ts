@@ -1,4 +1,5 @@
 import { ToolError } from "portolan/server";
+import { nextTurn } from "portolan-server-kit";
 import { lineAt, linesOf, withoutEnding } from "./encoding.ts";
 
 /** One replacement in a text. */
@@ -13,17 +14,38 @@ interface Span {
   readonly end: number;
 }
 
+/** Limits of the replacements of one call. */
+export interface ReplaceLimits {
+  /** Bytes of the text after each replacement. */
+  readonly bytes: number;
+  /** Places that all replacements change together. */
+  readonly places: number;
+  /** Stops the replacements when aborted. */
+  readonly signal?: AbortSignal;
+}
+
 const maxListedLines = 10;
 
-/** Applies all replacements in order; throws a ToolError with advice for one that does not match. */
-export function replaceIn(text: string, replacements: readonly Replacement[]): { text: string; count: number } {
+/**
+ * Applies all replacements in order; throws a ToolError with advice for one that does not match, and for one whose result
+ * would be too large. Takes a turn of the event loop between two replacements.
+ */
+export async function replaceIn(
+  text: string,
+  replacements: readonly Replacement[],
+  { bytes: maxBytes, places, signal }: ReplaceLimits,
+): Promise<{ text: string; count: number }> {
   const ending = endingOf(text);
   let current = text;
   let count = 0;
   for (const [index, replacement] of replacements.entries()) {
+    if (index > 0) await nextTurn();
+    signal?.throwIfAborted();
     const label = replacements.length === 1 ? "old" : `edit ${index + 1}: old`;
-    const spans = findSpans(current, replacement, label);
+    const spans = findSpans(current, replacement, label, places - count);
     const fitting = withEnding(current, replacement, ending);
+    // Before the text is made: a few edits that each multiply its length would fill the memory.
+    if (bytesAfter(current, spans, fitting) > maxBytes) throw tooLarge(label, maxBytes);
     let made = "";
     let at = 0;
     for (const { start, end } of spans) {
@@ -31,29 +53,53 @@ export function replaceIn(text: string, replacements: readonly Replacement[]): {
       at = end;
     }
     current = made + current.slice(at);
+    // Half of a surrogate pair is longer than its share of the pair, so the size above can be a little too small.
+    if (Buffer.byteLength(current) > maxBytes) throw tooLarge(label, maxBytes);
     count += spans.length;
   }
   return { text: current, count };
 }
 
-function findSpans(text: string, { old, all = false }: Replacement, label: string): Span[] {
+/** Returns the bytes of a text after its spans are replaced. */
+function bytesAfter(text: string, spans: readonly Span[], replacement: string): number {
+  const added = spans.length * Buffer.byteLength(replacement);
+  return spans.reduce(
+    (bytes, { start, end }) => bytes - Buffer.byteLength(text.slice(start, end)),
+    Buffer.byteLength(text) + added,
+  );
+}
+
+function tooLarge(label: string, maxBytes: number): ToolError {
+  return new ToolError(
+    `${label}: the file would have more than ${maxBytes} bytes, the limit for an edit; nothing was changed. Replace fewer places, or use a shorter text`,
+  );
+}
+
+function findSpans(text: string, { old, all = false }: Replacement, label: string, most: number): Span[] {
   if (old === "") throw new ToolError(`${label}: expected some text to replace; use write for whole files`);
-  const exact = occurrences(text, old).map((span) => withWholeEnding(text, span));
-  const spans = exact.length > 0 ? exact : withAnyEndings(text, old);
+  const exact = occurrences(text, old, most).map((span) => withWholeEnding(text, span));
+  const spans = exact.length > 0 ? exact : withAnyEndings(text, old, most);
   if (spans.length === 0) throw new ToolError(`${label} is not in the file. ${describeNearest(text, old)}`);
   if (spans.length > 1 && !all) {
     const lines = spans.slice(0, maxListedLines).map(({ start }) => lineAt(text, start));
     const more = spans.length > maxListedLines ? ", …" : "";
+    const times = spans.length > most ? `more than ${most}` : spans.length;
     throw new ToolError(
-      `${label} is in the file ${spans.length} times, at lines ${lines.join(", ")}${more}; add lines around it until it is there once, or set all: true`,
+      `${label} is in the file ${times} times, at lines ${lines.join(", ")}${more}; add lines around it until it is there once, or set all: true`,
+    );
+  }
+  if (spans.length > most) {
+    throw new ToolError(
+      `${label} is in the file more than ${most} times, more places than one call may still change; nothing was changed. Add lines around it, or split the edits`,
     );
   }
   return spans;
 }
 
-function occurrences(text: string, wanted: string): Span[] {
+/** Returns the places of a text, but no more than one above `most`. */
+function occurrences(text: string, wanted: string, most: number): Span[] {
   const spans: Span[] = [];
-  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) {
+  for (let at = text.indexOf(wanted); at >= 0 && spans.length <= most; at = text.indexOf(wanted, at + wanted.length)) {
     spans.push({ start: at, end: at + wanted.length });
   }
   return spans;
@@ -65,7 +111,7 @@ function withWholeEnding(text: string, { start, end }: Span): Span {
 }
 
 /** Finds text with different line endings: compares with plain newlines and maps the positions back. */
-function withAnyEndings(text: string, old: string): Span[] {
+function withAnyEndings(text: string, old: string, most: number): Span[] {
   if (!old.includes("\n") && !old.includes("\r")) return [];
   const removed: number[] = [];
   const plain = text.replace(/\r(?=\n)/g, (_, at: number) => {
@@ -73,7 +119,7 @@ function withAnyEndings(text: string, old: string): Span[] {
     return "";
   });
   const plainOld = old.replaceAll("\r\n", "\n");
-  return occurrences(plain, plainOld).map(({ start, end }) => ({
+  return occurrences(plain, plainOld, most).map(({ start, end }) => ({
     start: start + countBelow(removed, start),
     end: end + countBelow(removed, end),
   }));

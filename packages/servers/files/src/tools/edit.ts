@@ -62,9 +62,9 @@ export const editTool: CreateTool<Input, Output> = (workspace) => ({
       const { real } = await jail.locate(path);
       return workspace.mutex.run(real, async () => {
         const { handle, stats, place } = await jail.openFile(path);
+        const { writeBytes, replaced: places } = workspace.settings.limits;
         let before: string;
         try {
-          const { writeBytes } = workspace.settings.limits;
           if (stats.size > writeBytes)
             throw new ToolError(`${path}: the file is larger than ${formatSize(writeBytes)}, the limit for an edit`);
           const bytes = await readBytes(handle, 0, stats.size, stats.size);
@@ -73,7 +73,9 @@ export const editTool: CreateTool<Input, Output> = (workspace) => ({
         } finally {
           await handle.close();
         }
-        const { text: after, count: replaced } = replaceIn(before, edits);
+        const { text: after, count: replaced } = await replaceIn(before, edits, {
+          ...{ bytes: writeBytes, places, signal: ctx.signal },
+        });
         const written = !dryRun && after !== before;
         if (written) {
           await jail.atEntry(path, {}, (folder, name) =>

@@ -18,6 +18,7 @@ interface Output {
   entries: { path: string; kind: Kind }[];
   walked: number;
   isCut: boolean;
+  why?: string;
   unreadable?: number;
 }
 
@@ -51,10 +52,11 @@ export const findTool: CreateTool<Input, Output> = (workspace) => ({
     {
       entries: array(object({ path: string("Path for other tools"), kind: kindSchema }), "The matching entries"),
       walked: count("Number of visited entries"),
-      isCut: boolean("True if there may be more: raise limit, or start in a subfolder with path"),
+      isCut: boolean("True if there may be more"),
+      why: string("Why the result is incomplete, and what to do"),
       unreadable: unreadableSchema,
     },
-    ["unreadable"],
+    ["why", "unreadable"],
   ),
   annotations: annotations.reads,
   run({ pattern, path = ".", kind, ignoreCase = false, limit = defaultLimit, all = false }, ctx) {
@@ -62,22 +64,35 @@ export const findTool: CreateTool<Input, Output> = (workspace) => ({
       const jail = await workspace.jailFor(ctx);
       const fits = compileGlob(pattern, { ignoreCase });
       const entries: Output["entries"] = [];
+      const { searchMs } = workspace.settings.limits;
+      const deadline = performance.now() + searchMs;
       let isFull = false;
+      let isLate = false;
       const end = await visitBelow(workspace, jail, ctx, path, { all }, (found) => {
+        isLate = performance.now() > deadline;
+        if (isLate) return false;
         if ((kind !== undefined && found.kind !== kind) || !fits(found.segments)) return true;
         isFull = entries.length === limit;
         if (!isFull) entries.push({ path: found.path, kind: found.kind });
         return !isFull;
       });
-      const isCut = isFull || end.isCut;
+      const why = whyCut(isFull, isLate, end.isCut, searchMs);
+      const isCut = why !== undefined;
       const rows = entries.map((entry) => `${quoteControls(entry.path)}${entry.kind === "folder" ? "/" : ""}`);
       const none = `Nothing matches ${pattern}; try ignoreCase, or a wider pattern such as *word*`;
-      const text = [...(rows.length === 0 ? [none] : rows), ...(isCut ? ["… cut; there may be more"] : [])];
+      const text = [...(rows.length === 0 ? [none] : rows), ...(isCut ? [`… incomplete: ${why}`] : [])];
       const { unreadable, walked } = end;
       return textResult([...text, ...unreadableLines(unreadable)].join("\n"), {
         ...{ entries, walked, isCut },
+        ...(why !== undefined && { why }),
         ...(unreadable > 0 && { unreadable }),
       });
     });
   },
 });
+
+function whyCut(isFull: boolean, isLate: boolean, isLarge: boolean, searchMs: number): string | undefined {
+  if (isFull) return "more entries than limit; raise limit, or start in a subfolder with path";
+  if (isLate) return `stopped after ${searchMs} ms; start in a subfolder with path, or use a simpler pattern`;
+  return isLarge ? "too many files; start in a subfolder with path" : undefined;
+}

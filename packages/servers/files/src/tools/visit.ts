@@ -1,5 +1,5 @@
 import type { Context, JsonSchema } from "portolan/server";
-import { count } from "portolan-server-kit";
+import { count, nextTurn } from "portolan-server-kit";
 import { type WalkEnd, type WalkedEntry, walk } from "../disk/walk.ts";
 import type { Folder } from "../jail/folder.ts";
 import type { Jail } from "../jail/jail.ts";
@@ -24,8 +24,12 @@ export interface VisitOptions {
   readonly all?: boolean;
 }
 
+/** A walk takes a turn of the event loop after this time, so that other calls are served meanwhile. */
+const turnMs = 5;
+
 /**
- * Walks below a path, or below all served folders, until `see` returns false. Returns what was left out.
+ * Walks below a path, or below all served folders, until `see` returns false. Returns what was left out. Takes a turn of
+ * the event loop every few milliseconds: reading a large folder, and matching its names, takes none by itself.
  */
 export async function visitBelow(
   workspace: Workspace,
@@ -43,11 +47,16 @@ export async function visitBelow(
     isShown: (name: string) => jail.isNameShown(name),
     isEntered: (name: string) => all || !workspace.isIgnored(name),
   };
+  let turnAt = performance.now();
   const visit = async (folder: Folder, base: string): Promise<boolean> => {
     const prefix = base === "." ? "" : `${base}/`;
     for await (const found of walk(folder, { ...options, walked: limits.walked - end.walked }, end)) {
       end.walked += 1;
       if (!(await see({ ...found, path: prefix + found.segments.join("/") }))) return false;
+      if (performance.now() - turnAt < turnMs) continue;
+      await nextTurn();
+      ctx.signal.throwIfAborted();
+      turnAt = performance.now();
     }
     return true;
   };
