@@ -114,6 +114,24 @@ describe.each(Object.keys(places))("on %s", (name) => {
   });
 });
 
+test("one yes runs a statement once, however often the client repeats it", async () => {
+  const file = freshFile();
+  const capabilities = { elicitation: { form: {} } };
+  const client = await openServer(file, { write: true }, { revision: "2026-07-28", capabilities });
+  const args = { sql: "UPDATE orders SET total = total - 1 WHERE id = 1 RETURNING total" };
+  // biome-ignore lint/suspicious/noExplicitAny: the result of an interim round
+  const first: any = await client.callTool("execute", args, { autoAnswer: false } as never);
+  expect(first.resultType).toBe("input_required");
+  const [key] = Object.keys(first.inputRequests);
+  const again = () =>
+    client.callTool("execute", args, {
+      ...{ autoAnswer: false, requestState: first.requestState, inputResponses: { [key!]: yes } },
+    } as never);
+  const results = [...(await Promise.all([again(), again()])), await again()];
+  for (const result of results) expect(result.structuredContent).toMatchObject({ changes: 1, rows: [[11.5]] });
+  expect(look(file, "SELECT total FROM orders WHERE id = 1")).toEqual([{ total: 11.5 }]);
+});
+
 test("escapes characters that hide or reorder text before the user agrees", async () => {
   const answers = scriptedAnswers({ action: "decline" });
   const client = await openServer(freshFile(), { write: true }, { answers });

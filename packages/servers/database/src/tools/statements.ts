@@ -1,5 +1,6 @@
-import { type Context, type JsonSchema, type ToolDefinition, ToolError } from "portolan/server";
+import { type Context, type FullResult, type JsonSchema, type ToolDefinition, ToolError } from "portolan/server";
 import { annotations, array, boolean, callerOf, count, object, string, textResult } from "portolan-server-kit";
+import { ConsentedEffects, maxShownLength, visible } from "portolan-server-kit/consent";
 import type { Bounds, Cell, Column, Statement } from "../database.ts";
 import type { DatabaseLimits } from "../options.ts";
 import type { ServerDependencies } from "../server.ts";
@@ -74,13 +75,14 @@ interface ExecuteResult {
   note?: string;
 }
 
-/** The tool `execute`: runs a statement that changes something, after the user agrees. */
+/** The tool `execute`: runs a statement that changes something, after the user agrees; each yes runs it once. */
 export function executeTool({
   database,
   limits,
   ask,
   schemaChanged,
 }: ServerDependencies): ToolDefinition<StatementArguments, ExecuteResult, undefined> {
+  const consents = new ConsentedEffects<FullResult<ExecuteResult>>();
   return {
     title: "Change the database",
     description: `Runs one statement that changes ${database.about}, in its own transaction${ask ? ", after the user agrees" : ""}`,
@@ -91,48 +93,39 @@ export function executeTool({
     annotations: annotations.destroys,
     async run(args, ctx) {
       const statement = toStatement(args);
-      if (!(await mayRun(ctx, ask, database.about, statement)))
-        return ctx.cancelled("The user declined; nothing was changed.");
-      const wanted = Math.min(defaultRows, limits.maxRows);
-      const result = await ctx.once("run", async () =>
-        database.write(statement, toBounds(limits, wanted), ctx.signal, callerOf(ctx)),
-      );
-      if (result.isSchemaChanged) schemaChanged();
-      const note = noteOn(result, wanted, wanted);
-      const said = [`Done; ${result.changes} rows changed`, showRows(result), ...(note === undefined ? [] : [note])];
-      return textResult(said.filter((line) => line !== "").join("\n"), {
-        ...{ changes: result.changes, columns: result.columns, rows: result.rows, isCut: result.cutBy !== undefined },
-        ...(note !== undefined && { note }),
-      });
+      const change = async () => {
+        const wanted = Math.min(defaultRows, limits.maxRows);
+        const result = await database.write(statement, toBounds(limits, wanted), ctx.signal, callerOf(ctx));
+        if (result.isSchemaChanged) schemaChanged();
+        const note = noteOn(result, wanted, wanted);
+        const said = [`Done; ${result.changes} rows changed`, showRows(result), ...(note === undefined ? [] : [note])];
+        return textResult(said.filter((line) => line !== "").join("\n"), {
+          ...{ changes: result.changes, columns: result.columns, rows: result.rows, isCut: result.cutBy !== undefined },
+          ...(note !== undefined && { note }),
+        });
+      };
+      if (!ask) return change();
+      const consented = await consents.run(ctx, questionOn(ctx, database.about, statement), change);
+      return consented?.result ?? ctx.cancelled("The user declined; nothing was changed.");
     },
   };
 }
 
-/** Longest statement that a user can be expected to read before agreeing, in characters. */
-const maxShown = 8_000;
-
-/** Asks the user before a statement changes something; throws a ToolError if the client cannot ask. */
-async function mayRun(ctx: Context, ask: boolean, about: string, statement: Statement): Promise<boolean> {
-  if (!ask) return true;
+/** Returns the question before a statement changes something; throws a ToolError if the user cannot be asked. */
+function questionOn(ctx: Context, about: string, { sql, parameters }: Statement): string {
   if (!ctx.mayAsk("elicitation.form")) {
     throw new ToolError(
       "This client cannot ask the user, and changes need the user's consent; ask the user to run the statement, or to start the server with --yes",
     );
   }
-  const { sql, parameters } = statement;
   const values = parameters === undefined ? "" : `\n\nwith the values ${JSON.stringify(parameters)}`;
   const shown = visible(`${sql.trim()}${values}`);
-  if (shown.length > maxShown) {
+  if (shown.length > maxShownLength) {
     throw new ToolError(
-      `The statement is too long for the user to review; split it into parts of less than ${maxShown} characters`,
+      `The statement is too long for the user to review; split it into parts of less than ${maxShownLength} characters`,
     );
   }
-  return ctx.confirm("run", `Run this statement on ${about}?\n\n${shown}`);
-}
-
-/** Escapes characters that hide or reorder the text around them. */
-function visible(text: string): string {
-  return text.replace(/[^\P{C}\n\t]/gu, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
+  return `Run this statement on ${about}?\n\n${shown}`;
 }
 
 const value: JsonSchema = { type: ["string", "number", "boolean", "null"] };
