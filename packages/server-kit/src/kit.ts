@@ -86,6 +86,63 @@ export function itemToRefuse<T extends QueuedItem>(queue: readonly T[], caller: 
   return queue.findLast((item) => counts.get(item.caller) === most);
 }
 
+interface WaitingWork extends QueuedItem {
+  begin(): void;
+  refuse(reason: Error): void;
+}
+
+/** Too much work waits. */
+export class GateFullError extends Error {
+  override readonly name = "GateFullError";
+}
+
+/** Bounds the work that runs at once, and the work that waits. Callers take turns. */
+export class Gate {
+  readonly #atOnce: number;
+  readonly #maxWaiting: number;
+  #running = 0;
+  #waiting: WaitingWork[] = [];
+  #last: string | undefined;
+
+  constructor(atOnce: number, maxWaiting: number) {
+    this.#atOnce = atOnce;
+    this.#maxWaiting = maxWaiting;
+  }
+
+  /** Runs `work` when there is room. Rejects with a GateFullError if too much waits: the newest of the caller that has most. */
+  async run<T>(caller: string | undefined, work: () => Promise<T>): Promise<T> {
+    if (this.#running < this.#atOnce) this.#running += 1;
+    else await this.#wait(caller);
+    try {
+      return await work();
+    } finally {
+      this.#beginNext();
+    }
+  }
+
+  #wait(caller: string | undefined): Promise<void> {
+    if (this.#waiting.length >= this.#maxWaiting) {
+      const refused = itemToRefuse(this.#waiting, caller);
+      if (!refused) throw new GateFullError("Too much work of this caller waits");
+      this.#waiting = this.#waiting.filter((one) => one !== refused);
+      refused.refuse(new GateFullError("Too much work of this caller waits"));
+    }
+    return new Promise((begin, refuse) => this.#waiting.push({ caller, begin, refuse }));
+  }
+
+  /** Begins the first work of another caller than the last one; else the first. */
+  #beginNext(): void {
+    const next = this.#waiting.find(({ caller }) => caller !== this.#last) ?? this.#waiting[0];
+    if (!next) {
+      this.#running -= 1;
+      return;
+    }
+    this.#waiting = this.#waiting.filter((one) => one !== next);
+    this.#last = next.caller;
+    next.begin();
+  }
+}
+
 /**
  * Returns the key of an authenticated caller, with whom others share what the server has. Returns undefined on stdio and
  * without authentication, where all callers are one.

@@ -6,6 +6,7 @@ import { type CalendarOptions, createCalendar } from "portolan-calendar";
 import { SMTPServer } from "smtp-server";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { revisions } from "../../kit/revisions.ts";
+import { connectCallers } from "../kit/callers.ts";
 import { expectDescribed, failureOf } from "../kit/tools.ts";
 
 const now = Date.parse("2026-11-15T10:00:00Z");
@@ -151,16 +152,77 @@ test.each([
   ["sendEmail", { ...away, to: "team" }, "to: expected addresses such as team@work.com"],
   ["sendEmail", { ...away, to: "a@b.c\r\nBcc: d@e.f" }, "to: expected addresses"],
   ["sendEmail", { ...away, to: "a@b.c," }, 'got ""'],
+  ["sendEmail", { ...away, to: "a\u202E@b.c" }, "to: expected addresses"],
 ])("%s explains what is wrong with %j", async (tool, args, reason) => {
   expect(await failureOf(await open(), tool, args)).toContain(reason);
 });
 
-test("a line break in the subject adds no header", async () => {
+test("a line break in the subject is refused, and adds no header", async () => {
   const folder = makeFolder();
   const client = await open({}, { folder });
-  await call(client, "sendEmail", { ...away, subject: "Hello\r\nBcc: all@work.com" });
-  const [name] = readdirSync(join(folder, "outbox"));
-  expect(readFileSync(join(folder, "outbox", name!), "utf8")).not.toMatch(/^Bcc:/m);
+  expect(await failureOf(client, "sendEmail", { ...away, subject: "Hello\r\nBcc: all@work.com" })).toContain(
+    "subject: expected one line without control characters",
+  );
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test.each([
+  ["title", "a\u0001b"],
+  ["location", "a\nb"],
+  ["description", "a\u0000b"],
+])("refuses control characters in %s", async (name, text) => {
+  const folder = makeFolder();
+  const client = await open({}, { folder });
+  expect(await failureOf(client, "createCalendarEvent", { ...trip, [name]: text })).toContain(
+    `${name}: expected a text without control characters`,
+  );
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+const megabyte = 1024 * 1024;
+
+/** Writes a calendar file of another program with events of the given size, all in June 2024. */
+function writeEvents(folder: string, name: string, count: number, size: number): void {
+  mkdirSync(join(folder, "events"), { recursive: true });
+  const event = (day: number) =>
+    `BEGIN:VEVENT\nDTSTART:202406${String(day).padStart(2, "0")}\nSUMMARY:${day}\nDESCRIPTION:${"\u0001".repeat(size)}\nEND:VEVENT\n`;
+  writeFileSync(join(folder, "events", name), Array.from({ length: count }, (_, index) => event(index + 1)).join(""));
+}
+
+test.each(["calendar://events/2024", "calendar://my-calendar/June-2024"])(
+  "%s has the first events that fit into 1 MiB, and says how many it lacks",
+  async (uri) => {
+    const folder = makeFolder();
+    // Each control character is six characters of JSON.
+    for (const name of ["a.ics", "b.ics", "c.ics"]) writeEvents(folder, name, 28, 20_000);
+    const client = await open({}, { folder });
+    const text = ((await client.readResource(uri)).contents[0] as Data).text as string;
+    expect(Buffer.byteLength(text)).toBeLessThan(1.1 * megabyte);
+    const { events, note, freeDays = ["2024-06-29", "2024-06-30"] } = JSON.parse(text);
+    expect(events.map(({ title }: Data) => title)).toEqual(["1", "1", "1", "2", "2", "2", "3", "3"]);
+    expect(note).toBe("Incomplete: 76 events do not fit into this result; read a shorter time.");
+    // Events that are left out are counted all the same.
+    expect(freeDays).toEqual(["2024-06-29", "2024-06-30"]);
+  },
+);
+
+test("says that files were not read", async () => {
+  const folder = makeFolder();
+  writeEvents(folder, "large.ics", 1, megabyte);
+  const { events, note } = await read(await open({}, { folder }), "calendar://events/2024");
+  expect(events).toEqual([]);
+  expect(note).toBe("Incomplete: 1 calendar files were not read, because they are too large or too many.");
+});
+
+test("adds no event to a calendar of 16 MiB", async () => {
+  const folder = makeFolder();
+  for (let number = 0; number < 16; number += 1) writeEvents(folder, `${number}.ics`, 1, megabyte - 100);
+  const client = await open({}, { folder });
+  await call(client, "createCalendarEvent", trip);
+  writeEvents(folder, "last.ics", 1, 2_000);
+  expect(await failureOf(client, "createCalendarEvent", trip)).toContain("The calendar is full: it has at most 10000");
+  rmSync(join(folder, "events/0.ics"));
+  await call(client, "createCalendarEvent", trip);
 });
 
 test.each(["..%2F..%2Fetc%2Fpasswd", "..%5Csecret.eml", "%2Fetc%2Fpasswd", ".."])(
@@ -172,6 +234,24 @@ test.each(["..%2F..%2Fetc%2Fpasswd", "..%5Csecret.eml", "%2Fetc%2Fpasswd", ".."]
     await expect(client.readResource(`calendar://outbox/${name}`)).rejects.toThrow();
   },
 );
+
+test("one caller cannot fill the calendar of the others", async () => {
+  const folder = makeFolder();
+  const { hostile, innocent } = await connectCallers(createCalendar({ folder, now: () => now }));
+  const description = "\u4e16".repeat(10_000);
+  const add = () => failureOrNone(hostile, { ...trip, description });
+  let refusal: string | undefined;
+  let added = 0;
+  // Each event has more than 30,000 bytes.
+  for (; refusal === undefined && added < 300; added += 1) refusal = await add();
+  expect(refusal).toContain("This caller has added 8388608 bytes of events, the most that one caller may");
+  expect(await failureOrNone(innocent, trip)).toBeUndefined();
+});
+
+async function failureOrNone(client: Pick<TestClient, "callTool">, event: object): Promise<string | undefined> {
+  const { isError, content }: Data = await client.callTool("createCalendarEvent" as never, event as never);
+  return isError ? content[0].text : undefined;
+}
 
 /** Starts a mail server; returns its address and the messages it took. */
 async function startMailServer(isRefusing = false): Promise<{ smtp: string; taken: string[] }> {
@@ -210,15 +290,71 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("with a mail server, on %s"
     const client = await open({ revision, answers }, { folder, smtp, from: "ada@example.com" });
     const { structuredContent } = await call(client, "sendEmail", { ...away, to: "team@work.com, boss@work.com" });
     expect(structuredContent.status).toBe("sent");
-    expect(answers.asked).toMatchObject([
-      { params: { message: 'Send "Out of Office" to team@work.com, boss@work.com?' } },
-    ]);
+    const message =
+      'Send this e-mail?\n\nTo: team@work.com\nTo: boss@work.com\nSubject: "Out of Office"\n\nI am in Barcelona.\nBack on Monday.';
+    expect(answers.asked).toMatchObject([{ params: { message } }]);
     expect(await failureOf(client, "sendEmail", away)).toContain("nothing was sent");
     expect(taken).toHaveLength(1);
     expect(taken[0]).toMatch(/^team@work\.com,boss@work\.com\nFrom: ada@example\.com/);
     expect(readdirSync(join(folder, "sent"))).toEqual([structuredContent.file]);
     expect(readdirSync(join(folder, "outbox"))).toEqual([]);
   });
+});
+
+describe.each(["2025-11-25", "2026-07-28"] as const)("with a mail server, on %s", (revision) => {
+  test("a subject cannot imitate a recipient, and hidden characters are shown", async () => {
+    const { smtp } = await startMailServer();
+    const answers = scriptedAnswers({ action: "decline" } as never);
+    const client = await open({ revision, answers }, { smtp, from: "ada@example.com" });
+    await failureOf(client, "sendEmail", {
+      ...{ to: "evil@attacker.example", subject: 'Lunch" to team@work.com?', body: "secret\u202E\u2028key" },
+    });
+    expect(answers.asked).toMatchObject([
+      {
+        params: {
+          message:
+            'Send this e-mail?\n\nTo: evil@attacker.example\nSubject: "Lunch\\" to team@work.com?"\n\nsecret\\u{202e}\\u{2028}key',
+        },
+      },
+    ]);
+  });
+
+  test("does not ask about a message that is too long to be read", async () => {
+    const { smtp, taken } = await startMailServer();
+    const answers = scriptedAnswers();
+    const client = await open({ revision, answers }, { smtp, from: "ada@example.com" });
+    expect(await failureOf(client, "sendEmail", { ...away, body: "x".repeat(8_000) })).toContain(
+      "too long for the user to review, so nothing was sent",
+    );
+    expect(taken).toEqual([]);
+  });
+
+  test("sends nothing for a client that cannot ask, unless the operator allows it", async () => {
+    const { smtp, taken } = await startMailServer();
+    const folder = makeFolder();
+    const client = await open({ revision }, { folder, smtp, from: "ada@example.com" });
+    expect(await failureOf(client, "sendEmail", away)).toContain("start the server with --yes");
+    expect(taken).toEqual([]);
+    expect(readdirSync(folder)).toEqual([]);
+    const bold = await open({ revision }, { folder, smtp, from: "ada@example.com", ask: false });
+    expect((await call(bold, "sendEmail", away)).structuredContent.status).toBe("sent");
+    expect(taken).toHaveLength(1);
+  });
+});
+
+test("one yes sends one message, however often the client repeats it", async () => {
+  const { smtp, taken } = await startMailServer();
+  const capabilities = { elicitation: { form: {} } };
+  const client = await open({ revision: "2026-07-28", capabilities }, { smtp, from: "ada@example.com" });
+  const send = (round: object): Promise<Data> =>
+    client.callTool("sendEmail" as never, away as never, { autoAnswer: false, ...round } as never);
+  const { inputRequests, requestState } = await send({});
+  const [key] = Object.keys(inputRequests);
+  const yes = { requestState, inputResponses: { [key!]: { action: "accept", content: {} } } };
+  const results = [...(await Promise.all([send(yes), send(yes)])), await send(yes)];
+  for (const { structuredContent } of results) expect(structuredContent).toEqual(results[0].structuredContent);
+  expect(results[0].structuredContent.status).toBe("sent");
+  expect(taken).toHaveLength(1);
 });
 
 test.each([
@@ -230,7 +366,7 @@ test.each([
   const problems: string[] = [];
   const onProblem = (problem: string) => problems.push(problem);
   const url = smtp.replace("//", `//${account}`);
-  const client = await open({}, { folder, smtp: url, from: "ada@example.com", onProblem });
+  const client = await open({}, { folder, smtp: url, from: "ada@example.com", ask: false, onProblem });
   const reason = await failureOf(client, "sendEmail", away);
   expect(reason).toContain("did not accept the message; it waits in the outbox");
   expect(problems).toEqual([expect.stringContaining("the mail server failed")]);

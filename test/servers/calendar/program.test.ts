@@ -26,6 +26,17 @@ test("serves a folder over HTTP", async () => {
 });
 
 test.each([
+  [[], "Sends an e-mail, after the user has read it and agrees"],
+  [["--yes"], "Sends an e-mail"],
+])("asks the user before it sends e-mail, but not with --yes: %j", async (flags, description) => {
+  const client = await connectTo({
+    ...{ command: process.execPath, args: [script, "--from", "ada@example.com", ...flags] },
+    env: { XDG_DATA_HOME: folder, PORTOLAN_SMTP_URL: "smtp://127.0.0.1:9" },
+  });
+  expect((await client.listTools())[1]).toMatchObject({ name: "sendEmail", description });
+});
+
+test.each([
   [["--from", "nobody"], {}, "--from: expected an address such as ada@example.com"],
   [[], { PORTOLAN_SMTP_URL: "smtp://mail.example.com" }, "--from <address> is required with PORTOLAN_SMTP_URL"],
   [["--from", "a@b.c"], { PORTOLAN_SMTP_URL: "http://me:secret@x" }, "PORTOLAN_SMTP_URL: expected an address"],

@@ -2,9 +2,17 @@ import { mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { type CalendarEvent, parseIcs } from "./ics.ts";
 
+const megabyte = 1024 * 1024;
+
 /** At most this many files in a folder. */
 export const maxFiles = 10_000;
-const maxFileBytes = 1024 * 1024;
+/** Bytes of all events together, beyond which none is added. */
+export const maxCalendarBytes: number = 16 * megabyte;
+/** Bytes of the events in one result, as JSON. */
+export const maxResultBytes: number = megabyte;
+/** Bytes of files of any program that one result is made from. */
+const maxReadBytes = 64 * megabyte;
+const maxFileBytes = megabyte;
 
 /** Writes a file completely or not at all, readable by its owner only. */
 export async function writeWhole(folder: string, name: string, content: string | Uint8Array): Promise<string> {
@@ -40,15 +48,101 @@ export async function readIn(folder: string, name: string): Promise<string | und
   }
 }
 
-/** Returns the events of all calendar files that overlap the days from the first to the last one, sorted by start. */
-export async function eventsBetween(folder: string, first: string, last: string): Promise<CalendarEvent[]> {
-  const found: CalendarEvent[] = [];
-  for (const name of (await namesIn(folder, ".ics")).slice(0, maxFiles)) {
+/** Returns the bytes of the named files. `known` has the sizes from before: an event that is written does not change. */
+export async function bytesOf(folder: string, names: readonly string[], known: Map<string, number>): Promise<number> {
+  const present = new Set(names);
+  for (const name of known.keys()) if (!present.has(name)) known.delete(name);
+  let bytes = 0;
+  for (const name of names) {
+    let size = known.get(name);
+    if (size === undefined) {
+      size = await stat(join(folder, name)).then(
+        (stats) => stats.size,
+        () => 0,
+      );
+      known.set(name, size);
+    }
+    bytes += size;
+  }
+  return bytes;
+}
+
+/** Events for one result. */
+export interface FoundEvents {
+  /** Sorted by start. */
+  readonly events: readonly CalendarEvent[];
+  /** What is left out, and what to do; absent if nothing is. */
+  readonly note?: string;
+}
+
+/**
+ * Returns the events of all calendar files that overlap the days from the first to the last one, as many as fit into a
+ * result. `see` gets all of them.
+ */
+export async function eventsBetween(
+  folder: string,
+  first: string,
+  last: string,
+  see: (event: CalendarEvent) => void = () => {},
+): Promise<FoundEvents> {
+  const page = new EventPage();
+  const names = await namesIn(folder, ".ics");
+  let read = 0;
+  let bytes = 0;
+  for (const name of names.slice(0, maxFiles)) {
     const text = await readIn(folder, name);
     if (text === undefined) continue;
-    found.push(
-      ...parseIcs(text).filter(({ startDate, endDate }) => startDate.slice(0, 10) <= last && endDate >= first),
-    );
+    bytes += text.length;
+    if (bytes > maxReadBytes) break;
+    read += 1;
+    for (const event of parseIcs(text)) {
+      if (event.startDate.slice(0, 10) > last || event.endDate < first) continue;
+      see(event);
+      page.add(event);
+    }
   }
-  return found.sort((a, b) => (a.startDate < b.startDate ? -1 : a.startDate > b.startDate ? 1 : 0));
+  const { events, omitted } = page.end();
+  const notes = [
+    ...(omitted === 0 ? [] : [`${omitted} events do not fit into this result; read a shorter time`]),
+    ...(read === names.length
+      ? []
+      : [`${names.length - read} calendar files were not read, because they are too large or too many`]),
+  ];
+  return { events, ...(notes.length > 0 && { note: `Incomplete: ${notes.join(". ")}.` }) };
+}
+
+/** Keeps the earliest events that fit into a result, and at most about twice as much while it is filled. */
+class EventPage {
+  #kept: { event: CalendarEvent; bytes: number }[] = [];
+  #bytes = 0;
+  #omitted = 0;
+
+  add(event: CalendarEvent): void {
+    const bytes = Buffer.byteLength(JSON.stringify(event)) + 1;
+    this.#kept.push({ event, bytes });
+    this.#bytes += bytes;
+    if (this.#bytes > 2 * maxResultBytes) this.#cut();
+  }
+
+  end(): { events: CalendarEvent[]; omitted: number } {
+    this.#cut();
+    return { events: this.#kept.map(({ event }) => event), omitted: this.#omitted };
+  }
+
+  #cut(): void {
+    this.#kept.sort((a, b) => compare(a.event.startDate, b.event.startDate));
+    let sum = 0;
+    const fitting = this.#kept.filter(({ bytes }) => {
+      if (sum + bytes > maxResultBytes) return false;
+      sum += bytes;
+      return true;
+    });
+    this.#omitted += this.#kept.length - fitting.length;
+    this.#kept = fitting;
+    this.#bytes = fitting.reduce((all, { bytes }) => all + bytes, 0);
+  }
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

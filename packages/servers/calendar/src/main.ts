@@ -11,6 +11,7 @@ await runMain({
   flags: {
     folder: { type: "string", value: "<path>", says: `where the files are. Default: ${defaultFolder()}` },
     from: { type: "string", value: "<address>", says: "the sender of e-mail. Default: me@localhost" },
+    yes: { type: "boolean", says: "send e-mail without asking the user" },
   },
   environment: {
     [smtpVariable]: {
@@ -28,6 +29,11 @@ await runMain({
       throw new UsageError(`${smtpVariable}: expected an address such as smtps://user:password@mail.example.com`);
     }
     if (smtp && from === undefined) throw new UsageError(`--from <address> is required with ${smtpVariable}`);
-    return createCalendar({ ...(folder && { folder }), ...(from && { from }), ...(smtp && { smtp }) });
+    return createCalendar({
+      ...{ ask: !line.isSet("yes") },
+      ...(folder && { folder }),
+      ...(from && { from }),
+      ...(smtp && { smtp }),
+    });
   },
 });

@@ -2,11 +2,32 @@ import { randomUUID } from "node:crypto";
 import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { createServer, type Server, ToolError } from "portolan/server";
-import { addDays, annotations, dayOf, isDay, object, string, textResult } from "portolan-server-kit";
+import { type Context, createServer, type FullResult, RpcError, type Server, ToolError } from "portolan/server";
+import {
+  addDays,
+  annotations,
+  callerOf,
+  dayOf,
+  Gate,
+  GateFullError,
+  isDay,
+  object,
+  string,
+  textResult,
+} from "portolan-server-kit";
+import { ConsentedEffects, maxShownLength, visible } from "portolan-server-kit/consent";
 import { daysBetween, isMoment, type Month, monthsBetween, parseMonth } from "./days.ts";
-import { eventsBetween, maxFiles, namesIn, readIn, writeWhole } from "./files.ts";
-import { toIcs } from "./ics.ts";
+import {
+  bytesOf,
+  eventsBetween,
+  type FoundEvents,
+  maxCalendarBytes,
+  maxFiles,
+  namesIn,
+  readIn,
+  writeWhole,
+} from "./files.ts";
+import { type CalendarEvent, toIcs } from "./ics.ts";
 import { type Mail, sendBySmtp, toEml } from "./mail.ts";
 
 /** Options of `createCalendar`. */
@@ -17,6 +38,8 @@ export interface CalendarOptions {
   readonly from?: string;
   /** The mail server that sends e-mail. Default: messages stay in the outbox. */
   readonly smtp?: string;
+  /** Asks the user before an e-mail is sent, and sends none for a client that cannot ask. Default: true. */
+  readonly ask?: boolean;
   /** Called when the mail server fails. Default: prints to standard error. */
   readonly onProblem?: (problem: string) => void;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
@@ -37,15 +60,33 @@ interface MailInput {
   readonly body: string;
 }
 
+interface Delivered {
+  readonly status: "in the outbox" | "sent";
+  readonly file: string;
+}
+
 const maxRecipients = 50;
+
+/** Each reads all files of the calendar. */
+const readsAtOnce = 2;
+const maxWaiting = 64;
+
+/** Bytes of events that one authenticated caller adds while the server runs: the others can add some, too. */
+const maxBytesPerCaller = maxCalendarBytes / 2;
 
 /** Creates a server for a calendar and an outbox, both kept in files. */
 export function createCalendar(options: CalendarOptions = {}): Server {
-  const { folder = defaultFolder(), from = "me@localhost", smtp, now = Date.now } = options;
+  const { folder = defaultFolder(), from = "me@localhost", smtp, ask = true, now = Date.now } = options;
   const { onProblem = (problem) => console.error(`portolan-calendar: ${problem}`) } = options;
   const events = join(folder, "events");
   const outbox = join(folder, "outbox");
   const sent = join(folder, "sent");
+  const consents = new ConsentedEffects<FullResult<Delivered>>();
+  const reads = new Gate(readsAtOnce, maxWaiting);
+  const writes = new Gate(1, maxWaiting);
+  const sizes = new Map<string, number>();
+  const bytesByCaller = new Map<string, number>();
+  const sending = ask ? "sendEmail sends after the user agrees." : "sendEmail sends at once.";
   const today = () => dayOf(now());
   const thisYear = () => Number(today().slice(0, 4));
   const nextMonths = () => monthsBetween(today(), addDays(today(), 365), 13).map(({ name }) => name);
@@ -54,7 +95,7 @@ export function createCalendar(options: CalendarOptions = {}): Server {
     { name: "portolan-calendar", version: "0.1.0", title: "Calendar" },
     {
       instructions: `Read calendar://my-calendar/{month} (such as June-2024) before you propose dates. ${
-        smtp === undefined ? "sendEmail writes to the outbox; nothing leaves this machine." : "sendEmail sends at once."
+        smtp === undefined ? "sendEmail writes to the outbox; nothing leaves this machine." : sending
       }`,
     },
   )
@@ -76,11 +117,11 @@ export function createCalendar(options: CalendarOptions = {}): Server {
         ...{ title: string("The title"), startDate: string("The start"), endDate: string("The end") },
       }),
       annotations: annotations.adds,
-      async run(input: EventInput) {
+      async run(input: EventInput, ctx) {
         checkDates(input);
-        if ((await namesIn(events, ".ics")).length >= maxFiles) throw new ToolError("The calendar is full");
+        checkTexts(input);
         const uid = randomUUID();
-        await writeWhole(events, `${uid}.ics`, toIcs({ uid, ...input }, now()));
+        await inTurn(writes, ctx, () => addEvent({ uid, ...input }, callerOf(ctx)), toToolError);
         publishChange(input);
         const { title, startDate, endDate } = input;
         const text = `Added to the calendar: ${title}, ${startDate} to ${endDate}`;
@@ -92,7 +133,7 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       description:
         smtp === undefined
           ? "Writes an e-mail to the outbox folder on this machine, from where the user can send it"
-          : "Sends an e-mail. The user confirms it first if the client can ask",
+          : `Sends an e-mail${ask ? ", after the user has read it and agrees" : ""}`,
       input: object({
         to: string("Address of the recipient, such as team@work.com; several are separated by commas", {
           minLength: 3,
@@ -107,13 +148,11 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       }),
       annotations: { ...annotations.adds, openWorldHint: smtp !== undefined },
       async run(input: MailInput, ctx) {
+        if (/\p{C}/u.test(input.subject)) throw new ToolError("subject: expected one line without control characters");
         const mail = { ...input, from, to: needRecipients(input.to), date: new Date(now()) };
-        if (smtp !== undefined && ctx.mayAsk("elicitation.form")) {
-          const question = `Send "${mail.subject}" to ${mail.to.join(", ")}?`;
-          if (!(await ctx.confirm("send", question))) return ctx.cancelled("The user declined: nothing was sent.");
-        }
-        // After an answer, a client of the newest revision may repeat the call: `once` sends one message.
-        return await ctx.once("mail", () => deliver(mail));
+        if (smtp === undefined || !ask) return deliver(mail);
+        const delivered = await consents.run(ctx, questionOn(mail, ctx), () => deliver(mail));
+        return delivered?.result ?? ctx.cancelled("The user declined: nothing was sent.");
       },
     })
     .template("calendar://events/{year}", {
@@ -124,9 +163,10 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       subscribe: true,
       list: () => [{ uri: `calendar://events/${thisYear()}`, name: `Events of ${thisYear()}` }],
       complete: { year: (typed) => [0, 1, 2].map((more) => String(thisYear() + more)).filter(startsWith(typed)) },
-      async read({ year }) {
+      async read({ year }, ctx) {
         if (!/^\d{4}$/.test(String(year))) return undefined;
-        return JSON.stringify({ year, events: await eventsBetween(events, `${year}-01-01`, `${year}-12-31`) });
+        const found = await inTurn(reads, ctx, () => eventsBetween(events, `${year}-01-01`, `${year}-12-31`));
+        return JSON.stringify({ year, ...found });
       },
     })
     .template("calendar://my-calendar/{month}", {
@@ -140,9 +180,9 @@ export function createCalendar(options: CalendarOptions = {}): Server {
           .slice(0, 3)
           .map((name) => ({ uri: `calendar://my-calendar/${name}`, name: name.replace("-", " ") })),
       complete: { month: (typed) => nextMonths().filter(startsWith(typed)) },
-      async read({ month }) {
+      async read({ month }, ctx) {
         const wanted = parseMonth(String(month));
-        return wanted && JSON.stringify(await monthOf(wanted));
+        return wanted && JSON.stringify(await inTurn(reads, ctx, () => monthOf(wanted)));
       },
     })
     .template("calendar://outbox/{message}", {
@@ -157,11 +197,31 @@ export function createCalendar(options: CalendarOptions = {}): Server {
     });
   return server;
 
-  async function monthOf({ name, first, last }: Month): Promise<object> {
-    const found = await eventsBetween(events, first, last);
-    const isFree = (day: string) =>
-      !found.some(({ startDate, endDate }) => startDate.slice(0, 10) <= day && endDate.slice(0, 10) >= day);
-    return { month: name, events: found, freeDays: daysBetween(first, last).filter(isFree) };
+  async function monthOf({ name, first, last }: Month): Promise<FoundEvents & { month: string; freeDays: string[] }> {
+    const free = new Set(daysBetween(first, last));
+    const found = await eventsBetween(events, first, last, ({ startDate, endDate }) => {
+      for (const day of free) if (startDate.slice(0, 10) <= day && endDate.slice(0, 10) >= day) free.delete(day);
+    });
+    return { month: name, ...found, freeDays: [...free] };
+  }
+
+  async function addEvent(event: CalendarEvent, caller: string | undefined): Promise<void> {
+    const names = await namesIn(events, ".ics");
+    const file = `${event.uid}.ics`;
+    const text = toIcs(event, now());
+    const size = Buffer.byteLength(text);
+    if (names.length >= maxFiles || (await bytesOf(events, names, sizes)) + size > maxCalendarBytes) {
+      throw new ToolError(
+        `The calendar is full: it has at most ${maxFiles} events and ${maxCalendarBytes} bytes. Ask the user to remove files from ${events}`,
+      );
+    }
+    const added = caller === undefined ? 0 : (bytesByCaller.get(caller) ?? 0) + size;
+    if (added > maxBytesPerCaller) {
+      throw new ToolError(`This caller has added ${maxBytesPerCaller} bytes of events, the most that one caller may`);
+    }
+    await writeWhole(events, file, text);
+    sizes.set(file, size);
+    if (caller !== undefined) bytesByCaller.set(caller, added);
   }
 
   /** Tells subscribers of each year and month that the event touches. */
@@ -175,7 +235,7 @@ export function createCalendar(options: CalendarOptions = {}): Server {
     for (const uri of new Set(uris)) server.publish("resources/updated", { uri });
   }
 
-  async function deliver(mail: Mail) {
+  async function deliver(mail: Mail): Promise<FullResult<Delivered>> {
     if ((await namesIn(outbox, ".eml")).length >= maxFiles) {
       throw new ToolError(`The outbox is full; ask the user to empty ${outbox}`);
     }
@@ -201,6 +261,46 @@ export function createCalendar(options: CalendarOptions = {}): Server {
 
 const date = { minLength: 10, maxLength: 16 };
 
+/** Runs work of a caller behind a gate. Throws the error for the client if too much waits. */
+async function inTurn<T>(
+  gate: Gate,
+  ctx: Context,
+  work: () => Promise<T>,
+  toError: (why: string) => Error = toRpcError,
+): Promise<T> {
+  try {
+    return await gate.run(callerOf(ctx), work);
+  } catch (reason) {
+    if (!(reason instanceof GateFullError)) throw reason;
+    throw toError("Too many requests for the calendar wait; try again when earlier ones are done");
+  }
+}
+
+function toRpcError(why: string): RpcError {
+  return new RpcError(1_001, why);
+}
+
+function toToolError(why: string): ToolError {
+  return new ToolError(why);
+}
+
+/** Returns the question before a message is sent: all of it, in an order that its text cannot imitate. */
+function questionOn({ to, subject, body }: Mail, ctx: Context): string {
+  if (!ctx.mayAsk("elicitation.form")) {
+    throw new ToolError(
+      "This client cannot ask the user, and an e-mail needs the user's consent. Nothing was sent; ask the user to send it, or to start the server with --yes",
+    );
+  }
+  const recipients = to.map((address) => `To: ${address}`);
+  const message = visible([...recipients, `Subject: ${JSON.stringify(subject)}`, "", body].join("\n"));
+  if (message.length > maxShownLength) {
+    throw new ToolError(
+      `The message is too long for the user to review, so nothing was sent; use less than ${maxShownLength} characters in all`,
+    );
+  }
+  return `Send this e-mail?\n\n${message}`;
+}
+
 function startsWith(typed: string): (value: string) => boolean {
   return (value) => value.toLowerCase().startsWith(typed.toLowerCase());
 }
@@ -216,6 +316,14 @@ function checkDates({ startDate, endDate }: EventInput): void {
   if (endDate < startDate) throw new ToolError(`endDate: expected ${startDate} or later, got ${endDate}`);
 }
 
+/** Throws for control characters, which hide text, and which JSON writes with six characters each. */
+function checkTexts({ title, location = "", description = "" }: EventInput): void {
+  for (const [name, text] of Object.entries({ title, location, description })) {
+    const isWrong = name === "description" ? /(?![\t\n\r])\p{Cc}/u.test(text) : /\p{Cc}/u.test(text);
+    if (isWrong) throw new ToolError(`${name}: expected a text without control characters`);
+  }
+}
+
 function needRecipients(text: string): string[] {
   const addresses = text.split(",").map((address) => address.trim());
   const wrong = addresses.find((address) => !isAddress(address));
@@ -228,7 +336,7 @@ function needRecipients(text: string): string[] {
 
 /** Returns true for a plain address, without a name and without control characters. */
 export function isAddress(text: string): boolean {
-  return /^[^\s@<>(),;:"\\]{1,64}@[a-z0-9.-]{1,253}$/i.test(text);
+  return /^[^\s@<>(),;:"\\\p{C}]{1,64}@[a-zA-Z0-9.-]{1,253}$/u.test(text);
 }
 
 /** Returns the default folder, in the user's data folder. */
