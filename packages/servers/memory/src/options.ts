@@ -30,6 +30,10 @@ export interface Limits {
   readonly maxResultLength: number;
   /** Characters of an import. Default: 8 million. */
   readonly maxImportLength: number;
+  /** Characters of an import over HTTP, whose callers share the server. Default: 500,000. */
+  readonly maxHttpImportLength: number;
+  /** Entities, relations and observations in one call over HTTP, together. Default: 20,000. */
+  readonly maxHttpItems: number;
 }
 
 /** Options of `createMemory`. */
@@ -45,6 +49,8 @@ export const defaultLimits: Limits = {
   maxPage: 200,
   maxResultLength: 400_000,
   maxImportLength: 8_000_000,
+  maxHttpImportLength: 500_000,
+  maxHttpItems: 20_000,
 };
 
 /** Returns the options with all defaults. */

@@ -106,11 +106,12 @@ export class LogFile {
     replica.pass(bytes, lines.length);
   }
 
-  /** Replaces the file atomically. */
-  replace(write: (generation: string) => string): Replica {
+  /** Replaces the file atomically by a compacted one with the content of a replica. Returns the replica of the new file. */
+  replace(old: Replica): Replica {
     this.#clear();
     const fresh = `${this.file}.${randomBytes(8).toString("hex")}.new`;
-    const bytes = Buffer.from(write(randomBytes(8).toString("hex")));
+    const compacted = rewrite(old, randomBytes(8).toString("hex"));
+    const bytes = Buffer.from(compacted.text);
     try {
       const file = openSync(fresh, "wx", 0o600);
       try {
@@ -125,9 +126,7 @@ export class LogFile {
       throw reason;
     }
     syncFolder(dirname(this.file));
-    const replica = new Replica();
-    replica.read(bytes);
-    return replica;
+    return old.inFile(compacted, bytes);
   }
 
   /** Copies the damaged file before a repair drops its damaged lines. */
@@ -145,7 +144,7 @@ export class LogFile {
   }
 
   #begin(replica: Replica): Partial<Replica> {
-    const { size, lines, last, generation, base, mark } = this.replace((fresh) => rewrite(replica, fresh));
+    const { size, lines, last, generation, base, mark } = this.replace(replica);
     return { size, lines, last, generation, base, mark };
   }
 

@@ -15,9 +15,18 @@ export interface Changes {
   readonly isListChanged: boolean;
 }
 
+/** The text of a compacted file, and the place at its end. */
+export interface CompactedFile {
+  readonly text: string;
+  readonly lines: number;
+  readonly last: number;
+  readonly generation: string;
+  readonly base: number;
+}
+
 /** The content of a file, as far as it was read. */
 export class Replica {
-  readonly graphs: Map<string, Graph> = new Map();
+  readonly graphs: Map<string, Graph>;
   readonly damage: Damage[] = [];
   /** Bytes read so far: whole lines only. */
   size = 0;
@@ -30,6 +39,10 @@ export class Replica {
   mark: Buffer = Buffer.alloc(0);
   /** Unreadable lines since the last valid one. */
   #unreadable = 0;
+
+  constructor(graphs: Map<string, Graph> = new Map()) {
+    this.graphs = graphs;
+  }
 
   graph(namespace: string): Graph {
     return this.graphs.get(namespace) ?? new Graph();
@@ -58,6 +71,14 @@ export class Replica {
     this.lines += lines;
     this.last += lines;
     this.#remember(bytes);
+  }
+
+  /** Returns the replica of a file that was just written with the content of this one: it need not be read again. */
+  inFile({ lines, last, generation, base }: CompactedFile, bytes: Buffer): Replica {
+    const replica = new Replica(this.graphs);
+    Object.assign(replica, { size: bytes.length, lines, last, generation, base });
+    replica.#remember(bytes);
+    return replica;
   }
 
   /** Applies the changes of one line. */
@@ -92,19 +113,17 @@ export class Replica {
   }
 }
 
-/** Returns the text of a compacted file with the same content. */
-export function rewrite(replica: Replica, generation: string): string {
+/** Returns a compacted file with the same content. */
+export function rewrite(replica: Replica, generation: string): CompactedFile {
+  const first = replica.last + 1;
   const lines: string[] = [];
-  let number = replica.last + 1;
   for (const [namespace, graph] of replica.graphs) {
-    for (const ops of operationsOf(graph)) {
-      number += 1;
-      lines.push(writeLine(number, { in: namespace, ops }));
-    }
+    for (const ops of operationsOf(graph)) lines.push(writeLine(first + 1 + lines.length, { in: namespace, ops }));
   }
   const content = lines.join("");
   const header = { format: "portolan-memory", version: 1, generation, base: Buffer.byteLength(content) } as const;
-  return writeLine(replica.last + 1, header) + content;
+  const text = writeLine(first, header) + content;
+  return { text, lines: lines.length + 1, last: first + lines.length, generation, base: header.base };
 }
 
 /** Returns the entities that differ between two replicas. */

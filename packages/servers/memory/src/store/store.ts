@@ -1,12 +1,12 @@
 import { unwatchFile, watch, watchFile } from "node:fs";
 import { basename, dirname } from "node:path";
 import { holdFileLock } from "portolan/storage/node";
-import { itemToRefuse, type QueuedItem } from "portolan-server-kit";
+import { itemToRefuse, nextTurn, type QueuedItem } from "portolan-server-kit";
 import { type StoreOptions, toStoreOptions } from "../options.ts";
 import type { Graph } from "./graph.ts";
 import { type Entry, maxHeaderBytes, maxLineBytes } from "./line.ts";
 import { FileFullError, LogFile } from "./log-file.ts";
-import { type Changes, compare, type Damage, Replica, rewrite } from "./replica.ts";
+import { type Changes, compare, type Damage, Replica } from "./replica.ts";
 
 /** Computes a change from the current graph: operations to apply, and the result of the call. */
 export type ComputeChange<T> = (graph: Graph) => { readonly ops: Entry["ops"]; readonly result: T };
@@ -37,6 +37,9 @@ interface QueuedChange extends QueuedItem {
 
 /** Changes under one hold of the lock. In between, other processes and reading calls have their turn. */
 const maxServed = 64;
+
+/** Bytes of changes under one hold of the lock; a single change can be larger. */
+const maxServedBytes = 512 * 1024;
 
 /** Too many changes wait for the lock of the file. */
 export class QueueFullError extends Error {
@@ -147,7 +150,9 @@ class Store implements MemoryStore {
       await this.#locked(() => {
         this.#serve(this.#nextBatch());
       });
-      if (this.#waiting.length > 0) this.#enqueue(() => this.#serveWaiting()).catch(() => {});
+      if (this.#waiting.length === 0) return;
+      // Taking the lock may take no turn of the event loop.
+      this.#enqueue(() => nextTurn().then(() => this.#serveWaiting())).catch(() => {});
     } catch (reason) {
       const refused = this.#waiting;
       this.#waiting = [];
@@ -168,8 +173,12 @@ class Store implements MemoryStore {
     return ordered.slice(0, maxServed);
   }
 
-  /** Runs queued changes under the lock, synchronously: nothing may happen between read, write and sync. */
-  #serve(served: readonly QueuedChange[]): void {
+  /**
+   * Runs queued changes under the lock, synchronously: nothing may happen between read, write and sync. Changes that are
+   * too large together wait again, before the others.
+   */
+  #serve(batch: readonly QueuedChange[]): void {
+    const served: QueuedChange[] = [];
     const answers: (() => void)[] = [];
     const changed = new Map<string, Set<string>>();
     let namesBefore = 0;
@@ -179,8 +188,12 @@ class Store implements MemoryStore {
       namesBefore = this.#names();
       const entries: Entry[] = [];
       const { maxFileBytes } = this.#options;
-      let bytes = Math.max(this.#replica.size, maxHeaderBytes);
-      for (const { namespace, work, signal, resolve, reject } of served) {
+      const begun = Math.max(this.#replica.size, maxHeaderBytes);
+      let bytes = begun;
+      for (const change of batch) {
+        if (bytes - begun >= maxServedBytes) break;
+        served.push(change);
+        const { namespace, work, signal, resolve, reject } = change;
         try {
           signal?.throwIfAborted();
           const { ops, result } = work(this.#replica.graph(namespace));
@@ -198,11 +211,12 @@ class Store implements MemoryStore {
           answers.push(() => reject(reason));
         }
       }
+      this.#waiting = [...batch.slice(served.length), ...this.#waiting];
       if (entries.length > 0) this.#log.append(this.#replica, entries, maxFileBytes);
     } catch (reason) {
       // The applied changes are not in the file: read it again.
       this.#replica = new Replica();
-      for (const { reject } of served) reject(reason);
+      for (const { reject } of served.length > 0 ? served : batch) reject(reason);
       return;
     }
     for (const answer of answers) answer();
@@ -228,7 +242,7 @@ class Store implements MemoryStore {
       throw new Error("The memory file is damaged; repair it once with --repair before it can be compacted");
     }
     if (this.#replica.damage.length > 0) this.#log.keepCopy();
-    this.#replica = this.#log.replace((generation) => rewrite(this.#replica, generation));
+    this.#replica = this.#log.replace(this.#replica);
   }
 
   /** Reads what other processes have written. */

@@ -17,6 +17,10 @@ export interface ToolParts {
     ctx: Context,
     work: (graph: Graph) => { ops: readonly Operation[]; result: T; says: string },
   ): Promise<FullResult<T>>;
+  /** Throws a ToolError if a call over HTTP changes too much at once: the server does nothing else meanwhile. */
+  checkItems(ctx: Context, items: number): void;
+  /** Throws a ToolError if a text to import is too long for a call over HTTP. */
+  checkImport(ctx: Context, length: number): void;
   /** Returns a result as text and data, with a warning while the file is damaged. */
   answer<T extends object>(result: T, says: string): FullResult<T & { damaged?: number }>;
 }
@@ -42,6 +46,20 @@ export function createToolParts(parts: Pick<ToolParts, "store" | "limits" | "nam
           throw explain(reason);
         });
       return textResult(says, result);
+    },
+    checkItems(ctx, items) {
+      const { maxHttpItems } = parts.limits;
+      if (ctx.principal.key === "local" || items <= maxHttpItems) return;
+      throw new ToolError(
+        `Expected at most ${maxHttpItems} entities, relations and observations in one call over HTTP, got ${items}. Nothing was changed; split the call`,
+      );
+    },
+    checkImport(ctx, length) {
+      const { maxHttpImportLength } = parts.limits;
+      if (ctx.principal.key === "local" || length <= maxHttpImportLength) return;
+      throw new ToolError(
+        `lines: expected at most ${maxHttpImportLength} characters over HTTP, got ${length}. Nothing was changed; import the lines in several calls, or ask the user to start the server with --import`,
+      );
     },
     answer(result, says) {
       const damaged = store.state().damage.length;

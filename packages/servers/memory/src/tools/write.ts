@@ -23,9 +23,10 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
       run: (
         { entities, ...args }: In & { entities: (Omit<PlainEntity, "observations"> & Partial<PlainEntity>)[] },
         ctx,
-      ) =>
-        parts.change(args, ctx, (graph) => {
-          const given = entities.map((one) => ({ observations: [], ...one }));
+      ) => {
+        const given = entities.map((one) => ({ observations: [], ...one }));
+        parts.checkItems(ctx, countOf(given));
+        return parts.change(args, ctx, (graph) => {
           for (const { name: one } of given) checkName(one);
           const { ops, created } = merge(graph, given, []);
           const isNew = new Set(created);
@@ -33,7 +34,8 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
           const result = { entities: given.filter((one) => isNew.has(one.name)), existing };
           const also = existing.length === 0 ? "" : `; ${existing.length} already existed and got the new observations`;
           return { ops, result, says: `${created.length} entities created${also}` };
-        }),
+        });
+      },
     })
     .tool("update_entities", {
       title: "Rename or retype entities",
@@ -93,8 +95,9 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
       ),
       output: object({ results: listOut("addedObservations", "The new observations") }),
       annotations: annotations.sets,
-      run: ({ observations, ...args }: In & { observations: { entityName: string; contents: string[] }[] }, ctx) =>
-        parts.change(args, ctx, (graph) => {
+      run: ({ observations, ...args }: In & { observations: { entityName: string; contents: string[] }[] }, ctx) => {
+        parts.checkItems(ctx, countOf(observations.map(({ contents }) => ({ observations: contents }))));
+        return parts.change(args, ctx, (graph) => {
           const results = observations.map(({ entityName, contents }) => {
             const known = need(graph, entityName).observations;
             return { entityName, addedObservations: [...new Set(contents)].filter((one) => !known.has(one)) };
@@ -104,7 +107,8 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
           );
           const count = results.reduce((sum, { addedObservations }) => sum + addedObservations.length, 0);
           return { ops, result: { results }, says: `${count} observations added` };
-        }),
+        });
+      },
     })
     .tool("delete_entities", {
       title: "Delete entities",
@@ -131,8 +135,9 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
       ),
       output: object({ results: listOut("deletedObservations", "The deleted observations") }),
       annotations: annotations.overwrites,
-      run: ({ deletions, ...args }: In & { deletions: { entityName: string; observations: string[] }[] }, ctx) =>
-        parts.change(args, ctx, (graph) => {
+      run: ({ deletions, ...args }: In & { deletions: { entityName: string; observations: string[] }[] }, ctx) => {
+        parts.checkItems(ctx, countOf(deletions));
+        return parts.change(args, ctx, (graph) => {
           const results = deletions.map(({ entityName, observations }) => {
             const known = graph.entities.get(entityName)?.observations;
             return { entityName, deletedObservations: [...new Set(observations)].filter((one) => known?.has(one)) };
@@ -142,7 +147,8 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
           );
           const count = results.reduce((sum, { deletedObservations }) => sum + deletedObservations.length, 0);
           return { ops, result: { results }, says: `${count} observations deleted` };
-        }),
+        });
+      },
     })
     .tool("delete_relations", {
       title: "Delete relations",
@@ -169,7 +175,9 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
       }),
       annotations: annotations.sets,
       run: ({ lines, ...args }: In & { lines: string }, ctx) => {
+        parts.checkImport(ctx, lines.length);
         const { entities, relations } = readExport(lines);
+        parts.checkItems(ctx, countOf(entities) + relations.length);
         return parts.change(args, ctx, (graph) => {
           const { ops, created, observed, related } = merge(graph, entities, relations);
           const result = { entities: created.length, observations: observed, relations: related.length };
@@ -178,6 +186,11 @@ export function addWriteTools(server: Server, parts: ToolParts): Server {
         });
       },
     });
+}
+
+/** Returns the number of entities and of all their observations. */
+function countOf(entities: readonly { readonly observations: readonly string[] }[]): number {
+  return entities.reduce((sum, { observations }) => sum + 1 + observations.length, 0);
 }
 
 function listOut(member: string, description: string) {
