@@ -340,8 +340,8 @@ const unknownPeer: Peer = { revision: chooseStatefulRevision(undefined), capabil
 
 /** The part for clients that begin with a handshake, with the one that answers it: requests behind it are answered later. */
 export const sessions: Lazy<typeof import("./session.ts")> = /* @__PURE__ */ new Lazy(async () => {
-  const [session] = await Promise.all([import("./session.ts"), description.get()]);
-  return session;
+  await description.get();
+  return import("./session.ts");
 });
 
 /** Returns the size of params as JSON. Params in memory may have no JSON form; they are not counted. */
