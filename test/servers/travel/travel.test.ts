@@ -81,13 +81,18 @@ describe.each(revisions)("on %s", (revision) => {
     const args = { destination: "barcelona", ...dates, budget: "3000", travelers: "2" };
     const { messages } = await client.getPrompt("plan-vacation", args);
     expect((messages[0] as Data).content.text).toMatch(
-      /^Plan a vacation in Barcelona for 2 from NYC\. I leave on 2024-06-15 and return on 2024-06-22\. Stay below 3000 dollars\./,
+      /^Plan a vacation in Barcelona for 2 travelers from NYC\. I leave on 2024-06-15 and return on 2024-06-22\. The budget is 3000 dollars\./,
     );
     const short = { destination: "Lisbon", duration: "7", interests: "beaches, food" };
     const text = ((await client.getPrompt("plan-vacation", short)).messages[0] as Data).content.text;
     expect(text).toMatch(
-      /free in my calendar, for example 2026-12-15 to 2026-12-22\. The trip takes 7 days\. Compare prices\. I like beaches, food\./,
+      /free in my calendar; if they are, I leave on 2026-12-15 and return on 2026-12-22\. Compare prices\. I like beaches, food\./,
     );
+    const home = (
+      (await client.getPrompt("plan-vacation", { destination: "NYC", departure_date: "2027-03-01", duration: "3" }))
+        .messages[0] as Data
+    ).content.text;
+    expect(home).toMatch(/in New York for 1 traveler from LON\. I leave on 2027-03-01 and return on 2027-03-04\./);
     await expect(client.getPrompt("plan-vacation", { destination: "Atlantis" })).rejects.toMatchObject({
       code: -32602,
     });

@@ -16,21 +16,60 @@ export interface FilledArguments {
 export function fillArguments(prompt: string, { inputSchema }: ModelTool, mustFill = false): FilledArguments {
   const properties = isObject(inputSchema["properties"]) ? inputSchema["properties"] : {};
   const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : [];
-  const requiredNames = Object.keys(properties).filter((name) => required.includes(name));
-  const optionalNames = Object.keys(properties).filter((name) => !required.includes(name));
+  const schemaOf = (name: string) => alternativeOf(isObject(properties[name]) ? properties[name] : {});
+  // Free text takes whatever is left, so it comes last; among equals, required arguments come first.
+  const order = (name: string) => (isFreeText(name, schemaOf(name)) ? 2 : 0) + (required.includes(name) ? 0 : 1);
+  const names = Object.keys(properties).sort((a, b) => order(a) - order(b));
   const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars));
-  const input: JsonObject = {};
-  const missing: string[] = [];
-  for (const name of [...requiredNames, ...optionalNames]) {
-    const schema = isObject(properties[name]) ? properties[name] : {};
+  const values: JsonObject = {};
+  for (const name of names) {
+    const schema = schemaOf(name);
     const isRequired = required.includes(name);
     const value = valueFor(name, schema, reader, isRequired);
-    if (value !== undefined) input[name] = value;
-    else if (isRequired && "default" in schema) input[name] = schema["default"];
-    else if (isRequired && mustFill) input[name] = defaultFor(schema);
-    else if (isRequired) missing.push(name);
+    if (value !== undefined) values[name] = value;
+    else if (isRequired && "default" in schema) values[name] = schema["default"];
+    else if (isRequired && mustFill) values[name] = defaultFor(schema);
   }
-  return { input, missing };
+  const given = Object.keys(properties).filter((name) => name in values);
+  const missing = Object.keys(properties).filter((name) => required.includes(name) && !(name in values));
+  return { input: Object.fromEntries(given.map((name) => [name, values[name]])), missing };
+}
+
+/** Returns true if a prompt has a date or a path and the tool takes none. */
+export function ignoresValues(prompt: string, { inputSchema: { properties } }: ModelTool): boolean {
+  const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars));
+  const names = isObject(properties) ? Object.entries(properties) : [];
+  const takesDate = names.some(([name, schema]) => isDate(name, isObject(schema) ? schema : {}));
+  if (reader.date() !== undefined && !takesDate) return true;
+  return reader.path() !== undefined && !names.some(([name]) => isPathName(name) || /ur[il]/i.test(name));
+}
+
+/** Returns a value for an argument that the user can type instead of a missing one. */
+export function exampleOf(name: string, schema: JsonObject): string {
+  const { examples, enum: allowed } = schema;
+  const [example] = Array.isArray(examples) ? examples : Array.isArray(allowed) ? allowed : [];
+  if (example !== undefined) return String(example);
+  return isDate(name, schema) ? dayIn(30) : "…";
+}
+
+/** Returns the first type of a schema that allows several. */
+function alternativeOf(schema: JsonObject): JsonObject {
+  const [first] = [schema["anyOf"], schema["oneOf"]].flat().filter(isObject);
+  return first && schema["type"] === undefined ? { ...first, ...schema } : schema;
+}
+
+function isDate(name: string, { format }: JsonObject): boolean {
+  return format === "date" || format === "date-time" || /dates?\b|day\b/i.test(name.replace(/(?=\p{Lu})/gu, " "));
+}
+
+function isPathName(name: string): boolean {
+  return /path|file|folder|dir/i.test(name);
+}
+
+function isFreeText(name: string, schema: JsonObject): boolean {
+  const { format, enum: allowed } = schema;
+  if (typeOf(schema) !== "string" && typeOf(schema) !== undefined) return false;
+  return allowed === undefined && !isDate(name, schema) && format !== "uri" && format !== "email";
 }
 
 function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): unknown {
@@ -55,22 +94,39 @@ function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequ
 }
 
 function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): string | undefined {
-  const format = schema["format"];
-  if (format === "date" || format === "date-time" || /date|day\b/i.test(name)) {
-    const date = reader.date();
-    if (date !== undefined || format === "date" || format === "date-time") return date;
+  const { format, description = "" } = schema;
+  if (isDate(name, schema)) {
+    // Some descriptions say that a range of days is accepted.
+    const isRange = /\d{4}-\d\d-\d\d\/\d{4}/.test(String(description));
+    // An event of one day ends on the day on which it begins.
+    return (
+      (isRange ? reader.dateRange() : undefined) ?? reader.date() ?? (/^end/i.test(name) ? reader.lastDate : undefined)
+    );
   }
   if (format === "uri" || /ur[il]$/i.test(name)) return reader.url();
   if (format === "email" || /e?mail/i.test(name)) return reader.email();
-  const isPath = /path|file|folder|dir/i.test(name);
-  if (isPath) return reader.path() ?? (isRequired ? reader.quoted() : undefined);
+  if (/^(?:to|recipients?)$/i.test(name) && /address|mail/i.test(String(description))) return reader.email();
+  if (isPathName(name)) return reader.path() ?? (isRequired ? reader.quoted() : undefined);
   // An optional argument is only taken if the prompt names it.
   if (!isRequired) return undefined;
+  const [, prepositions] = places.find(([names]) => names.test(name)) ?? [];
+  if (prepositions !== undefined) {
+    return reader.place(prepositions) ?? reader.quoted() ?? reader.name() ?? reader.phrase();
+  }
+  if (/expression|formula/i.test(name)) return reader.quoted() ?? reader.calculation();
+  if (/wish|preference/i.test(name)) return reader.quoted() ?? reader.wish();
   if (/query|question|prompt|search|text|message|content|title|body|note/i.test(name)) {
     return reader.quoted() ?? reader.phrase() ?? reader.rest();
   }
   return reader.quoted() ?? reader.name() ?? reader.phrase();
 }
+
+/** Arguments for places, with the words before such a place. */
+const places: readonly (readonly [names: RegExp, prepositions: string])[] = [
+  [/^(?:from|origin|departure|start)(?:_?city)?$/i, "from"],
+  [/^(?:to|destination|arrival|goal)(?:_?city)?$/i, "to|in|for"],
+  [/^(?:city|location|place|town|country|where)$/i, "in|at|near|of|for|to"],
+];
 
 function listFor(schema: JsonObject, reader: PromptReader): unknown[] | undefined {
   const items = isObject(schema["items"]) ? schema["items"] : {};
@@ -129,6 +185,8 @@ function isWithin(value: number, { minimum, maximum }: JsonObject): boolean {
 class PromptReader {
   /** Consumed matches become blanks, so that offsets stay valid. */
   #text: string;
+  /** The date that was read last. */
+  lastDate: string | undefined;
 
   constructor(text: string) {
     this.#text = text;
@@ -173,13 +231,58 @@ class PromptReader {
     return Number(found[0]);
   }
 
-  /** Returns a written date, or the day that "today" or "tomorrow" means. */
+  /** Returns a written date, or the day that words such as "tomorrow" or "on Friday" mean. */
   date(): string | undefined {
+    const date = this.#date();
+    this.lastDate = date ?? this.lastDate;
+    return date;
+  }
+
+  #date(): string | undefined {
     const written = this.#take(/\b(\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2})?)?)\b/);
     if (written !== undefined) return written;
-    const spoken = this.#take(/\b(today|tomorrow)\b/i)?.toLowerCase();
-    if (spoken === undefined) return undefined;
-    return new Date(Date.now() + (spoken === "tomorrow" ? dayMs : 0)).toISOString().slice(0, 10);
+    if (this.#take(/\b(day after tomorrow)\b/i) !== undefined) return dayIn(2);
+    const spoken = this.#take(/\b(today|tonight|tomorrow|next week)\b/i)?.toLowerCase();
+    if (spoken !== undefined) return dayIn(spoken === "tomorrow" ? 1 : spoken === "next week" ? 7 : 0);
+    const count = this.#take(/\bin (\d{1,3}) days?\b/i);
+    if (count !== undefined) return dayIn(Number(count));
+    const weekday = this.#take(/\b(?:(?:on|next|this)\s+)?((?:sun|mon|tues|wednes|thurs|fri|satur)day)\b/i);
+    if (weekday === undefined) return undefined;
+    const today = new Date().getUTCDay();
+    return dayIn(((weekdays.indexOf(weekday.toLowerCase()) - today + 6) % 7) + 1);
+  }
+
+  /** Returns two dates with "to" or "and return on" between them as `first/last`. */
+  dateRange(): string | undefined {
+    const range = /\b(\d{4}-\d{2}-\d{2})\s*(?:to|until|and|\/|–|-)\s*(?:return on\s+)?(\d{4}-\d{2}-\d{2})\b/i.exec(
+      this.#text,
+    );
+    if (range === null || `${range[1]}` > `${range[2]}`) return undefined;
+    this.#blank(range.index, range[0].length);
+    return `${range[1]}/${range[2]}`;
+  }
+
+  /** Returns the place after one of the prepositions: words with capital letters, or else one or two words. */
+  place(prepositions: string): string | undefined {
+    const before = `(?<!\\p{L})(?:${prepositions})\\s+(?:the\\s+)?`;
+    const word = "[\\p{L}\\p{N}'’-]";
+    return (
+      this.#take(new RegExp(`${before}(\\p{Lu}${word}*(?:\\s\\p{Lu}${word}*)*)`, "u")) ??
+      this.#take(new RegExp(`${before}(?!${noPlace})(\\p{L}${word}*(?: (?!${noPlace})\\p{L}${word}*)?)`, "u"))
+    );
+  }
+
+  /** Returns numbers with operators between them. */
+  calculation(): string | undefined {
+    return this.#take(/((?:\b(?:sqrt|sin|cos|tan|log|exp|abs)\s*)?[-(\d][-\d\s.()+*/^%]*[\d)])/i)?.trim();
+  }
+
+  /** Returns the text after "with" or "prefer", or else after the last comma. */
+  wish(): string | undefined {
+    return (
+      this.#take(/\b(?:prefer\p{L}*|wish\p{L}*|with|should be|must be)\s+([^\s.;!?][^.;!?\n]*)/iu) ??
+      this.#take(/,\s*([^\s.,;!?][^.,;!?\n]*)[.!?]?\s*$/)
+    )?.trim();
   }
 
   url(): string | undefined {
@@ -252,6 +355,15 @@ class PromptReader {
 }
 
 const dayMs = 86_400_000;
+const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+/** Words that end the name of a place, or are none. */
+const noPlace =
+  "(?:a|an|and|any|at|by|days?|for|from|in|it|its|like|me|my|now|of|on|or|our|please|right|that|the|this|to|us|week|weeks|with|your)(?!\\p{L})";
+
+/** Returns the day so many days from today. */
+function dayIn(days: number): string {
+  return new Date(Date.now() + days * dayMs).toISOString().slice(0, 10);
+}
 
 function escapePattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
@@ -267,8 +379,8 @@ function stem(word: string): string {
   if (word.length > 5 && word.endsWith("ing")) return word.slice(0, -3);
   if (word.length > 4 && word.endsWith("ies")) return `${word.slice(0, -3)}y`;
   if (word.length > 4 && word.endsWith("ed")) return word.slice(0, -2);
-  if (word.length > 3 && word.endsWith("s") && !word.endsWith("ss")) return word.slice(0, -1);
-  return word;
+  const single = word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word;
+  return single.length > 7 ? single.replace(/(?:ation|ator|ate)$/, "") : single;
 }
 
 /** Words that say nothing about the task. */

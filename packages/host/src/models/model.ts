@@ -21,8 +21,10 @@ export interface Model {
   readonly id: string;
   readonly capabilities: ModelCapabilities;
   readonly traits?: ModelTraits;
-  /** Shown beside its name in user interfaces: "demo, not a language model". */
+  /** Shown beside its name in user interfaces: "not a language model". */
   readonly notice?: string;
+  /** Its text repeats the results of its tool calls, so a user interface need not show them as well. Default: false. */
+  readonly repeatsResults?: boolean;
   /** Streams one turn. Ends with one `end` event, or throws `signal.reason` or a PortolanError. */
   stream(request: ModelRequest): AsyncIterable<ModelEvent>;
 }

@@ -7,7 +7,8 @@ export function echoModel(): Model {
   return {
     id: "echo",
     capabilities: { tools: true, images: true, audio: true },
-    notice: "echo, not a language model",
+    notice: "not a language model",
+    repeatsResults: true,
     async *stream(request: ModelRequest) {
       const { messages, signal } = request;
       signal?.throwIfAborted();

@@ -21,6 +21,7 @@ export function recordModel(model: Model, keep: (recording: Recording) => void |
     capabilities: model.capabilities,
     ...(model.traits !== undefined && { traits: model.traits }),
     ...(model.notice !== undefined && { notice: model.notice }),
+    ...(model.repeatsResults !== undefined && { repeatsResults: model.repeatsResults }),
     async *stream(request: ModelRequest) {
       // Before the turn, because the caller can change its list of messages later.
       const { text, key } = await keyOf(request);

@@ -98,7 +98,7 @@ class Script implements ScriptedModel {
   readonly id: string;
   readonly capabilities: ModelCapabilities;
   readonly traits: ModelTraits;
-  readonly notice = "scripted, not a language model";
+  readonly notice = "not a language model";
   readonly requests: ModelRequest[] = [];
   readonly #turns: readonly ScriptedTurn[];
   readonly #repeated: readonly ScriptedTurn[];

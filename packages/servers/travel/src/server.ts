@@ -338,33 +338,37 @@ export function createTravel(options: TravelOptions = {}): Server {
       arguments: {
         destination: { title: "Destination", description: "A city", required: true, complete: completeCity },
         origin: {
-          ...{ title: "Origin", description: "Where the trip starts. Default: NYC" },
+          ...{ title: "Origin", description: "Where the trip starts. Default: NYC, or LON for a trip to New York" },
           complete: (typed, { destination }) => completeCity(typed).filter((name) => name !== destination),
         },
         departure_date: { title: "Departure", description: "Such as 2024-06-15", complete: completeDate },
         return_date: { title: "Return", description: "Such as 2024-06-22", complete: completeDate },
-        duration: { title: "Days", description: "Days, instead of return_date", complete: ["3", "7", "10", "14"] },
+        duration: {
+          title: "Days",
+          description: "Days, instead of return_date. Default: 7",
+          complete: ["3", "7", "10", "14"],
+        },
         budget: { title: "Budget", description: "In dollars", complete: ["1000", "2000", "3000", "5000"] },
         travelers: { title: "Travelers", description: "Number of people. Default: 1", complete: ["1", "2", "4"] },
         interests: { title: "Interests", description: "Such as beaches, architecture, food" },
       },
-      get({ destination, origin = "NYC", departure_date, return_date, duration, budget, travelers = "1", interests }) {
+      get({ destination, origin: given, departure_date, return_date, duration, budget, travelers = "1", interests }) {
         const city = findCity(destination);
         if (!city) throw unknownDestination(destination);
-        const when = [
-          departure_date === undefined
-            ? `Find days that are free in my calendar, for example ${addDays(today(), 30)} to ${addDays(today(), 37)}.`
-            : `I leave on ${clip(departure_date)}`,
-          ...(departure_date === undefined || return_date === undefined ? [] : [` and return on ${clip(return_date)}`]),
-          ...(departure_date === undefined ? [] : ["."]),
-          ...(duration === undefined ? [] : [` The trip takes ${clip(duration)} days.`]),
-        ].join("");
+        const origin = given ?? (city.code === "NYC" ? "LON" : "NYC");
+        const start = departure_date ?? addDays(today(), 30);
+        const days = /^\d{1,3}$/.test(duration ?? "") ? Number(duration) : 7;
+        const end = return_date ?? (isDay(start) ? addDays(start, days) : undefined);
+        const until = end === undefined ? "" : ` and return on ${clip(end)}`;
+        const trip = `${clip(start)}${until}`;
         const wishes = [
-          `Plan a vacation in ${city.name} for ${clip(travelers)} from ${clip(origin)}.`,
-          when,
-          budget === undefined ? "Compare prices." : `Stay below ${clip(budget)} dollars.`,
+          `Plan a vacation in ${city.name} for ${clip(travelers)} ${travelers === "1" ? "traveler" : "travelers"} from ${clip(origin)}.`,
+          departure_date === undefined
+            ? `Find days that are free in my calendar; if they are, I leave on ${trip}.`
+            : `I leave on ${trip}.`,
+          budget === undefined ? "Compare prices." : `The budget is ${clip(budget)} dollars.`,
           ...(interests === undefined ? [] : [`I like ${clip(interests)}.`]),
-          `Look at travel://preferences/${city.region} and at my past trips, search flights with searchFlights or findBestFlight, check the weather, and book with bookHotel. Add the trip to my calendar and send a confirmation by e-mail.`,
+          `Look at travel://preferences/${city.region} and at my past trips, search flights with searchFlights or findBestFlight, check the weather, and book with bookHotel. Create a calendar event "Vacation in ${city.name}", and offer me a confirmation by e-mail.`,
         ];
         return wishes.join(" ");
       },
