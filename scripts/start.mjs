@@ -1,5 +1,5 @@
 // @ts-check
-// Opens the host in the terminal with five servers in a sandbox and the demo model; without a terminal, prints a scripted
+// Opens the host in the terminal with seven servers in a sandbox, and the demo model if no API key is set; without a terminal, prints a scripted
 // walk-through.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ const sandbox = await makeSandbox();
 process.on("exit", () => sandbox.remove());
 line();
 line(["  Portolan", "bold"], ["  servers of the Model Context Protocol, and you in control of them"]);
-line([`  ${sandbox.names.join(", ")} in ${sandbox.folder}, which is gone afterwards`, "dim"]);
+line([`  a sandbox in ${sandbox.folder}, removed afterwards`, "dim"]);
 if (process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY) await chat();
 else {
   try {
@@ -36,14 +36,19 @@ async function chat() {
   line();
   line(["  Type, for example", "dim"]);
   row("a call", ["What's the weather in Lisbon tomorrow?"]);
-  row("sampling", [`choose-flight from=Oslo to=Lisbon date=${day} wish=cheap`]);
-  row("a form", [`bookFlight flight=PT121 date=${day}`]);
-  row("a story", ["/quit, then: node examples/travel-story/story.mjs"]);
-  row("and", ["/tools   /plan-vacation   @   /log   /help   /quit"]);
+  row("sampling", [`Find the best flight from Oslo to Lisbon on ${day}, cheap`]);
+  row("a form", [`Book flight PT521 on ${day}`]);
+  row("a prompt", ["/plan-vacation destination=Paris"]);
+  row("a story", ["/story"]);
+  row("and", ["/tools   @   /log   /help   /quit"]);
   line();
   const command = fileURLToPath(new URL("../packages/portolan/dist/cli/main.js", import.meta.url));
+  const hasKey = ["PORTOLAN_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"].some(
+    (it) => process.env[it],
+  );
+  const model = hasKey ? [] : ["--model", fileURLToPath(new URL("start/model.mjs", import.meta.url))];
   const servers = sandbox.names.flatMap((name) => ["--server", name]);
-  const child = spawn(process.execPath, [command, "chat", "--model", "demo", ...servers], {
+  const child = spawn(process.execPath, [command, "chat", ...model, ...servers], {
     cwd: sandbox.folder,
     stdio: "inherit",
     env: { ...process.env, HOME: sandbox.folder, PORTOLAN_HOME: sandbox.home },

@@ -7,7 +7,15 @@ const booking = { ...stay, flights: ["PT411", "PT141"] };
 const event = { title: "Barcelona Trip", startDate: "2024-06-15", endDate: "2024-06-22" };
 const mail = { to: "team@work.com", subject: "Out of Office", body: "I am in Barcelona from June 15 to June 22." };
 
-/** @typedef {{ say?: string, call?: [name: string, input: { [name: string]: unknown }] }} Turn */
+/** The resources of the story. Where the user has not attached them, the model reads them. */
+export const resources = [
+  { server: "calendar", uri: "calendar://my-calendar/June-2024" },
+  { server: "travel", uri: "travel://preferences/europe" },
+  { server: "travel", uri: "travel://past-trips/Spain-2023" },
+];
+
+/** @typedef {[name: string, input: { [name: string]: unknown }]} Call */
+/** @typedef {{ say?: string, calls?: Call[] }} Turn */
 
 /**
  * The plan: each turn follows from words in the last message.
@@ -15,46 +23,71 @@ const mail = { to: "team@work.com", subject: "Out of Office", body: "I am in Bar
  */
 const plan = [
   [/Analyze these flight options/, { say: "PT411: leaves in the morning, direct\nPT413: direct, in the evening" }],
-  [/Added to the calendar/, { call: ["calendar__sendEmail", mail] }],
+  [
+    /Added to the calendar/,
+    { say: "The trip is in your calendar. Now a mail to your team.", calls: [["calendar__sendEmail", mail]] },
+  ],
   [
     /Written to the outbox/,
     { say: "Your trip to Barcelona is booked and in your calendar. The mail to your team is in the outbox." },
   ],
-  [/Booked as/, { call: ["calendar__createCalendarEvent", event] }],
+  [/Booked as/, { say: "Booked. I add the trip to your calendar.", calls: [["calendar__createCalendarEvent", event]] }],
   [
     // A client without forms gets a code first; the user approves the second call.
     /Nothing is booked yet/,
     (last) => ({
-      call: ["travel__bookHotel", { ...booking, confirmation: /and confirmation ([\w-]+)/.exec(last)?.[1] }],
+      calls: [["travel__bookHotel", { ...booking, confirmation: /and confirmation ([\w-]+)/.exec(last)?.[1] }]],
     }),
   ],
-  [/1\. PT\d+/, { call: ["travel__bookHotel", booking] }],
+  [
+    /1\. PT\d+/,
+    {
+      say: "PT411 leaves in the morning and is direct. I book it with a hotel within your budget.",
+      calls: [["travel__bookHotel", booking]],
+    },
+  ],
   [
     /Barcelona, 2024-06-15: /,
-    { call: ["travel__findBestFlight", { ...trip, preferences: "morning departure, max 1 layover" }] },
+    {
+      say: "The weather is fine. Which of the 47 flights is the best for you?",
+      calls: [["travel__findBestFlight", { ...trip, preferences: "morning departure, max 1 layover" }]],
+    },
   ],
-  [/and 37 more/, { call: ["weather__checkWeather", { city: "Barcelona", dates: "2024-06-15/2024-06-22" }] }],
-  [/Plan a vacation/, { call: ["travel__searchFlights", trip] }],
+  [
+    /and 37 more/,
+    {
+      say: "There are 47 flights. How will the weather be?",
+      calls: [["weather__checkWeather", { city: "Barcelona", dates: "2024-06-15/2024-06-22" }]],
+    },
+  ],
+  [
+    /calendar:\/\/my-calendar/,
+    { say: "You are free on these days. I look for flights.", calls: [["travel__searchFlights", trip]] },
+  ],
+  [
+    /Plan a vacation/,
+    { say: "First I look at your calendar and at what you like.", calls: resources.map((it) => ["read_resource", it]) },
+  ],
 ];
 
-/** Creates the model. @returns {import("portolan-host/models").Model} */
-export function createPlanner() {
-  let calls = 0;
+/** Creates the model. @param {string} [id] its name @returns {import("portolan-host/models").Model} */
+export function createPlanner(id = "script") {
+  let count = 0;
   return {
-    id: "script",
+    id,
     capabilities: { tools: true, images: false, contextTokens: 100_000 },
     async *stream({ messages }) {
-      // The attached resources follow the prompt, so the first turn looks at all messages.
-      const last = textOf(messages.length <= 2 ? messages : messages.slice(-1));
+      const last = textOf(messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1));
       const [, turn] = plan.find(([words]) => words.test(last)) ?? [];
-      const { say, call } = typeof turn === "function" ? turn(last) : (turn ?? { say: "The script has no answer." });
+      const { say, calls = [] } =
+        typeof turn === "function" ? turn(last) : (turn ?? { say: "The script ends here, because a step failed." });
       if (say !== undefined) yield { type: "text", delta: say };
-      if (call) {
-        calls += 1;
-        yield { type: "tool", id: `call-${calls}`, name: call[0], input: call[1] };
+      for (const [name, input] of calls) {
+        count += 1;
+        yield { type: "tool", id: `call-${count}`, name, input };
       }
       const usage = { inputTokens: Math.ceil(last.length / 4), outputTokens: 20 };
-      yield { type: "end", stopReason: call ? "toolUse" : "endTurn", usage, model: "script" };
+      yield { type: "end", stopReason: calls.length > 0 ? "toolUse" : "endTurn", usage, model: id };
     },
   };
 }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createHost, display, openActivityFile } from "portolan-host";
-import { createPlanner } from "./planner.mjs";
+import { createPlanner, resources } from "./planner.mjs";
 
 /** What the user enters into the form of the booking. */
 const decision = { confirmBooking: true, seatPreference: "window", roomType: "sea view", travelInsurance: true };
@@ -53,19 +53,14 @@ export async function playStory({ folder, era, tell }) {
       ...{ destination: "Barcelona", departure_date: "2024-06-15", return_date: "2024-06-22" },
       ...{ budget: "3000", travelers: "2" },
     };
-    const attach = [
-      { server: "calendar", uri: "calendar://my-calendar/June-2024" },
-      { server: "travel", uri: "travel://preferences/europe" },
-      { server: "travel", uri: "travel://past-trips/Spain-2023" },
-    ];
     tell(
       "you type",
       `/plan-vacation ${Object.entries(args)
         .map((pair) => pair.join("="))
         .join(" ")}`,
     );
-    for (const { uri } of attach) tell("you attach", uri);
-    for await (const event of host.run({ server: "travel", prompt: "plan-vacation", args }, { attach })) {
+    for (const { uri } of resources) tell("you attach", uri);
+    for await (const event of host.run({ server: "travel", prompt: "plan-vacation", args }, { attach: resources })) {
       if (event.type === "tool" && event.stage === "result")
         tell("answer", firstLine(event.result.content).replace(join(folder, "/"), ""));
       if (event.type !== "done") continue;

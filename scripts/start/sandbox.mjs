@@ -1,5 +1,5 @@
 // @ts-check
-// A temporary folder with files, a repository, the configuration of five servers, and the storage of the host.
+// A temporary folder with files, a repository, the configuration of seven servers, and the storage of the host.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,9 @@ export async function makeSandbox() {
     ...(hasGit && { git: server("git", repository) }),
     memory: server("memory", "--file", join(folder, "memory.log")),
     time: server("time"),
-    travel: server("travel"),
+    travel: { command: process.execPath, args: [fileURLToPath(new URL("story-server.mjs", import.meta.url))] },
+    weather: server("weather"),
+    calendar: server("calendar", "--folder", join(folder, "calendar")),
   };
   writeFileSync(join(folder, ".mcp.json"), JSON.stringify({ mcpServers: servers }, undefined, 2));
   const home = join(folder, ".portolan");

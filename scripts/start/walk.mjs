@@ -45,8 +45,9 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
           return true;
         }
         tell("asked you", `may ${question.server} have this answer? ${wordsOf(question.result.content)}`, "yellow");
-        row("you", [`edit it: ${flight}`, "bold"]);
-        return { allow: true, result: { ...question.result, content: { type: "text", text: flight } } };
+        const text = `${flight}: it is the cheapest`;
+        row("you", [`edit it: ${text}`, "bold"]);
+        return { allow: true, result: { ...question.result, content: { type: "text", text } } };
       },
     },
   });
@@ -61,8 +62,8 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
 
     heading("The demo model calls a tool, after you have agreed");
     const date = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
-    await say(host, `What is the weather in city=Lisbon on ${date}?`);
-    await say(host, "list files in path=.");
+    await say(host, "What's the weather in Lisbon tomorrow?");
+    await say(host, "List the files");
 
     heading("You call one yourself; nobody asks you whether you meant it");
     const route = { origin: "Oslo", destination: "Lisbon", date };
@@ -72,13 +73,13 @@ export async function walk(/** @type {import("./sandbox.mjs").Sandbox} */ { fold
     tell("answered", wordsOf(found.content), "green");
 
     heading("A server asks the model (sampling); you see the question and the answer, and may change both");
-    await say(host, `choose-flight from=Oslo to=Lisbon date=${date} wish=cheap`);
+    await say(host, `Find the best flight from Oslo to Lisbon on ${date}, cheap`);
 
     heading("A server asks you (elicitation); what you enter goes to it alone");
-    await say(host, `bookFlight flight=${flight} date=${date}`);
+    await say(host, `Book flight ${flight} on ${date}`);
 
     heading("What you refuse is not done");
-    await say(host, "remove path=shopping.txt");
+    await say(host, "Remove shopping.txt");
     const isThere = existsSync(join(folder, "files/shopping.txt"));
     row("still there", [String(isThere), isThere ? "green" : "red"]);
 

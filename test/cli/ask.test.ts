@@ -154,7 +154,7 @@ test("warns about an address that imitates another, and opens nothing on no", as
 test("shows, edits on a line and approves a sampling request and its answer", async () => {
   const terminal = await call("sample");
   const request = await terminal.see("N never");
-  for (const line of ["demo (demo, not a language model)", "You are brief.", "Name a colour", "at most 50 out"]) {
+  for (const line of ["demo (not a language model)", "You are brief.", "Name a colour", "at most 50 out"]) {
     expect(request).toContain(line);
   }
   await terminal.answer("N never", "v");

@@ -58,7 +58,7 @@ test("a user of editors finds, trusts, repairs, calls and chats with servers by 
   expect(await ended(look!, 1)).toMatch(/jira down\n +✗ /);
 
   const chat = type("portolan chat --server files");
-  await chat.answer(/demo \(demo, not a language model\) with files[\s\S]*\n>$/, "list the files\r");
+  await chat.answer(/demo \(not a language model\) with files[\s\S]*\n>$/, "list the files\r");
   const asked = await chat.see("v view its definition");
   expect(asked).toMatch(
     /◆ The model wants to call files\.list\n {2}│ Lists the entries of one folder[\s\S]*with these arguments\n {2}│ \{/,

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startFakeProvider } from "portolan-host/models/fake";
@@ -44,7 +45,7 @@ test("in a pipe, prints JSON events and denies what needs approval", async () =>
     },
   });
   const events = eventsOf(stdout);
-  expect(events[0]).toEqual({ type: "notice", text: "demo: demo, not a language model" });
+  expect(events[0]).toEqual({ type: "notice", text: "demo: not a language model" });
   expect(events.at(-1)).toMatchObject({ type: "done", reason: "done", text: expect.stringContaining("approval") });
   expect(stdout).not.toContain('"state"');
 });
@@ -60,6 +61,33 @@ test("--yes-read-only allows read-only tools of a server with trusted labels", a
   expect(events.at(-1).text).toContain("Asia/Tokyo");
 });
 
+test("--model takes a module with a model of your own", async () => {
+  const cwd = makeHome();
+  writeFileSync(
+    join(cwd, "model.mjs"),
+    `export default {
+      id: "mine",
+      capabilities: { tools: false, images: false },
+      async *stream() {
+        yield { type: "text", delta: "Hello from my model." };
+        yield { type: "end", stopReason: "endTurn", model: "mine" };
+      },
+    };`,
+  );
+  writeFileSync(join(cwd, "none.mjs"), "export const model = 1;");
+  const run = (file: string) => runPortolan(["run", "hello", "--model", file, ...behind.slice(-3)], { cwd });
+  expect(eventsOf((await run("./model.mjs")).stdout).at(-1)).toMatchObject({ text: "Hello from my model." });
+  const none = await run("./none.mjs");
+  expect({ code: none.code, ...JSON.parse(none.stderr).error }).toMatchObject({
+    ...{ code: 2, kind: "usage", message: expect.stringMatching(/none\.mjs has no model as its default export/) },
+    next: "export default a model: { id, capabilities, stream }",
+  });
+  const missing = await run("./missing.mjs");
+  expect({ code: missing.code, ...JSON.parse(missing.stderr).error }).toMatchObject({
+    ...{ code: 2, message: expect.stringMatching(/missing\.mjs cannot be loaded: /) },
+  });
+});
+
 test("asks at the terminal, shows the definition, and warns about text of a server", async () => {
   const paint = (colour: string) => `paint colour=${colour} coats=1 {"room":1}`;
   const task = `${paint("red")} then ${paint("green")} then ${paint("red")}`;
@@ -73,6 +101,7 @@ test("asks at the terminal, shows the definition, and warns about text of a serv
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen().split("wants to call asking-server.paint")).toHaveLength(3);
   expect(terminal.screen().split("✓")).toHaveLength(4);
+  expect(terminal.screen().match(/^\{"colour":/gm)).toHaveLength(3);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { startFakeProvider } from "portolan-host/models/fake";
 import { beforeAll, expect, test } from "vitest";
 import { environment, makeHome, type Ran, root } from "./kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
@@ -30,12 +31,12 @@ beforeAll(async () => {
 test("npm start without a terminal lists, calls, asks, answers, verifies and cleans up", () => {
   const { code, stdout, stderr, left } = walk;
   expect({ code, stderr, left }).toEqual({ code: 0, stderr: "", left: [] });
-  for (const name of ["files", "git", "memory", "time", "travel"]) {
+  for (const name of ["files", "git", "memory", "time", "travel", "weather", "calendar"]) {
     expect(stdout).toMatch(new RegExp(`^ {4}${name} +\\d{4}-\\d\\d-\\d\\d, \\d+ tools`, "m"));
   }
-  expect(stdout).toMatch(/asked you +may travel do forecast[\s\S]*yes, once[\s\S]*the model[\s\S]*Lisbon/);
-  expect(stdout).toMatch(/files__list answered:[\s\S]*welcome\.md/);
-  expect(stdout).toMatch(/may travel ask the model\?[\s\S]*approve[\s\S]*edit it: PT\d+[\s\S]*The model chose it/);
+  expect(stdout).toMatch(/asked you +may weather do checkWeather[\s\S]*yes, once[\s\S]*the model +Lisbon, /);
+  expect(stdout).toMatch(/may files do list[\s\S]*the model +shopping\.txt.*welcome\.md/);
+  expect(stdout).toMatch(/may travel ask the model\?[\s\S]*approve[\s\S]*edit it: PT\d+[\s\S]*it is the cheapest/);
   expect(stdout).toMatch(/Please confirm your[\s\S]*PT\d+[\s\S]*seatPreference: window[\s\S]*Booked as/);
   expect(stdout).toMatch(/you type +\/plan-vacation[\s\S]*you attach[\s\S]*you fill in[\s\S]*Added to the calendar/);
   expect(stdout).toMatch(/may files do remove[\s\S]*you +no\n[\s\S]*still there true/);
@@ -47,22 +48,33 @@ test("npm start prints at most 100 columns without colours to a pipe", () => {
   expect(walk.stdout).not.toContain("\u001b");
 });
 
-test("npm start in a terminal lists, trusts, samples and fills in a form", async () => {
-  const cwd = await makeHome();
-  const program = [process.execPath, join(root, "scripts/start.mjs")];
-  const terminal = openTerminal([], { cwd, program, env: environment(cwd), rows: 50 });
-  const shown = await terminal.see(
-    /demo \(demo, not a language model\) with files, git, memory, time, travel[\s\S]*\n>$/,
-  );
-  const typed = (label: string) => new RegExp(`^ +${label} +(.*)$`, "m").exec(shown)?.[1] ?? "";
-  await terminal.answer(/\n>$/, "/tools flight\r");
-  await terminal.answer(/travel\.choose-flight\([\s\S]*\n>$/, `${typed("a call")}\r`);
-  await terminal.answer(/wants to call travel\.forecast[\s\S]*v view its definition/, "y");
-  await terminal.answer(/Lisbon, \d{4}-[\s\S]*°C[\s\S]*\n>$/, `${typed("sampling")}\r`);
-  await terminal.answer(/wants to call travel\.choose-flight[\s\S]*v view its definition/, "y");
+const start = [process.execPath, join(root, "scripts/start.mjs")];
+const prompt = /\n>$/;
+const call = /v view its definition/;
+
+/** Opens `npm start` in a terminal, and returns the example that it shows behind a label. */
+async function open(env: { [name: string]: string } = {}, columns = 100) {
+  const cwd = makeHome();
+  const terminal = openTerminal([], { cwd, program: start, env: environment(cwd, env), rows: 50, columns });
+  const shown = await terminal.see(prompt);
+  const example = (label: string) => new RegExp(`^ +${label} +(.*)$`, "m").exec(shown)?.[1] ?? "";
+  return { terminal, example, shown };
+}
+
+test("npm start in a terminal answers every example that it shows, and shows nothing twice", async () => {
+  const { terminal, example, shown } = await open();
+  expect(shown).toContain("demo (not a language model) with files, git, memory, time, travel, weather, calendar");
+  expect(shown).toMatch(/For a language model, set ANTHROPIC_API_KEY or OPENAI_API_KEY and\sstart again\./);
+  await terminal.answer(prompt, "/tools flight\r");
+  await terminal.answer(/travel\.findBestFlight\([\s\S]*\n>$/, `${example("a call")}\r`);
+  await terminal.answer(/wants to call weather\.checkWeather[\s\S]*v view its definition/, "y");
+  const weather = await terminal.see(/Lisbon, \d{4}-[\s\S]*°C[\s\S]*\n>$/);
+  expect(weather.match(/°C/g)).toHaveLength(1);
+  await terminal.answer(prompt, `${example("sampling")}\r`);
+  await terminal.answer(/wants to call travel\.findBestFlight[\s\S]*v view its definition/, "y");
   await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
-  await terminal.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
-  await terminal.answer(/choose-flight answered:[\s\S]*\n>$/, `${typed("a form")}\r`);
+  await terminal.answer(/will get this answer from demo\n {2}│ PT\d+: the first of 47[\s\S]*n withhold it/, "y");
+  await terminal.answer(/1\. PT\d+ Oslo to Lisbon[\s\S]*\n>$/, `${example("a form")}\r`);
   await terminal.answer(/wants to call travel\.bookFlight[\s\S]*v view its definition/, "y");
   await terminal.answer(/travel asks you to fill in a form[\s\S]*Confirm the booking[\s\S]*>$/, "y\r");
   await terminal.answer(/1 window[\s\S]*>$/, "2\r");
@@ -70,5 +82,66 @@ test("npm start in a terminal lists, trusts, samples and fills in a form", async
   await terminal.answer(/seatPreference: "aisle"[\s\S]*c cancel/, "y");
   await terminal.answer(/Booked as BK-\d+[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
-  expect(terminal.screen()).not.toContain("RAW");
+  const screen = terminal.screen();
+  expect(screen).not.toContain("RAW");
+  expect(screen.split("not a language model")).toHaveLength(2);
+  expect(screen).not.toContain("not instructions");
+});
+
+test("the demo plans a vacation in another city with the prompt of the first screen", async () => {
+  const { terminal, example } = await open();
+  const line = example("a prompt").replace(/=\w+$/, "=Reykjavik");
+  expect(line).toBe("/plan-vacation destination=Reykjavik");
+  await terminal.answer(prompt, `${line}\r`);
+  await terminal.answer(/travel\.searchFlights[\s\S]*"destination": "Reykjavik"[\s\S]*v view its definition/, "y");
+  await terminal.answer(/PT\d+ New York to Reykjavik[\s\S]*weather\.checkWeather[\s\S]*v view its definition/, "y");
+  await terminal.answer(/Reykjavik, [\s\S]*°C[\s\S]*travel\.bookHotel[\s\S]*v view its definition/, "n");
+  await terminal.answer(/travel\.bookHotel failed: [\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("/story plays the travel story in the chat, with every question to the user", async () => {
+  const { terminal, example } = await open();
+  await terminal.answer(prompt, `${example("a story")}\r`);
+  await terminal.answer(/calendar:\/\/my-calendar\/June-2024[\s\S]*N never/, "y");
+  await terminal.answer(/travel:\/\/preferences\/europe[\s\S]*N never/, "y");
+  await terminal.answer(/travel:\/\/past-trips\/Spain-2023[\s\S]*N never/, "y");
+  await terminal.answer(/wants to call travel\.searchFlights[\s\S]*v view its definition/, "y");
+  await terminal.answer(/wants to call weather\.checkWeather[\s\S]*v view its definition/, "y");
+  await terminal.answer(/wants to call travel\.findBestFlight[\s\S]*v view its definition/, "y");
+  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
+  await terminal.answer(/will get this answer from demo\n {2}│ PT411: [\s\S]*n withhold it/, "y");
+  await terminal.answer(/wants to call travel\.bookHotel[\s\S]*v view its definition/, "y");
+  await terminal.answer(/Confirm the booking[\s\S]*>$/, "y\r");
+  await terminal.answer(/1 window[\s\S]*>$/, "1\r");
+  await terminal.answer(/1 sea view[\s\S]*>$/, "1\r");
+  await terminal.answer(/travel insurance[\s\S]*>$/, "y\r");
+  await terminal.answer(/roomType: "sea view"[\s\S]*c cancel/, "y");
+  await terminal.answer(/wants to call calendar\.createCalendarEvent[\s\S]*v view its definition/, "y");
+  await terminal.answer(
+    /wants to call calendar\.sendEmail[\s\S]*"to": "team@work\.com"[\s\S]*v view its definition/,
+    "y",
+  );
+  await terminal.answer(/Your trip to Barcelona is booked and in your calendar\.[\s\S]*\n>$/, "/log\r");
+  await terminal.answer(/call +calendar\.sendEmail[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("/story ends with a reason when the user refuses a step", async () => {
+  const { terminal } = await open();
+  await terminal.answer(prompt, "/story\r");
+  for (let resource = 0; resource < 3; resource += 1) await terminal.answer(/N never/, "y");
+  await terminal.answer(call, "n");
+  await terminal.answer(/The script ends here, because a step failed\.\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("npm start uses the model whose key is in the environment", async () => {
+  await using provider = await startFakeProvider({ dialect: "openai", turns: [{ say: "Hello from the provider." }] });
+  const { terminal, shown } = await open({ OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "real-model" });
+  expect(shown).toContain("real-model with files");
+  expect(shown).not.toContain("language model");
+  await terminal.answer(prompt, "hello\r");
+  await terminal.answer(/Hello from the provider\.\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
 });

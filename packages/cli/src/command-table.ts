@@ -22,7 +22,7 @@ const targetFlags = { ...connectionFlags, ...eraFlag, ...timeoutFlag };
 const modelFlags = {
   "--server <target...>": "Use this server. Repeatable. Default: all configured servers.",
   "--model <model>":
-    "demo, anthropic:<model> or openai:<model>. Default: the provider whose API key is set, otherwise demo.",
+    "demo, anthropic:<model>, openai:<model>, or a module such as ./model.mjs. Default: the provider whose API key is set, otherwise demo.",
   ...rootFlag,
   "--allow <pattern...>": "Allow server.tool without asking; * stands for any characters. Repeatable.",
   "--deny <pattern...>": "Deny server.tool, even if it is allowed otherwise. Repeatable.",

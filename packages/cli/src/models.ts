@@ -1,7 +1,10 @@
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { anthropic, demoModel, type Model, openaiCompatible, type ProviderOptions } from "portolan-host/models";
-import type { CommandContext } from "./command.ts";
+import type { CommandContext, Flags } from "./command.ts";
 import { Failure } from "./failure.ts";
 import { fetchOption } from "./http-proxy/choose.ts";
+import type { System } from "./system.ts";
 
 /** Settings of models that providers serve. */
 export type ModelSettings = Pick<ProviderOptions, "onRetry" | "idleMs">;
@@ -42,6 +45,34 @@ export function chooseModels(env: Variables, named?: string, settings: ModelSett
     demoModel(),
   ];
   return [chosen, ...others.filter(({ id }) => id !== chosen.id)];
+}
+
+/** Returns the models for `--model`, which may also be a module with a model as its default export. */
+export async function findModels(
+  { env, cwd }: System,
+  { model }: Flags,
+  settings?: ModelSettings,
+): Promise<[Model, ...Model[]]> {
+  if (typeof model !== "string" || !isModule(model)) return chooseModels(env, model as string | undefined, settings);
+  const chosen = await importModel(resolve(cwd, model));
+  return [chosen, ...chooseModels(env, "demo").filter(({ id }) => id !== chosen.id)];
+}
+
+/** Returns true for the path of a JavaScript file, which has a slash to tell it from the name of a model. */
+function isModule(named: string): boolean {
+  return /[/\\][^/\\]*\.[cm]?js$/.test(named);
+}
+
+async function importModel(file: string): Promise<Model> {
+  const loaded: { default?: unknown } = await import(pathToFileURL(file).href).catch((reason: unknown) => {
+    const why = reason instanceof Error ? reason.message : String(reason);
+    throw new Failure("usage", `the model ${file} cannot be loaded: ${why}`, { next: `node ${file}` });
+  });
+  const model = loaded.default as Partial<Model> | undefined;
+  if (typeof model?.id === "string" && model.capabilities && typeof model.stream === "function") return model as Model;
+  throw new Failure("usage", `${file} has no model as its default export`, {
+    next: "export default a model: { id, capabilities, stream }",
+  });
 }
 
 /** Returns the models that a server may ask, if there is a person to approve it. */

@@ -1,4 +1,5 @@
 import type { Host, RunInput, RunState } from "portolan-host";
+import type { Model } from "portolan-host/models";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { CommandContext } from "../command.ts";
 import { toFailure } from "../failure.ts";
@@ -17,14 +18,15 @@ export class Chat {
   #attached: readonly AttachedResource[] = [];
   #state: RunState | undefined;
   /** Notices that were already shown. */
-  readonly #notices: Set<string>;
+  readonly #notices = new Set<string>();
+  readonly #repeatsResults: boolean | undefined;
   /** Input after the current line, such as further pasted lines. */
   readonly #typed = new TypeAhead();
 
-  constructor(context: CommandContext, host: Host, notices: Iterable<string> = []) {
+  constructor(context: CommandContext, host: Host, { repeatsResults }: Pick<Model, "repeatsResults"> = {}) {
     this.#context = context;
     this.#host = host;
-    this.#notices = new Set(notices);
+    this.#repeatsResults = repeatsResults;
   }
 
   /** Reads and handles lines until the person leaves: Ctrl-D, or Ctrl-C twice at the prompt. */
@@ -126,7 +128,7 @@ export class Chat {
       return undefined;
     });
     try {
-      const done = await showRun(this.#context, run, { known: this.#notices });
+      const done = await showRun(this.#context, run, { known: this.#notices, repeatsResults: this.#repeatsResults });
       this.#state = done.state;
       const failure = isCancelled ? undefined : runFailure(done);
       if (failure !== undefined) throw failure;

@@ -32,6 +32,8 @@ test.each([
   ],
   ["mail a@b.c and @nobody:x", { kind: "words", text: "mail a@b.c and @nobody:x", attach: [] }],
   ['/plan to="New York" days=3', { kind: "prompt", args: { to: "New York", days: "3" } }],
+  ["/plan New York days=3", { kind: "prompt", args: { to: "New York", days: "3" } }],
+  ["/plan Rome", { kind: "prompt", args: { to: "Rome" } }],
   ["/notes.sum blue whales", { kind: "prompt", prompt: { server: "notes" }, args: { topic: "blue whales" } }],
   ["/notes.sum topic=whales", { kind: "prompt", args: { topic: "whales" } }],
   ["/travel.plan to=Rome", { kind: "prompt", prompt: { server: "travel" } }],
@@ -43,7 +45,7 @@ test.each([
 test.each([
   ["/nothing", "unknown command /nothing"],
   ["/sum whales", "several servers have /sum: /notes.sum, /other.sum"],
-  ["/plan Rome", 'expected to=… days=…, got "Rome"'],
+  ["/plan days=3 Rome", 'expected to=… days=…, got "Rome"'],
   ["/plan where=Rome", 'got "where=Rome"'],
   ["/other.sum a=b", "expected no arguments"],
 ])("refuses %s", (line, reason) => {

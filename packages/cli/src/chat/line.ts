@@ -64,21 +64,29 @@ function withAttachments(text: string, { resources, templates }: CatalogView): P
   return { kind: "words", text: rest, attach };
 }
 
-/** Parses `name=value`, with quotes around spaces. A prompt with one argument also takes the whole line. */
+/**
+ * Parses `name=value`, with quotes around spaces. Words before the first name are the value of the only required
+ * argument, or of the only argument.
+ */
 function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt): { [name: string]: string } {
   const words = rest.match(/(?:[^\s"]|"[^"]*")+/g) ?? [];
-  const [only] = declared;
+  const required = declared.filter((it) => it.required);
+  const only = declared.length === 1 ? declared[0] : required.length === 1 ? required[0] : undefined;
   if (only && declared.length === 1 && words.length > 0 && !rest.startsWith(`${only.name}=`)) {
     return { [only.name]: rest };
   }
-  return Object.fromEntries(
-    words.map((word) => {
+  const firstName = words.findIndex((word) => word.includes("="));
+  const bare = only ? words.slice(0, firstName === -1 ? words.length : firstName) : [];
+  const value = bare.join(" ").replaceAll('"', "");
+  return Object.fromEntries([
+    ...(only && value !== "" ? [[only.name, value] as const] : []),
+    ...words.slice(bare.length).map((word) => {
       const [, name, value = ""] = /^([^=]+)=([\s\S]*)$/.exec(word) ?? [];
       if (name !== undefined && declared.some((it) => it.name === name)) return [name, value.replaceAll('"', "")];
       const known = declared.map((it) => `${it.name}=…`).join(" ") || "no arguments";
       throw new Failure("usage", `expected ${known}, got ${JSON.stringify(word)}`);
     }),
-  );
+  ]);
 }
 
 /** Completes a line: commands and prompts, arguments with values from the server, resources. */

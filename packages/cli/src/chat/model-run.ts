@@ -50,20 +50,34 @@ export function modelLabel({ id, notice }: Model): string {
   return notice === undefined ? id : `${id} (${notice})`;
 }
 
-/** Returns the notice of a model in the words of a run. */
-export function modelNotices({ id, notice }: Model): string[] {
-  return notice === undefined ? [] : [`${id}: ${notice}`];
+/** Returns what a person should know about the model, and how to use a better one. */
+export function modelHint({ id }: Model): string | undefined {
+  if (id !== "demo") return undefined;
+  return "The demo matches words to tools. For a language model, set ANTHROPIC_API_KEY or OPENAI_API_KEY and start again.";
 }
 
-/**
- * Shows a run: the text of the model on standard output, its tool calls on standard error. Notices in `known` are not
- * repeated. With `isTextOnly` the text is left to the caller.
- */
-export async function showRun(
-  context: CommandContext,
-  run: Run,
-  { known = new Set(), isTextOnly = false }: { readonly known?: Set<string>; readonly isTextOnly?: boolean } = {},
-): Promise<RunDone> {
+/** Returns the same model without its notice, for a screen that has shown it. */
+export function withoutNotice(model: Model): Model {
+  const { id, capabilities, traits, repeatsResults } = model;
+  return {
+    ...{ id, capabilities, stream: (request) => model.stream(request) },
+    ...(traits && { traits }),
+    ...(repeatsResults !== undefined && { repeatsResults }),
+  };
+}
+
+export interface ShowRunOptions {
+  /** Notices that were shown before are not repeated. */
+  readonly known?: Set<string>;
+  /** The text of the model is left to the caller. */
+  readonly isTextOnly?: boolean;
+  /** The text of the model has the results of tools, so only a mark is shown for them. */
+  readonly repeatsResults?: boolean | undefined;
+}
+
+/** Shows a run: the text of the model on standard output, its tool calls on standard error. */
+export async function showRun(context: CommandContext, run: Run, options: ShowRunOptions = {}): Promise<RunDone> {
+  const { known = new Set(), isTextOnly = false, repeatsResults = false } = options;
   const waits = showRunWaits(context);
   try {
     for await (const event of run) {
@@ -75,7 +89,7 @@ export async function showRun(
       await context.terminal.quiet();
       waits.see(event);
       if (context.isJson) print(context, event);
-      else if (!isTextOnly || isShownBesideText(context, event)) show(context, event);
+      else if (!isTextOnly || isShownBesideText(context, event)) show(context, event, repeatsResults);
     }
   } finally {
     waits.end();
@@ -88,7 +102,7 @@ function isShownBesideText({ system }: CommandContext, { type }: RunEvent): bool
   return type === "notice" || (type === "tool" && system.stderr.isTTY);
 }
 
-function show(context: CommandContext, event: RunEvent): void {
+function show(context: CommandContext, event: RunEvent, repeatsResults: boolean): void {
   const { screen, terminal } = context;
   switch (event.type) {
     case "text":
@@ -107,7 +121,7 @@ function show(context: CommandContext, event: RunEvent): void {
         const [first] = content.flatMap((block) => (block.type === "text" ? String(block.text).split("\n") : []));
         const mark = isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
         const said = screen.safe(withoutOptionNames(first ?? `${content.length} blocks`));
-        terminal.say(screen.cut(`  ${mark} ${screen.style("dim", said)}`));
+        terminal.say(repeatsResults ? `  ${mark}` : screen.cut(`  ${mark} ${screen.style("dim", said)}`));
       }
       break;
     case "done":

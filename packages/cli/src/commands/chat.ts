@@ -1,10 +1,11 @@
 import { createInterface } from "node:readline";
 import { textFlag } from "../arguments/flags.ts";
 import { Chat } from "../chat/chat.ts";
-import { findServers, modelLabel, modelNotices, policyOf } from "../chat/model-run.ts";
+import { findServers, modelHint, modelLabel, policyOf, withoutNotice } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { chooseModels, showRetries } from "../models.ts";
+import { findModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** Chats with a model that uses servers. In a pipe, each line of standard input is a message. */
 export async function run(
@@ -13,8 +14,9 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system, screen, terminal, signal } = context;
-  const models = chooseModels(system.env, textFlag(flags, "model"), showRetries(context));
-  const [model] = models;
+  const [model, ...others] = await findModels(system, flags, showRetries(context));
+  // The screen introduces the model at once, a pipe gets its notice with the first message.
+  const models = [screen.isInteractive ? withoutNotice(model) : model, ...others];
   const servers = await findServers(context, flags);
   await withHost(
     context,
@@ -30,8 +32,9 @@ export async function run(
       }
       const names = host.servers.map(({ name, state }) => (state === "ready" ? name : `${name} (${state})`));
       terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
-      terminal.say(screen.style("dim", "/help lists the commands, /quit leaves"));
-      await new Chat(context, host, modelNotices(model)).talk();
+      const hints = [modelHint(model) ?? [], "/help lists the commands, /quit leaves"].flat();
+      for (const line of wrap(hints.join("\n"), screen.columns)) terminal.say(screen.style("dim", line));
+      await new Chat(context, host, model).talk();
     },
     { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
   );

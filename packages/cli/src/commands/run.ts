@@ -1,12 +1,21 @@
 import { text } from "node:stream/consumers";
 import type { ApprovalQuestion, HostAnswers } from "portolan-host";
-import { countFlag, listFlag, textFlag } from "../arguments/flags.ts";
-import { findServers, policyOf, runFailure, showRun } from "../chat/model-run.ts";
+import { countFlag, listFlag } from "../arguments/flags.ts";
+import {
+  findServers,
+  modelHint,
+  modelLabel,
+  policyOf,
+  runFailure,
+  showRun,
+  withoutNotice,
+} from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { chooseModels, showRetries } from "../models.ts";
+import { findModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
+import { wrap } from "../terminal/wrap.ts";
 
 /** Lets a model work on one task with servers. */
 export async function run(
@@ -14,23 +23,25 @@ export async function run(
   args: readonly string[],
   flags: Flags,
 ): Promise<CommandResult | undefined> {
-  const { system, screen, signal } = context;
+  const { system, screen, signal, isJson } = context;
   const isTextOnly = flags["text"] === true;
-  const models = chooseModels(system.env, textFlag(flags, "model"), showRetries(context));
+  const [model, ...others] = await findModels(system, flags, showRetries(context));
   const maxTurns = countFlag(flags, "maxTurns");
   const policy = policyOf(flags);
   const task = await readTask(context, args);
   const servers = await findServers(context, flags);
-  const [model] = models;
-  // A model with a notice introduces itself.
-  if (model.notice === undefined) context.note(screen.safe(model.id));
+  context.note(screen.safe(modelLabel(model)));
+  const hint = modelHint(model);
+  for (const line of hint === undefined ? [] : wrap(hint, screen.columns)) context.note(screen.style("dim", line));
+  // A screen has introduced the model, JSON gets its notice as an event.
+  const models = [isJson ? model : withoutNotice(model), ...others];
   const refused = new Set<string>();
   return withHost(
     context,
     servers,
     async (host) => {
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
-      const done = await showRun(context, running, { isTextOnly });
+      const done = await showRun(context, running, { isTextOnly, repeatsResults: model.repeatsResults });
       const failure = runFailure(done);
       if (failure !== undefined) throw failure;
       // The answer is useful although something was refused.
