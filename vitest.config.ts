@@ -43,6 +43,7 @@ export default defineConfig({
         test: {
           name: "system",
           globalSetup: "test/kit/quick-servers.mjs",
+          runner: "test/kit/runner.ts",
           include: ["test/**/*.test.ts"],
           exclude: [...quick, "test/peers/**", "test/{conformance,release}/runtime/**"],
           testTimeout: 60_000,

@@ -1,9 +1,11 @@
 // Builds what is published: TypeScript checks it and writes the declarations, rolldown writes few files that load fast.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
+import { rememberBuild } from "./build-stamp.mjs";
 import { bundleCommand } from "./bundle-command.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -14,18 +16,28 @@ const others = ["packages/host", "packages/authority", ...foldersIn("packages/se
   .map((folder) => join(root, folder))
   .filter((folder) => existsSync(join(folder, "package.json")));
 
-/** Builds the library and what stands on it; the reason when something cannot be built. */
-export async function buildLibrary() {
+/**
+ * Builds the library and the packages that stand on it. Returns the reason if one cannot be built.
+ * @param {(step: string) => void} [onStep] called with what is done next
+ */
+export async function buildLibrary(onStep = () => {}) {
+  onStep("checking types");
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const { status, stdout } = spawnSync(
-    process.execPath,
-    [compiler, "-b", library, join(root, "packages/cli"), ...others],
-    { encoding: "utf8" },
-  );
-  if (status !== 0) return stdout;
+  const child = spawn(process.execPath, [compiler, "-b", library, join(root, "packages/cli"), ...others], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let problems = "";
+  child.stdout.setEncoding("utf8").on("data", (text) => {
+    problems += text;
+  });
+  const [status] = await once(child, "close");
+  if (status !== 0) return problems;
+  onStep("bundling the library and the command");
   await bundleLibrary();
   await bundleCommand(root, library, host);
+  onStep("bundling the host and the servers");
   for (const folder of others) await bundle(folder);
+  rememberBuild();
   return undefined;
 }
 

@@ -2,73 +2,128 @@
 //   --peers   also installs the other implementations that the interop tests and the benchmarks run against
 //   --conformance   also installs the official conformance suite and the Node it needs
 //   --nodes   also installs another version of Node, on which tests load the published packages
-//   --browser   also installs a browser, from the packages of the system
-//   --git   also installs git, which the server of repositories runs
-//   --postgres   also installs PostgreSQL, which the tests of the server of databases start
-//   --shells   also installs zsh and fish, in which the tests complete command lines
-//   --wrk   also installs wrk, which creates the load of the benchmarks over HTTP
 //   --commands   also installs the other commands that a benchmark runs beside portolan
-//   --openssl   also installs openssl, which makes certificates for tests
+//   --browser, --git, --postgres, --shells, --wrk, --openssl   also installs these programs of the system, if they are not
+//     on the PATH and this is root with apt-get; otherwise says which tests are skipped, and fails if CI is set
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isBuilt } from "./build-stamp.mjs";
+import { findProgram, installCommand, isOnPath, programs } from "./programs.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const flags = new Set(process.argv.slice(2));
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < 20 || (major === 20 && minor < 19)) fail(`Node 20.19 or newer is needed, this is ${process.versions.node}`);
+if (major < 20 || (major === 20 && minor < 19)) {
+  fail(`Node 20.19 or newer is needed, this is ${process.versions.node}. Install it from https://nodejs.org`);
+}
 
-install(root);
-if (flags.has("--peers")) install(join(root, "test/peers"));
-if (flags.has("--commands")) install(join(root, "bench/commands"), "--ignore-scripts");
-if (flags.has("--conformance")) install(join(root, "test/conformance/runtime"));
-if (flags.has("--nodes")) install(join(root, "test/release/runtime"));
-if (flags.has("--browser")) installPackage("chromium", "/usr/bin/chromium");
-if (flags.has("--git")) installPackage("git", "/usr/bin/git");
-if (flags.has("--postgres")) installPackage("postgresql", "/usr/bin/pg_ctlcluster");
-if (flags.has("--wrk")) installPackage("wrk", "/usr/bin/wrk");
-if (flags.has("--shells")) for (const shell of ["zsh", "fish"]) installPackage(shell, `/usr/bin/${shell}`);
-if (flags.has("--openssl")) installPackage("openssl", "/usr/bin/openssl");
+await install(root, "packages");
+if (flags.has("--peers")) await install(join(root, "test/peers"), "other implementations to test against");
+if (flags.has("--commands")) await install(join(root, "bench/commands"), "other commands", "--ignore-scripts");
+if (flags.has("--conformance")) await install(join(root, "test/conformance/runtime"), "the conformance suite");
+if (flags.has("--nodes")) await install(join(root, "test/release/runtime"), "another version of Node");
+/** Programs of the system, by the flag that asks for them. */
+const wanted = { "--browser": ["chromium"], "--git": ["git"], "--postgres": ["postgresql"], "--wrk": ["wrk"] };
+Object.assign(wanted, { "--shells": ["zsh", "fish"], "--openssl": ["openssl"] });
+await installPrograms(Object.entries(wanted).flatMap(([flag, names]) => (flags.has(flag) ? names : [])));
 if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();
-const { buildLibrary } = await import("./build.mjs");
-const problem = await buildLibrary().catch((error) => error.message);
-if (problem !== undefined) fail(`build failed: ${problem}`);
+if (!isBuilt()) {
+  const problem = await step("building", async (show) => {
+    const { buildLibrary } = await import("./build.mjs");
+    return buildLibrary(show).catch((error) => error.message);
+  });
+  if (problem !== undefined) fail(`the build failed:\n${problem}`);
+}
 
-function install(folder, ...options) {
+async function install(folder, what, ...options) {
   const lock = join(folder, "package-lock.json");
   const installed = join(folder, "node_modules/.package-lock.json");
   if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
-  // Not `npm ci`: a lock made on one platform lacks the optional binaries of others, and `ci` refuses it.
-  run(
-    `install ${folder}`,
-    "npm",
-    ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", ...options],
-    folder,
-  );
+  const where = relative(root, folder) || "node_modules";
+  await step(`installing ${what}`, async (show) => {
+    show(`npm install into ${where}`);
+    // Not `npm ci`: a lock made on one platform lacks the optional binaries of others, and `ci` refuses it.
+    await run(
+      `npm install in ${folder}`,
+      "npm",
+      ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", ...options],
+      folder,
+    );
+  });
 }
 
-/** What a test needs of the system itself: Debian's, because its version is the one that the tests were run with. */
-function installPackage(name, file) {
-  if (existsSync(file)) return;
-  const apt = (...args) => run(`install ${name} with apt-get`, "apt-get", args, root);
-  apt("update", "-qq");
-  apt("install", "-y", "-qq", "--no-install-recommends", name);
-  if (!existsSync(file)) fail(`${file} is missing, and the package ${name} has not brought it`);
+/** Installs programs of the system that are missing, where this user may. */
+async function installPrograms(names) {
+  const missing = () => programs.filter(({ name }) => names.includes(name) && findProgram(name) === undefined);
+  const packages = missing().map(({ apt }) => apt);
+  const mayInstall = process.platform === "linux" && process.getuid?.() === 0 && isOnPath("apt-get");
+  if (packages.length > 0 && mayInstall) {
+    await step(`installing ${packages.join(", ")}`, async (show) => {
+      show("apt-get update");
+      await run("apt-get update", "apt-get", ["update", "-qq"], root);
+      show("apt-get install");
+      await run("apt-get install", "apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], root);
+    });
+  }
+  const left = missing().map((program) => `${program.name} is missing. Install it: ${installCommand(program)}`);
+  if (left.length > 0 && process.env.CI) fail(left.join("\n"));
+  for (const line of left) say(`${line} (until then, its tests are skipped and named at the end)`);
 }
 
-function run(what, command, args, cwd) {
-  const { status, error, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
-  if (status === 0) return;
-  process.stderr.write(`${stdout ?? ""}${stderr ?? ""}`);
-  fail(`${what} failed: ${error?.message ?? `exit code ${status}`}`);
+/**
+ * Does a piece of work, and says what it is, what it does at the moment, and how long it takes: in a terminal on a line
+ * that changes, elsewhere on two lines.
+ */
+async function step(what, work) {
+  const began = Date.now();
+  const seconds = () => `${Math.round((Date.now() - began) / 1000)} s`;
+  let current = "";
+  const isTerminal = process.stderr.isTTY;
+  const draw = () => process.stderr.write(`\r\u001b[K${cut(`${what}: ${current}, ${seconds()}`)}`);
+  const show = (text) => {
+    current = text;
+    if (isTerminal) draw();
+  };
+  if (!isTerminal) say(what);
+  else show("starting");
+  const timer = isTerminal ? setInterval(draw, 250) : undefined;
+  try {
+    return await work(show);
+  } finally {
+    clearInterval(timer);
+    if (isTerminal) process.stderr.write("\r\u001b[K");
+    say(`${what}: done in ${seconds()}`);
+  }
+}
+
+function cut(text) {
+  return text.slice(0, (process.stderr.columns ?? 80) - 1);
+}
+
+function say(text) {
+  process.stderr.write(`${text}\n`);
+}
+
+async function run(what, command, args, cwd) {
+  const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text) => {
+      output += text;
+    });
+  }
+  const [code] = await once(child, "close").catch((error) => [error.message]);
+  if (code !== 0) fail(`${what} failed (${code}):\n${output}`);
 }
 
 function fail(reason) {
-  console.error(`setup: ${reason}`);
+  say(`setup: ${reason}`);
   if (flags.has("--check")) console.log("0 passed, 1 failed");
   process.exit(1);
 }

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { onTestFinished } from "vitest";
+import { findProgram } from "../../scripts/programs.mjs";
 import { pathTo } from "../examples/example.ts";
 
 /** Keeps Chromium from making requests of its own. */
@@ -13,7 +14,7 @@ export const screenshots: string = pathTo("node_modules/.cache/portolan/screensh
 /** Starts the system's Chromium until the test ends. */
 export async function startChromium(): Promise<Browser> {
   const browser = await chromium.launch({
-    executablePath: "/usr/bin/chromium",
+    executablePath: findProgram("chromium") ?? "chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", ...quiet],
   });
   onTestFinished(() => browser.close());

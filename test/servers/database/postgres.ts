@@ -1,12 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import pg from "pg";
+import { findProgram } from "../../../scripts/programs.mjs";
 import { freePort } from "../../kit/free-port.ts";
-
-const versions = "/usr/lib/postgresql";
 
 /** A PostgreSQL server for tests. */
 export interface Postgres {
@@ -28,8 +27,8 @@ export const postgresStartMs = 60_000;
 
 /** Starts a server in its own folder on a loopback port; the superuser is `boss`, every password is `secret`. */
 export async function startPostgres(): Promise<Postgres> {
-  const newest = readdirSync(versions).sort((a, b) => Number(b) - Number(a))[0]!;
-  const program = (name: string) => join(versions, newest, "bin", name);
+  const bin = dirname(findProgram("postgresql") ?? "");
+  const program = (name: string) => join(bin, name);
   const folder = mkdtempSync(join(tmpdir(), "portolan-postgres-"));
   const who = unprivileged();
   if (who) chownSync(folder, who.uid, who.gid);
