@@ -1,7 +1,7 @@
 // Builds what is published: TypeScript checks it and writes the declarations, rolldown writes few files that load fast.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
@@ -88,6 +88,9 @@ async function bundle(folder) {
     output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
     logLevel: "warn",
   });
+  // npm makes commands executable when it links them, which is before the first build of a clone.
+  const { bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  for (const file of Object.values(bin)) chmodSync(join(folder, file), 0o755);
 }
 
 function foldersIn(folder) {

@@ -25,7 +25,7 @@ export const programs = [
   },
   {
     ...{ name: "git", apt: "git", brew: "git", commands: ["git"] },
-    usedBy: /execFileSync\("git"|scripts\/start\.mjs/,
+    usedBy: /execFileSync\("git"|scripts\/(?:start|picture)\.mjs/,
   },
   {
     ...{ name: "postgresql", apt: "postgresql", brew: "postgresql" },
