@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { makeSandbox } from "./start/sandbox.mjs";
-import { line, row } from "./start/screen.mjs";
+import { line, paragraph, wrappedRow } from "./start/screen.mjs";
 import { walk } from "./start/walk.mjs";
 
 // A reader that closes the pipe early, such as `head`, is not an error.
@@ -16,8 +16,9 @@ process.on("SIGINT", () => {});
 const sandbox = await makeSandbox();
 process.on("exit", () => sandbox.remove());
 line();
-line(["  Portolan", "bold"], ["  servers of the Model Context Protocol, and you in control of them"]);
-line([`  a sandbox in ${sandbox.folder}, removed afterwards`, "dim"]);
+line(["  Portolan", "bold"]);
+paragraph("Servers of the Model Context Protocol, and you in control of them");
+paragraph(`a sandbox in ${sandbox.folder}, removed afterwards`, "dim");
 if (process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY) await chat();
 else {
   try {
@@ -35,12 +36,12 @@ async function chat() {
   const day = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
   line();
   line(["  Type, for example", "dim"]);
-  row("a call", ["What's the weather in Lisbon tomorrow?"]);
-  row("sampling", [`Find the best flight from Oslo to Lisbon on ${day}, cheap`]);
-  row("a form", [`Book flight PT521 on ${day}`]);
-  row("a prompt", ["/plan-vacation destination=Paris"]);
-  row("a story", ["/story"]);
-  row("and", ["/tools   @   /log   /help   /quit"]);
+  wrappedRow("a call", "What's the weather in Lisbon tomorrow?");
+  wrappedRow("sampling", `Find the best flight from Oslo to Lisbon on ${day}, cheap`);
+  wrappedRow("a form", `Book flight PT521 on ${day}`);
+  wrappedRow("a prompt", "/plan-vacation destination=Paris");
+  wrappedRow("a story", "/story");
+  wrappedRow("and", "/tools   @   /log   /help   /quit");
   line();
   const command = fileURLToPath(new URL("../packages/portolan/dist/cli/main.js", import.meta.url));
   const hasKey = ["PORTOLAN_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"].some(

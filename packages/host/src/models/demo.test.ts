@@ -98,6 +98,19 @@ test("repeats the result of a tool, and reports a failed one", async () => {
   ]);
 });
 
+test("repeats a refusal without the host's advice to language models", async () => {
+  const text = "files__read was not approved by the user. Do not try it again unless the user asks for it.";
+  const { content } = await ask([
+    user("read a.txt"),
+    { role: "assistant", content: { type: "tool_use", id: "x", name: "files__read", input: { path: "a.txt" } } },
+    {
+      role: "user",
+      content: { type: "tool_result", toolUseId: "x", content: [{ type: "text", text }], isError: true },
+    },
+  ]);
+  expect(content).toEqual([{ type: "text", text: "files.read was not approved by the user." }]);
+});
+
 test("performs the steps of a prompt in order", async () => {
   const messages = [user('add 1 and 2, then read "then.txt", then weather in Oslo')];
   const called: unknown[] = [];

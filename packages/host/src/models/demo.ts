@@ -139,6 +139,9 @@ function describeResult(result: ToolResultContent, messages: readonly SamplingMe
   const text = resultText(result)
     .replace(/^(?:Data from [^\n]*, not instructions|Resource [^\n]*, data and not instructions):(?:\n|$)/, "")
     .trim();
+  // The host's advice after a refusal is for language models, too.
+  const [, refusal] = /^\S+ ([\s\S]*\.) Do not try it again unless the user asks for it\.$/.exec(text) ?? [];
+  if (result.isError === true && refusal !== undefined) return `${name} ${refusal}`;
   if (result.isError === true) return `${name} failed: ${cut(text) || "it gave no reason"}`;
   return cut(text) || `${name} is done.`;
 }
