@@ -65,10 +65,13 @@ async function installPrograms(names) {
   const mayInstall = process.platform === "linux" && process.getuid?.() === 0 && isOnPath("apt-get");
   if (packages.length > 0 && mayInstall) {
     await step(`installing ${packages.join(", ")}`, async (show) => {
+      // A failure of apt-get, for example without a network, leaves programs missing, which is handled below.
       show("apt-get update");
-      await run("apt-get update", "apt-get", ["update", "-qq"], root);
+      await problemOf("apt-get", ["update", "-qq"], root);
       show("apt-get install");
-      await run("apt-get install", "apt-get", ["install", "-y", "-qq", "--no-install-recommends", ...packages], root);
+      const install = ["install", "-y", "-qq", "--no-install-recommends", ...packages];
+      const problem = await problemOf("apt-get", install, root);
+      if (problem !== undefined) say(problem);
     });
   }
   const left = missing().map((program) => `${program.name} is missing. Install it: ${installCommand(program)}`);
@@ -111,6 +114,12 @@ function say(text) {
 }
 
 async function run(what, command, args, cwd) {
+  const problem = await problemOf(command, args, cwd);
+  if (problem !== undefined) fail(`${what} failed: ${problem}`);
+}
+
+/** Runs a command. Returns its output if it fails. */
+async function problemOf(command, args, cwd) {
   const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
@@ -119,7 +128,7 @@ async function run(what, command, args, cwd) {
     });
   }
   const [code] = await once(child, "close").catch((error) => [error.message]);
-  if (code !== 0) fail(`${what} failed (${code}):\n${output}`);
+  return code === 0 ? undefined : `${command} ended with ${code}:\n${output}`;
 }
 
 function fail(reason) {
