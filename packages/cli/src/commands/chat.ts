@@ -1,5 +1,4 @@
 import { createInterface } from "node:readline";
-import { textFlag } from "../arguments/flags.ts";
 import { Chat } from "../chat/chat.ts";
 import { findServers, modelHint, modelLabel, policyOf, withoutNotice } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";

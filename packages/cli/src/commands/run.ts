@@ -1,15 +1,7 @@
 import { text } from "node:stream/consumers";
 import type { ApprovalQuestion, HostAnswers } from "portolan-host";
 import { countFlag, listFlag } from "../arguments/flags.ts";
-import {
-  findServers,
-  modelHint,
-  modelLabel,
-  policyOf,
-  runFailure,
-  showRun,
-  withoutNotice,
-} from "../chat/model-run.ts";
+import { findServers, modelHint, modelLabel, policyOf, runFailure, showRun, withoutNotice } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { findModels, showRetries } from "../models.ts";
