@@ -37,8 +37,15 @@ export async function buildLibrary(onStep = () => {}) {
   await bundleCommand(root, library, host);
   onStep("bundling the host and the servers");
   for (const folder of others) await bundle(folder);
+  for (const folder of [library, ...others]) makeExecutable(folder);
   rememberBuild();
   return undefined;
+}
+
+/** Makes the commands of a package executable: npm does it when it installs a package, but not after a build. */
+function makeExecutable(folder) {
+  const { bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  for (const file of Object.values(bin)) chmodSync(join(folder, file), 0o755);
 }
 
 async function bundleLibrary() {
@@ -88,9 +95,6 @@ async function bundle(folder) {
     output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
     logLevel: "warn",
   });
-  // npm makes commands executable when it links them, which is before the first build of a clone.
-  const { bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  for (const file of Object.values(bin)) chmodSync(join(folder, file), 0o755);
 }
 
 function foldersIn(folder) {

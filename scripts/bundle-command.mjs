@@ -1,5 +1,5 @@
 // Builds the `portolan` command: one file with all that it uses in it.
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { build } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
@@ -62,7 +62,6 @@ export async function bundleCommand(root, library, host) {
   rmSync(dirname(file), { recursive: true, force: true });
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`);
-  chmodSync(file, 0o755);
   writeFileSync(join(dirname(file), "licenses.txt"), licensesOf(output));
   for (const part of ["LICENSE", "dist", "lib/jiti.mjs"]) {
     cpSync(join(root, "node_modules/jiti", part), join(dirname(file), "vendor/jiti", part), { recursive: true });

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -87,4 +87,24 @@ test("lock files name no registry host", () => {
 test("npm runs scripts with the same Node that started it", () => {
   const { output } = run("npm", ["exec", "--offline", "--", "node", "-p", "process.execPath"], root);
   expect(output.trim().split("\n").at(-1)).toBe(process.execPath);
+});
+
+test("every command of a package can be executed after a build", () => {
+  const servers = readdirSync(join(root, "packages/servers"), { withFileTypes: true });
+  const folders = [
+    "portolan",
+    "authority",
+    ...servers.flatMap((one) => (one.isDirectory() ? [`servers/${one.name}`] : [])),
+  ];
+  const commands = folders.flatMap((name) => {
+    const folder = join(root, "packages", name);
+    const { bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as {
+      bin?: { [name: string]: string };
+    };
+    return Object.values(bin).map((file) => join(folder, file));
+  });
+  expect(commands.length).toBeGreaterThan(10);
+  const isExecutable = (file: string) =>
+    (statSync(file).mode & 0o111) === 0o111 && readFileSync(file, "utf8").startsWith("#!");
+  expect(commands.filter((file) => !isExecutable(file))).toEqual([]);
 });
