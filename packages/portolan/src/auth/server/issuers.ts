@@ -8,6 +8,7 @@ import {
   keysMaxAgeMs,
   keysMinAgeMs,
   keysRetryMs,
+  keysUnreachableMs,
   maxCachedIntrospections,
   maxDocumentBytes,
   maxIssuerKeys,
@@ -28,18 +29,27 @@ const tokenTypes: readonly unknown[] = [undefined, "at+jwt", "application/at+jwt
 
 type KeySet = ReturnType<typeof createLocalJWKSet>;
 
+/** The parts of `protect` that a `JwtVerifier` needs. */
+export interface JwtVerifierParts {
+  /** A clock for the age of keys, in milliseconds. */
+  now(): number;
+  /** Called if the issuer cannot be reached while tokens are still verified with its known keys, for `remainingMs` more. */
+  onUnreachable(cause: unknown, remainingMs: number): void;
+}
+
 /** Verifies the tokens of one issuer with its keys, which are never fetched from a URL in a token. */
 export class JwtVerifier {
   readonly issuer: string;
   readonly #algorithms: string[];
   readonly #jwksUri: string | undefined;
   readonly #now: () => number;
+  readonly #onUnreachable: JwtVerifierParts["onUnreachable"];
   #keys: KeySet | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<KeySet> | undefined;
   #failure: { readonly cause: unknown; readonly at: number } | undefined;
 
-  constructor({ issuer, jwksUri, algorithms = signatureAlgorithms }: Issuer, now: () => number) {
+  constructor({ issuer, jwksUri, algorithms = signatureAlgorithms }: Issuer, parts: JwtVerifierParts) {
     const wrong = algorithms.find((algorithm) => !signatureAlgorithms.includes(algorithm));
     if (wrong !== undefined) {
       throw new PortolanError(
@@ -50,7 +60,8 @@ export class JwtVerifier {
     this.issuer = issuer;
     this.#algorithms = [...algorithms];
     this.#jwksUri = jwksUri;
-    this.#now = now;
+    this.#now = parts.now;
+    this.#onUnreachable = parts.onUnreachable;
   }
 
   /** Returns the claims of a token that this issuer has signed. Throws an `InvalidTokenError` otherwise. */
@@ -68,8 +79,10 @@ export class JwtVerifier {
   }
 
   async #find(header: JWSHeaderParameters, input: Parameters<KeySet>[1]): ReturnType<KeySet> {
-    const isOld = this.#now() - this.#readAt >= keysMaxAgeMs;
-    const keys = this.#keys && !isOld ? this.#keys : await this.#read();
+    const ageMs = this.#now() - this.#readAt;
+    const isUsable = ageMs < keysUnreachableMs;
+    if (isUsable && ageMs >= keysMaxAgeMs) this.#refresh(keysUnreachableMs - ageMs);
+    const keys = this.#keys && isUsable ? this.#keys : await this.#read();
     try {
       return await keys(header, input);
     } catch (cause) {
@@ -79,10 +92,24 @@ export class JwtVerifier {
     }
   }
 
+  /** Fetches the keys while requests are verified with the known ones. */
+  #refresh(remainingMs: number): void {
+    if (this.#reading || this.#hasJustFailed()) return;
+    this.#read().catch((cause) => this.#onUnreachable(cause, remainingMs));
+  }
+
+  #hasJustFailed(): boolean {
+    return this.#failure !== undefined && this.#now() - this.#failure.at < keysRetryMs;
+  }
+
   async #read(): Promise<KeySet> {
-    if (this.#failure && this.#now() - this.#failure.at < keysRetryMs) throw this.#failure.cause;
-    this.#failure = undefined;
+    // After a failure, the request that asks again waits for the answer. All others fail at once, in case the issuer hangs.
+    if (this.#failure && (this.#reading || this.#hasJustFailed())) throw this.#failure.cause;
     this.#reading ??= this.#fetch()
+      .then((keys) => {
+        this.#failure = undefined;
+        return keys;
+      })
       .catch((cause) => {
         this.#failure = { cause, at: this.#now() };
         throw cause;

@@ -16,6 +16,11 @@ export const proofWindowMs: number = 5 * 60_000;
 
 /** How long the keys of an issuer are used before they are fetched again. */
 export const keysMaxAgeMs: number = 10 * 60_000;
+/**
+ * How long the keys of an issuer are used while it cannot be reached: a short outage locks nobody out, and a key that the
+ * issuer has removed is refused at the latest then.
+ */
+export const keysUnreachableMs: number = 60 * 60_000;
 /** The shortest time between two fetches of the keys because a token names an unknown one. */
 export const keysMinAgeMs: number = 60_000;
 /** How long a failure to fetch the keys is remembered, so that each request does not wait for it again. */

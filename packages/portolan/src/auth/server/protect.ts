@@ -70,18 +70,21 @@ export interface ProtectOptions {
   /** More members of the resource metadata: `resource_name`, `resource_documentation`… */
   readonly about?: { readonly [member: string]: unknown };
   /**
-   * Receives failures of an issuer; the caller gets status 503. The first one of an issuer is reported at once, and those
-   * that follow once a minute, with their number. Default: prints one line to standard error.
+   * Receives failures of an issuer; the caller gets status 503, unless tokens can still be verified with known keys
+   * (`remainingMs`). The first failure of an issuer is reported at once, and those that follow once a minute, with their
+   * number. Default: prints one line to standard error.
    */
   readonly onError?: (error: unknown, about: IssuerFailure) => void;
   /** Milliseconds since 1970. Default: `Date.now`; the ages of cached keys and results are measured by a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** Requests whose token could not be verified. */
+/** An issuer that could not be asked, or a storage of DPoP proofs that failed. */
 export interface IssuerFailure {
   /** The issuer that could not be asked. Absent if the storage of DPoP proofs failed. */
   readonly issuer?: string;
+  /** How long tokens are still verified with the known keys of the issuer. Absent if they cannot be verified now. */
+  readonly remainingMs?: number;
   /** Failures since the last report. */
   readonly count: number;
 }
@@ -115,11 +118,16 @@ export function protect(options: ProtectOptions): TokenAccessControl {
   const { storage = createMemoryStorage({ now }), onError = printFailure } = options;
   const audiences = [options.resource, ...(options.audiences ?? [])];
   // Ages are measured by a clock that is never set back.
-  const known = issuers.map((issuer) => toVerifier(issuer, options.now ?? (() => performance.now())));
+  const monotonic = options.now ?? (() => performance.now());
+  const known = issuers.map((issuer) => toVerifier(issuer, monotonic, (problem) => report(problem)));
   const metadataUrl = `${resource.origin}${resourceMetadataPath}${resource.pathname === "/" ? "" : resource.pathname}`;
 
-  const failures = new ReportThrottle<IssuerProblem>(({ cause, issuer }, count) => {
-    const about = { ...(issuer !== undefined && { issuer }), count };
+  const failures = new ReportThrottle<IssuerProblem>(({ cause, issuer, remainingMs }, count) => {
+    const about = {
+      ...(issuer !== undefined && { issuer }),
+      ...(remainingMs !== undefined && { remainingMs }),
+      count,
+    };
     try {
       onError(cause, about);
     } catch (failure) {
@@ -127,6 +135,8 @@ export function protect(options: ProtectOptions): TokenAccessControl {
       console.error(failure);
     }
   });
+  const report = (problem: IssuerProblem) =>
+    failures.add(`${problem.issuer ?? ""}${problem.remainingMs === undefined ? "" : " with known keys"}`, problem);
 
   const reject = (status: 401 | 403, why: string, error?: ChallengeError, wanted = scopes): Rejection => {
     const told = error === undefined ? {} : { error, why };
@@ -179,8 +189,7 @@ export function protect(options: ProtectOptions): TokenAccessControl {
         return toHolder(claims);
       } catch (cause) {
         if (cause instanceof InvalidTokenError) return reject(401, cause.message, "invalid_token");
-        const failure = cause instanceof IssuerProblem ? cause : new IssuerProblem(undefined, cause);
-        failures.add(failure.issuer ?? "", failure);
+        report(cause instanceof IssuerProblem ? cause : new IssuerProblem(undefined, cause));
         return {
           status: 503,
           why: "The token cannot be verified now",
@@ -198,26 +207,35 @@ export function protect(options: ProtectOptions): TokenAccessControl {
   };
 }
 
-/** A failure of an issuer, while a token was verified. */
+/** A failure of an issuer, while a token was verified or its keys were fetched again. */
 class IssuerProblem {
   /** Absent if the storage of DPoP proofs failed. */
   readonly issuer: string | undefined;
   readonly cause: unknown;
+  /** How long tokens are still verified with the known keys. */
+  readonly remainingMs: number | undefined;
 
-  constructor(issuer: string | undefined, cause: unknown) {
+  constructor(issuer: string | undefined, cause: unknown, remainingMs?: number) {
     this.issuer = issuer;
     this.cause = cause;
+    this.remainingMs = remainingMs;
   }
 }
 
-function printFailure(error: unknown, { issuer = "the storage of DPoP proofs", count }: IssuerFailure): void {
+function printFailure(error: unknown, about: IssuerFailure): void {
+  const { issuer = "the storage of DPoP proofs", count, remainingMs } = about;
   const reasons: string[] = [];
   for (let cause: unknown = error; cause !== undefined && reasons.length < 5; cause = (cause as Error | null)?.cause) {
     const { message = String(cause) } = (cause ?? {}) as Partial<Error>;
     if (!reasons.some((reason) => reason.includes(message))) reasons.push(message);
   }
-  const times = count === 1 ? "" : ` (${count} requests since the last report)`;
-  const line = `portolan: tokens cannot be verified because ${issuer} fails: ${reasons.join(": ")}${times}`;
+  const times =
+    count === 1 ? "" : ` (${count} ${remainingMs === undefined ? "requests" : "times"} since the last report)`;
+  const what =
+    remainingMs === undefined
+      ? `tokens cannot be verified because ${issuer} fails`
+      : `the keys of ${issuer} cannot be fetched, and tokens are verified with the known ones for ${Math.ceil(remainingMs / 60_000)} min more`;
+  const line = `portolan: ${what}: ${reasons.join(": ")}${times}`;
   // A line break or control character of an answer must not look like another line.
   console.error(line.replace(/\p{C}/gu, " "));
 }
@@ -228,14 +246,20 @@ interface TokenVerifier {
   readonly source: { verify(token: string): Promise<Claims> };
 }
 
-function toVerifier(issuer: string | Issuer | Introspection, now: () => number): TokenVerifier {
+function toVerifier(
+  issuer: string | Issuer | Introspection,
+  now: () => number,
+  report: (problem: IssuerProblem) => void,
+): TokenVerifier {
   const options = typeof issuer === "string" ? { issuer } : issuer;
   if (!URL.canParse(options.issuer)) {
     throw new PortolanError("invalid-argument", `issuers: expected a URL, got ${nameOf(options.issuer)}`);
   }
+  const onUnreachable = (cause: unknown, remainingMs: number) =>
+    report(new IssuerProblem(options.issuer, cause, remainingMs));
   return "endpoint" in options
     ? { issuer: options.issuer, isOpaque: true, source: new IntrospectionVerifier(options, now) }
-    : { issuer: options.issuer, isOpaque: false, source: new JwtVerifier(options, now) };
+    : { issuer: options.issuer, isOpaque: false, source: new JwtVerifier(options, { now, onUnreachable }) };
 }
 
 function toResource(resource: string): URL {
