@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { storageContract } from "../../testing/storage-contract.ts";
 import { createMemoryStorage } from "../memory.ts";
@@ -73,6 +75,20 @@ test("writes again after the folder could not be made", async () => {
   await expect(kv.set("a", "1")).rejects.toThrow();
   await rm(folder);
   expect(await kv.set("a", "1")).toBe(true);
+});
+
+test("names the folder when a file in it cannot be written", async () => {
+  const folder = await makeFolder();
+  const module = JSON.stringify(new URL("./folder.ts", import.meta.url).href);
+  const program = `const { folderKeyValue } = await import(${module});
+    const kv = folderKeyValue(${JSON.stringify(folder)});
+    await kv.set("small", "x");
+    await kv.set("large", "x".repeat(1_000_000)).catch(({ code, message }) => console.log(code, message));`;
+  // The system lets this process write files of 100 KiB only, and reports it as it does a full disk.
+  const command = `ulimit -f 100; exec ${process.execPath} --import tsx --input-type=module -e '${program}'`;
+  const { stdout } = await promisify(execFile)("bash", ["-c", command]);
+  expect(stdout).toContain("EFBIG");
+  expect(stdout).toContain(` in ${folder}`);
 });
 
 test("lets one of many concurrent writers create a key", async () => {

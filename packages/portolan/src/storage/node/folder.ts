@@ -95,7 +95,7 @@ class FolderKeyValue implements KeyValue {
       await rename(temporary, join(this.#folder, name));
     } catch (error) {
       await rm(temporary, { force: true });
-      throw error;
+      throw withFolder(error, this.#folder);
     }
   }
 
@@ -135,7 +135,9 @@ class FolderKeyValue implements KeyValue {
       this.#made = undefined;
       throw error;
     });
-    const release = await holdFileLock(join(this.#folder, `${name}.lock`), this.#lockOptions);
+    const release = await holdFileLock(join(this.#folder, `${name}.lock`), this.#lockOptions).catch((error) => {
+      throw withFolder(error, this.#folder);
+    });
     try {
       return await work();
     } finally {
@@ -174,6 +176,12 @@ function parseRow(text: string): Row | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Adds the folder to an error of an open file, which names none: a full disk is one of several. */
+function withFolder(error: unknown, folder: string): unknown {
+  if (error instanceof Error && !error.message.includes(folder)) error.message += ` in ${folder}`;
+  return error;
 }
 
 function unlessMissing(error: NodeJS.ErrnoException): undefined {
