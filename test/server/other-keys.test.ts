@@ -33,9 +33,41 @@ test("a state of another process without secrets is reported once, with what to 
   expect(other.reported[0]?.message).toMatch(/sealed with a key that this process does not have.*set `secrets`/);
 });
 
-test("a state of another process with other secrets is reported once, with what to keep", async () => {
+test("a state of another process with other secrets is reported once, with the steps to change one", async () => {
   const other = start({ secrets: ["b".repeat(32)] });
   await continueElsewhere(start({ secrets: ["a".repeat(32)] }), other);
   expect(other.reported).toHaveLength(1);
-  expect(other.reported[0]?.message).toMatch(/Keep a replaced secret at the end of `secrets`/);
+  expect(other.reported[0]?.message).toMatch(
+    /append the new one in all .* to the front in all, and remove the old one/,
+  );
+});
+
+test("the steps to change a secret lose no state, in any order of restarts", async () => {
+  const [older, newer] = ["a".repeat(32), "b".repeat(32)];
+  const steps = [
+    [[older], [older, newer]],
+    [
+      [older, newer],
+      [newer, older],
+    ],
+    [[newer, older], [newer]],
+  ];
+  for (const pair of steps) {
+    for (const [first = [], second = []] of [pair, [...pair].reverse()]) {
+      // The last step waits until the states of the old secret have expired.
+      if (first[0] === older && !second.includes(older)) continue;
+      const [one, two] = [start({ secrets: first }), start({ secrets: second })];
+      await using begun = await connectInMemory(one.server, { answers: { elicit: () => ({ action: "decline" }) } });
+      await using other = await connectInMemory(two.server, { answers: { elicit: () => ({ action: "decline" }) } });
+      const round = await begun.callTool("order", {}, { autoAnswer: false });
+      if (!("requestState" in round)) throw new Error("expected a question");
+      const [question = ""] = Object.keys((round as { inputRequests?: object }).inputRequests ?? {});
+      const retry = {
+        requestState: round.requestState as string,
+        inputResponses: { [question]: { action: "decline" } },
+      };
+      expect(await other.callTool("order", {}, retry as never)).toMatchObject({ content: [{ text: "kept" }] });
+      expect(two.reported).toEqual([]);
+    }
+  }
 });

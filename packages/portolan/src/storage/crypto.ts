@@ -30,7 +30,10 @@ export type OpenedText =
 
 /** Options of `createSealer`. */
 export interface SealerOptions {
-  /** The first one seals, all of them open. To rotate, put the new one first and remove the old one after the longest ttl. */
+  /**
+   * The first one seals, all of them open. To change it, append the new one in all processes, then move it to the front in
+   * all, and remove the old one after the longest ttl.
+   */
   readonly secrets: readonly (string | Uint8Array)[];
   /** Milliseconds since 1970, the same in all processes that share the secrets. Default: `Date.now`. */
   readonly now?: () => number;

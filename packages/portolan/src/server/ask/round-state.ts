@@ -63,7 +63,7 @@ function reportUnknownKey(runtime: ServerRuntime): void {
   const fix =
     runtime.snapshot.options.secrets === undefined
       ? "If several processes serve these clients, or if the server restarts, set `secrets` of createServer to the same list in all of them"
-      : "Keep a replaced secret at the end of `secrets` while clients may still carry states of it, and give all processes the same list";
+      : "Give all processes the same `secrets`. To change one, append the new one in all of them, then move it to the front in all, and remove the old one after `questionTtlMs`";
   runtime.report(new PortolanError("invalid-argument", `${what}. ${fix}.`), { method: "requestState" });
 }
 
