@@ -69,7 +69,7 @@ export async function withProvider(origin, provider) {
 /**
  * @param {string} issuer
  * @param {import("portolan/storage").Storage} storage
- * @param {readonly string[]} secrets the newest first
+ * @param {readonly string[]} secrets the first one seals, all of them open
  */
 export const inEveryProcess = (issuer, storage, secrets) =>
   createAuthority({

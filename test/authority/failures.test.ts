@@ -1,21 +1,32 @@
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { redirectUri, resource, start } from "./kit.ts";
+import { App, post, redirectUri, resource, start } from "./kit.ts";
 
-/** A storage whose disk can be full. */
-function createDisk(): Storage & { isFull: boolean } {
+/** A storage whose disk can be full: for everything, or for new values whose keys have a part. */
+function createDisk() {
   const storage = createMemoryStorage();
+  const check = (isFull: boolean) => {
+    if (!isFull) return;
+    const file = `/data/${crypto.randomUUID()}.tmp`;
+    throw Object.assign(new Error(`ENOSPC: no space left on device, write '${file}'`), { code: "ENOSPC" });
+  };
   const disk = {
     ...storage,
     isFull: false,
+    fullFor: undefined as string | undefined,
     kv: {
       get: (key: string) => storage.kv.get(key),
-      delete: (key: string) => storage.kv.delete(key),
       list: (prefix: string, options?: object) => storage.kv.list(prefix, options),
+      async delete(key: string) {
+        // A folder writes a lock file first.
+        check(disk.isFull);
+        return storage.kv.delete(key);
+      },
       async set(...parts: Parameters<Storage["kv"]["set"]>) {
-        if (!disk.isFull) return storage.kv.set(...parts);
-        const file = `/data/${crypto.randomUUID()}.tmp`;
-        throw Object.assign(new Error(`ENOSPC: no space left on device, write '${file}'`), { code: "ENOSPC" });
+        const [key, , { expect: earlier } = {}] = parts;
+        const isNew = earlier === undefined || earlier === null;
+        check(disk.isFull || (isNew && disk.fullFor !== undefined && key.includes(disk.fullFor)));
+        return storage.kv.set(...parts);
       },
     },
   };
@@ -55,6 +66,42 @@ test("on a full disk clients get JSON that says when to retry, and people get a 
   expect(await page.text()).toContain("The server failed. Try again later.");
   storage.isFull = false;
   expect((await register(issuer)).status).toBe(201);
+});
+
+test("on a full disk a refresh and a revocation get 503 and when to retry, and the login is not lost", async () => {
+  const storage = createDisk();
+  const { issuer, errors } = await start({ storage, secrets: ["s".repeat(32)] });
+  const app = await App.register(issuer);
+  const { body } = await app.loginForTokens();
+  const token = body["refresh_token"] as string;
+  const revoke = () => post(`${issuer}/revoke`, new URLSearchParams({ client_id: app.clientId, token }));
+  storage.isFull = true;
+  const unavailable = { error: "temporarily_unavailable", error_description: "the server cannot store anything now" };
+  const refused = await app.refresh(token);
+  expect([refused.status, refused.headers.get("retry-after"), refused.body]).toEqual([503, "60", unavailable]);
+  const kept = await revoke();
+  expect([kept.status, kept.headers.get("retry-after"), kept.body]).toEqual([503, "60", unavailable]);
+  expect(errors.map(String)).toEqual(
+    Array(2).fill(expect.stringContaining("ENOSPC: no space left on device, write '/data/")),
+  );
+  storage.isFull = false;
+  expect((await app.refresh(token)).status).toBe(200);
+});
+
+test("a storage that fails in the middle of a refresh does not cost the login", async () => {
+  const storage = createDisk();
+  const { issuer } = await start({ storage, secrets: ["s".repeat(32)] });
+  const app = await App.register(issuer);
+  const { body } = await app.loginForTokens();
+  // The old token is marked as used; the new one cannot be stored.
+  storage.fullFor = "/RefreshToken/";
+  expect((await app.refresh(body["refresh_token"])).status).toBe(503);
+  storage.fullFor = undefined;
+  const { status, body: renewed } = await app.refresh(body["refresh_token"]);
+  expect(status).toBe(200);
+  // The tokens are issued, even if nothing about them can be stored afterwards.
+  storage.fullFor = "/refreshed/";
+  expect((await app.refresh(renewed["refresh_token"])).status).toBe(200);
 });
 
 test("failures of one kind are written as one line", async () => {

@@ -1,4 +1,5 @@
 import { createMemoryStorage, randomSecret, type Storage } from "portolan/storage";
+import type { AuthorityEvent } from "portolan-authority";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Browser, formsIn } from "./browser.ts";
 import { App, calledBack, introspect, people, post, redirectUri, start } from "./kit.ts";
@@ -6,6 +7,8 @@ import { App, calledBack, introspect, people, post, redirectUri, start } from ".
 const seconds = (count: number) => vi.advanceTimersByTime(count * 1_000);
 const letTimePass = () => vi.useFakeTimers({ toFake: ["Date", "performance"] });
 afterEach(() => vi.useRealTimers());
+/** Revoked tokens that are used afterwards are not found. */
+const found = (events: readonly AuthorityEvent[]) => events.filter(({ type }) => type !== "not-found");
 
 /** A storage in which rows of one kind are always read by two callers at a time. */
 function inPairs(kind: string): Storage {
@@ -126,7 +129,7 @@ describe("T53: a code", () => {
     expect([again.status, again.body["error"]]).toEqual([400, "invalid_grant"]);
     expect(await introspect(started, body["access_token"])).toEqual({ active: false });
     expect((await app.refresh(body["refresh_token"])).body["error"]).toBe("invalid_grant");
-    expect(started.events.at(-1)).toEqual({ type: "replayed", what: "code", clientId: app.clientId });
+    expect(found(started.events).at(-1)).toEqual({ type: "replayed", what: "code", clientId: app.clientId });
   });
 
   test("that is used many times in parallel gives tokens at most once, and none that last", async () => {
@@ -227,7 +230,7 @@ describe("T54: a refresh token", () => {
     expect([replayed.status, replayed.body["error"]]).toEqual([400, "invalid_grant"]);
     expect((await app.refresh(body["refresh_token"])).body["error"]).toBe("invalid_grant");
     expect(await introspect(started, body["access_token"])).toEqual({ active: false });
-    expect(started.events.at(-1)).toEqual({ type: "replayed", what: "refresh-token", clientId: app.clientId });
+    expect(found(started.events).at(-1)).toEqual({ type: "replayed", what: "refresh-token", clientId: app.clientId });
   });
 
   test("is refused from another client, even right after its own", async () => {
@@ -434,6 +437,6 @@ describe("stored data", () => {
     expect((await storage.kv.list("")).length).toBeGreaterThan(8);
     seconds(365 * 24 * 3_600);
     const left = (await storage.kv.list("")).map(({ key }) => key.split("/")[2]);
-    expect(left.sort()).toEqual(["introspection-secret", "signing-key"]);
+    expect(left.sort()).toEqual(["introspection-secret", "sealing-since", "signing-key"]);
   });
 });

@@ -95,7 +95,9 @@ export class RowsAdapter implements Adapter {
   async revokeByGrantId(grantId: string): Promise<void> {
     const index = await this.#rows.keyOf(`of-grant-${this.#kind}`, grantId);
     for await (const { key, value } of this.#rows.below<string>(index)) {
-      await this.#rows.delete(value);
+      // A code that comes once more was used before, and is not taken for one of another storage.
+      if (this.#kind === "AuthorizationCode") await this.#rows.discard(value);
+      else await this.#rows.delete(value);
       await this.#rows.delete(key);
     }
   }

@@ -6,9 +6,10 @@ import { introspectionRoute, toConfiguration } from "./configuration.ts";
 import type { Authority } from "./create.ts";
 import { revokeGrant } from "./grants.ts";
 import { Interactions } from "./interaction.ts";
-import { introspectionSecret, signingKeys } from "./keys.ts";
+import { introspectionSecret, resealKeys, signingKeys } from "./keys.ts";
 import { refreshRepeatMs } from "./limits.ts";
 import { createListener } from "./listener.ts";
+import { reportLostClient } from "./lost.ts";
 import {
   authorizationMiddleware,
   failureMiddleware,
@@ -21,6 +22,7 @@ import {
 } from "./middleware.ts";
 import type { AuthorityOptions } from "./options.ts";
 import { createProvider } from "./provider.ts";
+import { UnknownSecretError } from "./rows.ts";
 import { type Settings, toSettings } from "./settings.ts";
 import { connectUpstream, Upstream, type UpstreamConnection } from "./upstream/upstream.ts";
 
@@ -32,10 +34,12 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     clientId: "resource-server",
     clientSecret: await introspectionSecret(rows),
   };
+  const keys = await signingKeys(rows);
+  await resealKeys(rows);
   const connection = signIn.kind === "upstream" ? connectUpstream(settings, signIn, endedUpstream) : undefined;
 
   const configuration = toConfiguration(settings, {
-    keys: (await signingKeys(rows)).map(({ jwk }) => jwk),
+    keys: keys.map(({ jwk }) => jwk),
     introspection,
     hooks: {
       findAccount: (context, subject, token) => findAccount(settings, connection, context, subject, token),
@@ -62,10 +66,19 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   provider.use(tokenMiddleware(settings, { responses: new RefreshResponses(rows), revokeGrant: revokeOne }));
   // Without a listener, the provider writes errors to the console.
   (provider as EventEmitter).on("error", settings.reportError);
-  provider.on("server_error", (_context, error) => settings.reportError(error));
-  provider.on("grant.error", ({ oidc }, error) => {
+  // The provider has written a response already; the middleware for failures writes a better one.
+  provider.on("server_error", (context, error) => {
+    context.state["failure"] = error;
+  });
+  provider.on("authorization.error", (context, error) => {
+    if (error.name === "SessionNotFound") context.state["isSignInLost"] = true;
+    else if (detailOf(error) === "client not found") reportLostClient(settings, context);
+  });
+  provider.on("grant.error", (context, error) => {
+    const clientId = context.oidc.client?.clientId ?? "";
     const what = replayOf(error);
-    if (what) settings.emit({ type: "replayed", what, clientId: oidc.client?.clientId ?? "" });
+    if (what) settings.emit({ type: "replayed", what, clientId });
+    context.state["refusal"] = detailOf(error);
   });
 
   provider.on("grant.revoked", ({ oidc }) => {
@@ -94,19 +107,34 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       : { issuer: options.issuer, jwksUri: `${issuer.origin}${mount}/jwks`, algorithms: ["ES256"] },
     async upstreamToken(holder) {
       const records: GrantRecord[] = [];
-      for await (const one of grantsOf(rows, holder)) records.push(one);
+      let unknown: UnknownSecretError | undefined;
+      try {
+        for await (const one of grantsOf(rows, holder)) records.push(one);
+      } catch (error) {
+        if (!(error instanceof UnknownSecretError)) throw error;
+        unknown = error;
+      }
       // Latest first: when several programs share a client id, the latest grant is the one in use.
       for (const { grantId } of records.sort((a, b) => b.since - a.since)) {
         const token = await connection?.tokens.validToken(grantId);
         if (token !== undefined) return token;
       }
+      if (unknown) throw unknown;
       throw new PortolanError(
         "unauthorized",
         `${holder.subject} has no upstream session any more and must sign in again`,
       );
     },
     async revoke(filter) {
-      for await (const { grantId } of grantsOf(rows, filter)) await revokeOne(grantId);
+      const failures: unknown[] = [];
+      const fail = (failure: unknown) => void failures.push(failure);
+      try {
+        // A grant that cannot be revoked now keeps no other one.
+        for await (const { grantId } of grantsOf(rows, filter)) await revokeOne(grantId).catch(fail);
+      } catch (failure) {
+        fail(failure);
+      }
+      if (failures.length > 0) throw failures[0];
       settings.emit({ type: "revoked", ...filter });
     },
     close,
@@ -141,7 +169,12 @@ export async function findAccount(
 
 /** Returns what was used twice, if the error of the token endpoint says so. */
 export function replayOf(error: errors.OIDCProviderError): "code" | "refresh-token" | undefined {
-  const { error_detail: detail } = error as { error_detail?: string };
+  const detail = detailOf(error);
   if (detail === "refresh token already used") return "refresh-token";
   return detail === "authorization code already consumed" ? "code" : undefined;
+}
+
+/** Returns the reason of an error that the provider does not send to clients. */
+function detailOf(error: errors.OIDCProviderError): string | undefined {
+  return (error as { error_detail?: string }).error_detail;
 }

@@ -9,10 +9,12 @@ export interface Browser {
   readonly id: string;
   /** Returns the token that forms of one page carry against cross-site request forgery. */
   tokenFor(page: string): string;
-  isTokenFor(page: string, token: string | undefined): boolean;
+  /** Rejects with an `UnknownSecretError` if another process made the token with a newer secret. */
+  isTokenFor(page: string, token: string | undefined): Promise<boolean>;
 }
 
 const form = /^[A-Za-z0-9_-]{43}$/;
+const keyIdForm = /^[A-Za-z0-9_-]{8}$/;
 
 /** Returns the browser of a request; a new one gets its cookie with the response. */
 export function browserOf(request: IncomingMessage, response: ServerResponse, settings: Settings): Browser {
@@ -26,8 +28,13 @@ export function browserOf(request: IncomingMessage, response: ServerResponse, se
   const tokenBy = (key: string, page: string) => createHmac("sha256", key).update(`${id} ${page}`).digest("base64url");
   return {
     id,
-    tokenFor: (page) => tokenBy(settings.formKeys[0] ?? "", page),
-    isTokenFor: (page, token) => settings.formKeys.some((key) => isEqual(tokenBy(key, page), token ?? "")),
+    tokenFor: (page) => `${settings.rows.keyId}.${tokenBy(settings.formKeys[0] ?? "", page)}`,
+    async isTokenFor(page, token = "") {
+      const [keyId = "", digest = ""] = token.split(".", 2);
+      if (settings.formKeys.some((key) => isEqual(tokenBy(key, page), digest))) return true;
+      if (keyIdForm.test(keyId) && keyId !== settings.rows.keyId) await settings.rows.checkKey(keyId);
+      return false;
+    },
   };
 }
 
@@ -36,7 +43,7 @@ function isEqual(expected: string, given: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-function cookieIn(request: IncomingMessage, name: string): string | undefined {
+export function cookieIn(request: IncomingMessage, name: string): string | undefined {
   for (const pair of (request.headers.cookie ?? "").split(";")) {
     const [key, value] = pair.trim().split("=", 2);
     if (key === name) return value;
@@ -44,8 +51,13 @@ function cookieIn(request: IncomingMessage, name: string): string | undefined {
   return undefined;
 }
 
-export function sendPage(response: ServerResponse, status: number, page: string): void {
-  response.writeHead(status, { ...pageHeaders, "content-type": "text/html; charset=utf-8" }).end(page);
+export function sendPage(
+  response: ServerResponse,
+  status: number,
+  page: string,
+  headers: { readonly [name: string]: string } = {},
+): void {
+  response.writeHead(status, { ...pageHeaders, ...headers, "content-type": "text/html; charset=utf-8" }).end(page);
 }
 
 /** Redirects a browser that came by a link or a redirect. */

@@ -5,6 +5,7 @@ import { type Browser, browserOf, readForm, sendPage } from "./browser.ts";
 import { describeClient } from "./clients.ts";
 import { endOtherSession, requestedAccess, scopeOf, writeGrant } from "./grants.ts";
 import { passwordLimits } from "./limits.ts";
+import { reportLostSignIn } from "./lost.ts";
 import { consentPage, signInPage } from "./pages/forms.ts";
 import { errorPage, expiredPage, redirectPage } from "./pages/messages.ts";
 import { refund, tryConsume } from "./rate-limit.ts";
@@ -35,12 +36,17 @@ export class Interactions {
   /** Serves the page of one interaction, and handles its form. */
   async serve(uid: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const page = await this.#pageOf(uid, request, response);
-    if (!page) return this.#expired(response);
+    if (!page) {
+      // Throws if the sign-in is there, but sealed with a secret that this process lacks.
+      await this.#settings.rows.get(await this.#settings.rows.keyOf("Interaction", uid));
+      reportLostSignIn(this.#settings, request);
+      return this.#expired(response);
+    }
     if (request.method !== "POST") return this.#show(page);
     const form = await readForm(request);
     const site = request.headers["sec-fetch-site"];
     const isOurs = site === undefined || site === "same-origin";
-    if (!form || !isOurs || !page.browser.isTokenFor(uid, form.get("token") ?? undefined)) {
+    if (!form || !isOurs || !(await page.browser.isTokenFor(uid, form.get("token") ?? undefined))) {
       return this.#expired(response, 403);
     }
     switch (form.get("do")) {

@@ -136,6 +136,14 @@ async function change(rows: Rows, to: (keys: readonly StoredKey[]) => readonly S
   throw new PortolanError("store-failed", "The signing keys are being changed by other processes; try again");
 }
 
+/** Seals what outlives every secret with the first one, so that it can be opened after an old secret is removed. */
+export async function resealKeys(rows: Rows): Promise<void> {
+  for (const kind of ["signing-key", "introspection-secret"]) {
+    const row = await rows.read(await rows.keyOf(kind));
+    if (row && !row.isSealedWithFirst) await row.replace(row.value, keyLifetimeMs);
+  }
+}
+
 /** Returns the secret for introspection: generated once, then the same in every process. */
 export async function introspectionSecret(rows: Rows): Promise<string> {
   return once(rows, "introspection-secret", async () => randomSecret());

@@ -39,10 +39,12 @@ export const defaultRegistrationsPerHour: number = 20;
 export const authorizationLimit: RateLimit = { max: 600, windowMs: 10 * minuteMs };
 /** KiB of authorization requests per network. */
 export const authorizationSizeLimit: RateLimit = { max: 1_024, windowMs: 10 * minuteMs };
-/** How often one kind of failure is written to the console. */
+/** How often one kind of failure is written to the console, and one kind of event about something unknown is passed on. */
 export const reportIntervalMs: number = minuteMs;
 /** Kinds of failures that are told apart within that time. */
 export const maxReportKinds: number = 1_000;
+/** When a client should try again, if the storage fails or the secret of a row is missing. */
+export const retryAfterSeconds: number = 60;
 /** Client metadata documents fetched per network. */
 export const documentLimit: RateLimit = { max: 60, windowMs: minuteMs };
 /** Failed passwords: for one name from one network, from one network, and for one name. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { sendPage } from "./browser.ts";
-import { errorPage } from "./pages/messages.ts";
+import { toFailureResponse } from "./failure.ts";
 import type { Settings } from "./settings.ts";
 
 /** A listener for `node:http` and for frameworks such as express. */
@@ -59,7 +59,8 @@ export function createListener(
     const served = serve(request, response, path, query).catch((error) => {
       settings.reportError(error);
       if (response.headersSent) return void response.destroy();
-      sendPage(response, 500, errorPage(settings.options.name, "The server failed. Try again later."));
+      const { status, page, headers } = toFailureResponse(settings, error);
+      sendPage(response, status, page, headers);
     });
     underWay.add(served);
     void served.finally(() => underWay.delete(served));

@@ -1,5 +1,6 @@
 import type { AdapterPayload, KoaContextWithOIDC } from "oidc-provider";
-import { publicKeys } from "./keys.ts";
+import { toFailureResponse } from "./failure.ts";
+import { publicKeys, type SigningJwk } from "./keys.ts";
 import {
   authorizationLimit,
   authorizationSizeLimit,
@@ -10,6 +11,7 @@ import {
   refreshWaitMs,
   usedClientMs,
 } from "./limits.ts";
+import { reportLostSignIn, reportLostToken } from "./lost.ts";
 import { pageHeaders } from "./pages/layout.ts";
 import { errorPage } from "./pages/messages.ts";
 import { tryConsume } from "./rate-limit.ts";
@@ -61,24 +63,31 @@ export function failureMiddleware(settings: Settings) {
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     try {
       await next();
+      if (context.state["isSignInLost"] === true) await signInLost(context);
+      // The provider catches failures itself, and answers them without a reason.
+      if (context.state["failure"] === undefined) return;
+      fail(context, context.state["failure"]);
     } catch (error) {
-      settings.reportError(error);
-      const isFull = fullCodes.includes(String((error as { code?: unknown } | null)?.code));
-      context.status = isFull ? 503 : 500;
-      if (isFull) context.set("retry-after", "60");
-      if (context.path === "/authorize" || context.path.startsWith("/authorize/")) {
-        context.type = "html";
-        context.body = errorPage(settings.options.name, "The server failed. Try again later.");
-      } else {
-        const why = isFull ? "the server cannot store anything now" : "the server failed";
-        context.body = { error: isFull ? "temporarily_unavailable" : "server_error", error_description: why };
-      }
+      fail(context, error);
     }
   };
-}
 
-/** Codes of errors that an operator has to clear: the disk is full or cannot be written. */
-const fullCodes: readonly string[] = ["ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "limit-reached"];
+  /** Reports a sign-in that was not found. Throws if it is there, but sealed with a secret that this process lacks. */
+  async function signInLost(context: KoaContextWithOIDC): Promise<void> {
+    await settings.rows.get(await settings.rows.keyOf("Interaction", context.path.slice("/authorize/".length)));
+    reportLostSignIn(settings, context.req);
+  }
+
+  function fail(context: KoaContextWithOIDC, error: unknown): void {
+    settings.reportError(error);
+    const { status, headers, page, body } = toFailureResponse(settings, error);
+    context.status = status;
+    context.set(headers);
+    const isPage = context.path === "/authorize" || context.path.startsWith("/authorize/");
+    if (isPage) context.type = "html";
+    context.body = isPage ? page : body;
+  }
+}
 
 interface RegistrationResponse {
   readonly client_id?: string;
@@ -141,10 +150,18 @@ export function metadataMiddleware({ options }: Settings) {
 }
 
 /** Publishes the signing keys as they are stored now: a process that started before a rotation knows its own only. */
-export function keysMiddleware({ rows }: Settings) {
+export function keysMiddleware({ rows, reportError }: Settings) {
+  let latest: readonly SigningJwk[] | undefined;
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     await next();
-    if (context.path === "/jwks" && context.status === 200) context.body = { keys: await publicKeys(rows) };
+    if (context.path !== "/jwks" || context.status !== 200) return;
+    try {
+      latest = await publicKeys(rows);
+    } catch (error) {
+      // The keys that are known still verify tokens, while the storage or its secret is missing.
+      reportError(error);
+    }
+    if (latest) context.body = { keys: latest };
   };
 }
 
@@ -155,7 +172,7 @@ export interface TokenMiddlewareParts {
 
 /** Repeats the response for parallel refreshes, revokes grants after a replay, and extends grants that are in use. */
 export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: TokenMiddlewareParts) {
-  const { rows, emit, refreshTokenSeconds } = settings;
+  const { rows, emit, reportError, refreshTokenSeconds } = settings;
 
   async function keepAlive(grantId: string, clientId: string): Promise<void> {
     const ttlMs = refreshTokenSeconds * 1_000 + dayMs;
@@ -169,9 +186,22 @@ export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: 
     await record?.replace(record.value, ttlMs);
   }
 
+  /** Lets the client try again with a token for which it got no other one. */
+  async function unconsume(id: string): Promise<void> {
+    const row = await rows.read<AdapterPayload>(await rows.keyOf("RefreshToken", id));
+    const { consumed, ...unused } = row?.value ?? {};
+    if (consumed !== undefined) await row?.replace(unused);
+  }
+
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     await next();
     if (context.path !== "/token" || context.method !== "POST") return;
+    await reportLostToken(settings, context);
+    if (context.state["failure"] !== undefined) {
+      const { RotatedRefreshToken: used } = context.oidc.entities;
+      if (used) await unconsume(used.jti).catch(reportError);
+      return;
+    }
     const clientId = context.oidc.client?.clientId ?? "";
     const second = replayedToken(context);
     if (second) {
@@ -187,9 +217,10 @@ export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: 
     }
     if (context.status !== 200) return;
     const { RotatedRefreshToken: rotated, Grant: grant, AuthorizationCode: code } = context.oidc.entities;
-    if (rotated) await responses.keep(rotated.jti, context.body);
+    // The tokens are issued, and the old one is used up: a failure from here on must not withhold them.
+    if (rotated) await responses.keep(rotated.jti, context.body).catch(reportError);
     if (!grant) return;
-    await keepAlive(grant.jti, clientId);
+    await keepAlive(grant.jti, clientId).catch(reportError);
     emit({ type: code ? "token-issued" : "token-refreshed", subject: grant.accountId ?? "", clientId });
   };
 }

@@ -49,7 +49,10 @@ export interface AuthorityOptions {
   readonly registration?: RegistrationOptions;
   /** Stores everything, for all processes that share it. Default: memory of this process. */
   readonly storage?: Storage;
-  /** Secrets that seal stored data and sign cookies, newest first, as for `createSealer`. Required with `storage`. */
+  /**
+   * Secrets that seal stored data and sign cookies. The first one seals, all of them open. To change it, append the new one
+   * in all processes, then move it to the front in all, then remove the old one. Required with `storage`.
+   */
   readonly secrets?: readonly string[];
   /** Format of access tokens: servers verify JWTs without a request; opaque ones can be revoked at once. Default: `"jwt"`. */
   readonly accessTokens?: "jwt" | "opaque";
@@ -146,5 +149,15 @@ export type AuthorityEvent =
   /** A code or refresh token was used twice; the tokens issued for it are revoked. */
   | { readonly type: "replayed"; readonly what: "code" | "refresh-token"; readonly clientId: string }
   | { readonly type: "revoked"; readonly subject?: string; readonly clientId?: string }
+  /**
+   * A browser or a client referred to something that is not in the storage, or has expired. The first one of a kind and
+   * address is passed on at once, and those that follow once a minute, with their number.
+   */
+  | {
+      readonly type: "not-found";
+      readonly what: "sign-in" | "client" | "code" | "refresh-token";
+      readonly address: string;
+      readonly count: number;
+    }
   /** The upstream provider has ended the session that a grant depends on. */
   | { readonly type: "upstream-ended"; readonly subject: string; readonly clientId: string };

@@ -21,7 +21,7 @@ export async function tryConsume(
     const row = await rows.read<number>(key);
     if (row === undefined) {
       if (amount > max) return false;
-      if (await rows.add(key, amount, windowMs)) return true;
+      if (await rows.addOrReplaceUnreadable(key, amount, windowMs)) return true;
     } else {
       if (row.value + amount > max) return false;
       if (await row.replace(row.value + amount)) return true;

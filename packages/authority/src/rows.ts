@@ -1,32 +1,85 @@
 import { randomUUID } from "node:crypto";
+import { PortolanError } from "portolan";
 import { createSealer, type Sealer, type Storage, sha256 } from "portolan/storage";
-import { lockMs, lockRetryMs } from "./limits.ts";
+import { keyLifetimeMs, lockMs, lockRetryMs } from "./limits.ts";
 
 /** A value with compare-and-set. */
 export interface Row<T> {
   readonly value: T;
+  /** Sealed with the secret that this process seals with. */
+  readonly isSealedWithFirst: boolean;
   /** Replaces the value. Resolves to false if the row has changed since it was read. Default `ttlMs`: the present expiry. */
   replace(value: T, ttlMs?: number): Promise<boolean>;
 }
 
+/** A row that this process cannot open, because it does not have the secret that sealed it. */
+export class UnknownSecretError extends PortolanError {
+  /** Names the secret, without telling anything about it. */
+  readonly keyId: string;
+
+  constructor(keyId: string, what: string) {
+    super("invalid-argument", `secrets: none opens a stored row, which was sealed with key ${keyId}. ${what} ${steps}`);
+    this.keyId = keyId;
+  }
+}
+
+const steps =
+  "To change a secret: 1. append the new one to `secrets` in every process; 2. move it to the front in every process; 3. remove the old one.";
+
+/** Receives rows that were found in the storage, but cannot be used. */
+export interface RowReports {
+  unknownSecret(error: UnknownSecretError): void;
+  /** A row has expired by the clock of this process, although the storage still has it. */
+  expired(): void;
+}
+
+const silent: RowReports = { unknownSecret: () => {}, expired: () => {} };
+
 const purpose = "authority-row";
 const taken = "taken";
+const takenMs = 60_000;
+/** A sealed text begins with its version and the id of its key (6 bytes). */
+const keyIdIn = (sealed: string): string => sealed.slice(3, 11);
 
 /** The stored data of an authority: sealed values under hashed keys, each with an expiry. */
 export class Rows {
+  /** The storage; its failures are remembered. */
   readonly storage: Storage;
+  /** The id of the key that seals. */
+  readonly keyId: string;
   readonly #sealer: Sealer;
   readonly #prefix: string;
+  readonly #reports: RowReports;
+  readonly #failures = new WeakSet<object>();
 
-  private constructor(storage: Storage, sealer: Sealer, prefix: string) {
-    this.storage = storage;
+  private constructor(storage: Storage, sealer: Sealer, prefix: string, keyId: string, reports: RowReports) {
+    this.storage = remembering(storage, this.#failures);
     this.#sealer = sealer;
     this.#prefix = prefix;
+    this.keyId = keyId;
+    this.#reports = reports;
   }
 
   /** Creates the rows of one issuer; others may share the storage. */
-  static async of(issuer: string, storage: Storage, secrets: readonly string[]): Promise<Rows> {
-    return new Rows(storage, createSealer({ secrets }), `authority/${(await sha256(issuer)).slice(0, 16)}`);
+  static async of(
+    issuer: string,
+    storage: Storage,
+    secrets: readonly string[],
+    reports: RowReports = silent,
+  ): Promise<Rows> {
+    const sealer = createSealer({ secrets });
+    const keyId = keyIdIn(await sealer.seal("", { purpose, binding: "", ttlMs: 1 }));
+    const prefix = `authority/${(await sha256(issuer)).slice(0, 16)}`;
+    const rows = new Rows(storage, sealer, prefix, keyId, reports);
+    // Written once: tells processes that do not have this secret whether it is newer than theirs, or was removed.
+    const since = String(Date.now());
+    await rows.storage.kv.set(rows.#sinceKeyOf(keyId), since, { ttlMs: keyLifetimeMs, expect: null });
+    return rows;
+  }
+
+  /** True if the storage has failed with this error. */
+  isStorageFailure(error: unknown): boolean {
+    return typeof error === "object" && error !== null && this.#failures.has(error);
   }
 
   /** Returns the key of a row. Ids are often secrets, so the key contains their digests only. */
@@ -47,7 +100,7 @@ export class Rows {
       if (ttlMs <= 0) return false;
       return this.storage.kv.set(key, await this.#seal(key, value, ttlMs), { ttlMs, expect: text });
     };
-    return { value: stored.value, replace };
+    return { value: stored.value, isSealedWithFirst: keyIdIn(text) === this.keyId, replace };
   }
 
   async set(key: string, value: unknown, ttlMs: number): Promise<void> {
@@ -59,31 +112,75 @@ export class Rows {
     return this.storage.kv.set(key, await this.#seal(key, value, ttlMs), { ttlMs, expect: null });
   }
 
+  /** Writes a row if there is none that can be opened: one of a removed secret is replaced. Resolves to true if written. */
+  async addOrReplaceUnreadable(key: string, value: unknown, ttlMs: number): Promise<boolean> {
+    if (await this.add(key, value, ttlMs)) return true;
+    const text = await this.storage.kv.get(key);
+    if (text === undefined || (await this.#open(key, text)) !== undefined) return false;
+    return this.storage.kv.set(key, await this.#seal(key, value, ttlMs), { ttlMs, expect: text });
+  }
+
   /** Reads and removes a value, for one caller only. */
   async take<T>(key: string): Promise<T | undefined> {
     const text = await this.storage.kv.get(key);
     const stored = text === undefined ? undefined : await this.#open<T>(key, text);
     if (text === undefined || stored === undefined) return undefined;
-    const isMine = await this.storage.kv.set(key, taken, { ttlMs: 60_000, expect: text });
+    const isMine = await this.storage.kv.set(key, taken, { ttlMs: takenMs, expect: text });
     return isMine ? stored.value : undefined;
+  }
+
+  /** Removes a value. For a minute, `wasTaken` tells that there was one. */
+  async discard(key: string): Promise<void> {
+    // A full storage may still delete.
+    await this.storage.kv.set(key, taken, { ttlMs: takenMs }).catch(() => this.storage.kv.delete(key));
+  }
+
+  /** Resolves to true if the value was removed within the last minute, by `take` or `discard`. */
+  async wasTaken(key: string): Promise<boolean> {
+    return (await this.storage.kv.get(key)) === taken;
   }
 
   async delete(key: string): Promise<void> {
     await this.storage.kv.delete(key);
   }
 
-  /** Lists the rows below a key, with their keys. */
+  /** Lists the rows below a key, with their keys. Throws after the last one if the secret of another one is missing here. */
   async *below<T>(key: string): AsyncGenerator<{ readonly key: string; readonly value: T }> {
     let after: string | undefined;
+    let unknown: UnknownSecretError | undefined;
     for (;;) {
       const page = await this.storage.kv.list(`${key}/`, after === undefined ? {} : { after });
       for (const entry of page) {
-        const stored = await this.#open<T>(entry.key, entry.value);
+        const stored = await this.#open<T>(entry.key, entry.value).catch((error) => {
+          if (!(error instanceof UnknownSecretError)) throw error;
+          unknown ??= error;
+          return undefined;
+        });
         if (stored) yield { key: entry.key, value: stored.value };
       }
       after = page.at(-1)?.key;
-      if (after === undefined) return;
+      if (after !== undefined) continue;
+      if (unknown) throw unknown;
+      return;
     }
+  }
+
+  /** Throws an `UnknownSecretError` if the key with this id is newer than the one that seals here, and unknown. */
+  async checkKey(keyId: string): Promise<void> {
+    const [theirs, ours = "0"] = await Promise.all(
+      [keyId, this.keyId].map((id) => this.storage.kv.get(this.#sinceKeyOf(id))),
+    );
+    const isNewer = theirs !== undefined && Number(theirs) > Number(ours);
+    const what = isNewer
+      ? "Another process seals with a secret that this process does not have: requests that need such rows get status 503 here."
+      : "That secret was removed: the row counts as absent, and the login that it belongs to has to be repeated.";
+    const error = new UnknownSecretError(keyId, what);
+    this.#reports.unknownSecret(error);
+    if (isNewer) throw error;
+  }
+
+  #sinceKeyOf(keyId: string): string {
+    return `${this.#prefix}/sealing-since/${keyId}`;
   }
 
   async #seal(key: string, value: unknown, ttlMs: number): Promise<string> {
@@ -93,8 +190,37 @@ export class Rows {
 
   async #open<T>(key: string, text: string): Promise<{ readonly value: T; readonly until: number } | undefined> {
     const opened = await this.#sealer.open(text, { purpose, binding: key });
-    return opened.ok ? (JSON.parse(opened.value) as { value: T; until: number }) : undefined;
+    if (opened.ok) return JSON.parse(opened.value) as { value: T; until: number };
+    if (opened.reason === "unknown-key") await this.checkKey(keyIdIn(text));
+    if (opened.reason === "expired") this.#reports.expired();
+    return undefined;
   }
+}
+
+/** Returns the storage; errors that it rejects with are added to `failures`. */
+function remembering(storage: Storage, failures: WeakSet<object>): Storage {
+  const { kv, bus } = storage;
+  const call = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (typeof error === "object" && error !== null) failures.add(error);
+      throw error;
+    }
+  };
+  return {
+    log: storage.log,
+    kv: {
+      get: (...given) => call(() => kv.get(...given)),
+      set: (...given) => call(() => kv.set(...given)),
+      delete: (...given) => call(() => kv.delete(...given)),
+      list: (...given) => call(() => kv.list(...given)),
+    },
+    bus: {
+      publish: (...given) => call(() => bus.publish(...given)),
+      subscribe: (...given) => call(() => bus.subscribe(...given)),
+    },
+  };
 }
 
 /** Runs `work` while no other work runs under the same key, in this process or another one. */

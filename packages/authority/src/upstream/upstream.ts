@@ -6,6 +6,7 @@ import { sha256 } from "portolan/storage";
 import { browserOf, redirect, sendPage } from "../browser.ts";
 import { endOtherSession, scopeOf, writeGrant } from "../grants.ts";
 import { dayMs, maxUpstreamCheckSeconds, upstreamLoginMs } from "../limits.ts";
+import { reportLostSignIn } from "../lost.ts";
 import { expiredPage } from "../pages/messages.ts";
 import type { Settings } from "../settings.ts";
 import { UpstreamClient, type UpstreamLogin } from "./client.ts";
@@ -60,11 +61,15 @@ export class Upstream {
     const settings = this.#settings;
     const attempt = await settings.rows.take<PendingUpstreamLogin>(await this.#keyOf(query.get("state") ?? ""));
     const browser = browserOf(request, response, settings);
+    if (!attempt) this.#reportLost(request);
     if (!attempt || attempt.browser !== (await sha256(browser.id))) {
       return sendPage(response, attempt ? 403 : 400, expiredPage(settings.options.name));
     }
     const interaction = await this.#provider.Interaction.find(attempt.uid);
-    if (!interaction) return sendPage(response, 400, expiredPage(settings.options.name));
+    if (!interaction) {
+      this.#reportLost(request);
+      return sendPage(response, 400, expiredPage(settings.options.name));
+    }
     interaction.result = await this.#finish(interaction, attempt, query, request, response);
     await interaction.persist();
     redirect(response, interaction.returnTo);
@@ -98,6 +103,10 @@ export class Upstream {
       settings.emit({ type: "sign-in-failed", reason: "upstream", address: settings.addressOf(request) });
       return { error: "server_error", error_description: `the sign-in with ${this.name} failed` };
     }
+  }
+
+  #reportLost(request: IncomingMessage): void {
+    reportLostSignIn(this.#settings, request, [this.#settings.cookieName("browser")]);
   }
 
   #keyOf(state: string): Promise<string> {
