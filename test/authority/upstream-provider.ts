@@ -18,6 +18,8 @@ export class UpstreamProvider {
   denies = false;
   /** Answers everything with 500 while it is set. */
   isDown = false;
+  /** Answers requests for its metadata with 500 while it is set. */
+  hidesMetadata = false;
   readonly #grants: string[] = [];
 
   private constructor(issuer: string, provider: Provider) {
@@ -35,7 +37,8 @@ export class UpstreamProvider {
       return (request, response) => {
         const [path = ""] = (request.url ?? "").split("?");
         known.asked.push(`${request.method} ${path}`);
-        if (known.isDown) return void response.writeHead(500).end();
+        const isHidden = known.hidesMetadata && path.startsWith("/.well-known/");
+        if (known.isDown || isHidden) return void response.writeHead(500).end();
         if (!path.startsWith("/interaction/")) return void provide(request, response);
         known.#interact(request, response).catch((error) => response.writeHead(500).end(String(error)));
       };

@@ -3,6 +3,7 @@ import { createMemoryStorage, randomSecret } from "portolan/storage";
 import { type AuthorityOptions, upstream } from "portolan-authority";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Browser } from "./browser.ts";
+import { createDisk } from "./disk.ts";
 import { App, calledBack, introspect, type Started, start } from "./kit.ts";
 import { UpstreamProvider, type UpstreamProviderOptions } from "./upstream-provider.ts";
 
@@ -93,6 +94,36 @@ describe("signing in with an upstream provider", () => {
     );
     const { access_token } = await loginForTokens(app);
     expect((await introspect(both, access_token))["sub"]).toBe("yan");
+  });
+
+  test("goes on with known metadata while newer cannot be fetched", async () => {
+    letTimePass();
+    const { issuer, remote } = await startBoth();
+    const app = await App.register(issuer);
+    await login(app);
+    const asked = remote.countOf("GET /.well-known/openid-configuration");
+    remote.hidesMetadata = true;
+    minutes(61);
+    expect((await login(app)).get("code")).toBeTruthy();
+    expect(remote.countOf("GET /.well-known/openid-configuration")).toBe(asked + 1);
+  });
+
+  test("that cannot be stored is not said to be a failure of the provider", async () => {
+    const storage = createDisk();
+    const { issuer, events } = await startBoth({}, { storage, secrets: [randomSecret()] });
+    const app = await App.register(issuer);
+    const consent = await app.browser.open(app.authorizeUrl());
+    storage.fullFor = "/upstream-state/";
+    const refused = await app.browser.press(consent, "allow");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "60"]);
+    expect(refused.text).not.toContain("Big Provider");
+    storage.fullFor = "/Grant/";
+    const query = calledBack(await app.browser.press(consent, "allow"));
+    expect([query.get("error"), query.get("error_description")]).toEqual([
+      "temporarily_unavailable",
+      "the server cannot store anything now",
+    ]);
+    expect(events.map(({ type }) => type)).toEqual(["client-registered"]);
   });
 
   test("that fails there is reported to the client without details", async () => {

@@ -3,6 +3,7 @@ import type Provider from "oidc-provider";
 import type { Client, Interaction, InteractionResults } from "oidc-provider";
 import { type Browser, browserOf, readForm, sendPage } from "./browser.ts";
 import { describeClient } from "./clients.ts";
+import { toFailureResponse } from "./failure.ts";
 import { endOtherSession, requestedAccess, scopeOf, writeGrant } from "./grants.ts";
 import { passwordLimits } from "./limits.ts";
 import { reportLostSignIn } from "./lost.ts";
@@ -174,6 +175,8 @@ export class Interactions {
       sendPage(response, 200, redirectPage(name, await upstream.begin(interaction, browser.id)));
     } catch (error) {
       this.#settings.reportError(error);
+      const { status, page, headers } = toFailureResponse(this.#settings, error);
+      if (status === 503) return sendPage(response, status, page, headers);
       sendPage(response, 502, errorPage(name, `${upstream.name} cannot be reached now. Go back and try again later.`));
     }
   }

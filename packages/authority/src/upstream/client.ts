@@ -168,13 +168,27 @@ export class UpstreamClient {
   }
 
   #server(): Promise<oauth.AuthorizationServer> {
-    if (this.#found && performance.now() - this.#found.at < upstreamMetadataMs) return this.#found.server;
-    const server = this.#discover().catch((cause) => {
+    const known = this.#found;
+    if (known && performance.now() - known.at < upstreamMetadataMs) return known.server;
+    const server = this.#discover();
+    const at = performance.now();
+    if (known) {
+      // Old metadata is used while newer is fetched, and longer if it cannot be: then the provider itself may still work.
+      this.#found = { server: known.server, at };
+      server.then(
+        () => {
+          this.#found = { server, at };
+        },
+        () => {},
+      );
+      return known.server;
+    }
+    const first = server.catch((cause) => {
       this.#found = undefined;
       throw unavailable("find its metadata", cause);
     });
-    this.#found = { server, at: performance.now() };
-    return server;
+    this.#found = { server: first, at };
+    return first;
   }
 
   async #discover(): Promise<oauth.AuthorizationServer> {

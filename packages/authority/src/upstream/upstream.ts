@@ -4,6 +4,7 @@ import type Provider from "oidc-provider";
 import type { Interaction, InteractionResults } from "oidc-provider";
 import { sha256 } from "portolan/storage";
 import { browserOf, redirect, sendPage } from "../browser.ts";
+import { toFailureResponse } from "../failure.ts";
 import { endOtherSession, scopeOf, writeGrant } from "../grants.ts";
 import { dayMs, maxUpstreamCheckSeconds, upstreamLoginMs } from "../limits.ts";
 import { reportLostSignIn } from "../lost.ts";
@@ -100,6 +101,8 @@ export class Upstream {
       return { login: { accountId: subject }, consent: { grantId } };
     } catch (error) {
       settings.reportError(error);
+      const { status, body } = toFailureResponse(settings, error);
+      if (status === 503) return body;
       settings.emit({ type: "sign-in-failed", reason: "upstream", address: settings.addressOf(request) });
       return { error: "server_error", error_description: `the sign-in with ${this.name} failed` };
     }

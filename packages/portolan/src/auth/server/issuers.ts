@@ -95,7 +95,7 @@ export class JwtVerifier {
   /** Fetches the keys while requests are verified with the known ones. */
   #refresh(remainingMs: number): void {
     if (this.#reading || this.#hasJustFailed()) return;
-    this.#read().catch((cause) => this.#onUnreachable(cause, remainingMs));
+    this.#read().catch((cause) => this.#onUnreachable(cause, Math.round(remainingMs)));
   }
 
   #hasJustFailed(): boolean {
