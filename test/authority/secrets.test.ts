@@ -104,6 +104,17 @@ describe("a process that does not have the new secret", () => {
   });
 });
 
+test("made-up keys in the forms of a caller are refused, and fill no log", async () => {
+  const { issuer, errors } = await start();
+  const app = await App.register(issuer);
+  const page = await app.browser.open(app.authorizeUrl());
+  for (let attempt = 0; attempt < 5; attempt += 1) {
+    const token = `made-up${attempt}.${"x".repeat(43)}`;
+    expect((await app.browser.press(page, "sign-in", { name: "ada", token })).status).toBe(403);
+  }
+  expect(errors).toEqual([]);
+});
+
 describe("the three steps to change a secret", () => {
   test("interrupt no login, and the old secret is not needed afterwards", async () => {
     const [older, newer] = [randomSecret(), randomSecret()];

@@ -165,18 +165,21 @@ export class Rows {
     }
   }
 
-  /** Throws an `UnknownSecretError` if the key with this id is newer than the one that seals here, and unknown. */
+  /** Throws an `UnknownSecretError` if another process seals with the key of this id, which is newer than the one here. */
   async checkKey(keyId: string): Promise<void> {
     const [theirs, ours = "0"] = await Promise.all(
       [keyId, this.keyId].map((id) => this.storage.kv.get(this.#sinceKeyOf(id))),
     );
-    const isNewer = theirs !== undefined && Number(theirs) > Number(ours);
-    const what = isNewer
-      ? "Another process seals with a secret that this process does not have: requests that need such rows get status 503 here."
-      : "That secret was removed: the row counts as absent, and the login that it belongs to has to be repeated.";
+    if (theirs === undefined || Number(theirs) <= Number(ours)) return;
+    const what =
+      "Another process seals with a secret that this process does not have: requests that need such rows get status 503 here.";
+    throw this.#report(keyId, what);
+  }
+
+  #report(keyId: string, what: string): UnknownSecretError {
     const error = new UnknownSecretError(keyId, what);
     this.#reports.unknownSecret(error);
-    if (isNewer) throw error;
+    return error;
   }
 
   #sinceKeyOf(keyId: string): string {
@@ -191,7 +194,12 @@ export class Rows {
   async #open<T>(key: string, text: string): Promise<{ readonly value: T; readonly until: number } | undefined> {
     const opened = await this.#sealer.open(text, { purpose, binding: key });
     if (opened.ok) return JSON.parse(opened.value) as { value: T; until: number };
-    if (opened.reason === "unknown-key") await this.checkKey(keyIdIn(text));
+    if (opened.reason === "unknown-key") {
+      await this.checkKey(keyIdIn(text));
+      const what =
+        "That secret was removed: the row counts as absent, and the login that it belongs to has to be repeated.";
+      this.#report(keyIdIn(text), what);
+    }
     if (opened.reason === "expired") this.#reports.expired();
     return undefined;
   }
