@@ -129,7 +129,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       const failures: unknown[] = [];
       const fail = (failure: unknown) => void failures.push(failure);
       try {
-        // A grant that cannot be revoked now keeps no other one.
+        // A grant that cannot be revoked now does not stop the others from being revoked.
         for await (const { grantId } of grantsOf(rows, filter)) await revokeOne(grantId).catch(fail);
       } catch (failure) {
         fail(failure);
