@@ -79,7 +79,7 @@ export const defaultMaxInFlight = 10_000;
 export const maxInFlightBytes: number = 64 * 1024 * 1024;
 
 /** Unread messages on one channel above which progress and log messages are dropped. */
-export const manyUnreadMessages = 1_000;
+export const manyUnreadMessages = 10_000;
 
 /** Unread messages on one channel above which the channel is closed. */
 export const maxUnreadMessages = 20_000;
