@@ -127,14 +127,22 @@ export interface Accepted {
 }
 
 const everything: Accepted = { json: true, events: true };
+/** The headers that nearly every client sends. */
+const usualHeaders: ReadonlyMap<string, Accepted> = new Map([
+  ["application/json, text/event-stream", everything],
+  ["text/event-stream, application/json", everything],
+  ["*/*", everything],
+  ["application/json", { json: true, events: false }],
+  ["text/event-stream", { json: false, events: true }],
+]);
 const json = ["application/json", "application/*", "*/*"];
 const events = ["text/event-stream", "text/*", "*/*"];
 
 /** Parses an Accept header. A client that names no types accepts all. */
 export function readAccept(header: string | undefined): Accepted {
   if (header === undefined || header.trim() === "") return everything;
-  // The header of nearly every client.
-  if (header === "application/json, text/event-stream") return everything;
+  const usual = usualHeaders.get(header);
+  if (usual) return usual;
   const weights = new Map<string, boolean>();
   for (const part of header.split(",", maxAcceptedTypes)) {
     const [type = "", ...parameters] = part.split(";");
