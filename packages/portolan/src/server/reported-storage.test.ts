@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMemoryStorage } from "../storage/memory.ts";
 import type { Storage } from "../storage/storage.ts";
+import { reportIntervalMs } from "../throttle.ts";
+import type { ErrorReport } from "./define/definition.ts";
 import { createServer, runtimeOf } from "./define/server.ts";
 import { storageNoticeMs } from "./limits.ts";
 import { reportedStorage } from "./reported-storage.ts";
@@ -14,17 +16,19 @@ afterEach(() => {
 
 function watched(change: (memory: Storage) => Partial<Storage>) {
   const reported: Error[] = [];
+  const about: ErrorReport[] = [];
   const server = createServer(
     { name: "s", version: "1" },
     {
-      onError: (error) => {
+      onError: (error, origin) => {
         reported.push(error as Error);
+        about.push(origin);
       },
     },
   );
   const memory = createMemoryStorage();
   const storage = { ...memory, ...change(memory) };
-  return { reported, runtime: runtimeOf(server), storage, watched: reportedStorage(runtimeOf(server), storage) };
+  return { reported, about, runtime: runtimeOf(server), storage, watched: reportedStorage(runtimeOf(server), storage) };
 }
 
 test("an operation that hangs is reported once, and those that follow it are not", async () => {
@@ -45,6 +49,104 @@ test("an operation that hangs is reported once, and those that follow it are not
   await vi.advanceTimersByTimeAsync(10 * storageNoticeMs);
   expect(reported).toMatchObject([{ code: "store-failed" }]);
   expect(reported[0]?.message).toMatch(/^The storage has not answered kv\.get for 5 s; check that it is up/);
+});
+
+/** A storage whose `kv.get` waits until the test lets it go on. */
+function hanging() {
+  let waiting: ((value: undefined) => void)[] = [];
+  let isHanging = true;
+  const all = watched(({ kv }) => ({
+    kv: {
+      ...kv,
+      get: () => (isHanging ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(undefined)),
+    },
+  }));
+  return {
+    ...all,
+    hang: () => {
+      isHanging = true;
+    },
+    answer: async () => {
+      isHanging = false;
+      for (const resolve of waiting) resolve(undefined);
+      waiting = [];
+      await vi.advanceTimersByTimeAsync(0);
+    },
+    /** Forgets the operations that wait, which never end then. */
+    lose: () => {
+      isHanging = false;
+      waiting = [];
+    },
+    messages: () => all.reported.map(({ message }) => message),
+  };
+}
+
+test("each hang of a storage is reported, and its end with its length", async () => {
+  const { watched: kept, hang, answer, messages } = hanging();
+  void kept.kv.get("a");
+  await vi.advanceTimersByTimeAsync(7_000);
+  await answer();
+  const first = [
+    "The storage has not answered kv.get for 5 s; check that it is up and reachable. Requests that need it wait.",
+    "The storage answers again after 7.0 s",
+  ];
+  expect(messages()).toEqual(first);
+  await vi.advanceTimersByTimeAsync(2 * reportIntervalMs);
+  hang();
+  void kept.kv.get("b");
+  await vi.advanceTimersByTimeAsync(9_000);
+  await answer();
+  expect(messages().slice(2)).toEqual([first[0], "The storage answers again after 9.0 s"]);
+});
+
+test("hangs that follow each other are reported once a minute, with their number", async () => {
+  const { watched: kept, hang, answer, messages } = hanging();
+  for (let hangs = 0; hangs < 5; hangs += 1) {
+    hang();
+    void kept.kv.get("a");
+    await vi.advanceTimersByTimeAsync(storageNoticeMs);
+    await answer();
+  }
+  expect(messages()).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(reportIntervalMs);
+  expect(messages()).toHaveLength(4);
+  expect(messages()[2]).toMatch(/ \(4 times since the last report\)$/);
+});
+
+test("a hang ends with the first later answer, although lost operations never end", async () => {
+  const { watched: kept, lose, messages } = hanging();
+  void kept.kv.get("a");
+  await vi.advanceTimersByTimeAsync(storageNoticeMs);
+  lose();
+  await kept.kv.get("b");
+  expect(messages()).toHaveLength(2);
+  await vi.advanceTimersByTimeAsync(10 * storageNoticeMs);
+  expect(messages()).toHaveLength(2);
+});
+
+test("failures of a storage are reported once a minute for each operation, with their number and latest origin", async () => {
+  const {
+    reported,
+    about,
+    runtime,
+    watched: kept,
+  } = watched(({ kv }) => ({
+    kv: { ...kv, get: (key) => Promise.reject(new Error(`no ${key}`)), set: () => Promise.reject(new Error("no")) },
+  }));
+  for (let call = 0; call < 100; call += 1) {
+    await kept.kv.get(`key ${call}`).catch((cause) => runtime.report(cause, { principal: `p${call}` }));
+    await kept.kv.set("a", "1").catch((cause) => runtime.report(cause));
+  }
+  expect(reported.map(({ message }) => message)).toEqual([
+    "The storage failed (kv.get): no key 0",
+    "The storage failed (kv.set): no",
+  ]);
+  runtime.report(new Error("another error"));
+  expect(reported).toHaveLength(3);
+  await vi.advanceTimersByTimeAsync(reportIntervalMs);
+  expect(reported[3]?.message).toBe("The storage failed (kv.get): no key 99");
+  expect(about[3]).toEqual({ principal: "p99", count: 99, reference: expect.any(String) });
+  expect(reported).toHaveLength(5);
 });
 
 test("operations that end in time are not reported, and no timer stays", async () => {

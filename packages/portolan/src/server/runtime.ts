@@ -18,6 +18,8 @@ export class ServerRuntime {
   readonly inFlight: Set<() => Iterable<ServedExchange>> = new Set();
   /** The state of questions between their rounds; made when the first question is asked. */
   roundState: RoundState | undefined;
+  /** Returns whether it reports an error of the storage itself, less often. Present if the server has a storage. */
+  declare takeOver?: (error: unknown, about: ErrorReport) => boolean;
 
   /** True if a function that starts the server awaits `ready`, which rejects with an invalid feature. */
   #isAwaited = false;
@@ -88,7 +90,8 @@ export class ServerRuntime {
   /** Reports an error that the peer does not see. Returns the reference that the peer gets instead. */
   report(error: unknown, origin?: ErrorReport): string {
     const reference = crypto.randomUUID().slice(0, 8);
-    reportError(this.snapshot.options, error, { ...origin, reference });
+    const about = { ...origin, reference };
+    if (!this.takeOver?.(error, about)) reportError(this.snapshot.options, error, about);
     return reference;
   }
 }

@@ -178,6 +178,8 @@ export interface ErrorReport {
   caller?: string | undefined;
   /** The reference that the peer got instead of the error, so that a report of a user can be found in the log. */
   reference?: string;
+  /** Failures of the same kind since the last report, if they are reported together: those of the storage. */
+  count?: number;
 }
 
 /** The identity of a server, as every client sees it. */
