@@ -1,7 +1,7 @@
 import { SignJWT } from "jose";
 import { type ProtectOptions, protect } from "portolan/auth/server";
 import { createServer } from "portolan/server";
-import { serveHttp } from "portolan/server/http";
+import { type RefusalReport, serveHttp } from "portolan/server/http";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Answer, send, toInitialize } from "../http/kit.ts";
 import { toHeaders, toMeta } from "../http/peer.ts";
@@ -97,6 +97,29 @@ describe("a protected server", () => {
     expect(answer.status).toBe(401);
     expect(challengeOf(answer)).toMatch(/error="invalid_token"/);
     expect((await answer.json()).error?.message).toContain(why);
+  });
+
+  test("tells its operator each reason for which tokens are refused, and no token", async () => {
+    const issuer = await TestIssuer.start(resource);
+    const refusals: RefusalReport[] = [];
+    const server = createServer({ name: "protected", version: "1.0.0" }).tool("whoami", { run: () => "nobody" });
+    const auth = protect({ resource, issuers: [issuer.url] });
+    const serving = serveHttp(server, { auth, onRefused: (report) => void refusals.push(report) });
+    onTestFinished(() => serving.close(0));
+    const { url } = await serving.listen();
+    const tokens = [
+      undefined,
+      await issuer.token({ header: { kid: "made-up" } }),
+      await issuer.token({ claims: { exp: minutes(-1) } }),
+      await issuer.token({ claims: { aud: "https://other.example.com/mcp" } }),
+    ];
+    for (const token of [...tokens, ...tokens]) expect((await call(url, token)).status).toBe(401);
+    expect(refusals.map(({ status, reason, count }) => [status, reason, count])).toEqual([
+      [401, "Authorization: expected an access token", 1],
+      [401, "the token is not signed by its issuer", 1],
+      [401, "the token has expired", 1],
+      [401, "the token is for another audience", 1],
+    ]);
   });
 
   test("accepts tokens when the issuer's clock is slightly off", async () => {

@@ -74,7 +74,7 @@ test.each(eras)(
     expect(refusals).toEqual([
       {
         ...{ caller: "principal ada", principal: "ada", limit: "callsPerMinute", status: 429 },
-        ...{ method: "tools/call", name: "echo", count: 1 },
+        ...{ method: "tools/call", name: "echo", count: 1, reason: "This caller may have 1 calls per minute" },
       },
     ]);
   },
@@ -89,9 +89,15 @@ test("onRefused gets refusals without a limit: tokens, rights and headers", asyn
   await send(url, { headers: { ...plainHeaders, ...ada }, body });
   await until(() => refusals.length === 3);
   expect(refusals).toEqual([
-    { caller: "address 203.0.113.7", status: 401, count: 1 },
-    { caller: "address 203.0.113.8", status: 403, count: 1 },
-    { caller: "principal ada", principal: "ada", status: 403, method: "tools/call", name: "echo", count: 1 },
+    { caller: "address 203.0.113.7", status: 401, count: 1, reason: "Who are you?" },
+    {
+      ...{ caller: "address 203.0.113.8", status: 403, count: 1 },
+      reason: 'Origin "https://evil.example" is not allowed by this server (allowedOrigins)',
+    },
+    {
+      ...{ caller: "principal ada", principal: "ada", status: 403, count: 1, reason: "Not yours" },
+      ...{ method: "tools/call", name: "echo" },
+    },
   ]);
 });
 
@@ -111,10 +117,16 @@ test("onRefused gets bodies that are too large, sessions, streams and connection
   await until(() => refusals.length === 4);
   const caller = "address 203.0.113.7";
   expect(refusals).toEqual([
-    { caller, status: 413, limit: "bodyBytes", count: 1 },
-    { caller, status: 429, limit: "sessions", count: 1 },
-    { caller, status: 429, limit: "streams", count: 1 },
-    { caller: "address 127.0.0.1", status: 503, limit: "connections", count: 1 },
+    {
+      ...{ caller, status: 413, limit: "bodyBytes", count: 1 },
+      reason: "The body is too large: at most 1000 bytes are read",
+    },
+    { caller, status: 429, limit: "sessions", count: 1, reason: "This caller may have 1 sessions at once" },
+    { caller, status: 429, limit: "streams", count: 1, reason: "This caller may have 0 streams at once" },
+    {
+      ...{ caller: "address 127.0.0.1", status: 503, limit: "connections", count: 1 },
+      reason: "8 connections are open, as many as limits.connections allows",
+    },
   ]);
 });
 

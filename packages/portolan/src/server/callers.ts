@@ -34,6 +34,8 @@ export interface RefusedRequest {
   readonly exhausted?: Exhausted;
   readonly status?: number;
   readonly request?: RpcRequest | undefined;
+  /** A sentence for the operator. Absent for a limit, whose name says it. */
+  readonly reason?: string;
 }
 
 /** Minutes for which a caller that uses nothing is remembered: longer than a request takes to arrive. */
@@ -145,8 +147,8 @@ export class Caller {
   }
 
   /** Tells the operator of something that was refused. */
-  refused(limit: LimitName, exhausted: Exhausted, request?: RpcRequest): void {
-    this.#callers.onRefused?.({ caller: this.key, limit, exhausted, request });
+  refused(refused: Omit<RefusedRequest, "caller">): void {
+    this.#callers.onRefused?.({ caller: this.key, ...refused });
   }
 
   /**
@@ -155,14 +157,14 @@ export class Caller {
    * @param consequence says what became of the request, if that is not obvious
    */
   beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string, request?: RpcRequest): RpcError {
-    this.refused(resource, exhausted, request);
+    this.refused({ limit: resource, exhausted, request });
     const limit = this.#callers.limits.atOnce[resource];
     return refusal(exhausted, limit, `${resource === "keptBytes" ? "kept bytes" : resource} at once`, 5, consequence);
   }
 
   /** Returns the error for an event that happens too often. */
   tooOften(event: RatedEvent, exhausted: Exhausted, request?: RpcRequest): RpcError {
-    this.refused(`${event}PerMinute`, exhausted, request);
+    this.refused({ limit: `${event}PerMinute`, exhausted, request });
     const limit = this.#callers.limits.perMinute[event];
     const what = event === "bodyBytes" ? "bytes of requests" : event;
     return refusal(exhausted, limit, `${what} per minute`, 60 - (Math.floor(performance.now() / 1_000) % 60));

@@ -19,7 +19,15 @@ function call(params: JsonObject, { method = "tools/call", principal = "a" } = {
 function sealerOf(secrets: string[] = [secret], storage = createMemoryStorage()): StateSealer {
   const reportUnknownKey = () => {};
   const budget = new KeptBytes();
-  return { sealer: createSealer({ secrets }), storage, ttlMs: 1_000, budget, reportUnknownKey, stored: new Map() };
+  return {
+    sealer: createSealer({ secrets }),
+    storage,
+    ttlMs: 1_000,
+    budget,
+    reportUnknownKey,
+    stored: new Map(),
+    isShared: false,
+  };
 }
 
 describe("a sealed state", () => {

@@ -44,6 +44,7 @@ export function roundStateOf(runtime: ServerRuntime): RoundState {
         ttlMs,
         budget,
         stored: new Map(),
+        isShared: storage !== undefined,
         reportUnknownKey: () => reportUnknownKey(runtime),
       },
       parking: new Parking(budget, questionTtlMs),
@@ -148,6 +149,8 @@ export interface StateSealer {
   readonly budget: KeptBytes;
   /** Tells the operator of a state that another process has sealed. */
   readonly reportUnknownKey: () => void;
+  /** True if other processes may open the states in the storage. */
+  readonly isShared: boolean;
   /** The states of this process in the storage, by handle. */
   readonly stored: Map<string, StoredState>;
 }
@@ -190,15 +193,22 @@ export async function sealState(
 
 /** Opens the state of a retry. Every wrong state gets the same error, so that a caller cannot probe for the reason. */
 export async function openState(
-  { sealer, storage, stored, reportUnknownKey }: StateSealer,
+  { sealer, storage, stored, ttlMs, isShared, reportUnknownKey }: StateSealer,
   exchange: ServedExchange,
   state: string,
 ): Promise<SealedState> {
   const sealed = state.startsWith(handlePrefix) ? await storage.kv.get(state) : state;
-  if (sealed === undefined) throw invalidState();
+  if (sealed === undefined) {
+    reportRefused(exchange, isShared ? notStored : notStoredHere);
+    throw invalidState();
+  }
   const opened = await sealer.open(sealed, { purpose, binding: await bindingOf(exchange) });
   if (!opened.ok) {
     if (opened.reason === "unknown-key") reportUnknownKey();
+    if (opened.reason === "expired") {
+      const late = `The requestState has expired: the answer came more than ${ttlMs / 1_000} s after the question`;
+      reportRefused(exchange, `${late}, or the clocks of the nodes differ`);
+    }
     throw invalidState();
   }
   const used = stored.get(state);
@@ -216,6 +226,16 @@ export async function openState(
     ...(userState !== undefined && { userState }),
     ...(parked !== undefined && { parked }),
   };
+}
+
+const notStored =
+  "The stored requestState was not found: it has expired or was used before, or the processes use different storages";
+const notStoredHere =
+  "The stored requestState was not found: it has expired or was used before, or it is in the memory of another process. Processes behind one address need a common `storage` of createServer";
+
+/** Tells the operator why a state was refused, which its client is not told. Over HTTP only: elsewhere one process has it. */
+function reportRefused({ returnPath, request }: ServedExchange, reason: string): void {
+  returnPath.caller?.refused({ status: 200, reason, request });
 }
 
 async function bindingOf({ method, params, principal }: ServedExchange): Promise<string> {

@@ -84,6 +84,8 @@ export interface ReturnPath {
   readonly session?: SessionSettings | undefined;
   /** The caller whose limits the request uses. Absent where callers are not counted. */
   readonly caller?: Caller | undefined;
+  /** False if the client is gone although its request goes on. Absent where a request ends with its connection. */
+  readonly isConnected?: boolean;
 }
 
 /** The implementation of `Exchange`, with what only the library needs. */

@@ -52,12 +52,12 @@ export class Authorizer {
   admit(request: HttpRequest, reply: HttpReply, isClosing: boolean): MaybePromise<HttpContext | undefined> {
     const denial = this.#guard.check(request);
     if (denial) {
-      if (denial.status === 403) this.#refused(request, anonymous, denial.status);
+      if (denial.status === 403) this.#refused(request, anonymous, denial.status, denial.why);
       return void refuse(reply, denial.status, denial.why, denial.headers);
     }
     if (this.#guard.isPreflight(request)) return void reply.send(204, preflightHeaders(request));
     const headers = this.#guard.corsHeaders(request);
-    if (isClosing && request.method !== "POST") return void refuseClosing(reply, headers);
+    if (isClosing && request.method !== "POST") return void this.#refuseClosing(request, anonymous, reply, headers, []);
     const document = this.#access?.documents?.get(request.path);
     if (document !== undefined) {
       const caching = `max-age=${documentMaxAgeSeconds}`;
@@ -68,14 +68,18 @@ export class Authorizer {
     return whenDone(this.#access ? this.#access.verify(request) : anonymous, (verdict) => {
       if (typeof (verdict as Principal)?.key === "string") {
         const principal = verdict as Principal;
-        if (hasTwoAddresses(request, principal, this.#options)) return void refuse(reply, 400, twoAddresses, headers);
+        if (hasTwoAddresses(request, principal, this.#options)) {
+          // No caller: one of the two addresses may be forged.
+          this.#state.callers.onRefused?.({ caller: undefined, status: 400, reason: twoAddresses });
+          return void refuse(reply, 400, twoAddresses, headers);
+        }
         const caller = callerOf(this.#state.callers, request, principal, this.#options);
         if (caller === this.#state.callers.total && !this.#hasWarned) this.#warnOfProxy(request);
         return { request, reply, principal, caller, headers, accepts, size: 0, isClosing };
       }
       if (typeof (verdict as Refusal)?.status !== "number") throw noVerdict(verdict);
       const refusal = verdict as Refusal;
-      this.#refused(request, anonymous, refusal.status);
+      this.#refused(request, anonymous, refusal.status, refusal.why);
       answerRefusal(reply, refusal, headers);
       return undefined;
     });
@@ -92,7 +96,7 @@ export class Authorizer {
     } else if ("status" in body) {
       const { status } = body;
       if (status !== 400) {
-        this.#state.callers.onRefused?.({ caller: caller.key, status, limit: status === 413 ? "bodyBytes" : "bodyMs" });
+        caller.refused({ status, limit: status === 413 ? "bodyBytes" : "bodyMs", reason: body.why });
       }
       const code = body.status === 400 ? rpcCodes.parseError : rpcCodes.invalidRequest;
       sendError(reply, body.status, { code, message: body.why }, undefined, headers);
@@ -131,20 +135,36 @@ export class Authorizer {
   permits(messages: Message | Message[], context: HttpContext): boolean {
     const { request, reply, principal, headers, isClosing } = context;
     if (isClosing && ![messages].flat().every(mayContinueCall)) {
-      refuseClosing(reply, headers, idOf(messages));
+      this.#refuseClosing(request, principal, reply, headers, messages);
       return false;
     }
     context.size = weightOf(messages, context.size);
     const refusal = this.#access?.permit?.(principal, actionsOf(messages));
     if (!refusal) return true;
-    this.#refused(request, principal, refusal.status, [messages].flat().find(isRequest));
+    this.#refused(request, principal, refusal.status, refusal.why, [messages].flat().find(isRequest));
     answerRefusal(reply, refusal, headers, idOf(messages));
     return false;
   }
 
-  #refused(http: HttpRequest, principal: Principal, status: number, request?: RpcRequest): void {
+  #refused(http: HttpRequest, principal: Principal, status: number, why: string, request?: RpcRequest): void {
     const { onRefused } = this.#state.callers;
-    onRefused?.({ caller: callerKeyOf(http, principal, this.#options), status, request });
+    if (!onRefused) return;
+    // A verifier may repeat the token that it refuses, which must not get into a log.
+    const token = http.header("authorization")?.trim().split(/\s+/).at(-1) ?? "";
+    const reason = token.length < minTokenCharacters ? String(why) : String(why).replaceAll(token, "…");
+    onRefused({ caller: callerKeyOf(http, principal, this.#options), status, reason, request });
+  }
+
+  #refuseClosing(
+    http: HttpRequest,
+    principal: Principal,
+    reply: HttpReply,
+    headers: HttpHeaders,
+    messages: Message | Message[],
+  ): void {
+    this.#refused(http, principal, 503, shuttingDown, [messages].flat().find(isRequest));
+    const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
+    sendError(reply, 503, { code: rpcCodes.internalError, message: shuttingDown }, idOf(messages), closing);
   }
 
   /** Warns once of a proxy that makes all callers look like one of this machine, which has no limits of its own. */
@@ -164,6 +184,11 @@ const twoAddresses =
   "X-Forwarded-For, Forwarded: expected one of them, got both, and the client may have forged one. " +
   "Let the proxy remove the one that it does not write, or name the other in `trustProxy: { header }` of the server.";
 
+const shuttingDown = "The server is shutting down";
+
+/** Shorter credentials are no secrets, and may be words of a sentence. */
+const minTokenCharacters = 6;
+
 const plainText: HttpHeaders = { "content-type": "text/plain", "cache-control": "no-store" };
 
 /** Returns whether a running call may wait for a message: an answer, a cancellation, or the retry of a call. */
@@ -174,12 +199,6 @@ function mayContinueCall(message: Message): boolean {
 /** Returns the bytes that count for messages while they are served: the memory that they take, which few need to know. */
 export function weightOf(messages: Message | Message[], characters: number): number {
   return characters * maxWeightOfText > uncountedBytes ? Math.max(characters, weigh(messages)) : characters;
-}
-
-function refuseClosing(reply: HttpReply, headers: HttpHeaders, id?: RequestId): void {
-  const closing = { ...headers, "retry-after": String(retryAfterSeconds), connection: "close" };
-  const error = { code: rpcCodes.internalError, message: "The server is shutting down" };
-  sendError(reply, 503, error, id, closing);
 }
 
 function noVerdict(verdict: unknown): PortolanError {

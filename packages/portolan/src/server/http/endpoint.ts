@@ -1,14 +1,6 @@
 import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
-import { PortolanError } from "../../errors.ts";
 import { headerKeys } from "../../http/headers.ts";
-import {
-  isRequest,
-  type Message,
-  RpcError,
-  type RpcRequest,
-  rpcCodes,
-  type Unreadable,
-} from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { statefulRevisions } from "../../protocol/revisions/index.ts";
@@ -91,7 +83,8 @@ export class Endpoint {
   /** Loads the parts that later requests may need. An endpoint that does not listen does so with its first request. */
   preload(): void {
     this.#isPreloading = true;
-    const parts = [this.#authorizer, bodies, paramHeaders, this.#httpSse].map((part) => () => part?.get());
+    const { observer } = this.state;
+    const parts = [this.#authorizer, bodies, paramHeaders, this.#httpSse, observer].map((part) => () => part?.get());
     this.state.runtime.preload(this.#stateful ? [...parts, loadSessions] : parts);
   }
 
@@ -108,8 +101,9 @@ export class Endpoint {
     this.#stateful?.loaded?.close();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const graceOver = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        this.state.cancelAll("The server is shutting down");
+      timer = setTimeout(async () => {
+        await this.state.observe((observer) => observer.cutOff(graceMs));
+        this.state.closeAll();
         resolve();
       }, graceMs);
     });
@@ -275,15 +269,18 @@ export class EndpointState {
     const limits = callerLimitsOf(options);
     this.callers = new Callers(limits);
     this.observer = new Lazy(async () => new (await import("./observe.ts")).Observer(this, options));
-    this.callers.onRefused =
-      options.onRefused && ((refused) => void whenDone(this.observer.get(), (observer) => observer.refused(refused)));
+    this.callers.onRefused = options.onRefused && ((refused) => this.observe((observer) => observer.refused(refused)));
     this.#maxCalls = limits.atOnce.calls?.total ?? 0;
     this.streams = new Streams({
       backlog: options.limits?.backlog,
       keepAliveMs: this.keepAliveMs,
-      onRefused: (caller, exhausted) =>
-        void whenDone(this.observer.get(), (observer) => observer.progressLost(caller, exhausted)),
+      onRefused: (caller, exhausted) => this.observe((observer) => observer.progressLost(caller, exhausted)),
     });
+  }
+
+  /** Tells the operator something. Never rejects. */
+  observe(tell: (observer: Observer) => void): Promise<void> {
+    return this.background((async () => tell(await this.observer.get()))());
   }
 
   /** Returns the error for a request that is beyond a limit of its caller. Takes nothing: most requests end at once. */
@@ -352,8 +349,8 @@ export class EndpointState {
   }
 
   /** Lets work run in the background, and reports its failure. */
-  background(work: Promise<void>): void {
-    work.catch((cause) => this.runtime.report(cause));
+  async background(work: Promise<void>): Promise<void> {
+    await work.catch((cause) => this.runtime.report(cause));
   }
 
   /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
@@ -364,15 +361,8 @@ export class EndpointState {
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 
-  /** Cancels all running exchanges, tells their clients why, and closes all streams. */
-  cancelAll(why: string): void {
-    this.endTurn();
-    const error = new RpcError(rpcCodes.internalError, why);
-    for (const { exchange, reply } of [...this.running]) {
-      if (!exchange.isOpen) continue;
-      exchange.cancel(new PortolanError("connection-closed", why));
-      reply({ jsonrpc: "2.0", id: exchange.id, error: error.toErrorObject() }, error);
-    }
+  /** Closes all streams, and waits for nothing any more. */
+  closeAll(): void {
     this.streams.closeAll();
     this.#endDraining();
   }

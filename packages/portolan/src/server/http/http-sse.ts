@@ -106,6 +106,7 @@ export class HttpSse {
   ): void {
     const known = this.#channels.get(request.path.slice(this.#messagesPath.length + 1));
     if (known?.principal !== principal.key) {
+      caller.refused({ status: 404, reason: sessionNotHere });
       refuse(reply, 404, "Session not found: connect again", headers);
       return;
     }
@@ -114,11 +115,7 @@ export class HttpSse {
       if (typeof counted !== "string") {
         const { status, why, error } = counted;
         if (status === 413 || status === 408) {
-          this.#state.callers.onRefused?.({
-            caller: caller.key,
-            status,
-            limit: status === 413 ? "bodyBytes" : "bodyMs",
-          });
+          caller.refused({ status, limit: status === 413 ? "bodyBytes" : "bodyMs", reason: why });
         }
         if (error) answerError(reply, error, headers);
         else refuse(reply, status, why, headers);
@@ -147,6 +144,9 @@ export class HttpSse {
     }, caller);
   }
 }
+
+const sessionNotHere =
+  "The session of HTTP+SSE was not found: its stream has ended, it is open in another process (a balancer must send all requests of a client to one process), or it belongs to another principal";
 
 /** A channel that sends on an event stream and receives POST requests. */
 class SseChannel implements Channel {

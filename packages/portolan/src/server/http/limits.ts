@@ -123,6 +123,15 @@ export const retryAfterSeconds = 5;
 /** Callers that `usage` lists. */
 export const maxListedCallers = 100;
 
+/** Characters of the reason in the report of a refused request. */
+export const maxReasonCharacters = 500;
+
+/** Reasons for which requests of one caller are refused that are told apart within one minute. */
+export const maxReasonsPerCaller = 8;
+
+/** Requests that are named in the report of those that were cut off when the server closed. */
+export const maxNamedLostCalls = 5;
+
 /** Requests in progress that `usage` lists. */
 export const maxListedCalls = 100;
 

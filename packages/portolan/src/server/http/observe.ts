@@ -1,10 +1,25 @@
 import { PortolanError } from "../../errors.ts";
-import { ReportThrottle } from "../../throttle.ts";
+import {
+  isRequest,
+  type JsonObject,
+  type Message,
+  RpcError,
+  type RpcRequest,
+  rpcCodes,
+} from "../../jsonrpc/message.ts";
+import { ReportThrottle, reportIntervalMs } from "../../throttle.ts";
 import { nameIn, type ServedExchange } from "../call/exchange.ts";
-import type { Caller, CountedResource, Exhausted, RefusedRequest } from "../callers.ts";
+import type { Caller, CallerLimits, CountedResource, Exhausted, RatedEvent, RefusedRequest } from "../callers.ts";
 import { networkOf } from "./caller.ts";
-import type { EndpointState } from "./endpoint.ts";
-import { maxListedCallers, maxListedCalls } from "./limits.ts";
+import type { EndpointState, HttpContext } from "./endpoint.ts";
+import {
+  maxListedCallers,
+  maxListedCalls,
+  maxNamedLostCalls,
+  maxReasonCharacters,
+  maxReasonsPerCaller,
+  uncountedBytes,
+} from "./limits.ts";
 import type { RefusalReport, ServeHttpOptions } from "./options.ts";
 
 /** The resources that callers use at once. */
@@ -25,6 +40,71 @@ export interface CallInProgress {
   readonly principal: string;
   readonly caller?: string;
   readonly ageMs: number;
+  /**
+   * True if the request is cancelled or its client is gone: the handler goes on, and nobody waits for it. A handler that
+   * ignores its signal holds a call of its caller until it ends.
+   */
+  readonly isAbandoned?: true;
+  /** Present while the request is not served yet, because the storage has not answered. */
+  readonly waitsFor?: "storage";
+}
+
+/** A request that waits for the storage before it can be served. */
+interface WaitingRequest {
+  readonly method: string;
+  readonly name: string | undefined;
+  readonly context: HttpContext;
+  /** By the monotonic clock. */
+  readonly begunAt: number;
+}
+
+/** The requests that wait for the storage, by endpoint. */
+const waiting = new WeakMap<EndpointState, Set<WaitingRequest>>();
+
+function waitingOf(state: EndpointState): Set<WaitingRequest> {
+  const known = waiting.get(state) ?? new Set();
+  waiting.set(state, known);
+  return known;
+}
+
+/**
+ * Counts a request as a call of its caller while it waits for the storage. Returns undefined and does not begin the work if
+ * that is beyond a limit; then the request is refused.
+ *
+ * @param refuse answers the request with an error
+ */
+export function whileWaiting<T>(
+  state: EndpointState,
+  context: HttpContext,
+  messages: Message | Message[] | undefined,
+  work: () => Promise<T>,
+  refuse: (error: RpcError) => void,
+): Promise<T> | undefined {
+  const { caller, size, request } = context;
+  const [message] = [messages ?? []].flat();
+  const { method = message ? "response" : request.method, params } = (message ?? {}) as Partial<RpcRequest>;
+  // The calls of this turn count too.
+  state.endTurn();
+  const calls = caller.exhausts("calls");
+  const full = calls ?? (size > uncountedBytes ? caller.exhausts("keptBytes", size) : undefined);
+  if (full) {
+    const refused = message && isRequest(message) ? message : undefined;
+    refuse(caller.beyond(calls ? "calls" : "keptBytes", full, undefined, refused));
+    return undefined;
+  }
+  const all = waitingOf(state);
+  const entry: WaitingRequest = {
+    method,
+    name: nameIn(params as JsonObject | undefined),
+    context,
+    begunAt: performance.now(),
+  };
+  all.add(entry);
+  state.count(context, 1);
+  return work().finally(() => {
+    all.delete(entry);
+    state.count(context, -1);
+  });
 }
 
 /** The use of an endpoint, for its operator. */
@@ -44,13 +124,18 @@ export class Observer {
   readonly #state: EndpointState;
   readonly #refusals: ReportThrottle<RefusedRequest>;
   readonly #acceptErrors: ReportThrottle<AcceptError>;
+  readonly #maxConnections: number | undefined;
+  /** The reasons of this minute, by status and caller. */
+  readonly #reasons = new Map<string, Set<string>>();
+  #minute = 0;
   #hasLostProgress = false;
 
-  constructor(state: EndpointState, { onRefused }: ServeHttpOptions) {
+  constructor(state: EndpointState, { onRefused, limits }: ServeHttpOptions) {
     this.#state = state;
+    this.#maxConnections = limits?.connections;
     this.#refusals = new ReportThrottle((refused, count) => {
       try {
-        onRefused?.(toReport(refused, count));
+        onRefused?.(toReport(refused, count, state.callers.limits));
       } catch (cause) {
         state.runtime.report(cause);
       }
@@ -60,7 +145,21 @@ export class Observer {
 
   /** Reports a refused request, each reason of a caller once a minute. */
   refused(refused: RefusedRequest): void {
-    this.#refusals.add(`${refused.limit ?? refused.status} ${refused.caller}`, refused);
+    this.#refusals.add(this.#kindOf(refused), refused);
+  }
+
+  /** Returns the kind of a refusal, of which one is reported in a minute. Reasons may contain any text of a client. */
+  #kindOf({ limit, status, caller, reason }: RefusedRequest): string {
+    const kind = `${limit ?? status} ${caller}`;
+    if (limit !== undefined || reason === undefined) return kind;
+    const minute = Math.floor(performance.now() / reportIntervalMs);
+    if (minute !== this.#minute) this.#reasons.clear();
+    this.#minute = minute;
+    const known = this.#reasons.get(kind) ?? new Set();
+    const cause = reason.replace(/"[^"]*"|\d+/g, "").slice(0, maxReasonCharacters);
+    if (known.size >= maxReasonsPerCaller && !known.has(cause)) return kind;
+    this.#reasons.set(kind, known.add(cause));
+    return `${kind} ${cause}`;
   }
 
   /** Reports a call that has to be answered without a stream. */
@@ -73,7 +172,39 @@ export class Observer {
 
   /** Reports a connection beyond `limits.connections`. */
   dropped({ remoteAddress }: { readonly remoteAddress?: string } = {}): void {
-    this.refused({ caller: remoteAddress && `address ${networkOf(remoteAddress)}`, limit: "connections" });
+    const reason = `${this.#maxConnections} connections are open, as many as limits.connections allows`;
+    this.refused({ caller: remoteAddress && `address ${networkOf(remoteAddress)}`, limit: "connections", reason });
+  }
+
+  /** Cancels all running requests and tells their clients why. Reports them, if there are any. */
+  cutOff(graceMs: number): void {
+    this.#state.endTurn();
+    this.#reportLost(graceMs);
+    const why = "The server is shutting down";
+    const error = new RpcError(rpcCodes.internalError, why);
+    for (const { exchange, reply } of [...this.#state.running]) {
+      if (!exchange.isOpen) continue;
+      exchange.cancel(new PortolanError("connection-closed", why));
+      reply({ jsonrpc: "2.0", id: exchange.id, error: error.toErrorObject() }, error);
+    }
+  }
+
+  #reportLost(graceMs: number): void {
+    const state = this.#state;
+    const calls = this.#calls();
+    const answered = state.running.filter(({ exchange }) => !exchange.isOpen).length;
+    // Calls over HTTP+SSE are counted, but not listed.
+    const lost = Math.max(state.callers.total.used.calls - answered, 0);
+    if (lost === 0) return;
+    const named = calls.filter(({ isAbandoned }) => !isAbandoned).slice(0, maxNamedLostCalls);
+    const names = named.map(({ method, name, ageMs }) => {
+      const what = name === undefined ? method : `${method} ${toReason(JSON.stringify(name))}`;
+      return `${what} (${(ageMs / 1_000).toFixed(1)} s)`;
+    });
+    const oldest = names.length === 0 ? "" : `; the oldest: ${names.join(", ")}`;
+    const what = lost === 1 ? "1 request was" : `${lost} requests were`;
+    const why = `close: ${what} cut off, not finished after ${graceMs / 1_000} s${oldest}`;
+    state.runtime.report(new PortolanError("connection-closed", why), { method: "close" });
   }
 
   /** Reports an error while a connection was accepted, each kind once a minute. */
@@ -83,7 +214,7 @@ export class Observer {
 
   /** Returns what callers use now, and the requests in progress. */
   usage(): EndpointUsage {
-    const { callers, running } = this.#state;
+    const { callers } = this.#state;
     // The calls of this turn count too.
     this.#state.endTurn();
     const { atOnce } = callers.limits;
@@ -92,7 +223,6 @@ export class Observer {
         ...Object.entries(used).map(([name, amount]) => amount / (atOnce[name as CountedResource]?.perCaller || 1)),
       );
     const busy = [...callers.known()].map((caller) => ({ caller, share: shareOf(caller) }));
-    const now = performance.now();
     return {
       total: toUsage(callers.total),
       callers: busy
@@ -100,11 +230,17 @@ export class Observer {
         .sort((a, b) => b.share - a.share)
         .slice(0, maxListedCallers)
         .map(({ caller }) => toUsage(caller)),
-      calls: [...running]
-        .sort((a, b) => a.begunAt - b.begunAt)
-        .slice(0, maxListedCalls)
-        .map(({ exchange, begunAt }) => toCall(exchange, now - begunAt)),
+      calls: this.#calls().slice(0, maxListedCalls),
     };
+  }
+
+  /** Returns the requests in progress, oldest first. */
+  #calls(): CallInProgress[] {
+    const now = performance.now();
+    return [
+      ...this.#state.running.map(({ exchange, begunAt }) => toCall(exchange, now - begunAt)),
+      ...[...waitingOf(this.#state)].map((request) => toWaitingCall(request, now)),
+    ].sort((a, b) => b.ageMs - a.ageMs);
   }
 }
 
@@ -118,7 +254,8 @@ function notAccepted(error: Error & { code?: string }, count: number): PortolanE
 
 const principalPrefix = "principal ";
 
-function toReport({ caller, limit, exhausted, status, request }: RefusedRequest, count: number): RefusalReport {
+function toReport(refused: RefusedRequest, count: number, limits: CallerLimits): RefusalReport {
+  const { caller, limit, exhausted, status, request } = refused;
   const name = nameIn(request?.params);
   const principal = caller?.startsWith(principalPrefix) ? caller.slice(principalPrefix.length) : undefined;
   return {
@@ -126,13 +263,33 @@ function toReport({ caller, limit, exhausted, status, request }: RefusedRequest,
     ...(principal !== undefined && { principal }),
     ...(limit !== undefined && { limit }),
     status: status ?? (exhausted === "caller" ? 429 : 503),
+    reason: toReason(refused.reason ?? limitReason(refused, limits)),
     ...(request && { method: request.method }),
     ...(name !== undefined && { name }),
     count,
   };
 }
 
-function toCall({ method, params, principal, returnPath }: ServedExchange, ageMs: number): CallInProgress {
+/** Returns a text of a client or a handler as part of one line of a log. */
+function toReason(text: string): string {
+  const escaped = text
+    .slice(0, maxReasonCharacters)
+    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`);
+  return escaped.length > maxReasonCharacters ? `${escaped.slice(0, maxReasonCharacters - 1)}…` : escaped;
+}
+
+/** Returns the sentence for a limit, nearly as the client has got it. */
+function limitReason({ limit: name, exhausted }: RefusedRequest, { atOnce, perMinute }: CallerLimits): string {
+  const limit = String(name);
+  const event = limit.endsWith("PerMinute") ? limit.slice(0, -"PerMinute".length) : undefined;
+  const known = event === undefined ? atOnce[limit as CountedResource] : perMinute[event as RatedEvent];
+  const owner =
+    exhausted === "caller" ? `This caller may have ${known?.perCaller}` : `All callers may have ${known?.total}`;
+  if (event !== undefined) return `${owner} ${event} per minute`;
+  return `${owner} ${limit === "keptBytes" ? "kept bytes" : limit} at once`;
+}
+
+function toCall({ method, params, principal, returnPath, isCancelled }: ServedExchange, ageMs: number): CallInProgress {
   const name = nameIn(params);
   const caller = returnPath.caller?.key;
   return {
@@ -141,6 +298,20 @@ function toCall({ method, params, principal, returnPath }: ServedExchange, ageMs
     principal: principal.key,
     ...(caller !== undefined && { caller }),
     ageMs: Math.round(ageMs),
+    ...((isCancelled || returnPath.isConnected === false) && { isAbandoned: true }),
+  };
+}
+
+function toWaitingCall({ method, name, context, begunAt }: WaitingRequest, now: number): CallInProgress {
+  const { principal, caller, reply } = context;
+  return {
+    method,
+    ...(name !== undefined && { name }),
+    principal: principal.key,
+    ...(caller.key !== undefined && { caller: caller.key }),
+    ageMs: Math.round(now - begunAt),
+    ...(reply.isGone && { isAbandoned: true }),
+    waitsFor: "storage",
   };
 }
 

@@ -112,8 +112,13 @@ export interface RefusalReport {
   readonly caller: string | undefined;
   /** The key of the principal, if the caller is authenticated. */
   readonly principal?: string;
-  /** Absent if the request was refused for another reason: its token (401), its rights or its Host or Origin header (403). */
+  /** Absent if no limit refused the request: see `status` and `reason`. */
   readonly limit?: RefusedLimit;
+  /**
+   * The cause, for the operator: one sentence without control characters, at most 500 characters. It may tell more than the
+   * client was told, and never contains a token.
+   */
+  readonly reason: string;
   /** The HTTP status of the response. A request without a status of its own counts as 429 or 503, and a connection as 503. */
   readonly status: number;
   /** The method of the latest refused request, if it is known. */
@@ -164,8 +169,9 @@ export interface ServeHttpOptions {
   readonly httpSse?: boolean | { readonly path?: string; readonly messagesPath?: string };
   readonly limits?: HttpLimits;
   /**
-   * Receives refused requests: beyond a limit, without a valid token, or forbidden. The first one of a caller and reason is
-   * reported at once, and those that follow once a minute, with their number. Default: nothing is reported.
+   * Receives refused requests: beyond a limit, without a valid token, forbidden, of an unknown session, with a state that
+   * cannot be used, or while the server closes. The first one of a caller and reason is reported at once, and those that
+   * follow once a minute, with their number. Default: nothing is reported.
    */
   readonly onRefused?: (report: RefusalReport) => void;
   /** Silence after which a comment keeps a stream alive. Default: 15 s. */

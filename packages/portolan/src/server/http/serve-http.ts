@@ -70,11 +70,11 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       await checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) await refuseBinding(host);
       await ready;
-      const { observer } = endpoint.state;
+      const { state } = endpoint;
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), {
         ...{ port, host, limits },
-        onError: async (error) => (await observer.get()).notAccepted(error),
-        onDropped: async (dropped) => (await observer.get()).dropped(dropped),
+        onError: (error) => state.observe((observer) => observer.notAccepted(error)),
+        onDropped: (dropped) => state.observe((observer) => observer.dropped(dropped)),
       });
       // The port stays open while calls are running: they may wait for an answer that their client sends.
       closers.push((drained) => listening.close(closeFlushMs, drained));

@@ -199,7 +199,7 @@ export class OpenStream {
     const more = (unread > uncountedBytes ? unread : 0) - this.#counted;
     const full = more > 0 && this.#caller.take("keptBytes", more);
     if (full) {
-      this.#caller.refused("keptBytes", full);
+      this.#caller.refused({ limit: "keptBytes", exhausted: full });
       return false;
     }
     if (more < 0) this.#caller.release("keptBytes", -more);

@@ -22,7 +22,14 @@ import {
   standaloneNameWith,
 } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
-import { findSession, type KnownSession, type Sessions, type StreamClaims } from "./sessions.ts";
+import { findSession, type KnownSession, type Sessions, type StreamClaims, whenStored } from "./sessions.ts";
+
+/** The facts of a stream that may begin. */
+interface BegunGet {
+  readonly position: EventPosition | undefined;
+  /** The subscriptions of the session; undefined for the rest of an interrupted answer. */
+  readonly uris: ReadonlySet<string> | undefined;
+}
 
 /** The streams that clients open with GET: the standalone stream of a session, and the rest of an interrupted answer. */
 export class GetStreams {
@@ -65,26 +72,16 @@ export class GetStreams {
 
   /** @param announce tells other processes that this one has the standalone stream of the session now */
   async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
-    const { request, reply, principal, caller, headers, accepts } = context;
+    const { reply, principal, caller, headers, accepts } = context;
     if (!accepts.events) {
       refuse(reply, 406, "Accept: expected text/event-stream", headers);
       return;
     }
-    const known = await findSession(this.#sessions, context);
+    const known = await findSession(this.#state, this.#sessions, context);
     if (!known) return;
-    const lastEventId = request.header(headerKeys.lastEventId);
-    const position = lastEventId === undefined ? undefined : parseEventId(lastEventId);
-    if (lastEventId !== undefined && !(position && (await this.#isKept(known.id, position)))) {
-      refuse(reply, 400, "Last-Event-ID: expected an event of this session that is still stored", headers);
-      return;
-    }
-    const retryAfter = { ...headers, "retry-after": String(retryAfterSeconds) };
-    const isStandalone = position === undefined || position.stream === standaloneName;
-    if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldByOther(known.id, position?.proof))) {
-      refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
-      return;
-    }
-    const uris = isStandalone ? await this.#sessions.subscriptions(known.id) : noUris;
+    const begun = await whenStored(this.#state, this.#sessions, context, [], () => this.#prepare(known, context));
+    if (!begun) return;
+    const { position, uris } = begun;
     const full = this.#state.streams.reserve(caller);
     if (full) {
       answerError(reply, caller.beyond("streams", full), headers);
@@ -92,11 +89,31 @@ export class GetStreams {
     }
     const stream = this.#state.streams.openReserved(reply, headers, caller);
     this.#sessions.hold(known.id, caller);
-    if (isStandalone) {
+    if (uris) {
       const { proof } = this.#attach(known, uris, context, stream, position);
       if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);
       await announce(known.id);
-    } else await this.#resume(known.id, position, stream, reply);
+    } else if (position) await this.#resume(known.id, position, stream, reply);
+  }
+
+  /** Reads what a stream needs from the storage; answers with an error and returns undefined if it must not begin. */
+  async #prepare(
+    known: KnownSession,
+    { request, reply, principal, headers }: HttpContext,
+  ): Promise<BegunGet | undefined> {
+    const lastEventId = request.header(headerKeys.lastEventId);
+    const position = lastEventId === undefined ? undefined : parseEventId(lastEventId);
+    if (lastEventId !== undefined && !(position && (await this.#isKept(known.id, position)))) {
+      refuse(reply, 400, "Last-Event-ID: expected an event of this session that is still stored", headers);
+      return undefined;
+    }
+    const retryAfter = { ...headers, "retry-after": String(retryAfterSeconds) };
+    const isStandalone = position === undefined || position.stream === standaloneName;
+    if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldByOther(known.id, position?.proof))) {
+      refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
+      return undefined;
+    }
+    return { position, uris: isStandalone ? await this.#sessions.subscriptions(known.id) : undefined };
   }
 
   /**
@@ -166,8 +183,6 @@ export class GetStreams {
     return live.standalone;
   }
 }
-
-const noUris: ReadonlySet<string> = new Set();
 
 function isAnonymous(key: string): boolean {
   return key === anonymous.key;

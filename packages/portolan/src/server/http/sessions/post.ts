@@ -12,6 +12,7 @@ import {
   type RpcNotification,
   type RpcRequest,
   type RpcResponse,
+  rpcCodes,
   serialize,
 } from "../../../jsonrpc/message.ts";
 import { invalidParams, invalidRequest, protocolCodes } from "../../../protocol/errors.ts";
@@ -20,18 +21,25 @@ import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { collectResponses, failure, problemOfBatch } from "../../call/batch.ts";
 import { handleNotification, type SendReply, serveExchange } from "../../call/dispatch.ts";
-import { type Principal, type ReturnPath, ServedExchange } from "../../call/exchange.ts";
+import { nameIn, type Principal, type ReturnPath, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { peerFromHandshake, problemOfHandshake, type SessionSettings } from "../../channel/session.ts";
-import { reportedStorage } from "../../reported-storage.ts";
+import { isStorageFailure, reportedStorage } from "../../reported-storage.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import { defaultAbandonMs, defaultSessionIdleMs, eventTtlMs, sessionSweepMs, uncountedBytes } from "../limits.ts";
+import {
+  defaultAbandonMs,
+  defaultSessionIdleMs,
+  eventTtlMs,
+  retryAfterSeconds,
+  sessionSweepMs,
+  uncountedBytes,
+} from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
 import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-stream.ts";
 import { LiveSession, LiveSessions } from "./live-session.ts";
-import { findSession, type KnownSession, Sessions, StreamClaims } from "./sessions.ts";
+import { findSession, type KnownSession, Sessions, StreamClaims, whenStored } from "./sessions.ts";
 
 export { startRelay } from "./relay.ts";
 
@@ -79,7 +87,8 @@ export class StatefulServer {
     this.#sweepMs = Math.min(sessionSweepMs, state.keepAliveMs, idleMs / 4, abandonMs / 4);
     this.#state = state;
     this.#storage = storage;
-    this.#sessions = new Sessions(storage, options, (id) => this.#endHere(id, "The session has expired"));
+    const isShared = shared !== undefined;
+    this.#sessions = new Sessions(storage, isShared, options, (id) => this.#endHere(id, "The session has expired"));
     this.#log = new EventLog(storage, Math.min(eventTtlMs, abandonMs));
     this.#live = new LiveSessions(storage);
     this.#recorder = new StreamRecorder(this.#log, (call) => state.afterTurn(call));
@@ -112,10 +121,33 @@ export class StatefulServer {
   }
 
   post(messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
+    const posted = this.#post(messages, context);
+    return isPromise(posted) ? this.#unlessStorageFails(posted, context, messages) : posted;
+  }
+
+  /** Answers with 503 if the storage fails, which is reported once a minute. Other failures are left to the endpoint. */
+  async #unlessStorageFails(work: Promise<void>, context: HttpContext, messages?: Message | Message[]): Promise<void> {
+    try {
+      await work;
+    } catch (cause) {
+      if (!isStorageFailure(cause)) throw cause;
+      const { request, reply, principal, caller, headers } = context;
+      const [message] = [messages ?? []].flat();
+      const { method = `${request.method} ${request.path}`, params } = (message ?? {}) as Partial<RpcRequest>;
+      this.#state.runtime.report(cause, {
+        ...{ method, name: nameIn(params), principal: principal.key, caller: caller.key },
+      });
+      const retry = { ...headers, "retry-after": String(retryAfterSeconds) };
+      const why = `The server cannot use its storage now; retry in ${retryAfterSeconds} s`;
+      sendError(reply, 503, { code: rpcCodes.internalError, message: why }, messages && idOf(messages), retry);
+    }
+  }
+
+  #post(messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
     if (!Array.isArray(messages) && isRequest(messages) && messages.method === "initialize") {
       return this.#initialize(messages, context);
     }
-    const found = findSession(this.#sessions, context, idOf(messages));
+    const found = findSession(this.#state, this.#sessions, context, messages);
     // Hot path: no whenDone, because most requests find their session in the cache.
     return isPromise(found)
       ? found.then((known) => this.#postTo(known, messages, context))
@@ -127,28 +159,37 @@ export class StatefulServer {
     if (Array.isArray(messages)) return this.#batch(messages, known, context);
     if (isRequest(messages)) return this.#answer(messages, known, context);
     const { caller, reply, headers } = context;
-    return this.#receive(messages, known, caller).then(
-      () => reply.send(202, headers),
-      (cause) => {
-        if (!(cause instanceof RpcError)) throw cause;
-        answerError(reply, cause, headers);
-      },
+    return whenStored(this.#state, this.#sessions, context, messages, () =>
+      this.#receive(messages, known, caller).then(
+        () => reply.send(202, headers),
+        (cause) => {
+          if (!(cause instanceof RpcError)) throw cause;
+          answerError(reply, cause, headers);
+        },
+      ),
     );
   }
 
-  async get(context: HttpContext): Promise<void> {
+  get(context: HttpContext): Promise<void> {
     this.#startSweeping();
-    await this.#gets.open(context, (id) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId])));
+    const announce = (id: string) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId]));
+    return this.#unlessStorageFails(this.#gets.open(context, announce), context);
   }
 
-  async delete(context: HttpContext): Promise<void> {
-    const known = await findSession(this.#sessions, context);
+  delete(context: HttpContext): Promise<void> {
+    return this.#unlessStorageFails(this.#delete(context), context);
+  }
+
+  async #delete(context: HttpContext): Promise<void> {
+    const known = await findSession(this.#state, this.#sessions, context);
     if (!known) return;
     this.#endHere(known.id, sessionEnded);
-    await this.#sessions.end(known.id);
-    this.#state.background(this.#claims.release(known.id));
-    await this.#storage.bus.publish(endTopic, known.id);
-    context.reply.send(204, context.headers);
+    await whenStored(this.#state, this.#sessions, context, [], async () => {
+      await this.#sessions.end(known.id);
+      this.#state.background(this.#claims.release(known.id));
+      await this.#storage.bus.publish(endTopic, known.id);
+      context.reply.send(204, context.headers);
+    });
   }
 
   close(): void {
@@ -173,14 +214,17 @@ export class StatefulServer {
       sendError(reply, 400, invalidParams(problem).toErrorObject(), id, headers);
       return;
     }
-    let begun: KnownSession;
+    let begun: KnownSession | undefined;
     try {
-      begun = await this.#sessions.begin(peer, principal.key, caller);
+      begun = await whenStored(this.#state, this.#sessions, context, message, () =>
+        this.#sessions.begin(peer, principal.key, caller),
+      );
     } catch (cause) {
       if (!(cause instanceof RpcError)) throw cause;
       answerError(reply, cause, headers, id);
       return;
     }
+    if (!begun) return;
     this.#startSweeping();
     this.#answer(message, begun, { ...context, headers: { ...headers, [headerKeys.session]: begun.id } });
   }
@@ -332,7 +376,7 @@ export class StatefulServer {
       return;
     }
     this.#sessions.forgetCached(id);
-    const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
+    const known = standalone && (await this.#sessions.find(id));
     if (known?.peer.logLevel !== undefined) standalone?.session.setLogLevel(known.peer.logLevel);
   }
 
@@ -340,7 +384,7 @@ export class StatefulServer {
   async #changesLost(): Promise<void> {
     this.#sessions.forgetAllCached();
     for (const { id, standalone } of this.#live.values()) {
-      const known = standalone && (await this.#sessions.find(id, standalone.session.principal));
+      const known = standalone && (await this.#sessions.find(id));
       if (known) standalone.applySettings(known.peer, await this.#sessions.subscriptions(id));
     }
   }
@@ -450,6 +494,10 @@ class SessionReturnPath implements ReturnPath {
 
   get session(): SessionSettings {
     return this.#parts.settingsOf({ known: this.#known, principal: this.#principal, caller: this.caller });
+  }
+
+  get isConnected(): boolean {
+    return this.#answer.isConnected || this.#parts.live.get(this.#known.id)?.isConnected === true;
   }
 
   notify(method: string, params: JsonObject): void {

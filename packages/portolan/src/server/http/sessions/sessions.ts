@@ -1,6 +1,6 @@
-import { type MaybePromise, whenDone } from "../../../async.ts";
+import type { MaybePromise } from "../../../async.ts";
 import { headerKeys } from "../../../http/headers.ts";
-import type { RequestId } from "../../../jsonrpc/message.ts";
+import { isRequest, type Message } from "../../../jsonrpc/message.ts";
 import { weigh } from "../../../jsonrpc/weigh.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { revisions, statefulRevisions } from "../../../protocol/revisions/index.ts";
@@ -11,7 +11,7 @@ import type { Caller } from "../../callers.ts";
 import { maxSubscriptions } from "../../limits.ts";
 import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
 import { releaseSubscription, takeSubscription } from "../caller.ts";
-import type { HttpContext } from "../endpoint.ts";
+import type { EndpointState, HttpContext } from "../endpoint.ts";
 import {
   defaultMaxSessions,
   defaultSessionIdleMs,
@@ -21,8 +21,9 @@ import {
   sessionReorderMs,
   streamClaimIntervals,
 } from "../limits.ts";
+import { whileWaiting } from "../observe.ts";
 import type { SessionOptions } from "../options.ts";
-import { refuse } from "../reply.ts";
+import { answerError, idOf, refuse } from "../reply.ts";
 
 /** A session as it is stored. Its subscriptions have keys of their own. */
 interface SessionRecord {
@@ -81,9 +82,13 @@ export class Sessions {
   readonly #held = new Map<string, HeldSession>();
   #expiring: Promise<void> | undefined;
 
+  /** True if other processes may serve the same sessions. */
+  readonly isShared: boolean;
+
   /** @param onExpired ends what runs for a session that has expired */
-  constructor(storage: Storage, options: SessionOptions, onExpired: (id: string) => void) {
+  constructor(storage: Storage, isShared: boolean, options: SessionOptions, onExpired: (id: string) => void) {
     this.#storage = storage;
+    this.isShared = isShared;
     this.#idleMs = options.idleMs ?? defaultSessionIdleMs;
     this.#maxCacheAgeMs = Math.min(maxSessionCacheAgeMs, this.#idleMs / 10);
     this.#max = options.max ?? defaultMaxSessions;
@@ -138,15 +143,27 @@ export class Sessions {
     return this.#add(id, text, JSON.parse(text) as SessionRecord).session;
   }
 
-  /** Returns the session with this id; undefined if it does not exist or belongs to another principal. */
-  find(id: string, principal: string): MaybePromise<KnownSession | undefined> {
+  /** Returns the session with this id if it is in the cache and was read lately, whatever principal it belongs to. */
+  cached(id: string): KnownSession | undefined {
     const cached = this.#cache.get(id);
     const now = performance.now();
-    if (!cached || now - cached.touchedAt >= this.#maxCacheAgeMs) {
-      return this.#load(id).then((loaded) => ofPrincipal(loaded?.session, principal));
-    }
+    if (!cached || now - cached.touchedAt >= this.#maxCacheAgeMs) return undefined;
     if (now - cached.usedAt > sessionReorderMs) this.#moveToEnd(id, cached, now);
-    return ofPrincipal(cached.session, principal);
+    return cached.session;
+  }
+
+  /** Returns the session with this id, from the storage if the cache does not have it. Undefined if there is none. */
+  async find(id: string): Promise<KnownSession | undefined> {
+    return this.cached(id) ?? (await this.#load(id))?.session;
+  }
+
+  /** Returns the likely causes for the operator if a session is not found. */
+  whyNotFound(isOfOther: boolean): string {
+    if (isOfOther) return "The session belongs to another principal: its client has signed in as somebody else";
+    const gone = `it was not used for ${this.#idleMs / 60_000} minutes, has ended, or began`;
+    return this.isShared
+      ? `Session not found: ${gone} at a process with another storage`
+      : `Session not found: ${gone} in another process or before a restart. Processes behind one address need a common \`storage\` of serveHttp`;
   }
 
   /** Watches the expiry of a session that has something in this process. */
@@ -355,10 +372,6 @@ export class Sessions {
   }
 }
 
-function ofPrincipal(session: KnownSession | undefined, principal: string): KnownSession | undefined {
-  return session?.principal === principal ? session : undefined;
-}
-
 function keyOf(id: string): string {
   return `mcp/session/${id}`;
 }
@@ -378,27 +391,61 @@ function releaseUri({ caller, uris }: HeldSession, uri: string): void {
 
 /** Returns the session of a request; answers with an error and returns undefined if there is none. */
 export function findSession(
+  state: EndpointState,
   sessions: Sessions,
-  { request, reply, principal, headers }: HttpContext,
-  requestId?: RequestId,
+  context: HttpContext,
+  messages: Message | Message[] = [],
 ): MaybePromise<KnownSession | undefined> {
+  const { request, reply, headers } = context;
   const id = request.header(headerKeys.session);
   const version = request.header(headerKeys.version);
   if (version !== undefined && !statefulRevisions.some((revision) => revision.version === version.trim())) {
     const message = `MCP-Protocol-Version: expected one of ${statefulRevisions.map((r) => r.version).join(", ")}`;
-    refuse(reply, 400, message, headers, requestId);
+    refuse(reply, 400, message, headers, idOf(messages));
     return undefined;
   }
   if (id === undefined) {
     const message = "Mcp-Session-Id: expected the id of a session; begin one with an initialize request";
-    refuse(reply, 400, message, headers, requestId);
+    refuse(reply, 400, message, headers, idOf(messages));
     return undefined;
   }
-  return whenDone(sessions.find(id, principal.key), (known) => {
-    if (known) return known;
-    refuse(reply, 404, "Session not found: initialize again", headers, requestId);
-    return undefined;
-  });
+  // Hot path: most requests find their session in the cache.
+  const cached = sessions.cached(id);
+  if (cached) return takeSession(cached, sessions, context, messages);
+  return whenStored(state, sessions, context, messages, () => sessions.find(id))?.then((found) =>
+    takeSession(found, sessions, context, messages),
+  );
+}
+
+/**
+ * Does work that waits for the storage. Meanwhile the request counts as a call of its caller: a storage that hangs must not
+ * collect any number of them. Answers with an error and returns undefined if that is beyond a limit.
+ */
+export function whenStored<T>(
+  state: EndpointState,
+  { isShared }: Sessions,
+  context: HttpContext,
+  messages: Message | Message[],
+  work: () => Promise<T>,
+): Promise<T> | undefined {
+  // The memory of this process answers at once.
+  if (!isShared) return work();
+  const { reply, headers } = context;
+  return whileWaiting(state, context, messages, work, (error) => answerError(reply, error, headers, idOf(messages)));
+}
+
+/** Returns the session if it belongs to the principal of the request; answers with 404 if not. */
+function takeSession(
+  found: KnownSession | undefined,
+  sessions: Sessions,
+  { reply, principal, caller, headers }: HttpContext,
+  messages: Message | Message[],
+): KnownSession | undefined {
+  if (found?.principal === principal.key) return found;
+  const reason = sessions.whyNotFound(found !== undefined);
+  caller.refused({ status: 404, reason, request: [messages].flat().find(isRequest) });
+  refuse(reply, 404, "Session not found: initialize again", headers, idOf(messages));
+  return undefined;
 }
 
 /**
