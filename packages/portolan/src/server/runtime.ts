@@ -89,10 +89,9 @@ export class ServerRuntime {
 
   /** Reports an error that the peer does not see. Returns the reference that the peer gets instead. */
   report(error: unknown, origin?: ErrorReport): string {
-    const reference = crypto.randomUUID().slice(0, 8);
-    const about = { ...origin, reference };
+    const about = { ...origin, reference: crypto.randomUUID().slice(0, 8) };
     if (!this.takeOver?.(error, about)) reportError(this.snapshot.options, error, about);
-    return reference;
+    return about.reference;
   }
 }
 

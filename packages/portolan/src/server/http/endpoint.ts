@@ -279,8 +279,12 @@ export class EndpointState {
   }
 
   /** Tells the operator something. Never rejects. */
-  observe(tell: (observer: Observer) => void): Promise<void> {
-    return this.background((async () => tell(await this.observer.get()))());
+  async observe(tell: (observer: Observer) => void): Promise<void> {
+    try {
+      tell(await this.observer.get());
+    } catch (cause) {
+      this.runtime.report(cause);
+    }
   }
 
   /** Returns the error for a request that is beyond a limit of its caller. Takes nothing: most requests end at once. */
@@ -349,8 +353,8 @@ export class EndpointState {
   }
 
   /** Lets work run in the background, and reports its failure. */
-  async background(work: Promise<void>): Promise<void> {
-    await work.catch((cause) => this.runtime.report(cause));
+  background(work: Promise<void>): void {
+    work.catch((cause) => this.runtime.report(cause));
   }
 
   /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */

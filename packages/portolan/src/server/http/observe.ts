@@ -285,7 +285,7 @@ function limitReason({ limit: name, exhausted }: RefusedRequest, { atOnce, perMi
   const known = event === undefined ? atOnce[limit as CountedResource] : perMinute[event as RatedEvent];
   const owner =
     exhausted === "caller" ? `This caller may have ${known?.perCaller}` : `All callers may have ${known?.total}`;
-  if (event !== undefined) return `${owner} ${event} per minute`;
+  if (event !== undefined) return `${owner} ${event === "bodyBytes" ? "bytes of requests" : event} per minute`;
   return `${owner} ${limit === "keptBytes" ? "kept bytes" : limit} at once`;
 }
 
