@@ -59,6 +59,28 @@ test("a standalone stream goes on while its events cannot be stored", async () =
   expect(fixture.reported).toContain("The storage failed (log.append): the storage is down");
 });
 
+test("the answer to a call is sent while its events cannot be stored, which is reported", async () => {
+  const fixture = createFixture();
+  const storage = withParts(() => ({ log: { append: down } }));
+  const { url } = await start(fixture.server, { storage });
+  const answer = await (await begin(url, revision)).call("steps");
+  expect((await answer.messages()).map(({ method }) => method)).toEqual([
+    ...["notifications/progress", "notifications/progress", "notifications/progress", undefined],
+  ]);
+  await expect.poll(() => fixture.reported).toContain("The storage failed (log.append): the storage is down");
+});
+
+test("a question is answered although answers of other processes cannot be read, which is reported", async () => {
+  const fixture = createFixture();
+  const after = () => ({ [Symbol.asyncIterator]: () => ({ next: down, return: down }) });
+  const { url } = await start(fixture.server, { storage: withParts(() => ({ log: { after } })) });
+  const peer = await begin(url, revision, { capabilities: { elicitation: {} } });
+  const answer = await peer.call("ask");
+  await peer.answer((await answer.message()).id, { action: "accept", content: { name: "Ada" } });
+  expect(textOf(await answer.message())).toBe("Hello Ada");
+  await expect.poll(() => fixture.reported).toContain("The storage failed (log.after): the storage is down");
+});
+
 test("a failure of the storage is reported as such, with its cause", async () => {
   const reported: unknown[] = [];
   const server = createServer({ name: "s", version: "1" }, { onError: (error) => reported.push(error) });

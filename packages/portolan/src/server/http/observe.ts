@@ -190,21 +190,24 @@ export class Observer {
   }
 
   #reportLost(graceMs: number): void {
-    const state = this.#state;
-    const calls = this.#calls();
-    const answered = state.running.filter(({ exchange }) => !exchange.isOpen).length;
+    const { running, callers, runtime } = this.#state;
+    const all = [...waitingOf(this.#state)];
+    const waiting = all.filter(({ context }) => !context.reply.isGone);
+    const open = running.filter(({ exchange }) => exchange.isOpen);
     // Calls over HTTP+SSE are counted, but not listed.
-    const lost = Math.max(state.callers.total.used.calls - answered, 0);
+    const unlisted = callers.total.used.calls - running.length - all.length;
+    const lost = open.length + waiting.length + Math.max(unlisted, 0);
     if (lost === 0) return;
-    const named = calls.filter(({ isAbandoned }) => !isAbandoned).slice(0, maxNamedLostCalls);
-    const names = named.map(({ method, name, ageMs }) => {
-      const what = name === undefined ? method : `${method} ${toReason(JSON.stringify(name))}`;
-      return `${what} (${(ageMs / 1_000).toFixed(1)} s)`;
-    });
+    const names = this.#calls(open, waiting)
+      .slice(0, maxNamedLostCalls)
+      .map(({ method, name, ageMs }) => {
+        const what = name === undefined ? method : `${method} ${toReason(JSON.stringify(name))}`;
+        return `${what} (${(ageMs / 1_000).toFixed(1)} s)`;
+      });
     const oldest = names.length === 0 ? "" : `; the oldest: ${names.join(", ")}`;
     const what = lost === 1 ? "1 request was" : `${lost} requests were`;
     const why = `close: ${what} cut off, not finished after ${graceMs / 1_000} s${oldest}`;
-    state.runtime.report(new PortolanError("connection-closed", why), { method: "close" });
+    runtime.report(new PortolanError("connection-closed", why), { method: "close" });
   }
 
   /** Reports an error while a connection was accepted, each kind once a minute. */
@@ -230,16 +233,16 @@ export class Observer {
         .sort((a, b) => b.share - a.share)
         .slice(0, maxListedCallers)
         .map(({ caller }) => toUsage(caller)),
-      calls: this.#calls().slice(0, maxListedCalls),
+      calls: this.#calls(this.#state.running, waitingOf(this.#state)).slice(0, maxListedCalls),
     };
   }
 
   /** Returns the requests in progress, oldest first. */
-  #calls(): CallInProgress[] {
+  #calls(running: EndpointState["running"], waiting: Iterable<WaitingRequest>): CallInProgress[] {
     const now = performance.now();
     return [
-      ...this.#state.running.map(({ exchange, begunAt }) => toCall(exchange, now - begunAt)),
-      ...[...waitingOf(this.#state)].map((request) => toWaitingCall(request, now)),
+      ...running.map(({ exchange, begunAt }) => toCall(exchange, now - begunAt)),
+      ...[...waiting].map((request) => toWaitingCall(request, now)),
     ].sort((a, b) => b.ageMs - a.ageMs);
   }
 }

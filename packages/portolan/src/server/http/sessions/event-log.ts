@@ -84,10 +84,14 @@ export class EventLog {
   readonly #kept = new Map<string, Map<string, KeptEvents>>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
+  /** Tells the operator that something could not be stored. The streams themselves go on, only resumption is lost. */
+  readonly report: (error: unknown) => void;
+
   /** @param ttlMs the time for which events of a running answer are kept */
-  constructor(storage: Storage, ttlMs: number = eventTtlMs) {
+  constructor(storage: Storage, ttlMs: number = eventTtlMs, report: (error: unknown) => void = () => {}) {
     this.#storage = storage;
     this.#ttlMs = ttlMs;
+    this.report = report;
   }
 
   /** True if no stored events are counted. */
@@ -257,8 +261,7 @@ export class EventLog {
 
   #renew(): void {
     if (this.#leases.size === 0) this.close();
-    // A lease that cannot be renewed ends resumption only; the stream itself goes on.
-    for (const key of this.#leases.keys()) this.#renewLease(key).catch(() => {});
+    for (const key of this.#leases.keys()) this.#renewLease(key).catch(this.report);
   }
 }
 
@@ -333,7 +336,7 @@ export class StreamRecorder {
     this.#count += 1;
     const name = `${this.#prefix}${this.#count.toString(36)}`;
     if (primes) stream.write(openingEvent(name));
-    const begun = this.#log.open(session, name, caller).catch(() => {});
+    const begun = this.#log.open(session, name, caller).catch(this.#log.report);
     return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn, begun);
   }
 }
@@ -401,8 +404,8 @@ class RecordedStream implements MessageSink {
     this.#unstored = [];
     this.#stored = this.#stored.then(async () => {
       for (const { number, text, isLast } of messages) {
-        // A message that cannot be stored was sent all the same: only resumption is lost.
-        await this.#log.append(this.#session, this.#name, number, text, isLast).catch(() => {});
+        // A message that cannot be stored was sent all the same.
+        await this.#log.append(this.#session, this.#name, number, text, isLast).catch(this.#log.report);
       }
     });
   };

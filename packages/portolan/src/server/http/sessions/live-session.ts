@@ -21,12 +21,15 @@ export class LiveSession {
   /** The time at which other processes were last told that something is connected here. */
   markedAt: number = Number.NEGATIVE_INFINITY;
   readonly #storage: Storage;
+  readonly #report: (error: unknown) => void;
   readonly #calls: RunningCall[] = [];
   readonly #questions = new Map<string, PendingQuestion>();
 
-  constructor(id: string, storage: Storage) {
+  /** @param report tells the operator of a failure that no client is told */
+  constructor(id: string, storage: Storage, report: (error: unknown) => void) {
     this.id = id;
     this.#storage = storage;
+    this.#report = report;
   }
 
   get isIdle(): boolean {
@@ -142,10 +145,11 @@ export class LiveSession {
       ({ value, done }) => {
         if (!done) this.#settle(id, JSON.parse(value.value) as RpcResponse);
       },
-      () => {},
+      // An answer that reaches this process is received all the same.
+      (cause) => this.#report(cause),
     );
     return () => {
-      entries.return?.();
+      entries.return?.().catch(this.#report);
     };
   }
 }
@@ -172,10 +176,13 @@ function answersKey(session: string, id: string): string {
 /** The sessions with running requests, questions or a stream in this process. */
 export class LiveSessions {
   readonly #storage: Storage;
+  readonly #report: (error: unknown) => void;
   readonly #all = new Map<string, LiveSession>();
 
-  constructor(storage: Storage) {
+  /** @param report tells the operator of a failure that no client is told */
+  constructor(storage: Storage, report: (error: unknown) => void) {
     this.#storage = storage;
+    this.#report = report;
   }
 
   get(id: string): LiveSession | undefined {
@@ -185,10 +192,15 @@ export class LiveSessions {
   open(id: string): LiveSession {
     let live = this.#all.get(id);
     if (!live) {
-      live = new LiveSession(id, this.#storage);
+      live = this.create(id);
       this.#all.set(id, live);
     }
     return live;
+  }
+
+  /** Returns a session that is used once, and not kept. */
+  create(id: string): LiveSession {
+    return new LiveSession(id, this.#storage, this.#report);
   }
 
   get isEmpty(): boolean {

@@ -38,7 +38,7 @@ import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
 import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-stream.ts";
-import { LiveSession, LiveSessions } from "./live-session.ts";
+import { type LiveSession, LiveSessions } from "./live-session.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims, whenStored } from "./sessions.ts";
 
 export { startRelay } from "./relay.ts";
@@ -89,8 +89,9 @@ export class StatefulServer {
     this.#storage = storage;
     const isShared = shared !== undefined;
     this.#sessions = new Sessions(storage, isShared, options, (id) => this.#endHere(id, "The session has expired"));
-    this.#log = new EventLog(storage, Math.min(eventTtlMs, abandonMs));
-    this.#live = new LiveSessions(storage);
+    const report = (error: unknown) => void state.runtime.report(error);
+    this.#log = new EventLog(storage, Math.min(eventTtlMs, abandonMs), report);
+    this.#live = new LiveSessions(storage, report);
     this.#recorder = new StreamRecorder(this.#log, (call) => state.afterTurn(call));
     this.#parts = {
       live: this.#live,
@@ -304,7 +305,7 @@ export class StatefulServer {
   /** Handles a notification, or the answer to a question. */
   async #receive(message: Message, known: KnownSession, caller: Caller): Promise<void> {
     if (!("method" in message)) {
-      const live = this.#live.get(known.id) ?? new LiveSession(known.id, this.#storage);
+      const live = this.#live.get(known.id) ?? this.#live.create(known.id);
       await live.settle(message, caller);
       return;
     }
