@@ -1,7 +1,7 @@
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { start } from "./kit.ts";
 import { begin, textOf } from "./peer.ts";
@@ -78,6 +78,33 @@ test("a question is answered although answers of other processes cannot be read,
   const answer = await peer.call("ask");
   await peer.answer((await answer.message()).id, { action: "accept", content: { name: "Ada" } });
   expect(textOf(await answer.message())).toBe("Hello Ada");
+  await expect.poll(() => fixture.reported).toContain("The storage failed (log.after): the storage is down");
+});
+
+test("a client may leave a resumed answer although the storage cannot end the reading, which is reported", async () => {
+  const fixture = createFixture();
+  let isBroken = false;
+  const storage = withParts(({ log }) => ({
+    log: {
+      after: (key: string, id: string, options?: { readonly follow?: boolean }) => {
+        const entries = log.after(key, id, options)[Symbol.asyncIterator]();
+        const end = () => (isBroken && !options?.follow ? down() : entries.return?.());
+        return { [Symbol.asyncIterator]: () => ({ next: () => entries.next(), return: async () => end() }) };
+      },
+    },
+  }));
+  const serving = serveHttp(fixture.server, { storage, quietMs: 1 });
+  onTestFinished(() => serving.close(0));
+  const { url } = await serving.listen();
+  const peer = await begin(url, revision);
+  const call = await peer.call("hold", { key: "a" });
+  const opening = await call.event();
+  call.drop();
+  const resumed = await peer.get(opening?.id);
+  isBroken = true;
+  resumed.drop();
+  await expect.poll(async () => (await serving.usage()).total.streams).toBe(0);
+  fixture.step("a");
   await expect.poll(() => fixture.reported).toContain("The storage failed (log.after): the storage is down");
 });
 

@@ -2,7 +2,7 @@
 import { createServer, type ErrorReport } from "portolan/server";
 import { type RefusalReport, type ServeHttpOptions, serveHttp } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { type Answer, plainHeaders, send, toInitialize, toRequest } from "./kit.ts";
 import { begin, open, StatelessPeer } from "./peer.ts";
@@ -73,6 +73,13 @@ test("a reason is bounded, has no control characters and not the token", async (
   await until(() => refusals.length === 1);
   expect(refusals[0]?.reason).toMatch(/^no \\u\{1b\}\[2J…\\u\{d\}\\u\{a\}\\u\{202e\}x+…$/);
   expect(refusals[0]?.reason.length).toBeLessThanOrEqual(500);
+});
+
+test("a long reason is cut", async () => {
+  const { refusals, url } = await startObserved({ verify: () => ({ status: 401, why: "x".repeat(501) }) });
+  await send(url, { headers: plainHeaders, body: {} });
+  await until(() => refusals.length === 1);
+  expect(refusals[0]?.reason).toBe(`${"x".repeat(499)}…`);
 });
 
 test("a client that makes up reasons cannot fill the log", async () => {
@@ -149,12 +156,8 @@ const secrets = ["a secret of at least thirty-two characters"];
 const inputResponses = { sure: { action: "accept", content: { confirmed: true } } };
 
 /** Serves a tool that asks, and keeps a text of some length between its rounds. */
-async function startAsking(kept: number, questionTtlMs?: number) {
-  const server = createServer(
-    { name: "asking", version: "1.0.0" },
-    { secrets, ...(questionTtlMs && { questionTtlMs }) },
-  );
-  const tool = server.tool("ask", {
+async function startAsking(kept: number) {
+  const tool = createServer({ name: "asking", version: "1.0.0" }, { secrets }).tool("ask", {
     async run(_, context) {
       await context.once("text", () => "x".repeat(kept));
       await context.confirm("sure", "Sure?");
@@ -186,14 +189,17 @@ test("a state in the memory of another process is reported with the likely cause
   expect(second.refusals[0]?.reason).toContain("in the memory of another process");
 });
 
-test("a state that is older than its time is reported, with clocks that differ as a likely cause", async () => {
-  const [first, second] = [await startAsking(1, 1), await startAsking(1)];
+test("a state of a node whose clock is an hour late is reported, with clocks that differ as a likely cause", async () => {
+  const [first, second] = [await startAsking(1), await startAsking(1)];
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+  onTestFinished(() => void vi.useRealTimers());
   const { result } = await (await first.peer.call("ask")).response();
-  const sealedAt = Date.now();
-  await until(() => Date.now() > sealedAt + 1);
-  await (await retry(second.peer, result.requestState)).response();
-  expect(second.refusals).toMatchObject([{ method: "tools/call", name: "ask", count: 1 }]);
-  expect(second.refusals[0]?.reason).toContain("the clocks of the nodes differ");
+  vi.useRealTimers();
+  for (let call = 0; call < 10; call += 1) await (await retry(second.peer, result.requestState)).response();
+  expect(second.refusals).toMatchObject([{ status: 200, method: "tools/call", name: "ask", count: 1 }]);
+  expect(second.refusals[0]?.reason).toBe(
+    "The requestState has expired: the answer came more than 3600 s after the question, or the clocks of the nodes differ",
+  );
 });
 
 test("requests that wait for the storage count as calls of their caller, and are listed", async () => {

@@ -126,6 +126,9 @@ export const maxListedCallers = 100;
 /** Characters of the reason in the report of a refused request. */
 export const maxReasonCharacters = 500;
 
+/** Callers whose reasons are told apart within one minute. */
+export const maxCallersWithReasons = 1_000;
+
 /** Reasons for which requests of one caller are refused that are told apart within one minute. */
 export const maxReasonsPerCaller = 8;
 

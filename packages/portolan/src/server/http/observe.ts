@@ -13,6 +13,7 @@ import type { Caller, CallerLimits, CountedResource, Exhausted, RatedEvent, Refu
 import { networkOf } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import {
+  maxCallersWithReasons,
   maxListedCallers,
   maxListedCalls,
   maxNamedLostCalls,
@@ -59,11 +60,11 @@ interface WaitingRequest {
 }
 
 /** The requests that wait for the storage, by endpoint. */
-const waiting = new WeakMap<EndpointState, Set<WaitingRequest>>();
+const waitingRequests = new WeakMap<EndpointState, Set<WaitingRequest>>();
 
 function waitingOf(state: EndpointState): Set<WaitingRequest> {
-  const known = waiting.get(state) ?? new Set();
-  waiting.set(state, known);
+  const known = waitingRequests.get(state) ?? new Set();
+  waitingRequests.set(state, known);
   return known;
 }
 
@@ -94,7 +95,7 @@ export function whileWaiting<T>(
   }
   const all = waitingOf(state);
   const entry: WaitingRequest = {
-    method,
+    method: copyOf(method),
     name: nameIn(params as JsonObject | undefined),
     context,
     begunAt: performance.now(),
@@ -122,7 +123,7 @@ type AcceptError = Error & { readonly code?: string };
 /** Reports refusals and failures of an endpoint to its operator, and tells what callers use. */
 export class Observer {
   readonly #state: EndpointState;
-  readonly #refusals: ReportThrottle<RefusedRequest>;
+  readonly #refusals: ReportThrottle<Omit<RefusalReport, "count">>;
   readonly #acceptErrors: ReportThrottle<AcceptError>;
   readonly #maxConnections: number | undefined;
   /** The reasons of this minute, by status and caller. */
@@ -133,9 +134,9 @@ export class Observer {
   constructor(state: EndpointState, { onRefused, limits }: ServeHttpOptions) {
     this.#state = state;
     this.#maxConnections = limits?.connections;
-    this.#refusals = new ReportThrottle((refused, count) => {
+    this.#refusals = new ReportThrottle((report, count) => {
       try {
-        onRefused?.(toReport(refused, count, state.callers.limits));
+        onRefused?.({ ...report, count });
       } catch (cause) {
         state.runtime.report(cause);
       }
@@ -145,7 +146,8 @@ export class Observer {
 
   /** Reports a refused request, each reason of a caller once a minute. */
   refused(refused: RefusedRequest): void {
-    this.#refusals.add(this.#kindOf(refused), refused);
+    // A report, because it is kept for a minute, and the request may be large.
+    this.#refusals.add(this.#kindOf(refused), toReport(refused, this.#state.callers.limits));
   }
 
   /** Returns the kind of a refusal, of which one is reported in a minute. Reasons may contain any text of a client. */
@@ -156,7 +158,8 @@ export class Observer {
     if (minute !== this.#minute) this.#reasons.clear();
     this.#minute = minute;
     const known = this.#reasons.get(kind) ?? new Set();
-    const cause = reason.replace(/"[^"]*"|\d+/g, "").slice(0, maxReasonCharacters);
+    if (known.size === 0 && this.#reasons.size >= maxCallersWithReasons) return kind;
+    const cause = copyOf(reason, maxReasonCharacters).replace(/"[^"]*"|\d+/g, "");
     if (known.size >= maxReasonsPerCaller && !known.has(cause)) return kind;
     this.#reasons.set(kind, known.add(cause));
     return `${kind} ${cause}`;
@@ -255,9 +258,12 @@ function notAccepted(error: Error & { code?: string }, count: number): PortolanE
   return new PortolanError("connection-closed", message, { cause: error });
 }
 
+/** Characters of a method or a name in a report. */
+const maxReportedName = 200;
+
 const principalPrefix = "principal ";
 
-function toReport(refused: RefusedRequest, count: number, limits: CallerLimits): RefusalReport {
+function toReport(refused: RefusedRequest, limits: CallerLimits): Omit<RefusalReport, "count"> {
   const { caller, limit, exhausted, status, request } = refused;
   const name = nameIn(request?.params);
   const principal = caller?.startsWith(principalPrefix) ? caller.slice(principalPrefix.length) : undefined;
@@ -267,18 +273,24 @@ function toReport(refused: RefusedRequest, count: number, limits: CallerLimits):
     ...(limit !== undefined && { limit }),
     status: status ?? (exhausted === "caller" ? 429 : 503),
     reason: toReason(refused.reason ?? limitReason(refused, limits)),
-    ...(request && { method: request.method }),
-    ...(name !== undefined && { name }),
-    count,
+    ...(request && { method: copyOf(request.method) }),
+    ...(name !== undefined && { name: copyOf(name) }),
   };
+}
+
+/** Returns the beginning of a text. A copy: a part of a text would keep the whole text in memory. */
+function copyOf(text: string, characters = maxReportedName): string {
+  return JSON.parse(JSON.stringify(text.slice(0, characters)));
 }
 
 /** Returns a text of a client or a handler as part of one line of a log. */
 function toReason(text: string): string {
-  const escaped = text
-    .slice(0, maxReasonCharacters)
-    .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`);
-  return escaped.length > maxReasonCharacters ? `${escaped.slice(0, maxReasonCharacters - 1)}…` : escaped;
+  const escaped = copyOf(text, maxReasonCharacters).replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`,
+  );
+  const isCut = Math.max(text.length, escaped.length) > maxReasonCharacters;
+  return isCut ? `${escaped.slice(0, maxReasonCharacters - 1)}…` : escaped;
 }
 
 /** Returns the sentence for a limit, nearly as the client has got it. */

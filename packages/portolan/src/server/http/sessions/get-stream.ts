@@ -138,7 +138,7 @@ export class GetStreams {
   /** Sends the rest of an answer whose connection was lost. */
   async #resume(session: string, position: EventPosition, stream: OpenStream, reply: HttpReply): Promise<void> {
     const events = this.#log.follow(session, position);
-    reply.onGone(() => events.return(undefined));
+    reply.onGone(() => events.return(undefined).catch((cause) => this.#state.runtime.report(cause)));
     const live = this.#liveSessions.open(session);
     live.resumed.add(stream);
     live.connectedAt = performance.now();

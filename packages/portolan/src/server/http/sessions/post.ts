@@ -135,9 +135,8 @@ export class StatefulServer {
       const { request, reply, principal, caller, headers } = context;
       const [message] = [messages ?? []].flat();
       const { method = `${request.method} ${request.path}`, params } = (message ?? {}) as Partial<RpcRequest>;
-      this.#state.runtime.report(cause, {
-        ...{ method, name: nameIn(params), principal: principal.key, caller: caller.key },
-      });
+      const about = { method: method.slice(0, 200), name: nameIn(params) };
+      this.#state.runtime.report(cause, { ...about, principal: principal.key, caller: caller.key });
       const retry = { ...headers, "retry-after": String(retryAfterSeconds) };
       const why = `The server cannot use its storage now; retry in ${retryAfterSeconds} s`;
       sendError(reply, 503, { code: rpcCodes.internalError, message: why }, messages && idOf(messages), retry);
