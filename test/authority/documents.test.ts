@@ -1,9 +1,10 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Browser } from "./browser.ts";
 import { App, type Json, post, redirectUri, serve, start } from "./kit.ts";
 
 const clientId = "https://app.example/client.json";
+afterEach(() => vi.useRealTimers());
 
 interface Site {
   /** The documents by path; a string is a redirect. */
@@ -159,6 +160,8 @@ describe("T55: what is fetched", () => {
   });
 
   test("is limited in number for each IP address", async () => {
+    // All requests are in one minute, which is the window of the limit.
+    vi.useFakeTimers({ toFake: ["Date"] });
     const { issuer, site } = await startWithSite();
     const ids = Array.from({ length: 70 }, (_, index) => `https://app.example/${index}`);
     for (const id of ids) {
