@@ -1,3 +1,4 @@
+import { Lazy } from "../async.ts";
 import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
 import type { ErrorReport, ServerOptions } from "./define/definition.ts";
@@ -69,7 +70,9 @@ export class ServerRuntime {
 
   #warn(warningsOf: (late: Warnings) => unknown[]): void {
     const report = (error: unknown) => reportError(this.snapshot.options, error, {});
-    import("./define/warnings.ts").then((late) => warningsOf(late).forEach(report)).catch(report);
+    Promise.resolve(warnings.get())
+      .then((late) => warningsOf(late).forEach(report))
+      .catch(report);
   }
 
   /**
@@ -100,6 +103,7 @@ const toolsPerTurn = 250;
 const riskPauseMs = 10;
 
 type Warnings = typeof import("./define/warnings.ts");
+const warnings: Lazy<Warnings> = /* @__PURE__ */ new Lazy(() => import("./define/warnings.ts"));
 
 function hasPattern(schema: unknown): boolean | undefined {
   try {
