@@ -123,6 +123,15 @@ test("yields the same events for a response that is one JSON body", async () => 
 });
 
 describe("a request", () => {
+  test.each([
+    ["https://proxy.example.com", "https://proxy.example.com/v1/messages"],
+    ["https://proxy.example.com/anthropic/", "https://proxy.example.com/anthropic/v1/messages"],
+    ["https://proxy.example.com/v1", "https://proxy.example.com/v1/messages"],
+    ["https://proxy.example.com/v1/?team=a", "https://proxy.example.com/v1/messages?team=a"],
+  ])("with the base URL %s goes to %s", async (baseUrl, url) => {
+    expect((await sent(modelRequest("hi"), { baseUrl })).url).toBe(url);
+  });
+
   test("contains all options of the model request", async () => {
     const { url, body, headers } = await sent(
       modelRequest("hi", {

@@ -31,9 +31,11 @@ test.each(["anthropic", "openai"] as const)(
   async (dialect) => {
     await using provider = await startFakeProvider({ dialect, apiKey: "secret-key", turns: [{ say: "Hello." }] });
     const name = dialect.toUpperCase();
+    // Each vendor's own libraries read the variable like this: with `/v1` for one, without it for the other.
+    const address = dialect === "anthropic" ? provider.url.replace(/\/v1$/, "") : provider.url;
     const model = chooseModel({
       [`${name}_API_KEY`]: "secret-key",
-      [`${name}_BASE_URL`]: provider.url,
+      [`${name}_BASE_URL`]: address,
       [`${name}_MODEL`]: "some-model",
     });
     const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Hi" } }];
@@ -42,3 +44,15 @@ test.each(["anthropic", "openai"] as const)(
     expect(provider.requests[0]?.body["model"]).toBe("some-model");
   },
 );
+
+test.each([
+  [{ OPENAI_BASE_URL: "somewhere" }, "OPENAI_BASE_URL: expected a URL such as https://api.example.com/v1"],
+  [
+    { OPENAI_BASE_URL: "http://far.example/v1" },
+    /^OPENAI_BASE_URL: expected https, got plain http to far\.example.*; use https$/,
+  ],
+  [{ OPENAI_BASE_URL: "https://me:pw@far.example/v1" }, /^OPENAI_BASE_URL: .* \(far\.example\); set OPENAI_API_KEY$/],
+  [{ ANTHROPIC_API_KEY: "ke\ny" }, /^ANTHROPIC_API_KEY: expected a header without line breaks/],
+])("names the variable that is wrong in %j", (env, message) => {
+  expect(() => chooseModel(env)).toThrow(message);
+});

@@ -11,7 +11,7 @@ import type { Model, ModelCapabilities, ModelRequest } from "./model.ts";
 const apiVersion = ["2023", "06", "01"].join("-");
 
 export interface AnthropicOptions extends ProviderOptions {
-  /** The URL before `/messages`. Default: `https://api.anthropic.com/v1`. */
+  /** The URL before `/v1/messages`; `/v1` at its end is optional. Default: `https://api.anthropic.com`. */
   readonly baseUrl?: string;
   /** The `anthropic-version` header. Default: 2023-06-01. */
   readonly version?: string;
@@ -24,7 +24,10 @@ export function anthropic(options: AnthropicOptions): Model {
   checkOptions(options, optionNames, "anthropic");
   const { model, apiKey, traits, capabilities: stated, version = apiVersion } = options;
   const key = { "anthropic-version": version, ...(apiKey !== undefined && { "x-api-key": apiKey }) };
-  const provider = createProvider(options, options.baseUrl ?? "https://api.anthropic.com/v1", "/messages", key);
+  const { baseUrl = "https://api.anthropic.com" } = options;
+  // The vendor's own convention has no `/v1`; addresses of OpenAI-compatible providers end with it.
+  const path = /\/v1\/*(?:[?#]|$)/.test(baseUrl) ? "/messages" : "/v1/messages";
+  const provider = createProvider(options, baseUrl, path, key);
   const capabilities = { tools: true, images: true, ...stated };
   const id = options.id ?? model;
   return {
