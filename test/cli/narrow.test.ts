@@ -53,7 +53,19 @@ const questions: { [name: string]: (cwd: string, env?: { [name: string]: string 
   },
   async chat(cwd, env = {}) {
     const terminal = openTerminal(["chat", "--model", "demo", "--", node, offering], { cwd, env, ...small });
-    for (const command of ["/help", "/tools", "/prompts", "/servers", "/log", "@"]) {
+    for (const command of [
+      "/help",
+      "/tools",
+      "/prompts",
+      "/servers",
+      "/log",
+      "/model",
+      "/grants",
+      "/undo",
+      "/result",
+      "/clear",
+      "@",
+    ]) {
       await terminal.answer(/\n>$/, `${command}\r`);
     }
     await terminal.see(/number \(Enter for none\) >$/);

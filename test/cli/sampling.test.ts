@@ -78,14 +78,41 @@ test("never is stored, listed by grants, and can be revoked", async () => {
   await open({ cwd }).see(request);
 });
 
-test("reports an unusable edit and changes nothing", async () => {
+test.each([
+  ["{}", "Missing in the JSON object: systemPrompt, messages, maxTokens"],
+  ["[]", "Expected a JSON object"],
+  ['{ "messages": [], "maxTokens": 1, "systemPrompt": "" }', "messages: expected a list of"],
+  ['{ "messages": [{ "role": "user", "content": {} }], "maxTokens": 1, "systemPrompt": "" }', "messages: expected"],
+  [
+    '{ "messages": [{ "role": "user", "content": { "type": "text", "text": "x" } }], "maxTokens": 0, "systemPrompt": "" }',
+    "maxTokens: expected a whole number above zero, got 0",
+  ],
+])("reports the unusable edit %s, and changes nothing when it is discarded", async (edited, problem) => {
   const cwd = makeHome();
   const editor = join(cwd, "editor.sh");
-  await writeFile(editor, '#!/bin/sh\necho "{}" > "$1"\n');
+  await writeFile(editor, `#!/bin/sh\ncat > "$1" <<'END'\n${edited}\nEND\n`);
   await chmod(editor, 0o755);
   const terminal = open({ cwd, env: { VISUAL: editor } });
   await terminal.answer(request, "e");
-  await terminal.answer(/not changed: expected a JSON object with[\s\S]*N never/, "n");
+  const shown = await terminal.see("d discard it");
+  expect(shown.replace(/\s+/g, " ")).toContain(problem);
+  terminal.mark();
+  terminal.type("d");
+  await terminal.answer(request, "n");
+  await terminal.exited;
+});
+
+test.each([
+  ["no-such-editor", "The editor no-such-editor cannot be started: set VISUAL to another one"],
+  ["false", "The editor false exited with code 1"],
+])("says when the editor %s fails", async (editor, problem) => {
+  const terminal = open({ env: { VISUAL: editor } });
+  await terminal.answer(request, "e");
+  const shown = await terminal.see("d discard it");
+  expect(shown.replace(/\s+/g, " ")).toContain(problem);
+  terminal.mark();
+  terminal.type("d");
+  await terminal.answer(request, "n");
   await terminal.exited;
 });
 

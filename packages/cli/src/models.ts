@@ -1,8 +1,9 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { PortolanError } from "portolan";
 import { anthropic, demoModel, type Model, openaiCompatible, type ProviderOptions } from "portolan-host/models";
 import type { CommandContext, Flags } from "./command.ts";
-import { Failure } from "./failure.ts";
+import { Failure, withoutOptionNames } from "./failure.ts";
 import { fetchOption } from "./http-proxy/choose.ts";
 import type { System } from "./system.ts";
 
@@ -32,7 +33,7 @@ export function chooseModel(
   if (provider === "openai" || hasOpenAi(env)) return ofOpenAi(env, settings, model);
   if (env["ANTHROPIC_API_KEY"]) return ofAnthropic(env, settings, model);
   throw new Failure("usage", `no API key is set for the model ${JSON.stringify(named)}`, {
-    next: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL, or use --model demo",
+    next: "set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL; without one, use --model demo",
   });
 }
 
@@ -96,28 +97,50 @@ function ofAnthropic(
   model: string = env["ANTHROPIC_MODEL"] || "claude-sonnet-4-5",
 ): Model {
   const apiKey = env["ANTHROPIC_API_KEY"];
-  if (!apiKey) throw new Failure("usage", `${model} needs an API key`, { next: "set ANTHROPIC_API_KEY" });
+  if (!apiKey) throw needsKey(model, "ANTHROPIC_API_KEY");
   const baseUrl = env["ANTHROPIC_BASE_URL"];
-  return anthropic({
-    ...settings,
-    model,
-    apiKey,
-    ...(baseUrl && { baseUrl }),
-    ...fetchOption(env, baseUrl || "https://api.anthropic.com"),
-  });
+  return inVariables("ANTHROPIC", () =>
+    anthropic({
+      ...settings,
+      model,
+      apiKey,
+      ...(baseUrl && { baseUrl }),
+      ...fetchOption(env, baseUrl || "https://api.anthropic.com"),
+    }),
+  );
 }
 
 /** An OpenAI-compatible provider with its own address, such as a local one, needs no key. */
 function ofOpenAi(env: Variables, settings: ModelSettings, model: string = env["OPENAI_MODEL"] || "gpt-5-mini"): Model {
   const apiKey = env["OPENAI_API_KEY"];
   const baseUrl = env["OPENAI_BASE_URL"];
-  if (!apiKey && !baseUrl) throw new Failure("usage", `${model} needs an API key`, { next: "set OPENAI_API_KEY" });
+  if (!apiKey && !baseUrl) throw needsKey(model, "OPENAI_API_KEY");
   const place = baseUrl || "https://api.openai.com/v1";
-  return openaiCompatible({
-    ...settings,
-    model,
-    baseUrl: place,
-    ...(apiKey && { apiKey }),
-    ...fetchOption(env, place),
-  });
+  return inVariables("OPENAI", () =>
+    openaiCompatible({
+      ...settings,
+      model,
+      baseUrl: place,
+      ...(apiKey && { apiKey }),
+      ...fetchOption(env, place),
+    }),
+  );
+}
+
+function needsKey(model: string, variable: string): Failure {
+  return new Failure("usage", `${model} needs an API key`, { next: `export ${variable}=<your key>` });
+}
+
+/** Reports what is wrong with the address or the key by the variable that holds it. */
+function inVariables(provider: string, create: () => Model): Model {
+  try {
+    return create();
+  } catch (reason) {
+    if (!(reason instanceof PortolanError)) throw reason;
+    const message = withoutOptionNames(reason.message)
+      .replace(/^baseUrl: /, `${provider}_BASE_URL: `)
+      .replace(/^"?[\w-]+"?(?=: expected a header without)/, `${provider}_API_KEY`)
+      .replace(/; use apiKey$/, `; set ${provider}_API_KEY`);
+    throw new Failure("usage", message, { next: "correct the variable", cause: reason });
+  }
 }

@@ -1,28 +1,51 @@
-import type { HostAnswers } from "portolan-host";
+import type { HostAnswers, HostQuestion, Verdict } from "portolan-host";
 import type { CommandContext } from "../command.ts";
+import { grantName } from "../output/grants.ts";
+import { quote } from "../terminal/escape.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
-import { askApproval, askOpenUrl, askRoots, askTrust } from "./consent.ts";
+import { askApproval, askOpenUrl, askRoots, askTrust, grantDays } from "./consent.ts";
 import { askForm } from "./form.ts";
 import { askSampling } from "./sampling.ts";
 
+/** Options of `createAnswers`. */
+export interface AnswersOptions {
+  /** Returns the command that revokes a stored answer. Default: `portolan grants --revoke <name>`. */
+  readonly revoke?: (name: string) => string;
+  /** Is called when the person leaves a question with Ctrl-C. */
+  readonly cancelled?: () => void;
+}
+
 /** Returns the answers of the person at the terminal. Without one, there are none, and the host denies. */
-export function createAnswers(context: CommandContext): HostAnswers {
+export function createAnswers(context: CommandContext, options: AnswersOptions = {}): HostAnswers {
   const { screen, terminal } = context;
+  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, cancelled = () => {} } = options;
   if (!screen.isInteractive) return {};
-  /** Queues a question. Dismissing it counts as the given answer. */
+  /** Queues a question. Dismissing it counts as the given answer. An answer that is stored says how to undo it. */
   const queued =
-    <Q extends { readonly signal: AbortSignal }, A>(
+    <Q extends HostQuestion, A extends object>(
       question: (context: CommandContext, asked: Q) => Promise<A>,
       left: (how: QuestionDismissed["how"]) => A,
     ) =>
     (asked: Q): Promise<A> =>
-      terminal.ask(asked.signal, () =>
-        question(context, asked).catch((reason: unknown) => {
-          if (reason instanceof QuestionDismissed) return left(reason.how);
+      terminal.ask(asked.signal, async () => {
+        try {
+          const answer = await question(context, asked);
+          if (isStored(answer)) sayHowToUndo(asked, answer.allow);
+          return answer;
+        } catch (reason) {
+          if (reason instanceof QuestionDismissed) {
+            if (reason.how === "cancel") cancelled();
+            return left(reason.how);
+          }
           if (asked.signal.aborted) terminal.say(`  ${screen.style("dim", "(question withdrawn)")}`);
           throw reason;
-        }),
-      );
+        }
+      });
+  const sayHowToUndo = (asked: HostQuestion, allow: boolean) => {
+    const until = new Date(Date.now() + grantDays * 24 * 60 * 60 * 1_000).toISOString().slice(0, 10);
+    terminal.say(`  ${screen.style("dim", `${allow ? "allowed" : "denied"} until ${until}; to undo it:`)}`);
+    for (const step of undoSteps(asked, revoke)) terminal.say(`  ${screen.mark("next")} ${screen.safe(step)}`);
+  };
   const no = () => ({ allow: false });
   return {
     trust: queued(askTrust, no),
@@ -32,4 +55,23 @@ export function createAnswers(context: CommandContext): HostAnswers {
     sample: queued(askSampling, no),
     roots: queued(askRoots, no),
   };
+}
+
+/** True for an answer that the host keeps for later sessions. */
+function isStored(answer: object): answer is Verdict {
+  return "for" in answer && answer.for === "always";
+}
+
+/** Returns the commands that undo an answer which is stored. */
+function undoSteps(asked: HostQuestion, revoke: (name: string) => string): string[] {
+  const { server } = asked;
+  if (asked.kind === "trust") return [`portolan trust ${quote(server)} --revoke`];
+  const subjects =
+    asked.kind === "roots"
+      ? asked.roots.map(({ uri }) => uri)
+      : asked.kind === "approve"
+        ? [asked.action.kind === "tool" ? asked.action.tool : asked.action.uri]
+        : [""];
+  const kind = asked.kind === "sample" ? "sampling" : "tool";
+  return subjects.map((subject) => revoke(grantName({ server, subject, kind })));
 }

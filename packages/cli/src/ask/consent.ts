@@ -19,6 +19,11 @@ import { widthOf, wrap } from "../terminal/wrap.ts";
 
 const showDefinition = Symbol("show the definition");
 
+/** The host stores answers for this long. */
+export const grantDays = 90;
+const always = `always (${grantDays} days)`;
+export const never: string = `never (${grantDays} days)`;
+
 /** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
 export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
@@ -44,9 +49,9 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
     const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
       { key: "y", label: "once", value: { allow: true } },
       { key: "s", label: "this session", value: { allow: true, for: "session" } },
-      { key: "a", label: "always", value: { allow: true, for: "always" } },
+      { key: "a", label: always, value: { allow: true, for: "always" } },
       { key: "n", label: "no", value: { allow: false } },
-      { key: "N", label: "never", value: { allow: false, for: "always" } },
+      { key: "N", label: never, value: { allow: false, for: "always" } },
       ...(action.kind === "tool" ? [{ key: "v", label: "view its definition", value: showDefinition } as const] : []),
     ]);
     if (verdict !== showDefinition) return verdict;
@@ -91,10 +96,10 @@ export async function askTrust(context: CommandContext, { server, subject }: Tru
   }
   return terminal.choose<TrustVerdict>([
     { key: "y", label: "yes, once", value: { allow: true, for: "session" } },
-    { key: "a", label: "always", value: { allow: true, for: "always" } },
+    { key: "a", label: always, value: { allow: true, for: "always" } },
     {
       key: "b",
-      label: "always, and trust its read-only labels",
+      label: `${always}, and trust its read-only labels`,
       value: { allow: true, for: "always", trustHints: true },
     },
     { key: "n", label: "no", value: { allow: false } },
@@ -124,7 +129,7 @@ export async function askOpenUrl(
   } catch (reason) {
     // The person can still open it: the address is on the screen.
     const why = reason instanceof Error ? reason.message : String(reason);
-    terminal.warn(`no browser could be opened (${why}); open the address yourself`);
+    terminal.warn(`The browser did not open (${why}). Open the address yourself.`);
   }
   return { action: "accept" };
 }
@@ -136,9 +141,9 @@ export async function askRoots(context: CommandContext, { server, roots }: Roots
   for (const { uri } of roots) terminal.quote(uri);
   return terminal.choose<RootsVerdict>([
     { key: "y", label: "this session", value: { allow: true, for: "session" } },
-    { key: "a", label: "always", value: { allow: true, for: "always" } },
+    { key: "a", label: always, value: { allow: true, for: "always" } },
     { key: "n", label: "no", value: { allow: false, for: "session" } },
-    { key: "N", label: "never", value: { allow: false, for: "always" } },
+    { key: "N", label: never, value: { allow: false, for: "always" } },
   ]);
 }
 

@@ -18,7 +18,7 @@ import type {
   SamplingVerdict,
 } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { QuestionDismissed } from "../terminal/input.ts";
+import { never } from "./consent.ts";
 
 type Step = "allow" | "session" | "view" | "edit" | "model" | "deny" | "never";
 
@@ -46,7 +46,7 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
       { key: "e", label: "edit", value: "edit" },
       ...(alternatives.length > 0 ? [{ key: "m", label: "another model", value: "model" } as const] : []),
       { key: "n", label: "deny", value: "deny" },
-      { key: "N", label: "never", value: "never" },
+      { key: "N", label: never, value: "never" },
     ]);
     if (step === "view") terminal.bar(screen.json(params));
     else if (step === "edit") {
@@ -117,26 +117,67 @@ function showRequest(
 }
 
 /**
- * Lets the person edit a value as JSON in an editor, or its text on a line. Returns undefined if the result is
- * unusable.
+ * Lets the person edit a value as JSON in an editor, or its text on a line. An edit that is not usable is kept, and the
+ * editor can be opened on it again. Returns undefined if the person discards it.
  */
 async function edit<T extends object>(
   context: CommandContext,
   value: T,
   byLine: () => Promise<T>,
 ): Promise<T | undefined> {
-  try {
-    const edited = await editJson(context, value);
-    if (edited === undefined) return await byLine();
-    if (typeof edited !== "object" || edited === null || !Object.keys(value).every((key) => key in edited)) {
-      throw new Error(`expected a JSON object with ${Object.keys(value).join(", ")}`);
-    }
-    return edited as T;
-  } catch (reason) {
-    if (!(reason instanceof Error) || reason instanceof QuestionDismissed) throw reason;
-    context.terminal.warn(`not changed: ${reason.message}`);
-    return undefined;
+  const { terminal } = context;
+  const editor = editorOf(context);
+  if (editor === undefined) return byLine();
+  let text = `${JSON.stringify(value, undefined, 2)}\n`;
+  for (;;) {
+    const problem = await openEditor(editor, text).then(
+      (edited) => {
+        text = edited;
+        return problemOf(text, value);
+      },
+      (reason: unknown) => (reason instanceof Error ? reason.message : String(reason)),
+    );
+    if (problem === undefined) return JSON.parse(text) as T;
+    terminal.warn(`${problem}. Your edit is kept, and nothing was sent.`);
+    const isAgain = await terminal.choose([
+      { key: "e", label: "edit it again", value: true },
+      { key: "d", label: "discard it", value: false },
+    ]);
+    if (!isAgain) return undefined;
   }
+}
+
+/** Returns why an edited text is not usable in place of the value. */
+function problemOf(text: string, value: object): string | undefined {
+  let edited: unknown;
+  try {
+    edited = JSON.parse(text);
+  } catch (reason) {
+    return `This is not JSON: ${reason instanceof Error ? reason.message : String(reason)}`;
+  }
+  if (typeof edited !== "object" || edited === null || Array.isArray(edited)) return "Expected a JSON object";
+  const missing = Object.keys(value).filter((key) => !(key in edited));
+  if (missing.length > 0) return `Missing in the JSON object: ${missing.join(", ")}`;
+  const { messages, maxTokens, content } = edited as { [name: string]: unknown };
+  if (messages !== undefined && !(Array.isArray(messages) && messages.length > 0 && messages.every(isMessage))) {
+    return 'messages: expected a list of { "role": "user" or "assistant", "content": { … } }';
+  }
+  if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0)) {
+    return `maxTokens: expected a whole number above zero, got ${JSON.stringify(maxTokens)}`;
+  }
+  return content === undefined || isContent(content) ? undefined : 'content: expected { "type": "text", "text": "…" }';
+}
+
+function isMessage(message: unknown): boolean {
+  if (typeof message !== "object" || message === null) return false;
+  const { role, content } = message as { [name: string]: unknown };
+  return (role === "user" || role === "assistant") && isContent(content);
+}
+
+/** True if every part has a type. The host checks the rest before anything is sent. */
+function isContent(content: unknown): boolean {
+  const parts = [content].flat();
+  return parts.every((part) => typeof part === "object" && part !== null && "type" in part);
 }
 
 async function editLastMessage(context: CommandContext, params: CreateMessageParams): Promise<CreateMessageParams> {
@@ -151,20 +192,25 @@ async function editAnswer(context: CommandContext, result: CreateMessageResult):
   return { ...result, content: { type: "text", text: await editLine(context, textOf(result.content)) } };
 }
 
-/** Opens a value as JSON in the person's editor. Returns undefined if no editor is set. */
-async function editJson(context: CommandContext, value: unknown): Promise<unknown> {
-  const { env } = context.system;
-  const [program, ...args] = (env["VISUAL"] || env["EDITOR"] || "").split(/\s+/).filter(Boolean);
-  if (program === undefined) return undefined;
+/** Returns the words of the person's editor, if one is set. */
+function editorOf({ system: { env } }: CommandContext): readonly string[] | undefined {
+  const words = (env["VISUAL"] || env["EDITOR"] || "").split(/\s+/).filter(Boolean);
+  return words.length > 0 ? words : undefined;
+}
+
+/** Opens a text in an editor. Returns the edited text. */
+async function openEditor([program = "", ...args]: readonly string[], text: string): Promise<string> {
   // A private folder: editors leave copies beside the file.
   const folder = await mkdtemp(join(tmpdir(), "portolan-edit-"));
   const file = join(folder, "edit.json");
   try {
-    await writeFile(file, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 });
+    await writeFile(file, text, { mode: 0o600 });
     const child = spawn(program, [...args, file], { stdio: "inherit", shell: false });
-    const [code] = await once(child, "exit");
-    if (code !== 0) throw new Error(`${program} exited with code ${code}`);
-    return JSON.parse(await readFile(file, "utf8"));
+    const [code] = await once(child, "exit").catch((cause: unknown) => {
+      throw new Error(`The editor ${program} cannot be started: set VISUAL to another one`, { cause });
+    });
+    if (code !== 0) throw new Error(`The editor ${program} exited with code ${code}`);
+    return await readFile(file, "utf8");
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,8 +1,17 @@
 import type { ActivityEntry, Host } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { withoutOptionNames } from "../failure.ts";
+import { Failure, withoutOptionNames } from "../failure.ts";
+import { findGrants, grantsTable, grantText, isInformative, sortGrants } from "../output/grants.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
+import { wrap } from "../terminal/wrap.ts";
 import { chatCommands } from "./line.ts";
+
+/** The keys of the chat, for help. */
+const chatKeys: { readonly [key: string]: string } = {
+  "@": "attach a resource; @word searches, Tab completes",
+  "Ctrl-R": "search the lines that you typed, also in earlier chats",
+  "Ctrl-C": "cancel the answer, or clear the line; press it twice on an empty line to leave",
+};
 
 /** Runs a command of the chat, such as `/tools`. */
 export async function showCommand(context: CommandContext, host: Host, name: string, rest: string): Promise<void> {
@@ -43,6 +52,9 @@ export async function showCommand(context: CommandContext, host: Host, name: str
       }
       if (catalog.prompts.length === 0) terminal.say(dim("  none"));
       break;
+    case "grants":
+      await showGrants(context, host, rest);
+      break;
     case "log": {
       await host.activity.flush();
       const entries: ActivityEntry[] = [];
@@ -55,10 +67,41 @@ export async function showCommand(context: CommandContext, host: Host, name: str
       break;
     }
     default:
-      for (const [command, says] of Object.entries(chatCommands)) {
-        terminal.say(`  ${screen.style("bold", `/${command}`)} ${dim(says)}`);
-      }
-      terminal.say(`  ${screen.style("bold", "@")} ${dim("attach a resource; @word searches, Tab completes")}`);
-      terminal.say(`  ${screen.style("bold", "Ctrl-C")} ${dim("cancel; press twice to leave")}`);
+      showHelp(context);
   }
+}
+
+/** Lists the commands and keys, in two columns. */
+function showHelp({ screen, terminal }: CommandContext): void {
+  const rows = [
+    ...Object.entries(chatCommands).map(([command, says]) => [`/${command}`, says] as const),
+    ...Object.entries(chatKeys),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  for (const [name, says] of rows) {
+    const [first = "", ...more] = wrap(says, terminal.columns - width - 4);
+    terminal.say(`  ${screen.style("bold", name.padEnd(width))}  ${screen.style("dim", first)}`);
+    for (const line of more) terminal.say(`${" ".repeat(width + 4)}${screen.style("dim", line)}`);
+  }
+}
+
+/** Lists the grants, or revokes some: `revoke <id or name>`. */
+async function showGrants({ screen, terminal }: CommandContext, host: Host, rest: string): Promise<void> {
+  const grants = sortGrants(host.grants.list());
+  const [, wanted] = /^revoke\s+(.+)$/.exec(rest.trim()) ?? [];
+  if (wanted !== undefined) {
+    for (const grant of findGrants(grants, wanted, "/grants")) {
+      await host.grants.revoke(grant.id);
+      terminal.say(`${screen.style("green", screen.mark("ok"))} revoked: ${grantText(grant, screen)}`);
+    }
+    return;
+  }
+  if (rest.trim() !== "") {
+    throw new Failure("usage", `expected /grants, or /grants revoke <id or name>, got "/grants ${rest}"`, {
+      next: "/grants",
+    });
+  }
+  const shown = grants.filter(isInformative);
+  if (shown.length > 0) terminal.say(grantsTable(shown, screen));
+  else terminal.say(screen.style("dim", "  You have not permanently allowed or denied anything."));
 }

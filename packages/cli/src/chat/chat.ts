@@ -1,87 +1,119 @@
-import type { Host, RunInput, RunState } from "portolan-host";
+import type { CallToolResult } from "portolan";
+import type { Host, Run, RunInput, RunState } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { CommandContext } from "../command.ts";
-import { toFailure } from "../failure.ts";
+import { Failure, toFailure } from "../failure.ts";
+import { chooseModel, showRetries } from "../models.ts";
+import { showResult } from "../output/content.ts";
 import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
 import { showCommand } from "./chat-commands.ts";
+import { ChatHistory } from "./history.ts";
 import { type AttachedResource, completeLine, parseLine } from "./line.ts";
-import { runFailure, showRun } from "./model-run.ts";
+import { modelHint, modelLabel, type NextSteps, runFailure, showRun, withoutNotice } from "./model-run.ts";
 import { pickResource } from "./pick.ts";
+
+/** One message of the person: what the conversation was before it, for `/undo`. */
+interface Exchange {
+  readonly said: string;
+  readonly before: RunState | undefined;
+  /** Tools that were called, as `server.tool`. */
+  readonly calls: ReadonlySet<string>;
+}
+
+/** Options of a chat. */
+export interface ChatOptions {
+  /** The model to begin with, and others to change to. */
+  readonly models: readonly [Model, ...Model[]];
+}
 
 /** A conversation with a model. */
 export class Chat {
   readonly #context: CommandContext;
   readonly #host: Host;
-  /** The newest first. */
-  readonly #history: string[] = [];
+  readonly #models: readonly Model[];
+  #model: Model;
+  #history: ChatHistory | undefined;
   #attached: readonly AttachedResource[] = [];
   #state: RunState | undefined;
+  #exchanges: Exchange[] = [];
+  #run: Run | undefined;
+  #lastResult: CallToolResult | undefined;
   /** Notices that were already shown. */
   readonly #notices = new Set<string>();
-  readonly #repeatsResults: boolean | undefined;
   /** Input after the current line, such as further pasted lines. */
   readonly #typed = new TypeAhead();
 
-  constructor(context: CommandContext, host: Host, { repeatsResults }: Pick<Model, "repeatsResults"> = {}) {
+  constructor(context: CommandContext, host: Host, { models }: ChatOptions) {
     this.#context = context;
     this.#host = host;
-    this.#repeatsResults = repeatsResults;
+    this.#models = models;
+    this.#model = models[0];
   }
 
-  /** Reads and handles lines until the person leaves: Ctrl-D, or Ctrl-C twice at the prompt. */
+  /** Reads and handles lines until the person leaves: Ctrl-D, or Ctrl-C twice at the empty prompt. */
   async talk(): Promise<void> {
-    const { onInterrupt } = this.#context;
-    // Between two questions Ctrl-C ends the conversation, not the program.
-    let isOver = false;
+    const { onInterrupt, terminal, screen } = this.#context;
+    this.#history = await ChatHistory.open(this.#context);
+    let interrupts = 0;
+    const interrupted = () => {
+      interrupts += 1;
+      if (interrupts < 2) terminal.say(screen.style("dim", "press Ctrl-C again to leave"));
+      return interrupts >= 2;
+    };
+    // Between two questions there is nothing to cancel.
     const release = onInterrupt(() => {
-      if (isOver) return "leave";
-      isOver = true;
-      return undefined;
+      terminal.say();
+      return interrupted() ? "leave" : undefined;
     });
     try {
-      let interrupts = 0;
-      while (!isOver && interrupts < 2) {
+      for (;;) {
         const line = await this.#readLine();
-        if (line === "cancel") {
-          interrupts += 1;
-          continue;
+        if (line === "leave") return;
+        if (line === "cleared") interrupts = 0;
+        else if (line === "cancel") {
+          if (interrupted()) return;
+        } else {
+          interrupts = 0;
+          if (await this.handleLine(line.said)) return;
         }
-        interrupts = 0;
-        if (line === "leave" || (await this.handleLine(line.said))) return;
       }
     } finally {
       release();
     }
   }
 
-  async #readLine(): Promise<{ readonly said: string } | "cancel" | "leave"> {
+  /** Cancels the answer that the model is giving. */
+  cancelRun(): void {
+    this.#run?.cancel("the user cancelled");
+  }
+
+  async #readLine(): Promise<{ readonly said: string } | "cancel" | "cleared" | "leave"> {
     const { terminal, screen, signal } = this.#context;
     const prompt = `${screen.style("bold", ">")} `;
-    const complete = (line: string) => completeLine(line, this.#host, signal);
+    const models = this.#models.map(({ id }) => id);
+    const complete = (line: string) => completeLine(line, this.#host, signal, models);
+    const history = this.#history?.lines ?? [];
     try {
-      const said = await terminal.ask(signal, () =>
-        terminal.line({ prompt, complete, history: this.#history, typed: this.#typed }),
-      );
-      if (said.trim() !== "") this.#history.unshift(said);
+      const said = await terminal.ask(signal, () => terminal.line({ prompt, complete, history, typed: this.#typed }));
+      await this.#history?.add(said);
       return { said };
     } catch (reason) {
       if (!(reason instanceof QuestionDismissed)) throw reason;
       if (reason.how === "decline") return "leave";
-      terminal.say(screen.style("dim", "press Ctrl-C again to leave"));
-      return "cancel";
+      return reason.typed === "" ? "cancel" : "cleared";
     }
   }
 
   /** Handles one line. Returns true when the conversation is over. */
   async handleLine(line: string): Promise<boolean> {
-    const { terminal, screen, isJson } = this.#context;
+    const { terminal, screen, isJson, signal } = this.#context;
     if (line.trim() === "") return false;
     try {
       const said = parseLine(line, this.#host.catalog);
       if (said.kind === "command") {
         if (said.name === "quit") return true;
-        await showCommand(this.#context, this.#host, said.name, said.rest);
+        await this.#runCommand(said.name, said.rest.trim());
       } else if (said.kind === "pick") {
         const picked = await pickResource(this.#context, this.#host, said.query);
         if (picked) {
@@ -92,48 +124,150 @@ export class Chat {
         const { server, name, arguments: declared = [] } = said.prompt;
         const propose = proposeFor(this.#host, server, name, this.#context.signal);
         const args = await askMissingOfPrompt(this.#context, said.args, declared, propose);
-        await this.#run({ server, prompt: name, args }, []);
+        await this.#answer({ server, prompt: name, args }, [], line);
       } else {
         // Pasted text may name resources that the person did not notice.
         for (const { server, uri } of isJson ? [] : said.attach) {
           terminal.say(`  ${screen.style("dim", screen.safe(`${server}: ${uri} is attached`))}`);
         }
-        await this.#run(said.text, said.attach);
+        await this.#answer(said.text, said.attach, line);
       }
     } catch (reason) {
       const { kind, message, next } = toFailure(reason);
       if (isJson) throw reason;
+      // A question before the answer, such as for an argument of a prompt, was left with Ctrl-C.
+      if (kind === "interrupted" && !signal.aborted) {
+        terminal.say(screen.style("dim", "cancelled"));
+        return false;
+      }
       terminal.say(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${screen.safe(message)}`);
       if (next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.safe(next)}`);
     }
     return false;
   }
 
-  async #run(task: RunInput, attach: readonly AttachedResource[]): Promise<void> {
+  async #runCommand(name: string, rest: string): Promise<void> {
+    const { terminal, screen } = this.#context;
+    const dim = (text: string) => terminal.say(`  ${screen.style("dim", screen.safe(text))}`);
+    switch (name) {
+      case "model":
+        return this.#chooseModel(rest);
+      case "clear":
+        this.#state = undefined;
+        this.#exchanges = [];
+        this.#attached = [];
+        this.#lastResult = undefined;
+        return dim("New conversation: the model no longer sees the earlier messages.");
+      case "undo":
+        return this.#undo();
+      case "result":
+        if (this.#lastResult) return terminal.say(showResult(this.#lastResult, screen));
+        return dim("No tool was called yet.");
+      default:
+        return showCommand(this.#context, this.#host, name, rest);
+    }
+  }
+
+  #chooseModel(named: string): void {
+    const { terminal, screen, system } = this.#context;
+    if (named !== "") {
+      const known = this.#models.find(({ id }) => id === named);
+      try {
+        this.#model = known ?? chooseModel(system.env, named, showRetries(this.#context));
+      } catch (reason) {
+        if (!(reason instanceof Failure)) throw reason;
+        throw new Failure(reason.kind, `${reason.message}; set one and start the chat again`, { next: "/model" });
+      }
+    }
+    const models = [this.#model, ...this.#models.filter(({ id }) => id !== this.#model.id)];
+    for (const model of named === "" ? models : [this.#model]) {
+      const isCurrent = model === this.#model;
+      const mark = isCurrent ? screen.style("green", screen.mark("ok")) : " ";
+      terminal.say(`  ${mark} ${screen.safe(modelLabel(model))}`);
+    }
+    const how = models.length > 1 ? "change it: /model <name>" : (modelHint(this.#model) ?? "");
+    if (named === "" && how !== "") terminal.say(`  ${screen.style("dim", how)}`);
+  }
+
+  #undo(): void {
+    const { terminal, screen } = this.#context;
+    const last = this.#exchanges.pop();
+    if (!last) {
+      terminal.say(`  ${screen.style("dim", "There is no message to remove.")}`);
+      return;
+    }
+    this.#state = last.before;
+    const said = screen.cut(screen.safe(last.said), Math.max(20, terminal.columns - 40));
+    terminal.say(`  ${screen.style("dim", `Removed from the conversation: ${said}`)}`);
+    const calls = [...last.calls].join(", ");
+    if (calls !== "") terminal.say(`  ${screen.style("dim", `What these tools did stays: ${screen.safe(calls)}`)}`);
+  }
+
+  async #answer(task: RunInput, attach: readonly AttachedResource[], said: string): Promise<void> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
     const history = this.#state;
     const run = this.#host.run(task, {
       signal,
+      // The screen has introduced the model, a pipe gets its notice with the first message.
+      model: screen.isInteractive ? withoutNotice(this.#model) : this.#model,
       attach: [...this.#attached, ...attach],
       ...(history && { history }),
     });
+    this.#run = run;
     this.#attached = [];
+    const calls = new Set<string>();
     let isCancelled = false;
+    let slow: NodeJS.Timeout | undefined;
     const release = onInterrupt(() => {
       if (isCancelled) return "leave";
       isCancelled = true;
-      // An open question reports by itself that it was withdrawn.
-      if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelled; press Ctrl-C again to leave"));
-      run.cancel("the user cancelled");
+      // The terminal has written ^C on the current line.
+      if (!terminal.isAsking) terminal.say();
+      const sayWhy = () => {
+        // An open question reports by itself that it was withdrawn.
+        if (!terminal.isAsking) terminal.say(screen.style("dim", "cancelling; press Ctrl-C again to leave at once"));
+      };
+      slow = setTimeout(sayWhy, slowCancelMs);
+      this.cancelRun();
       return undefined;
     });
     try {
-      const done = await showRun(this.#context, run, { known: this.#notices, repeatsResults: this.#repeatsResults });
+      const done = await showRun(this.#context, run, {
+        known: this.#notices,
+        isChat: true,
+        repeatsResults: this.#model.repeatsResults,
+        called: ({ server, tool }) => calls.add(`${server}.${tool}`),
+        answered: (result) => {
+          this.#lastResult = result;
+        },
+      });
       this.#state = done.state;
-      const failure = isCancelled ? undefined : runFailure(done);
+      this.#exchanges = [...this.#exchanges, { said, before: history, calls }].slice(-maxUndo);
+      if (done.reason === "cancelled") {
+        if (!signal.aborted) terminal.say(screen.style("dim", "cancelled"));
+        return;
+      }
+      const failure = runFailure(done, nextSteps);
       if (failure !== undefined) throw failure;
     } finally {
+      clearTimeout(slow);
+      this.#run = undefined;
       release();
     }
   }
 }
+
+const goOn = 'type "go on"';
+const nextSteps: NextSteps = {
+  "max-turns": goOn,
+  "max-calls": goOn,
+  "max-tokens": goOn,
+  context: "/clear",
+  refusal: "/undo",
+};
+
+/** At most this many messages can be removed again. */
+const maxUndo = 50;
+
+/** Most calls are cancelled faster; then there is nothing to wait for. */
+const slowCancelMs = 500;

@@ -1,6 +1,8 @@
 import type { Prompt } from "portolan";
 import type { CatalogView, Host, ServerFeature } from "portolan-host";
 import { Failure } from "../failure.ts";
+import { grantName } from "../output/grants.ts";
+import { nearest } from "../servers/find-server.ts";
 
 /** A parsed line: a command of the chat, a prompt of a server, a search for a resource, or text for the model. */
 export type ParsedLine =
@@ -17,10 +19,15 @@ export interface AttachedResource {
 
 /** The commands of the chat. They win over prompts of the same name. */
 export const chatCommands: { readonly [name: string]: string } = {
-  tools: "list the tools",
+  tools: "list the tools; /tools words searches them",
   servers: "list the servers and their states",
   prompts: "list the prompts; run one with /name argument=value",
-  log: "show the latest activity",
+  result: "show the whole result of the last tool call",
+  log: "show the latest activity; /log words searches it",
+  grants: "list what you allowed and denied; /grants revoke <id or name> undoes one",
+  model: "show the models; /model <name> changes to another",
+  undo: "remove your last message and its answer from the conversation",
+  clear: "begin a new conversation",
   help: "show this help",
   quit: "leave (or press Ctrl-D)",
 };
@@ -35,7 +42,9 @@ export function parseLine(line: string, catalog: CatalogView): ParsedLine {
   if (Object.hasOwn(chatCommands, name)) return { kind: "command", name, rest };
   const prompt = findPrompt(name, catalog);
   if (prompt) return { kind: "prompt", prompt, args: parsePromptArguments(rest, prompt) };
-  throw new Failure("usage", `unknown command /${name}`, { next: "/help" });
+  const [near] = nearest(name, [...Object.keys(chatCommands), ...catalog.prompts.map((it) => it.name)]);
+  const hint = near === undefined ? "" : `; did you mean /${near}?`;
+  throw new Failure("usage", `unknown command /${name}${hint}`, { next: "/help" });
 }
 
 /** Finds a prompt by its name, or as `server.name` if several servers have it. */
@@ -46,7 +55,7 @@ export function findPrompt(name: string, { prompts }: CatalogView): ServerFeatur
   const [prompt, ...others] = prompts.filter((it) => it.name === name);
   if (prompt === undefined || others.length === 0) return prompt;
   const known = [prompt, ...others].map((it) => `/${wholeName(it)}`).join(", ");
-  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: "add the name of the server" });
+  throw new Failure("usage", `several servers have /${name}: ${known}`, { next: `/${wholeName(prompt)}` });
 }
 
 function wholeName({ server, name }: ServerFeature<Prompt>): string {
@@ -84,7 +93,7 @@ function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt
       const [, name, value = ""] = /^([^=]+)=([\s\S]*)$/.exec(word) ?? [];
       if (name !== undefined && declared.some((it) => it.name === name)) return [name, value.replaceAll('"', "")];
       const known = declared.map((it) => `${it.name}=…`).join(" ") || "no arguments";
-      throw new Failure("usage", `expected ${known}, got ${JSON.stringify(word)}`);
+      throw new Failure("usage", `expected ${known}, got ${JSON.stringify(word)}`, { next: "/prompts" });
     }),
   ]);
 }
@@ -94,6 +103,7 @@ export async function completeLine(
   line: string,
   host: Host,
   signal: AbortSignal,
+  models: readonly string[] = [],
 ): Promise<readonly [readonly string[], string]> {
   const { catalog } = host;
   const part = /(?:[^\s"]|"[^"]*"?)*$/.exec(line)?.[0] ?? "";
@@ -110,6 +120,12 @@ export async function completeLine(
     const prompts = catalog.prompts.map((it) => (isShared(it) ? wholeName(it) : it.name));
     const names = [...Object.keys(chatCommands), ...prompts];
     return [names.filter((it) => it.startsWith(name)).map((it) => `/${it} `), line];
+  }
+  if (name === "model" || name === "grants") {
+    const ofGrants = () => ["revoke ", ...host.grants.list().map((grant) => `revoke ${grantName(grant)}`)];
+    const words = name === "model" ? models : ofGrants();
+    const typed = line.slice(name.length + 2).trimStart();
+    return [words.filter((it) => it.startsWith(typed)), typed];
   }
   const prompt = findPrompt(name, catalog);
   const { arguments: declared = [], server = "" } = prompt ?? {};

@@ -1,11 +1,16 @@
+import type { CallToolResult } from "portolan";
 import type { Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { listFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, interruption, withoutOptionNames } from "../failure.ts";
+import { showResult } from "../output/content.ts";
 import { showRunWaits } from "../output/progress.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
+import type { Screen } from "../terminal/screen.ts";
+import { wrap } from "../terminal/wrap.ts";
+import { MarkdownStream } from "./markdown.ts";
 
 /** Returns the servers for a model: those of `--server`, a command after `--`, or all configured ones. */
 export async function findServers(context: CommandContext, flags: Flags): Promise<readonly ServerEntry[]> {
@@ -66,19 +71,31 @@ export function withoutNotice(model: Model): Model {
   };
 }
 
+type ToolCall = Extract<RunEvent, { type: "tool"; stage: "call" }>;
+
+/** Options of `showRun`. */
 export interface ShowRunOptions {
-  /** Notices that were shown before are not repeated. */
+  /** Notices that were already shown are not repeated. */
   readonly known?: Set<string>;
-  /** The text of the model is left to the caller. */
+  /** The text is left to the caller. */
   readonly isTextOnly?: boolean;
   /** The text of the model has the results of tools, so only a mark is shown for them. */
   readonly repeatsResults?: boolean | undefined;
+  /** The person can type commands of the chat. */
+  readonly isChat?: boolean;
+  /** Is called for each call of a tool. */
+  readonly called?: (call: ToolCall) => void;
+  /** Is called for each result of a tool. */
+  readonly answered?: (result: CallToolResult) => void;
 }
 
 /** Shows a run: the text of the model on standard output, its tool calls on standard error. */
 export async function showRun(context: CommandContext, run: Run, options: ShowRunOptions = {}): Promise<RunDone> {
-  const { known = new Set(), isTextOnly = false, repeatsResults = false } = options;
+  const { known = new Set(), isTextOnly = false, repeatsResults = false, isChat = false } = options;
+  const { terminal, screen } = context;
   const waits = showRunWaits(context);
+  const markdown = new MarkdownStream(screen, (text) => terminal.stream(text));
+  const release = terminal.holdText(() => markdown.end());
   try {
     for await (const event of run) {
       if (event.type === "notice") {
@@ -86,13 +103,16 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
         known.add(event.text);
       }
       // Output must not overwrite a question on the screen.
-      await context.terminal.quiet();
+      await terminal.quiet();
       waits.see(event);
+      if (event.type === "tool" && event.stage === "call") options.called?.(event);
+      if (event.type === "tool" && event.stage === "result") options.answered?.(event.result);
       if (context.isJson) print(context, event);
-      else if (!isTextOnly || isShownBesideText(context, event)) show(context, event, repeatsResults);
+      else if (!isTextOnly || isShownBesideText(context, event)) show(context, event, { markdown, repeatsResults, isChat });
     }
   } finally {
     waits.end();
+    release();
   }
   return run.result;
 }
@@ -102,11 +122,17 @@ function isShownBesideText({ system }: CommandContext, { type }: RunEvent): bool
   return type === "notice" || (type === "tool" && system.stderr.isTTY);
 }
 
-function show(context: CommandContext, event: RunEvent, repeatsResults: boolean): void {
+interface RunView {
+  readonly markdown: MarkdownStream;
+  readonly repeatsResults: boolean;
+  readonly isChat: boolean;
+}
+
+function show(context: CommandContext, event: RunEvent, view: RunView): void {
   const { screen, terminal } = context;
   switch (event.type) {
     case "text":
-      terminal.stream(screen.safe(event.delta, { lines: "keep" }));
+      view.markdown.push(screen.safe(event.delta, { lines: "keep" }));
       break;
     case "notice":
       terminal.say(screen.style("dim", `${screen.mark("dot")} ${screen.safe(event.text)}`));
@@ -116,17 +142,32 @@ function show(context: CommandContext, event: RunEvent, repeatsResults: boolean)
       if (event.stage === "call") {
         const what = `${event.server}.${event.tool} ${JSON.stringify(event.args)}`;
         terminal.say(screen.cut(`${screen.style("cyan", screen.mark("tool"))} ${screen.safe(what)}`));
-      } else {
-        const { isError, content } = event.result;
-        const [first] = content.flatMap((block) => (block.type === "text" ? String(block.text).split("\n") : []));
-        const mark = isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
-        const said = screen.safe(withoutOptionNames(first ?? `${content.length} blocks`));
-        terminal.say(repeatsResults ? `  ${mark}` : screen.cut(`  ${mark} ${screen.style("dim", said)}`));
-      }
+      } else if (view.repeatsResults) terminal.say(`  ${resultMark(event.result, screen)}`);
+      else showFolded(context, event.result, view.isChat ? "; /result shows all" : "");
       break;
     case "done":
       terminal.endStream();
   }
+}
+
+function resultMark({ isError }: CallToolResult, screen: Screen): string {
+  return isError ? screen.style("red", screen.mark("bad")) : screen.style("green", screen.mark("ok"));
+}
+
+/** A longer result is folded, so that the answer stays on the screen. */
+const shownResultLines = 3;
+
+/** Shows the first lines of a result, and how many are left. */
+function showFolded({ screen, terminal }: CommandContext, result: CallToolResult, hint: string): void {
+  const mark = resultMark(result, screen);
+  const lines = wrap(withoutOptionNames(showResult(result, screen)).trim(), terminal.columns - 4);
+  const dim = (line: string) => screen.style("dim", line);
+  for (const [at, line] of lines.slice(0, shownResultLines).entries()) {
+    terminal.say(`  ${at === 0 ? mark : " "} ${dim(line)}`.trimEnd());
+  }
+  const left = lines.length - shownResultLines;
+  if (left > 0)
+    terminal.say(`    ${dim(`${screen.mark("more")} ${left} more ${left === 1 ? "line" : "lines"}${hint}`)}`);
 }
 
 /** Prints an event as a line of JSON, without members that only this process can use. */
@@ -148,11 +189,13 @@ const endReasons: { readonly [reason: string]: string } = {
   refusal: "the model refused",
 };
 
+/** Next steps for runs that ended early, by the reason. */
+export type NextSteps = { readonly [reason in RunDone["reason"]]?: string };
+
 /** Returns why a run failed, or undefined if it succeeded. */
-export function runFailure({ reason, error }: RunDone): unknown {
+export function runFailure({ reason, error }: RunDone, next: NextSteps): unknown {
   if (reason === "done") return undefined;
   if (reason === "failed" && error) return error;
   if (reason === "cancelled") return interruption();
-  const next = reason === "max-turns" ? "raise the limit: --max-turns <count>" : undefined;
-  return new Failure("failed", endReasons[reason] ?? reason, { next });
+  return new Failure("failed", endReasons[reason] ?? reason, { next: next[reason] });
 }

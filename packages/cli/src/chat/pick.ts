@@ -24,7 +24,8 @@ export function pickResource(
     })),
   ].filter(({ server, uri, label }) => `${server} ${uri} ${label}`.toLowerCase().includes(query.toLowerCase()));
   if (found.length === 0) {
-    terminal.say(screen.style("dim", `no resource matches ${screen.safe(query)}`));
+    const why = query === "" ? "the servers have no resources" : `no resource matches ${screen.safe(query)}`;
+    terminal.say(screen.style("dim", why));
     return Promise.resolve(undefined);
   }
   const shown = found.slice(0, maxShown);

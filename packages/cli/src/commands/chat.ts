@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { createAnswers } from "../ask/answers.ts";
 import { Chat } from "../chat/chat.ts";
 import { findServers, modelHint, modelLabel, policyOf, withoutNotice } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
@@ -17,13 +18,14 @@ export async function run(
   // The screen introduces the model at once, a pipe gets its notice with the first message.
   const models = [screen.isInteractive ? withoutNotice(model) : model, ...others];
   const servers = await findServers(context, flags);
+  let chat: Chat | undefined;
   await withHost(
     context,
     servers,
     async (host) => {
       await host.ready({ signal });
       if (!screen.isInteractive) {
-        const chat = new Chat(context, host);
+        const chat = new Chat(context, host, { models: [model, ...others] });
         for await (const line of createInterface({ input: system.stdin })) {
           if (await chat.handleLine(line)) return;
         }
@@ -33,9 +35,18 @@ export async function run(
       terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
       const hints = [modelHint(model) ?? [], "/help lists the commands, /quit leaves"].flat();
       for (const line of wrap(hints.join("\n"), screen.columns)) terminal.say(screen.style("dim", line));
-      await new Chat(context, host, model).talk();
+      chat = new Chat(context, host, { models: [model, ...others] });
+      await chat.talk();
     },
-    { model: models, policy: policyOf(flags), ...rootsOf(context, flags) },
+    {
+      answers: createAnswers(context, {
+        revoke: (name) => `/grants revoke ${name}`,
+        cancelled: () => chat?.cancelRun(),
+      }),
+      model: models,
+      policy: policyOf(flags),
+      ...rootsOf(context, flags),
+    },
   );
   return undefined;
 }

@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 import type { ApprovalQuestion, HostAnswers } from "portolan-host";
-import { countFlag, listFlag } from "../arguments/flags.ts";
+import { againWith, countFlag, listFlag } from "../arguments/flags.ts";
 import { findServers, modelHint, modelLabel, policyOf, runFailure, showRun, withoutNotice } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
@@ -34,7 +34,13 @@ export async function run(
     async (host) => {
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
       const done = await showRun(context, running, { isTextOnly, repeatsResults: model.repeatsResults });
-      const failure = runFailure(done);
+      const failure = runFailure(done, {
+        "max-turns": againWith(system, "--max-turns", String(2 * (maxTurns ?? 20))),
+        "max-calls": "split the task into smaller ones",
+        "max-tokens": "ask for a shorter answer",
+        context: "split the task into smaller ones",
+        refusal: "put the task in other words",
+      });
       if (failure !== undefined) throw failure;
       // The answer is useful although something was refused.
       if (isTextOnly) context.print(screen.isTerminal ? screen.safe(done.text, { lines: "keep" }) : done.text);

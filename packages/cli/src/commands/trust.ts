@@ -1,5 +1,5 @@
 import { type ChangedDefinition, type Host, renderChanges, type ServerEntry, trustDigest } from "portolan-host";
-import { confirm, trustDetails } from "../ask/consent.ts";
+import { confirm, grantDays, trustDetails } from "../ask/consent.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { fillInputs, findByName } from "../servers/find-server.ts";
@@ -37,9 +37,10 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
       : subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
   const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(facts, screen)}`;
   await requireAgreement(context, flags, {
+    what: `${name} needs your agreement before it starts`,
     shown,
     summary,
-    question: "Allow it to start from now on?",
+    question: `Allow it to start, for ${grantDays} days?`,
     next: `portolan trust ${quote(name)} --yes`,
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
@@ -75,7 +76,8 @@ async function accept(context: CommandContext, host: Host, name: string, flags: 
   const shown = changes.map((change) => showChange(context, change)).join("\n\n");
   const summary = changes.map(({ name: of }) => of).join(", ");
   const next = `portolan trust ${quote(name)} --changes --yes`;
-  await requireAgreement(context, flags, { shown, summary, question: "Accept these changes?", next });
+  const what = `changes of ${name} need your agreement`;
+  await requireAgreement(context, flags, { what, shown, summary, question: "Accept these changes?", next });
   for (const change of changes) await host.accept(name, change);
   return {
     value: { name, changes: value, accepted: changes.length },
@@ -93,6 +95,7 @@ function showChange({ screen }: CommandContext, { name, diff }: ChangedDefinitio
 }
 
 interface Confirmation {
+  readonly what: string;
   readonly shown: string;
   readonly summary: string;
   readonly question: string;
@@ -103,11 +106,11 @@ interface Confirmation {
 async function requireAgreement(
   context: CommandContext,
   flags: Flags,
-  { shown, summary, question, next }: Confirmation,
+  { what, shown, summary, question, next }: Confirmation,
 ): Promise<void> {
   if (flags["yes"] === true) return;
   if (!context.screen.isInteractive)
-    throw new Failure("denied", `needs your agreement, but there is no terminal: ${summary}`, { next });
+    throw new Failure("denied", `${what}, but there is no terminal: ${summary}`, { next });
   context.system.stderr.write(`${shown}\n`);
   if (!(await confirm(context, question))) throw new Failure("denied", "nothing was changed");
 }

@@ -3,10 +3,13 @@ import type { StringDecoder } from "node:string_decoder";
 /** Thrown when the person leaves a question without an answer: Ctrl-C cancels, Ctrl-D declines. */
 export class QuestionDismissed extends Error {
   readonly how: "cancel" | "decline";
+  /** The text that was typed and not entered. */
+  readonly typed: string;
 
-  constructor(how: "cancel" | "decline") {
+  constructor(how: "cancel" | "decline", typed = "") {
     super(how === "cancel" ? "cancelled" : "declined");
     this.how = how;
+    this.typed = typed;
   }
 }
 

@@ -34,15 +34,18 @@ export async function readLine({ system, screen, signal }: ReadLineContext, opti
     { setRawMode: (isRaw: boolean) => stdin.setRawMode(isRaw) },
   );
   let isOpen = true;
+  const earlier = isSecret ? [] : history.filter((line) => pastes.fits(line));
   const lines: Interface = createInterface({
     input: keys,
     output: isSecret ? mute() : screen.isDumb ? plain(stderr) : stderr,
     terminal: true,
     prompt: isSecret ? "" : prompt,
-    history: isSecret ? [] : history.filter((line) => pastes.fits(line)),
-    historySize: isSecret ? 0 : 200,
+    // Readline adds the entered line to its list.
+    history: [...earlier],
+    historySize: isSecret ? 0 : 1_000,
     ...(complete && { completer: completerOf(complete, screen, () => isOpen) }),
   });
+  if (earlier.length > 0 && !screen.isDumb) addHistorySearch(lines, { history: earlier, prompt, screen });
   const receive = (bytes: Buffer) => keys.receive(bytes);
   const end = () => keys.push(null);
   stdin.on("data", receive).once("end", end).resume();
@@ -58,7 +61,7 @@ export async function readLine({ system, screen, signal }: ReadLineContext, opti
       signal?.addEventListener("abort", withdrawn, { once: true });
       lines
         .on("line", resolve)
-        .on("SIGINT", () => reject(new QuestionDismissed("cancel")))
+        .on("SIGINT", () => reject(new QuestionDismissed("cancel", lines.line)))
         .on("close", () => {
           signal?.removeEventListener("abort", withdrawn);
           reject(new QuestionDismissed("decline"));
@@ -142,6 +145,74 @@ class Pastes {
   unfold(line: string): string {
     return [...this.#folded].reduce((whole, [sign, text]) => whole.replace(sign, () => text), line);
   }
+}
+
+interface Key {
+  readonly name?: string;
+  readonly ctrl?: boolean;
+  readonly meta?: boolean;
+}
+
+/** The member of readline that handles one key. The REPL of Node.js replaces it for its own search. */
+interface KeyHandler {
+  _ttyWrite(text: string | undefined, key: Key): void;
+}
+
+interface Search {
+  readonly query: string;
+  /** The place of the match in the history; -1 before the first one. */
+  readonly at: number;
+  readonly isFound: boolean;
+}
+
+/**
+ * Adds a search of the history to a line: Ctrl-R finds the newest line with the typed text, again Ctrl-R an older one.
+ * Escape and Ctrl-G go back to the text before; every other key works on the line that was found.
+ */
+function addHistorySearch(
+  lines: Interface,
+  {
+    history,
+    prompt,
+    screen,
+  }: { readonly history: readonly string[]; readonly prompt: string; readonly screen: Screen },
+): void {
+  const keys = lines as Interface & KeyHandler;
+  const handle = keys._ttyWrite.bind(lines);
+  let before = "";
+  let search: Search | undefined;
+  const show = (line: string) => {
+    Object.assign(lines, { line, cursor: line.length });
+    const what = search?.isFound === false ? "not found" : "search";
+    lines.setPrompt(search ? `${screen.style("dim", `${what} ${search.query}:`)} ` : prompt);
+    lines.prompt(true);
+  };
+  const find = (query: string, from: number) => {
+    const at = history.findIndex((line, index) => index >= from && line.toLowerCase().includes(query.toLowerCase()));
+    const last = search?.at ?? -1;
+    search = { query, at: at < 0 ? last : at, isFound: query === "" || at >= 0 };
+    show(query === "" ? before : (history[search.at] ?? before));
+  };
+  const leave = (line: string) => {
+    search = undefined;
+    show(line);
+  };
+  keys._ttyWrite = (text, key) => {
+    const isSearchKey = key.ctrl === true && key.name === "r";
+    if (!search) {
+      if (!isSearchKey) return handle(text, key);
+      before = lines.line;
+      return find(before, 0);
+    }
+    const { query, at } = search;
+    if (isSearchKey) return find(query, at + 1);
+    if (key.name === "escape" || (key.ctrl === true && key.name === "g")) return leave(before);
+    if (key.name === "backspace") return find([...query].slice(0, -1).join(""), 0);
+    const isText = text !== undefined && key.ctrl !== true && key.meta !== true && /^[^\p{Cc}]+$/u.test(text);
+    if (isText) return find(query + text, Math.max(0, at));
+    leave(lines.line);
+    handle(text, key);
+  };
 }
 
 /** Returns a stream that shows nothing. */

@@ -17,6 +17,8 @@ const marks = {
   more: ["…", "..."],
   change: ["⟳", "~"],
   bar: ["│", "|"],
+  bullet: ["•", "*"],
+  line: ["─", "-"],
 } as const;
 
 /** The frames of a spinner, with and without Unicode. */

@@ -39,6 +39,8 @@ export class Terminal {
   #waiting = 0;
   #signal: AbortSignal | undefined;
   #isMidLine = false;
+  /** Writes the text that a stream holds back. */
+  #flushText = () => {};
   /** Input typed ahead for the current question. */
   #typed = new TypeAhead();
 
@@ -145,8 +147,20 @@ export class Terminal {
     this.#freshLine();
   }
 
+  /**
+   * Calls `flush` before anything but the stream is written: text that it holds back comes before a question. Returns a
+   * function that ends this.
+   */
+  holdText(flush: () => void): () => void {
+    this.#flushText = flush;
+    return () => {
+      this.#flushText = () => {};
+    };
+  }
+
   #freshLine(): void {
     this.waits.clear();
+    this.#flushText();
     if (this.#isMidLine) this.#system.stdout.write("\n");
     this.#isMidLine = false;
   }

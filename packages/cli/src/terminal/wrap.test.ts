@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { widthOf, wrap } from "./wrap.ts";
+import { widthOf, wrap, wrapStep } from "./wrap.ts";
 
 test("breaks between words, and within words that are too long", () => {
   expect(wrap("a few words here", 9)).toEqual(["a few", "words", "here"]);
@@ -23,4 +23,16 @@ test("replaces tabs, and never underestimates the width of a character", () => {
     expect(widthOf(line)).toBeLessThanOrEqual(40);
     expect([...line].filter((sign) => sign === "\u{17000}").length).toBeLessThanOrEqual(20);
   }
+});
+
+test("breaks a next step between words, and keeps a command in it on one line", () => {
+  const command = "portolan call --timeout 120 files.read path=/a/very/long/path";
+  expect(wrapStep(command, 20)).toEqual([command]);
+  expect(wrapStep(`compare it with the protocol: ${command}`, 20)).toEqual([
+    "compare it with the",
+    "protocol:",
+    command,
+  ]);
+  expect(wrapStep("put the task in other words", 20)).toEqual(["put the task in", "other words"]);
+  expect(wrapStep(`run: ${command}`, 200)).toEqual([`run: ${command}`]);
 });

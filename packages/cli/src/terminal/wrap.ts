@@ -5,6 +5,17 @@ export function wrap(text: string, columns: number): string[] {
   return plain.split("\n").flatMap((line) => wrapLine(line, Math.max(8, columns)));
 }
 
+/** A command at the end of a step, after its reason. */
+const commandInStep = /^(.*: )((?:\S+=\S* )*(?:portolan|export|npm) .*)$/;
+
+/** Breaks a next step into lines. A command in it stays on one line, so that it can be copied. */
+export function wrapStep(step: string, columns: number): string[] {
+  if (widthOf(step) <= columns || /^(?:portolan|export|eval) /.test(step)) return [step];
+  const [, reason, command] = commandInStep.exec(step) ?? [];
+  if (reason === undefined || command === undefined) return wrap(step, columns);
+  return [...wrap(reason.trimEnd(), columns), command];
+}
+
 function wrapLine(line: string, columns: number): string[] {
   if (widthOf(line) <= columns) return [line];
   const lines: string[] = [];
