@@ -128,7 +128,7 @@ test("shows a whole address and opens it in the browser as one argument", async 
 });
 
 test.each([
-  ["y", "no browser could be opened"],
+  ["y", "The browser did not open"],
   ["m", "leads to pay.example.com"],
 ])("lets the person open the address if no browser opens: %s", async (key, shown) => {
   const cwd = await makeHome();

@@ -366,7 +366,7 @@ describe("addresses", () => {
     const { ids, found } = await ofUrl("http://ada:s3cret@127.0.0.1:9/mcp");
     expect([ids, found[0]?.why]).toEqual([
       ["unusable-entry"],
-      expect.stringContaining("without user name and password"),
+      expect.stringContaining("The address contains a user name or a password"),
     ]);
     expect(JSON.stringify(found)).not.toContain("s3cret");
   });

@@ -27,8 +27,8 @@ test("call --timeout fails on a silent tool and suggests a longer timeout", asyn
   expect(errorOf(ran)).toEqual({
     code: 7,
     kind: "timeout",
-    message: 'tools/call "forever": no answer and no progress for 300 ms',
-    next: "allow more time: --timeout <seconds>",
+    message: "asking-server.forever: no answer and no progress for 0.3 s",
+    next: `portolan call --timeout 1 forever -- ${node} ${asking}`,
   });
   const wrong = await runPortolan(["call", "sure", "--timeout", "soon", "--", node, asking], { cwd });
   expect(errorOf(wrong)).toMatchObject({ code: 2, message: '--timeout: expected a number of seconds, got "soon"' });
@@ -59,7 +59,12 @@ test("run --root shows a folder to a server if the person agrees", async () => {
   await terminal.see(/"uri":"file:\/\/\/[^"]*\/here"/);
   expect(await terminal.exited).toBe(0);
   const ran = await runPortolan(["run", "folders", "--root", "nowhere", "--", node, asking], { cwd });
-  expect(errorOf(ran)).toEqual({ code: 2, kind: "usage", message: "--root: folder not found: nowhere" });
+  expect(errorOf(ran)).toEqual({
+    code: 2,
+    kind: "usage",
+    message: "--root: folder not found: nowhere",
+    next: "portolan run --help",
+  });
 });
 
 test("chat --root shows several folders to a server if the person agrees", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commands } from "../../packages/cli/src/command-table.ts";
+import { commandGroups, commands } from "../../packages/cli/src/command-table.ts";
 import { makeHome, runPortolan } from "./kit.ts";
 import { linesIn, linesOfTests } from "./runs.ts";
 
@@ -75,4 +75,9 @@ test("the program shows its version and help by both flag names", async () => {
   for (const { name, isHidden = false } of commands) {
     expect(new RegExp(`^  ${name} `, "m").test(help), name).toBe(!isHidden);
   }
+  // Every command stands below a heading of its own kind.
+  const shown = commands.filter(({ isHidden = false }) => !isHidden).map(({ name }) => name);
+  expect(Object.values(commandGroups).flat().toSorted()).toEqual(shown.toSorted());
+  for (const [heading, [first = ""]] of Object.entries(commandGroups))
+    expect(help).toContain(`\n${heading}:\n  ${first} `);
 });

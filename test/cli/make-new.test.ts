@@ -66,7 +66,7 @@ test.each([
   [["new", "A b"], "expected a name"],
   [["new", "x", "--template", "none"], "tools, resources, everything"],
   [["new", "x", "--ts", "--js"], "not both"],
-  [["new"], "missing required argument"],
+  [["new"], "missing <name>; expected: portolan new <name>"],
 ])("refuses %j with a reason", async (args, says) => {
   const { code, stderr } = await runPortolan(args, { cwd: makeHome() });
   expect({ code, message: JSON.parse(stderr).error.message }).toEqual({

@@ -29,7 +29,7 @@ test("trust shows the whole entry with control characters escaped, and asks", as
     },
   });
   const refused = open(["trust", "a"], { cwd });
-  await refused.answer(/Allow it to start from now on\?\s+y yes · n no/, "n");
+  await refused.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "n");
   expect(await refused.exited).toBe(6);
   for (const [label, value] of Object.entries({
     Command: node,
@@ -43,7 +43,7 @@ test("trust shows the whole entry with control characters escaped, and asks", as
   expect(refused.screen()).toMatch(/Variable +HOME=\.\/evil\\/);
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
-  await agreed.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
+  await agreed.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y");
   await agreed.see("✓ a is trusted, and so are the labels of its tools");
   expect(await agreed.exited).toBe(0);
 });
@@ -52,7 +52,7 @@ test("Ctrl-C at the question means no", async () => {
   const cwd = await makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
   const terminal = open(["trust", "a"], { cwd });
-  await terminal.answer(/Allow it to start from now on\?\s+y yes · n no/, "\u0003");
+  await terminal.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "\u0003");
   expect(await terminal.exited).toBe(6);
   expect((await showOf<{ grants: unknown[] }>(["grants"], { cwd })).grants).toEqual([]);
 });
@@ -103,7 +103,7 @@ test("doctor prints what, why and the next step, also in 40 columns and ASCII", 
   expect(narrow).toMatch(/-> run it by hand/);
   expect(narrow).toMatch(/^[\u0020-\u007e\n]*$/);
   const [nothing, empty] = await seen(["doctor"], { cwd: await makeHome() });
-  expect([nothing, empty]).toEqual([0, expect.stringContaining("portolan add <name> -- <command>")]);
+  expect([nothing, empty]).toEqual([0, expect.stringContaining("→ portolan add --help")]);
 });
 
 test("check and watch escape control characters of a server", async () => {
@@ -155,7 +155,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
 
   const trusting = open(["trust", "a"], { cwd, columns: 200 });
   await trusting.see(`CHANGED since you trusted it on ${today}:`);
-  await trusting.answer(/Allow it to start from now on\?\s+y yes · n no/, "y");
+  await trusting.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y");
   expect(await trusting.exited).toBe(0);
   expect(trusting.screen()).toContain("+ Variable: MORE");
   await showOf(["ls", "a"], { cwd });

@@ -94,6 +94,7 @@ test("describes file errors in words", async () => {
     code: 2,
     kind: "usage",
     message: `${join(cwd, "nope.jsonl")} does not exist`,
+    next: "portolan replay --help",
   });
   writeFileSync(join(cwd, "file"), "");
   expect(await run(["grants"], { PORTOLAN_HOME: join(cwd, "file/state") })).toMatchObject({

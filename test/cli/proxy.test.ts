@@ -303,8 +303,8 @@ describe.each(["http", "https"])("a proxy for an %s server", (scheme) => {
     onTestFinished(() => void silent.close());
     const env = through(`127.0.0.1:${(silent.address() as AddressInfo).port}`);
     const ran = await runPortolan(["doctor", url, "--timeout", "1"], { cwd: makeHome(), env });
-    const next = expect.stringContaining(`or the proxy in ${variable} is silent`);
-    expect(JSON.parse(ran.stdout).findings).toEqual([expect.objectContaining({ id: "no-answer", next })]);
+    const why = expect.stringContaining(`or the proxy in ${variable} is silent`);
+    expect(JSON.parse(ran.stdout).findings).toEqual([expect.objectContaining({ id: "no-answer", why })]);
   });
 
   test("is reported if it cannot reach the server", async () => {

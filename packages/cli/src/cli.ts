@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
-import { commands } from "./command-table.ts";
+import { commandGroups, commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
 import type { GeneratedServer, OnlyServer } from "./generate/only-server.ts";
 import type { System } from "./system.ts";
@@ -8,7 +8,7 @@ import { quote, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
 import { Secrets } from "./terminal/secrets.ts";
 import { Terminal } from "./terminal/terminal.ts";
-import { wrap } from "./terminal/wrap.ts";
+import { wrap, wrapStep } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
 /** The context before a command is chosen. Help needs no more. */
@@ -111,14 +111,21 @@ function createProgram(context: BaseContext): Command {
   const { system } = context;
   const program = new Command("portolan")
     .description(
-      "Use Model Context Protocol servers from the terminal: inspect, call, chat with, write and serve them.",
+      "Use Model Context Protocol servers from the terminal: inspect, call, chat with, write and serve them. Without a command, portolan lists the servers that are configured on this machine.",
     )
     .version(version, "-V, --version", "Show the version.")
     .helpOption("-h, --help", "Show this help.")
     .helpCommand(false)
     .exitOverride()
     .showSuggestionAfterError()
-    .configureHelp({ subcommandTerm: (command) => command.name(), minWidthToWrap: 10 })
+    .configureHelp({
+      subcommandTerm: (command) => command.name(),
+      minWidthToWrap: 10,
+      styleUsage: (usage) => {
+        const { screen } = context;
+        return screen.isTerminal ? wrap(usage, screen.columns - 9).join("\n         ") : usage;
+      },
+    })
     .configureOutput({
       writeOut: (text) => void system.stdout.write(text),
       // `printFailure` reports every error once.
@@ -126,6 +133,8 @@ function createProgram(context: BaseContext): Command {
       getOutHelpWidth: () => context.screen.columns,
     });
   for (const definition of commands) addCommand(program, definition, context);
+  const more = "Flags and examples of a command: portolan <command> --help";
+  program.addHelpText("after", () => `\n${wrap(more, context.screen.columns - 2).join("\n")}`);
   return program;
 }
 
@@ -142,6 +151,7 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
   const command = program
     .command(usage === undefined ? name : `${name} ${usage}`, { hidden: isHidden })
     .description(summary)
+    .helpGroup(`${groupOf(name)}:`)
     .exitOverride()
     .configureOutput(program.configureOutput())
     .option("--json", "Print JSON, as in a pipe.")
@@ -168,7 +178,7 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
     const [{ run }, { openState }] = await Promise.all([definition.load(), import("./state.ts")]);
     const state = openState(context.system, context.warn);
     const shown = await run({ ...context, state }, args, chosen).catch((thrown: unknown) => {
-      throw toFailure(thrown, state.folder);
+      throw isHidden ? toFailure(thrown, state.folder) : withNextStep(toFailure(thrown, state.folder), name);
     });
     if (!shown) return;
     const { failure } = shown;
@@ -181,6 +191,11 @@ function addCommand(program: Command, definition: CommandDefinition, context: Ba
   });
 }
 
+function groupOf(name: string): string {
+  const [heading = "Other commands"] = Object.entries(commandGroups).find(([, names]) => names.includes(name)) ?? [];
+  return heading;
+}
+
 /**
  * Adds a flag. One whose value ends with dots is repeatable; each use takes one word, so that it swallows no argument.
  */
@@ -191,12 +206,24 @@ function addFlag(command: Command, flag: string, description: string): void {
 
 /** Converts a usage error of the parser to a failure, with the word that was probably meant. */
 function toUsageFailure({ message }: CommanderError, name: string | undefined): Failure {
-  const [first = message, hint = ""] = message.replace(/^error: /, "").split("\n");
+  const [said = message, hint = ""] = message.replace(/^error: /, "").split("\n");
   const command = commands.find((it) => it.name === name);
+  const [, missing] = /^missing required argument '(.*)'$/.exec(said) ?? [];
+  const first =
+    missing === undefined
+      ? said
+      : `missing <${missing}>; expected: portolan ${command?.name ?? ""} ${command?.usage ?? ""}`.trimEnd();
   const isArgument = first.startsWith("unknown option") && command?.usage?.includes("[arguments...]");
   const meant =
     hint.replace(/^\((.*)\)$/, "$1").toLowerCase() || (isArgument ? "arguments are name=value, without dashes" : "");
   return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
+}
+
+/** Adds the help of the command to a wrong command line that has no better next step. */
+function withNextStep(failure: Failure, name: string): Failure {
+  const { kind, message, next, cause } = failure;
+  if (kind !== "usage" || next !== undefined) return failure;
+  return new Failure(kind, message, { next: `portolan ${name} --help`, cause });
 }
 
 /** Suggests the next command. If the first word looks like a server, that is `ls`. */
@@ -222,7 +249,10 @@ function printFailure({ system, screen, terminal, isJson, secrets }: BaseContext
     system.stderr.isTTY ? wrap(line, screen.columns - 4).join(`\n${indent}`) : line;
   const lines = [fit(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${first}`.trimEnd(), "    ")];
   for (const line of more) lines.push(`  ${screen.mark("bar")} ${fit(line, `  ${screen.mark("bar")} `)}`);
-  if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
+  if (next !== undefined) {
+    const step = system.stderr.isTTY ? wrapStep(screen.safe(next), screen.columns - 6) : [screen.safe(next)];
+    lines.push(`  ${screen.mark("next")} ${step.join("\n    ")}`);
+  }
   system.stderr.write(`${lines.join("\n")}\n`);
 }
 

@@ -193,7 +193,7 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "grants",
     summary: "List what you have permanently allowed and denied.",
-    flags: { "--revoke <id>": "Revoke one. The first characters of its id are enough." },
+    flags: { "--revoke <id>": "Revoke one: its id, the first characters of it, or a name such as files.write." },
     load: () => import("./commands/grants.ts"),
   },
   {
@@ -369,3 +369,13 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/serve-recording.ts"),
   },
 ];
+
+/** The headings of help, and the commands below each. */
+export const commandGroups: { readonly [heading: string]: readonly string[] } = {
+  "Look at servers and call them": ["servers", "ls", "call", "read", "prompt", "complete", "watch", "up", "down"],
+  "Let a model use them": ["run", "chat"],
+  "Manage servers and permissions": ["add", "remove", "trust", "grants", "log", "login", "logout"],
+  "Find out what is wrong": ["doctor", "check", "record", "replay"],
+  "Make and serve your own": ["new", "dev", "serve", "gen"],
+  "Set up your shell": ["completion"],
+};

@@ -23,7 +23,7 @@ test.each([
   ],
   [
     "files.read: no answer and no progress for 1500 ms; raise idleMs if it may take longer",
-    "files.read: no answer and no progress for 1500 ms",
+    "files.read: no answer and no progress for 1.5 s",
   ],
   [
     "https://a wants a person to sign in at https://b; give oauth() a redirect, such as loopback(), or a grant",
@@ -36,6 +36,27 @@ test.each([
   [
     "files.read needs the user's approval, but this host cannot ask: give the host `answers.approve`, or a rule that allows the call",
     'files.read needs the user\'s approval, but there is no terminal. Run it in a terminal and answer "always".',
+  ],
+  [
+    "POST http://127.0.0.1:9/mcp failed: connect ECONNREFUSED 127.0.0.1:9",
+    "http://127.0.0.1:9/mcp cannot be reached: nothing listens at 127.0.0.1:9 (ECONNREFUSED)",
+  ],
+  [
+    "POST http://nowhere.example/mcp failed: getaddrinfo ENOTFOUND nowhere.example",
+    "http://nowhere.example/mcp cannot be reached: the host name nowhere.example is unknown (ENOTFOUND)",
+  ],
+  [
+    "gpt-x at a.example answered 404. Check the name of the model and the baseUrl.",
+    "gpt-x at a.example answered 404. Check the name of the model and the base URL (ANTHROPIC_BASE_URL or OPENAI_BASE_URL).",
+  ],
+  [
+    "gpt-x at a.example answered 400: no. Check the request; the options quirks and extra change it.",
+    "gpt-x at a.example answered 400: no. Another model may accept it: --model.",
+  ],
+  ["a answered with more than 9 bytes; `maxBytes` raises the limit", "a answered with more than 9 bytes"],
+  [
+    "url: expected an address without user name and password; send them in headers",
+    "The address contains a user name or a password. Leave them out, and send them as a header of the server",
   ],
 ])("removes option names of the library from %j", (message, shown) => {
   expect(withoutOptionNames(message)).toBe(shown);

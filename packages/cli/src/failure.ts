@@ -82,8 +82,11 @@ export function toFailure(thrown: unknown, home?: string): Failure {
   return new Failure("failed", thrown instanceof Error ? thrown.message : String(thrown), { cause: thrown });
 }
 
-/** Advice for programmers at the end of a message of the library, which names options that the command does not have. */
-const libraryAdvice: readonly (readonly [advice: RegExp, instead: string])[] = [
+/**
+ * Texts of the library for programmers, and what a person at the terminal reads instead: advice that names options which
+ * the command does not have, and failures of the network.
+ */
+const libraryTexts: readonly (readonly [text: RegExp, instead: string])[] = [
   [/, or raise maxGrants$/, ""],
   [/; raise \w+(?: or \w+)*(?: if [\w ]+)?$/, ""],
   [/\. Try again later, or raise \w+(?: or \w+)*\.$/, ". Try again later."],
@@ -95,12 +98,33 @@ const libraryAdvice: readonly (readonly [advice: RegExp, instead: string])[] = [
   ],
   [/: the host has no `answers\.\w+`$/, ": there is no terminal"],
   [/: give the host `.*$/, ""],
+  [/\b(?:GET|POST) (\S+) failed: connect (ECONNREFUSED) (\S+)/, "$1 cannot be reached: nothing listens at $3 ($2)"],
+  [
+    /\b(?:GET|POST) (\S+) failed: getaddrinfo (ENOTFOUND|EAI_AGAIN) (\S+)/,
+    "$1 cannot be reached: the host name $3 is unknown ($2)",
+  ],
+  [/; `\w+` raises the limit$/, ""],
+  [/ Raise `\w+` if .*$/, ""],
+  [/, or set `\w+` if it does$/, ""],
+  [/; use https, or set allowHttp to accept the risk$/, "; use https"],
+  [/\bthe baseUrl\b/, "the base URL (ANTHROPIC_BASE_URL or OPENAI_BASE_URL)"],
+  [/\buse it as baseUrl\b/, "set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to it"],
+  [/ Check the request; the options quirks and extra change it\./, " Another model may accept it: --model."],
+  [/; if you know that it does, list it in pkceAssumedFor$/, ""],
+  [/; register a client by hand and pass it as client$/, "; register a client by hand and name it with --client-id"],
+  [/^fileStore: /, ""],
+  [/; read changedDefinitions\(\) again$/, "; run the command again to see it"],
+  [/; write \{ command, args \} to start a program$/, "; write a command after --"],
+  [
+    /^url: expected an address without user name and password; .*$/,
+    "The address contains a user name or a password. Leave them out, and send them as a header of the server",
+  ],
 ];
 
-/** Removes advice that names options of the library, and shows durations in seconds. */
+/** Converts a message of the library to the words of the command: no option names, and durations in seconds. */
 export function withoutOptionNames(message: string): string {
-  const plain = libraryAdvice.reduce((text, [advice, instead]) => text.replace(advice, instead), message);
-  return plain.replace(/\b(\d+)000 ms\b/g, "$1 s");
+  const plain = libraryTexts.reduce((text, [wrong, instead]) => text.replace(wrong, instead), message);
+  return plain.replace(/\b(\d+) ms\b/g, (_, ms) => `${Number(ms) / 1_000} s`);
 }
 
 type FileError = NodeJS.ErrnoException & { readonly path: string };

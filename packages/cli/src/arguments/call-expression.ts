@@ -23,7 +23,7 @@ function toWord(pair: string, name: string): string {
   const key = quoted ?? bare;
   if (key === undefined) {
     throw new Failure("usage", `${name}(…): expected name: value, got ${JSON.stringify(pair)}`, {
-      next: "separate arguments are name=value: portolan call <server.tool> name=value",
+      next: "separate arguments are name=value: portolan call --help",
     });
   }
   if (/^[[{]/.test(value)) return `${key}:=${value}`;

@@ -1,5 +1,17 @@
 import type { Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
+import type { System } from "../system.ts";
+import { quoteCommand } from "../terminal/escape.ts";
+
+/** Returns the command line of this process with another flag, so that a person can type it again. */
+export function againWith({ argv }: Pick<System, "argv">, flag: string, value?: string): string {
+  const end = argv.indexOf("--");
+  const [own, command] = end < 0 ? [argv, []] : [argv.slice(0, end), argv.slice(end)];
+  const isFlag = (word: string | undefined) => word === flag || word?.startsWith(`${flag}=`) === true;
+  const kept = own.filter((word, at) => !isFlag(word) && !(value !== undefined && own[at - 1] === flag));
+  const [name = "", ...rest] = kept;
+  return `portolan ${quoteCommand([name, flag, ...(value === undefined ? [] : [value]), ...rest, ...command])}`;
+}
 
 /** Returns the text of a flag, or undefined if it is absent. */
 export function textFlag(flags: Flags, name: string): string | undefined {

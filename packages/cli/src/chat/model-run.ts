@@ -108,7 +108,8 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
       if (event.type === "tool" && event.stage === "call") options.called?.(event);
       if (event.type === "tool" && event.stage === "result") options.answered?.(event.result);
       if (context.isJson) print(context, event);
-      else if (!isTextOnly || isShownBesideText(context, event)) show(context, event, { markdown, repeatsResults, isChat });
+      else if (!isTextOnly || isShownBesideText(context, event))
+        show(context, event, { markdown, repeatsResults, isChat });
     }
   } finally {
     waits.end();

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describeForTrust, type ServerEntry, type ServerTarget } from "portolan-host";
 import { configProducts, findConfigs, productFile, readConfigs, writeServer } from "portolan-host/node";
-import { pairsFlag, textFlag } from "../arguments/flags.ts";
+import { againWith, pairsFlag, textFlag } from "../arguments/flags.ts";
 import { trustDetails } from "../ask/consent.ts";
 import { replaceSecrets, secretTextsOf } from "../ask/typed-secrets.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
@@ -117,9 +117,7 @@ function entryFromCommandLine(
   const headers = pairsFlag(flags, "header");
   const hasCommand = command.length > 0;
   if (hasCommand === (url !== undefined)) {
-    throw new Failure("usage", "expected an address, or a command after --", {
-      next: `portolan add ${quote(name)} -- <command>`,
-    });
+    throw new Failure("usage", "expected an address, or a command after --");
   }
   const odd = hasCommand ? headers : env;
   if (Object.keys(odd).length > 0) {
@@ -199,9 +197,8 @@ async function requireNewName(context: CommandContext, name: string, file: strin
   const all = await entriesNamed(context, name);
   const known = all.find((entry) => fileOf(entry) === file) ?? (isElsewhereFine ? undefined : all[0]);
   if (!known) return;
-  throw new Failure("usage", `${fileOf(known)} already has a server ${JSON.stringify(name)}`, {
-    next: `replace it: portolan add ${quote(name)} --force …, or remove it: portolan remove ${quote(name)}`,
-  });
+  const message = `${fileOf(known)} already has a server ${JSON.stringify(name)}; --force replaces it`;
+  throw new Failure("usage", message, { next: againWith(context.system, "--force") });
 }
 
 /** Returns the entries of this name in all files. */
@@ -261,7 +258,9 @@ async function findWritten(context: CommandContext, name: string, file: string) 
   const used = entries.find(isIt);
   const entry = used ?? shadowed.find((pair) => isIt(pair.shadowed))?.shadowed;
   if (!entry)
-    throw new Failure("failed", `${JSON.stringify(name)} was written to ${file}, but cannot be read from there`);
+    throw new Failure("failed", `${JSON.stringify(name)} was written to ${file}, but cannot be read from there`, {
+      next: "portolan doctor",
+    });
   return { entry, isUsed: used !== undefined };
 }
 

@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes, type Tool } from "portolan";
 import type { Host } from "portolan-host";
 import { parseCall } from "../arguments/call-expression.ts";
+import { againWith } from "../arguments/flags.ts";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
@@ -15,6 +16,7 @@ import { findTarget, suggest, type Target, targetArgument } from "../servers/fin
 import { rootsOf, withHost } from "../servers/host.ts";
 import { missingFailure, whyToolsUnlisted } from "../servers/list-problems.ts";
 import { findWithheld } from "../servers/withheld.ts";
+import type { System } from "../system.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Calls a tool of a server. */
@@ -61,7 +63,7 @@ export async function run(
       .catch((reason: unknown) => {
         throw isFailureOfTool(reason)
           ? new Failure("tool", reason.message, { next, cause: reason })
-          : explainTimeout(reason);
+          : explainTimeout(reason, `${target.entry.name}.${definition.name}`, idleMs, context.system);
       })
       .finally(async () => {
         progress.end();
@@ -148,11 +150,10 @@ function isFailureOfTool(reason: unknown): reason is RpcError {
   return reason instanceof RpcError && (reason.code === rpcCodes.internalError || !isReservedByJsonRpc(reason.code));
 }
 
-/** Adds the flag for a longer timeout. */
-function explainTimeout(reason: unknown): unknown {
+/** Names the tool as the person knows it, and the same command with a longer timeout. */
+function explainTimeout(reason: unknown, what: string, timeoutMs = 60_000, system: System): unknown {
   if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
-  return new Failure("timeout", withoutOptionNames(reason.message), {
-    next: "allow more time: --timeout <seconds>",
-    cause: reason,
-  });
+  const message = withoutOptionNames(reason.message).replace(/^tools\/call ".*?"(?=: )/, what);
+  const seconds = Math.ceil((2 * timeoutMs) / 1_000);
+  return new Failure("timeout", message, { next: againWith(system, "--timeout", String(seconds)), cause: reason });
 }

@@ -17,7 +17,7 @@ import { proxyFor } from "../http-proxy/choose.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { authFor } from "../servers/sign-in.ts";
-import { maskSecrets } from "../terminal/escape.ts";
+import { maskSecrets, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
@@ -98,7 +98,7 @@ async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Ta
   if (proxy) {
     // The report would blame the server for changes that a proxy makes.
     throw new Failure("usage", `check needs a direct connection, but ${proxy.variable} sets a proxy for this server`, {
-      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan check …`,
+      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan ${quoteCommand(context.system.argv)}`,
     });
   }
   const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });

@@ -9,7 +9,7 @@ import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { eraFlag } from "../servers/target-flags.ts";
 import { findWithheld } from "../servers/withheld.ts";
-import { wrap } from "../terminal/wrap.ts";
+import { wrap, wrapStep } from "../terminal/wrap.ts";
 
 /** A server in the report. */
 interface ExaminedServer {
@@ -82,7 +82,7 @@ async function withWithheld(
 /** Reports a server whose examination failed, so that the others are still reported. */
 function unexamined(reason: unknown): FindingDetails[] {
   const { message: why } = toFailure(reason);
-  return [{ id: "failed", level: "error", what: "it could not be examined", why, next: "look at its entry" }];
+  return [{ id: "failed", level: "error", what: "it could not be examined", why, next: "portolan servers" }];
 }
 
 function toExamined({ name, state, profile, startMs, listProblems = [] }: ServerStatus, tools: number): ExaminedServer {
@@ -112,10 +112,11 @@ function show(
   const lines: string[] = [];
   const fit = (text: string, indent: number) => (screen.isTerminal ? wrap(text, screen.columns - indent) : [text]);
   const tell = ({ level, what, why, next }: Finding) => {
+    const step = screen.isTerminal ? wrapStep(screen.safe(next), screen.columns - 8) : [screen.safe(next)];
     lines.push(
-      `  ${screen.style(colours[level], screen.mark(marks[level]))} ${screen.safe(what)}`,
+      `  ${screen.style(colours[level], screen.mark(marks[level]))} ${fit(screen.safe(what), 4).join("\n    ")}`,
       ...fit(screen.safe(why), 4).map((line) => `    ${screen.style("dim", line)}`),
-      `    ${screen.mark("next")} ${screen.safe(next)}`,
+      `    ${screen.mark("next")} ${step.join("\n      ")}`,
     );
   };
   for (const finding of findings.filter(({ server }) => server === "")) tell(finding);
@@ -134,10 +135,7 @@ function show(
     for (const finding of own) tell(finding);
   }
   if (servers.length === 0 && findings.length === 0) {
-    lines.push(
-      `No servers are configured for ${system.cwd}.`,
-      `  ${screen.mark("next")} portolan add <name> -- <command>`,
-    );
+    lines.push(`No servers are configured for ${system.cwd}.`, `  ${screen.mark("next")} portolan add --help`);
   }
   return lines.join("\n");
 }

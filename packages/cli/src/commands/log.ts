@@ -37,7 +37,9 @@ async function verify({ screen }: CommandContext, log: ActivityLog): Promise<Com
   const verdict = await log.verify();
   if (!verdict.ok) {
     const { at, reason } = verdict;
-    throw new Failure("failed", `the log was changed: ${at.part}, line ${at.line}: ${reason}`);
+    throw new Failure("failed", `the log was changed: ${at.part}, line ${at.line}: ${reason}`, {
+      next: "keep a copy of the file, and find out who can write to it",
+    });
   }
   // A damaged end is set aside when the log is opened, and nothing else reports it here.
   let repairs = 0;

@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 import { type KnownClient, loopback, type OAuthEvent, paste } from "portolan/auth/client";
 import { secondsFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import { entryLocation } from "../doctor/finding.ts";
 import { Failure, interruption } from "../failure.ts";
 import { requireUsable } from "../servers/host.ts";
 import { authFor, findHttpServer, hasClient, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
@@ -24,7 +25,9 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   const isByHand = newClient !== undefined;
   const timeoutMs = secondsFlag(flags, "timeout");
   if (isByHand && hasClient(entry)) {
-    throw new Failure("usage", `${entry.name} has a client id in its configuration file`, { next: "change it there" });
+    throw new Failure("usage", `${entry.name} has a client id in its configuration file`, {
+      next: `change it at ${entryLocation(entry)}`,
+    });
   }
   let redirectUri = "";
   const redirect =
@@ -87,13 +90,14 @@ async function askClient(
 ): Promise<KnownClient> {
   const missing = `${issuer} offers no client registration`;
   const otherwise = isGuessed ? ". If it requires an API key instead, add it as a header" : "";
-  const next = `register a client there, then: portolan login ${quote(server)} --client-id <id>`;
+  const next = `register a client there, then run in a terminal, which asks for its id: portolan login ${quote(server)}`;
   if (!screen.isInteractive) throw new Failure("auth", `${missing}${otherwise}`, { next });
   const asked = terminal.ask(signal, async () => {
     terminal.heading("", issuer, " offers no client registration. Register a client there by hand.");
     terminal.say("  Its redirect address:");
     terminal.quote(redirectUri);
-    if (isGuessed) terminal.warn("The server may require an API key in a header instead: portolan add --header");
+    if (isGuessed)
+      terminal.warn("The server may require an API key in a header instead, which portolan add --help explains");
     const clientId = (await terminal.line({ prompt: "  client id > " })).trim();
     if (clientId === "") throw new Failure("auth", `${missing}${otherwise}`, { next });
     const clientSecret = (

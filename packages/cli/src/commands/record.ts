@@ -11,7 +11,7 @@ import { createLineSplitter } from "../record/line-splitter.ts";
 import { createRecorder, recordedLink } from "../record/record-link.ts";
 import type { Recorder } from "../record/recording.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { requireStartable } from "../servers/link.ts";
+import { explainLink, requireStartable } from "../servers/link.ts";
 
 /** Forwards between a client and a server unchanged, and records both sides. */
 export async function run(
@@ -28,6 +28,8 @@ export async function run(
   try {
     if ("command" in entry.target) await passBytes(entry.target, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
+  } catch (reason) {
+    throw explainLink(reason, entry, system);
   } finally {
     recorder.close();
   }

@@ -28,7 +28,9 @@ export async function run(
   const { entries } = await readConfiguration(context);
   const left = entries.find((other) => other.name === name);
   if (left?.source.file === file && left.source.path === path) {
-    throw new Failure("failed", `${path} in ${file} cannot be removed by this command`, { next: "edit the file" });
+    throw new Failure("failed", `${path} in ${file} cannot be removed by this command`, {
+      next: "remove it from the file by hand",
+    });
   }
   const revoked = await withHost(context, [], async (host) => {
     const grants = host.grants.list().filter(({ serverDigest }) => serverDigest === digest);

@@ -5,7 +5,8 @@ import { Failure } from "../failure.ts";
 import { type RecordedMessage, readRecording } from "../record/recording.ts";
 import { type Difference, rerun } from "../record/rerun.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { createLink, requireStartable } from "../servers/link.ts";
+import { createLink, explainLink, requireStartable } from "../servers/link.ts";
+import { quote } from "../terminal/escape.ts";
 
 /** Shows a recording, or sends its requests again to a server and compares the answers. */
 export async function run(
@@ -14,7 +15,7 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult> {
   const recording = readRecording(resolve(context.system.cwd, file));
-  if (flags["check"] === true) return check(context, recording, target, flags);
+  if (flags["check"] === true) return check(context, { ...recording, file }, target, flags);
   const { screen } = context;
   const { header, messages } = recording;
   return {
@@ -43,7 +44,7 @@ function summaryOf(message: Message): string {
 
 async function check(
   context: CommandContext,
-  recording: { readonly messages: readonly RecordedMessage[] },
+  recording: { readonly messages: readonly RecordedMessage[]; readonly file: string },
   target: string | undefined,
   flags: Flags,
 ): Promise<CommandResult> {
@@ -61,6 +62,8 @@ async function check(
       count += 1;
       differences.push(...compared);
     }
+  } catch (reason) {
+    throw explainLink(reason, entry, context.system);
   } finally {
     wait.end();
   }
@@ -71,7 +74,8 @@ async function check(
         : `${screen.safe(request)} ${screen.style("bold", screen.safe(path))}\n  ${screen.style("red", `- ${show(recorded, context)}`)}\n  ${screen.style("green", `+ ${show(now, context)}`)}`,
     );
     for (const row of rows) context.print(row);
-    throw new Failure("protocol", `${differences.length} differences from the recording`);
+    const found = differences.length === 1 ? "1 difference" : `${differences.length} differences`;
+    throw new Failure("protocol", `${found} from the recording`, { next: `portolan replay ${quote(recording.file)}` });
   }
   return {
     value: { answers: count, differences: [] },

@@ -8,7 +8,7 @@ import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withWithheld } from "../servers/host.ts";
-import { requireStartable } from "../servers/link.ts";
+import { explainLink, requireStartable } from "../servers/link.ts";
 
 /** Serves a command over HTTP, or an address over standard input and output. */
 export async function run(
@@ -52,6 +52,8 @@ export async function run(
       system.stdin.destroy();
     } else
       await serveOverHttp(proxy, context, port, { host, about: { name: server.info?.name, speaks: server.version } });
+  } catch (reason) {
+    throw explainLink(reason, entry, system);
   } finally {
     await proxy.close();
     await upstream.close();

@@ -59,7 +59,7 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
     value: { servers: rows, problems, shadowed: shadowed.length },
     text() {
       if (rows.length === 0 && problems.length === 0) {
-        return `No servers are configured for ${system.cwd}.\n  ${screen.mark("next")} portolan add <name> -- <command>`;
+        return `No servers are configured for ${system.cwd}.\n  ${screen.mark("next")} portolan add --help`;
       }
       const shownProblems = problems.map(
         (problem) => `  ${screen.style("red", screen.mark("bad"))} ${wrapped(problem, screen)}`,

@@ -4,6 +4,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
 import { findTarget, readConfiguration, targetArgument } from "../servers/find-server.ts";
+import { quote } from "../terminal/escape.ts";
 import { wrap } from "../terminal/wrap.ts";
 import type { WarmServer } from "../warm/socket.ts";
 import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
@@ -61,7 +62,9 @@ async function chosenEntries(context: CommandContext, names: readonly string[]):
     names.map(async (name) => {
       const { entry, member } = await findTarget(context, name);
       if (member === undefined) return entry;
-      throw new Failure("usage", `expected a server, got a tool: ${name}`, { next: `portolan up ${entry.name}` });
+      throw new Failure("usage", `expected a server, got a tool: ${name}`, {
+        next: `portolan up ${quote(entry.name)}`,
+      });
     }),
   );
 }

@@ -2,7 +2,7 @@ import type { HttpTarget, ServerEntry } from "portolan-host";
 import { proxyFor, proxyNamed } from "../http-proxy/choose.ts";
 import type { ProxyFailure } from "../http-proxy/failure.ts";
 import type { System } from "../system.ts";
-import { quote } from "../terminal/escape.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 import { type ProbeResult, probe } from "./probe.ts";
 
@@ -126,11 +126,11 @@ interface Refusal {
 
 function explainToken(
   entry: ServerEntry,
-  { headers = {} }: HttpTarget,
+  { url, headers = {} }: HttpTarget,
   { status, body, hasToken }: Refusal,
 ): FindingDetails {
   const { name } = entry;
-  const login = `portolan login ${entry.source.kind === "file" ? quote(name) : "<address>"}`;
+  const login = `portolan login ${entry.source.kind === "file" ? quote(name) : quoteCommand([url])}`;
   const [, written] = Object.entries(headers).find(([header]) => header.toLowerCase() === "authorization") ?? [];
   const why = `it answered ${status}${excerpt(body)}`;
   if (written !== undefined) {

@@ -67,7 +67,7 @@ function nextAfter(words: string, target: CommandTarget): string {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
-    return "it seems to need a variable: portolan add … --env NAME=VALUE --force";
+    return "it seems to need a variable: give it one with --env, as in portolan add --help";
   }
   return `run it by hand to see more: ${typed(target)}`;
 }

@@ -12,7 +12,7 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
       level: "error" as const,
       server: "",
       what: "a configuration file cannot be read",
-      why: message,
+      why: message.replace(/; correct the file$/, ""),
       next: "correct the file; until then its servers are missing",
     })),
     ...notes.map((note) => ({

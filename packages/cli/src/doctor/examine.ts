@@ -1,7 +1,9 @@
 import { PortolanError } from "portolan";
 import type { Host, ListProblem, ServerEntry } from "portolan-host";
+import { againWith } from "../arguments/flags.ts";
 import type { CommandContext } from "../command.ts";
 import { processEndOf, withoutOptionNames } from "../failure.ts";
+import { targetArgument } from "../servers/find-server.ts";
 import { explainList, listProblemsOf } from "../servers/list-problems.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
@@ -42,17 +44,18 @@ export async function examine(
   await events.return?.();
   await listening;
   const problems = listProblemsOf(host, entry);
+  const check = `portolan check ${targetArgument(entry, context.system)}`;
   // Problems of lists are warnings, too.
   const others = heard.filter((message) => !problems.some((problem) => problem.message === message));
   const findings =
     failure === undefined
-      ? [...problems.map(toFinding), ...examineRunning(host, name, limits)]
+      ? [...problems.map((it) => toFinding(it, check)), ...examineRunning(host, name, limits)]
       : await explain(context, entry, failure);
-  return [...findings, ...examineWarnings(others, "command" in entry.target)];
+  return [...findings, ...examineWarnings(others, "command" in entry.target, check)];
 }
 
-/** Converts the problem of a list to a finding. */
-function toFinding(problem: ListProblem): FindingDetails {
+/** Converts the problem of a list to a finding. `check` is the command that grades the server. */
+function toFinding(problem: ListProblem, check: string): FindingDetails {
   const { kind, message: what } = problem;
   if (kind === "failed") {
     const { title, why: reason } = explainList(problem);
@@ -61,7 +64,7 @@ function toFinding(problem: ListProblem): FindingDetails {
       level: "error",
       what: `it does not list its ${title}: ${reason}`,
       why: `its ${title} are not known, so they cannot be used`,
-      next: "look at the log of the server, and compare it with the protocol: portolan check",
+      next: `look at the log of the server, and compare it with the protocol: ${check}`,
     };
   }
   if (kind === "unsupported") {
@@ -83,7 +86,7 @@ function toFinding(problem: ListProblem): FindingDetails {
     what,
     why:
       kind === "invalid" ? "it violates the protocol; other clients may show nothing at all" : "the rest is not known",
-    next: "correct the server: portolan check shows what the protocol says",
+    next: `correct the server; this shows what the protocol says: ${check}`,
   };
 }
 
@@ -130,7 +133,7 @@ function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): Fi
 }
 
 /** Reports warnings that did not stop the server. */
-function examineWarnings(heard: readonly string[], isCommand: boolean): FindingDetails[] {
+function examineWarnings(heard: readonly string[], isCommand: boolean, check: string): FindingDetails[] {
   const findings: FindingDetails[] = [];
   const stray = isCommand
     ? heard.filter((message) => /expected a JSON object or array|not valid JSON|not valid UTF-8/.test(message))
@@ -146,7 +149,7 @@ function examineWarnings(heard: readonly string[], isCommand: boolean): FindingD
     });
   }
   for (const message of new Set(others)) {
-    const next = "compare it with the protocol: portolan check";
+    const next = `compare it with the protocol: ${check}`;
     findings.push({ id: "odd", level: "note", what: "it behaves unexpectedly", why: message, next });
   }
   return findings;
@@ -167,8 +170,12 @@ async function explain(context: CommandContext, entry: ServerEntry, failure: unk
         id: "no-answer",
         level: "error",
         what: "it does not answer",
-        why: message,
-        next: `allow more time (--timeout), or check that it is an MCP server at all${"url" in target ? orProxy(target, context.system, " is silent") : ""}`,
+        why: `${message}; it starts slowly, or it is not an MCP server${"url" in target ? orProxy(target, context.system, " is silent") : ""}`,
+        next: againWith(
+          context.system,
+          "--timeout",
+          String(Math.ceil((2 * (entry.settings.connectMs ?? 20_000)) / 1_000)),
+        ),
       },
     ];
   }
@@ -179,7 +186,7 @@ async function explain(context: CommandContext, entry: ServerEntry, failure: unk
     const sent = await authFor(context, entry).authorize({ server: url, method: "POST", url });
     return explainAddress(entry, target, message, { system: context.system, hasToken: Object.keys(sent).length > 0 });
   }
-  return [{ id: "failed", level: "error", what: "it failed", why: message, next: "look at its log" }];
+  return [{ id: "failed", level: "error", what: "it failed", why: message, next: "look at the log of the server" }];
 }
 
 function explainVersion({ settings }: ServerEntry, message: string): FindingDetails {

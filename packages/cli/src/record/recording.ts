@@ -134,7 +134,7 @@ export function readRecording(file: string): Recording {
   const header = parse(first) as RecordingHeader | undefined;
   if (header?.recording !== 1) {
     throw new Failure("usage", `${file} is not a recording: its first line is not a header`, {
-      next: "portolan record <target> --out <file>",
+      next: "portolan record --help",
     });
   }
   return { header, messages: lines.flatMap(toMessages) };

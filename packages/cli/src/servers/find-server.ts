@@ -128,12 +128,12 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
   const others = near === undefined ? known.length > 0 && `configured: ${known.join(", ")}` : `did you mean ${near}?`;
   // The server may be in a file that could not be read.
   const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
-  const unread = why.length > 0 && `could not read: ${why.join("; ")}`;
+  const unread = near === undefined && why.length > 0 && `could not read: ${why.join("; ")}`;
   throw new Failure(
     "usage",
     [`no server is named ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),
     {
-      next: unread ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add <name> -- <command>",
+      next: unread ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add --help",
     },
   );
 }
@@ -167,8 +167,8 @@ const maxListed = 10;
 const maxSuggested = 3;
 
 /**
- * Suggests the nearest names for what was typed; otherwise some names that exist, those in `similar` first, and how many
- * more there are. `next` is the command that lists all.
+ * Suggests the nearest names for what was typed, or those in `similar`; otherwise some names that exist, and how many more
+ * there are. `next` is the command that lists all.
  */
 export function suggest(
   typed: string | undefined,
@@ -177,8 +177,9 @@ export function suggest(
   similar: readonly string[] = [],
 ): string {
   const near = typed === undefined ? [] : nearest(typed, names).slice(0, maxSuggested);
-  if (near.length > 0) return `did you mean ${near.join(" or ")}?`;
-  const shown = similar.length > 0 ? similar : names.slice(0, maxListed);
+  const meant = near.length > 0 ? near : similar;
+  if (meant.length > 0) return `did you mean ${meant.join(" or ")}?`;
+  const shown = names.slice(0, maxListed);
   const rest = names.length - shown.length;
   return `available: ${shown.join(", ") || "none"}${rest > 0 ? `, … and ${rest} more: ${next}` : ""}`;
 }

@@ -3,9 +3,11 @@ import { http } from "portolan/client/http";
 import { stdio } from "portolan/client/stdio";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, toFailure } from "../failure.ts";
 import { fetchOption } from "../http-proxy/choose.ts";
+import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
+import { targetArgument } from "./find-server.ts";
 import { withHost } from "./host.ts";
 import { authFor } from "./sign-in.ts";
 
@@ -20,9 +22,23 @@ export async function requireStartable(context: CommandContext, entry: ServerEnt
       });
     }
     if (state === "misconfigured" || state === "disabled") {
-      throw new Failure("usage", `${entry.name} is ${state}${reason && `: ${reason}`}`, { next: "portolan doctor" });
+      const next = `portolan doctor ${quote(entry.name)}`;
+      throw new Failure("usage", `${entry.name} is ${state}${reason && `: ${reason}`}`, { next });
     }
   });
+}
+
+/** Adds the next step to the failure of a server that is used without a host. */
+export function explainLink(reason: unknown, entry: ServerEntry, system: System): unknown {
+  const { kind, message, next: known } = toFailure(reason);
+  if (known !== undefined) return reason;
+  if (kind === "auth") {
+    const place = entry.source.kind === "code" && "url" in entry.target ? entry.target.url : entry.name;
+    return new Failure(kind, message, { next: `portolan login ${quote(place)}`, cause: reason });
+  }
+  const next = `portolan doctor ${targetArgument(entry, system)}`;
+  const isServers = kind === "unreachable" || kind === "protocol" || kind === "timeout";
+  return isServers ? new Failure(kind, message, { next, cause: reason }) : reason;
 }
 
 /** Creates a link to a server without a host. `onStderr` gets the lines of its standard error. */

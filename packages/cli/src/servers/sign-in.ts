@@ -78,6 +78,6 @@ export async function findHttpServer(context: CommandContext, given: string | un
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
   if ("url" in target) return { entry, url: target.url, shown: "url" in configured ? configured.url : target.url };
   throw new Failure("usage", `${name} is started by a command, so it has no sign-in`, {
-    next: "set its credentials as variables: portolan add … --env NAME=VALUE --force",
+    next: "give it its credentials as variables, with --env: portolan add --help",
   });
 }

@@ -1,0 +1,602 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { parseAst } from "rolldown/parseAst";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startWorld } from "../auth/client/kit/world.ts";
+import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
+import { makeHome, portolan, root, runPortolan } from "./kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
+
+const node = process.execPath;
+const asking = join(root, "test/cli/asking-server.mjs");
+const offering = join(root, "test/cli/fixtures/offering.mjs");
+const broken = join(root, "test/cli/fixtures/broken.mjs");
+const halfBroken = join(root, "test/cli/fixtures/half-broken.mjs");
+
+type Env = { [name: string]: string };
+
+function put(cwd: string, path: string, content: unknown): string {
+  const file = join(cwd, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content));
+  return file;
+}
+
+/** Creates a home whose project has these servers. */
+function homeWith(servers: object): string {
+  const cwd = makeHome();
+  put(cwd, ".mcp.json", { mcpServers: servers });
+  return cwd;
+}
+
+async function trust(cwd: string, ...names: readonly string[]): Promise<void> {
+  for (const name of names) expect((await runPortolan(["trust", name, "--yes"], { cwd })).code).toBe(0);
+}
+
+/** Runs a command that fails. Returns the next step of its failure. */
+async function stepOf(cwd: string, args: readonly string[], env: Env = {}): Promise<string> {
+  const { stderr } = await runPortolan(args, { cwd, env });
+  return String(JSON.parse(stderr.trim().split("\n").at(-1) ?? "").error.next);
+}
+
+/** Runs a command on a terminal. Returns the step after the last arrow. */
+async function shownStep(cwd: string, args: readonly string[], env: Env = {}): Promise<string> {
+  const terminal = openTerminal(args, { cwd, env, columns: 200 });
+  await terminal.exited;
+  return lastStep(terminal.screen());
+}
+
+function lastStep(screen: string): string {
+  return [...screen.matchAll(/→ (.*)$/gm)].at(-1)?.[1] ?? "";
+}
+
+/** Returns the next step of a finding of the doctor. */
+async function adviceOf(cwd: string, id: string, args: readonly string[] = []): Promise<string> {
+  const { stdout } = await runPortolan(["doctor", ...args], { cwd });
+  const { findings } = JSON.parse(stdout) as { findings: { id: string; next: string }[] };
+  return findings.find((finding) => finding.id === id)?.next ?? "";
+}
+
+/** Types the command in a step into a shell, as shown. Answers a question with `key`. */
+async function type(step: string, cwd: string, { env = {}, key }: { env?: Env; key?: string } = {}) {
+  const [command = ""] = /(?:NO_PROXY=\S+ )?portolan .*$/.exec(step) ?? [];
+  const line = command.replace(/(?<=^|NO_PROXY=\S+ )portolan/, '"$0" "$1"');
+  const terminal = openTerminal(["-c", line, node, portolan], { cwd, env, columns: 200, program: ["sh"] });
+  if (key !== undefined) await terminal.answer(/ no |n no/, key);
+  return { step, code: await terminal.exited, screen: terminal.screen() };
+}
+
+/** A browser that signs in by itself. */
+function withBrowser(cwd: string): Env {
+  chmodSync(put(cwd, "bin/xdg-open", `#!/bin/sh\nexec ${node} -e 'fetch(process.argv[1])' "$1"\n`), 0o755);
+  return { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+}
+
+/**
+ * How to reach each message with a command, and what the command shows when it is typed. The key is the file and the
+ * text, with {} for values; texts without values are the same in every file.
+ */
+const scenarios: { readonly [message: string]: () => Promise<void> } = {
+  async "portolan servers"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    const step = await stepOf(cwd, ["ls", "nothing-like-it"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan servers",
+      code: 0,
+      screen: expect.stringContaining("notes"),
+    });
+  },
+  async "portolan doctor"() {
+    const cwd = makeHome();
+    put(cwd, ".mcp.json", "{ broken");
+    const step = await stepOf(cwd, ["ls", "notes"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan doctor",
+      code: 1,
+      screen: expect.stringContaining("a configuration file cannot be read"),
+    });
+  },
+  async "portolan add --help"() {
+    const cwd = makeHome();
+    for (const step of [
+      await stepOf(cwd, ["ls", "notes"]),
+      await shownStep(cwd, ["servers"]),
+      await shownStep(cwd, ["doctor"]),
+    ]) {
+      expect(await type(step, cwd)).toMatchObject({
+        step: "portolan add --help",
+        code: 0,
+        screen: expect.stringContaining("--from"),
+      });
+    }
+  },
+  async "portolan grants"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["grants", "--revoke", "nothing"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan grants", code: 0 });
+  },
+  async "portolan complete --help"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["complete", "greet", "--", node, asking]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan complete --help", code: 0 });
+  },
+  async "portolan record --help"() {
+    const cwd = makeHome();
+    put(cwd, "odd.jsonl", "{}\n");
+    const step = await stepOf(cwd, ["replay", "odd.jsonl"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan record --help", code: 0 });
+  },
+  async "portolan new weather"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["new", "Not A Name"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan new weather", code: 0 });
+  },
+  async 'portolan run "what can you do?"'() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["run"]);
+    expect(await type(step, cwd)).toMatchObject({ step: 'portolan run "what can you do?"', code: 0 });
+  },
+  async "portolan gen --help"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["gen", "java"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan gen --help", code: 0 });
+  },
+  async "portolan up"() {
+    const cwd = await withWarmServer();
+    expect(await type("portolan up", cwd)).toMatchObject({
+      code: 0,
+      screen: expect.stringContaining("is kept running"),
+    });
+  },
+  async "portolan down"() {
+    const cwd = await withWarmServer();
+    const step = await shownStep(cwd, ["up"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan down",
+      code: 0,
+      screen: expect.stringContaining("my notes is stopped"),
+    });
+  },
+  async "commands/up.ts: portolan ls {}"() {
+    const cwd = await withWarmServer();
+    const step = await shownStep(cwd, ["up", "my notes"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan ls 'my notes'", code: 0 });
+  },
+  async "commands/up.ts: portolan up {}"() {
+    const cwd = await withWarmServer();
+    const step = await stepOf(cwd, ["up", "my notes.paint"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan up 'my notes'", code: 0 });
+  },
+  async "commands/run.ts: portolan trust {}"() {
+    await trusts(["run", "hello", "--model", "demo", "--server", "notes"]);
+  },
+  async "servers/withheld.ts: portolan ls {} {}"() {
+    const cwd = makeHome();
+    const missing = 'console.error("MY_SECRET_KEY is missing"); process.exit(1);';
+    put(cwd, "needs.mjs", `if (!process.env.MY_SECRET_KEY) { ${missing} }\nawait import(${JSON.stringify(asking)});`);
+    const env = { MY_SECRET_KEY: "x" };
+    const step = await stepOf(cwd, ["gen", "ts", "--", node, "needs.mjs"], env);
+    expect(await type(step, cwd, { env })).toMatchObject({
+      step: `portolan ls --env MY_SECRET_KEY -- ${node} needs.mjs`,
+      code: 0,
+    });
+  },
+  async "commands/ls.ts: portolan ls {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    await trust(cwd, "notes");
+    const step = await stepOf(cwd, ["ls", "notes.nothing"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan ls notes", code: 0 });
+  },
+  async "commands/ls.ts: portolan ls {} {}"() {
+    const cwd = makeHome();
+    const step = await shownStep(cwd, ["ls", "--", node, offering]);
+    expect(step).toMatch(/^portolan ls \w+ -- /);
+    expect(await type(step, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("arguments") });
+  },
+  async "commands/ls.ts: changed since you accepted it: portolan trust {} --changes"() {
+    const { cwd } = await withChangedTool();
+    const terminal = openTerminal(["ls", "notes.echo"], { cwd, columns: 200 });
+    await terminal.exited;
+    const [step = ""] = /portolan trust notes --changes/.exec(terminal.screen()) ?? [];
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
+  },
+  async "portolan log --kind error"() {
+    const cwd = makeHome();
+    await runPortolan(["call", "paint", "colour=red", "coats=1", "where={}", "--", node, asking], { cwd });
+    const file = join(cwd, ".portolan", "activity.ndjson");
+    writeFileSync(file, `${readFileSync(file, "utf8")}{"half":`);
+    const step = await shownStep(cwd, ["log", "--verify"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan log --kind error", code: 0 });
+  },
+  async "arguments/flags.ts: portolan {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [offering] } });
+    const replace = await stepOf(cwd, ["add", "notes", "--", node, asking]);
+    expect(await type(replace, cwd)).toMatchObject({
+      step: `portolan add --force notes -- ${node} ${asking}`,
+      code: 0,
+    });
+    const silent = ["call", "forever", "--timeout", "0.2", "--", node, asking];
+    const longer = await stepOf(cwd, silent);
+    expect(await type(longer, cwd)).toMatchObject({
+      step: `portolan call --timeout 1 forever -- ${node} ${asking}`,
+      code: 7,
+      screen: expect.stringContaining("no answer and no progress for 1 s"),
+    });
+    const more = await adviceOf(cwd, "no-answer", ["--timeout", "0.5", "--", node, broken, "silent"]);
+    expect(await type(more, cwd)).toMatchObject({
+      step: `portolan doctor --timeout 1 -- ${node} ${broken} silent`,
+      code: 1,
+      screen: expect.stringContaining("it does not answer"),
+    });
+    const once = ["run", "paint colour=red coats=1 {}", "--model", "demo", "--max-turns", "1", "--", node, asking];
+    const turns = await stepOf(cwd, once);
+    expect(turns).toContain("portolan run --max-turns 2 ");
+    expect(await type(turns, cwd, { key: "n" })).toMatchObject({ code: 0 });
+  },
+  async "ask/answers.ts: portolan grants --revoke {}"() {
+    const cwd = makeHome();
+    const terminal = openTerminal(["run", "write text=hello", "--model", "demo", "--", node, offering], { cwd });
+    await terminal.answer("v view its definition", "N");
+    await terminal.exited;
+    const [, step = ""] = /→ (portolan grants --revoke .*)/.exec(terminal.screen()) ?? [];
+    expect(await type(step, cwd)).toMatchObject({
+      code: 0,
+      screen: expect.stringContaining("revoked: denied tool write"),
+    });
+  },
+  async "ask/answers.ts: portolan trust {} --revoke"() {
+    const cwd = homeWith({ "my notes": { command: node, args: [asking] } });
+    const terminal = openTerminal(["ls", "my notes"], { cwd });
+    await terminal.answer(/New server my notes[\s\S]*n no/, "a");
+    expect(await terminal.exited).toBe(0);
+    const [, step = ""] = /→ (portolan trust .* --revoke)/.exec(terminal.screen()) ?? [];
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan trust 'my notes' --revoke", code: 0 });
+  },
+  async "cli.ts: portolan {} --help"() {
+    const cwd = makeHome();
+    for (const args of [
+      ["ls", "--bogus"],
+      ["log", "--limit", "none"],
+      ["serve", "--http", "x"],
+    ]) {
+      const step = await stepOf(cwd, args);
+      expect(await type(step, cwd)).toMatchObject({
+        step: `portolan ${args[0]} --help`,
+        code: 0,
+        screen: expect.stringContaining(`Usage: portolan ${args[0]}`),
+      });
+    }
+  },
+  async "cli.ts: portolan ls {}"() {
+    const cwd = makeHome();
+    put(cwd, "my server.mjs", `await import(${JSON.stringify(asking)});`);
+    const step = await stepOf(cwd, ["./my server.mjs"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan ls './my server.mjs'", code: 0 });
+  },
+  async "commands/add.ts: portolan ls {}"() {
+    const cwd = makeHome();
+    const step = await shownStep(cwd, ["add", "my notes", "--", node, asking]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan ls 'my notes'", code: 0 });
+  },
+  async "commands/add.ts: portolan doctor {}"() {
+    const cwd = makeHome();
+    const step = await shownStep(cwd, ["add", "db", "--env", "PGURL=${NOBODY_SET_THIS}", "--", node, asking]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan doctor db",
+      code: 1,
+      screen: expect.stringContaining("NOBODY_SET_THIS"),
+    });
+  },
+  async "commands/add.ts: portolan trust {}"() {
+    const cwd = makeHome();
+    put(cwd, "other.json", { mcpServers: { notes: { command: node, args: [asking] } } });
+    const step = await shownStep(cwd, ["add", "notes", "--from", "other.json"]);
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
+  },
+  "commands/call.ts: portolan ls {}": () => lists(["call", "nothing", "--", node, asking]),
+  "commands/prompt.ts: portolan ls {}": () => lists(["prompt", "nothing", "--", node, asking]),
+  async "commands/read.ts: portolan ls {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    await trust(cwd, "notes");
+    const step = await stepOf(cwd, ["read", "notes"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan ls notes", code: 0 });
+  },
+  "servers/host.ts: portolan ls {}": () => lists(["read", "note://nothing", "--", node, asking]),
+  async "commands/check.ts: portolan doctor {}"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["check", "--timeout", "2", "--", node, broken, "exits"]);
+    expect(await type(step, cwd)).toMatchObject({ step: `portolan doctor -- ${node} ${broken} exits`, code: 1 });
+  },
+  async "commands/check.ts: if it can be reached directly: NO_PROXY={} portolan {}"() {
+    const cwd = makeHome();
+    const url = await serveHttp(scriptOf("time"));
+    const env = { HTTP_PROXY: "http://127.0.0.1:9", NO_PROXY: "<-loopback>" };
+    const args = ["check", url, "--only", "handshake/*", "--revision", "2025-06-18"];
+    const step = await stepOf(cwd, args, env);
+    expect(step).toContain("NO_PROXY=127.0.0.1 portolan check");
+    expect(await type(step, cwd, { env })).toMatchObject({ code: 0 });
+  },
+  async "commands/ls.ts: changed: portolan trust {} --changes"() {
+    const { cwd } = await withChangedTool();
+    const terminal = openTerminal(["ls", "notes"], { cwd, columns: 200 });
+    await terminal.exited;
+    const [step = ""] = /portolan trust notes --changes/.exec(terminal.screen()) ?? [];
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
+  },
+  async "doctor/examine.ts: portolan trust {} --changes"() {
+    const { cwd } = await withChangedTool();
+    const step = await adviceOf(cwd, "changed-definitions", ["notes"]);
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
+  },
+  async "commands/trust.ts: portolan trust {} --changes --yes"() {
+    const { cwd } = await withChangedTool();
+    const step = await stepOf(cwd, ["trust", "notes", "--changes"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan trust notes --changes --yes", code: 0 });
+  },
+  async "commands/trust.ts: portolan trust {} --yes"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    const step = await stepOf(cwd, ["trust", "notes"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan trust notes --yes", code: 0 });
+  },
+  async "commands/trust.ts: portolan ls {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    const step = await shownStep(cwd, ["trust", "notes", "--yes"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan ls notes",
+      code: 0,
+      screen: expect.stringContaining("paint("),
+    });
+  },
+  "commands/trust.ts: portolan doctor {}": () => misconfigured(["trust", "db"]),
+  "servers/host.ts: portolan doctor {}": () => misconfigured(["ls", "db"]),
+  "servers/sign-in.ts: portolan doctor {}": () => misconfigured(["login", "far"]),
+  async "commands/servers.ts: portolan doctor {}"() {
+    const cwd = homeWith({ db: { command: "no-such-program-anywhere" } });
+    await trust(cwd, "db");
+    const { stdout } = await runPortolan(["servers"], { cwd });
+    const [{ next }] = JSON.parse(stdout).servers;
+    expect(await type(next, cwd)).toMatchObject({
+      step: "portolan doctor db",
+      code: 1,
+      screen: expect.stringContaining("cannot be started"),
+    });
+  },
+  async "commands/servers.ts: portolan trust {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    const { stdout } = await runPortolan(["servers"], { cwd });
+    const [{ next }] = JSON.parse(stdout).servers;
+    expect(await type(next, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
+  },
+  "doctor/examine.ts: portolan trust {}": async () => {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    const step = await adviceOf(cwd, "untrusted", ["notes"]);
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
+  },
+  "servers/host.ts: portolan trust {}": () => trusts(["ls", "notes"]),
+  "servers/link.ts: portolan trust {}": () => trusts(["record", "notes"]),
+  async "commands/servers.ts: portolan login {}"() {
+    const { cwd, env } = await withLogin();
+    const { stdout } = await runPortolan(["servers"], { cwd });
+    const [{ next }] = JSON.parse(stdout).servers;
+    expect(await type(next, cwd, { env })).toMatchObject({
+      step: "portolan login far",
+      code: 0,
+      screen: expect.stringContaining("signed in"),
+    });
+  },
+  async "servers/host.ts: portolan login {}"() {
+    const { cwd, env, url } = await withLogin();
+    const step = await stepOf(cwd, ["ls", url]);
+    expect(await type(step, cwd, { env })).toMatchObject({ step: `portolan login ${url}`, code: 0 });
+  },
+  async "doctor/address.ts: portolan login {}"() {
+    const { cwd, env, url } = await withLogin();
+    for (const [args, step] of [
+      [["far"], "portolan login far"],
+      [[url], `portolan login ${url}`],
+    ] as const) {
+      expect(await adviceOf(cwd, "missing-token", args)).toBe(step);
+      expect(await type(step, cwd, { env })).toMatchObject({ code: 0 });
+      expect((await runPortolan(["logout", url], { cwd })).code).toBe(0);
+    }
+  },
+  async "commands/new.ts: portolan new {}-2"() {
+    const cwd = makeHome();
+    put(cwd, "weather/mine.txt", "mine");
+    const step = await stepOf(cwd, ["new", "weather"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan new weather-2", code: 0 });
+  },
+  async "commands/read.ts: portolan complete {}{} {}{}"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["read", "note://{folder}/{name}", "--", node, offering]);
+    expect(await type(step, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("work") });
+  },
+  async "servers/link.ts: portolan doctor {}"() {
+    const cwd = homeWith({ dies: { command: node, args: [broken, "exits"] } });
+    await trust(cwd, "dies");
+    for (const [args, step] of [
+      [["record", "--", node, "missing.mjs"], `portolan doctor -- ${node} missing.mjs`],
+      [["record", "dies"], "portolan doctor dies"],
+      [["serve", "http://127.0.0.1:9/mcp"], "portolan doctor http://127.0.0.1:9/mcp"],
+    ] as const) {
+      expect(await stepOf(cwd, args)).toBe(step);
+      expect(await type(step, cwd)).toMatchObject({ code: 1, screen: expect.stringContaining("1 error found") });
+    }
+    await misconfigured(["record", "db"]);
+  },
+  async "servers/link.ts: portolan login {}"() {
+    const { cwd, env, url } = await withLogin();
+    const step = await stepOf(cwd, ["serve", url]);
+    expect(await type(step, cwd, { env })).toMatchObject({ step: `portolan login ${url}`, code: 0 });
+  },
+  async "commands/remove.ts: portolan remove {} --force"() {
+    const cwd = makeHome();
+    put(cwd, ".cursor/mcp.json", { mcpServers: { notes: { command: node } } });
+    const step = await stepOf(cwd, ["remove", "notes"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan remove notes --force", code: 0 });
+  },
+  async "commands/replay.ts: portolan replay {}"() {
+    const cwd = makeHome();
+    const call = ["call", "paint", "colour=red", "coats=1", "where={}", "--record", "talk.jsonl", "--", node, asking];
+    expect((await runPortolan(call, { cwd })).code).toBe(0);
+    const step = await stepOf(cwd, ["replay", "talk.jsonl", "--check", "--", node, offering]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan replay talk.jsonl", code: 0 });
+  },
+  async "commands/watch.ts: portolan doctor {}"() {
+    const cwd = homeWith({ gone: { command: node, args: [broken, "exits"] } });
+    await trust(cwd, "gone");
+    const step = await stepOf(cwd, ["watch", "gone"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan doctor gone", code: 1 });
+  },
+  async "doctor/configuration.ts: rename one of them, or remove it: portolan remove {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    put(cwd, ".cursor/mcp.json", { mcpServers: { notes: { command: node } } });
+    const step = await adviceOf(cwd, "name-collision");
+    expect(await type(step, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("removed") });
+  },
+  async "doctor/examine.ts: portolan check {}"() {
+    const cwd = makeHome();
+    const step = await adviceOf(cwd, "list-failed", ["--", node, halfBroken]);
+    expect(step).toContain(`: portolan check -- ${node} ${halfBroken}`);
+    // All scenarios take long; these are enough to see that the command is right.
+    const short = step.replace("portolan check", "portolan check --only 'handshake/*' --revision 2025-06-18");
+    expect(await type(short, cwd)).toMatchObject({ screen: expect.stringContaining("2025-06-18 stdio") });
+  },
+  async "servers/list-problems.ts: portolan doctor {}"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["prompt", "any", "--", node, halfBroken]);
+    expect(await type(step, cwd)).toMatchObject({ step: `portolan doctor -- ${node} ${halfBroken}`, code: 1 });
+  },
+};
+
+async function lists(args: readonly string[]): Promise<void> {
+  const cwd = makeHome();
+  const step = await stepOf(cwd, args);
+  expect(await type(step, cwd)).toMatchObject({
+    step: `portolan ls -- ${node} ${asking}`,
+    code: 0,
+    screen: expect.stringContaining("paint("),
+  });
+}
+
+async function trusts(args: readonly string[]): Promise<void> {
+  const cwd = homeWith({ notes: { command: node, args: [asking] } });
+  const step = await stepOf(cwd, args);
+  expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
+}
+
+async function misconfigured(args: readonly string[]): Promise<void> {
+  const missing = "${NOBODY_SET_THIS}";
+  const cwd = homeWith({
+    db: { command: node, env: { URL: missing } },
+    far: { url: `https://example.com/${missing}` },
+  });
+  const step = await stepOf(cwd, args);
+  expect(await type(step, cwd)).toMatchObject({
+    step: `portolan doctor ${args[1]}`,
+    code: 1,
+    screen: expect.stringContaining("the variable NOBODY_SET_THIS is not set"),
+  });
+}
+
+/** A trusted server that is kept running until the test ends. */
+async function withWarmServer(): Promise<string> {
+  const cwd = homeWith({ "my notes": { command: node, args: [asking] } });
+  await trust(cwd, "my notes");
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  expect((await runPortolan(["up", "my notes"], { cwd })).code).toBe(0);
+  return cwd;
+}
+
+/** A trusted server whose tool has changed since it was first listed. */
+async function withChangedTool(): Promise<{ cwd: string }> {
+  const cwd = makeHome();
+  const text = put(cwd, "description.txt", "Says it again");
+  put(cwd, ".mcp.json", { mcpServers: { notes: { command: node, args: [broken, "described", text] } } });
+  await trust(cwd, "notes");
+  expect((await runPortolan(["ls", "notes"], { cwd })).code).toBe(0);
+  writeFileSync(text, "Says something else");
+  return { cwd };
+}
+
+/** A server that requires sign-in, and a browser that does it. */
+async function withLogin(): Promise<{ cwd: string; env: Env; url: string }> {
+  const cwd = makeHome();
+  const { server } = await startWorld();
+  expect((await runPortolan(["add", "far", server.url], { cwd })).code).toBe(0);
+  return { cwd, env: withBrowser(cwd), url: server.url };
+}
+
+/** Messages whose step other tests type, and texts that are no steps. */
+const elsewhere: { readonly [message: string]: string } = {
+  "commands/login.ts: register a client there, then run in a terminal, which asks for its id: portolan login {}":
+    "login.test.ts: asks for the client on a terminal",
+  "commands/login.ts: The server may require an API key in a header instead, which portolan add --help explains":
+    "typed above",
+  "doctor/command.ts: it seems to need a variable: give it one with --env, as in portolan add --help": "typed above",
+  "servers/sign-in.ts: give it its credentials as variables, with --env: portolan add --help": "typed above",
+  "commands/dev.ts: try    portolan ls {}": "journey-author.test.ts",
+  "commands/dev.ts: portolan serve-file {}": "the name of a child process in a message",
+  "commands/new.ts: npx portolan {}": "journey-author.test.ts",
+  "portolan serve": "the name of the proxy server",
+  "portolan dev": "the name of the server",
+  "portolan login ": "the beginning of a step",
+  "arguments/call-expression.ts: separate arguments are name=value: portolan call --help": "typed below cli.ts",
+  "output/tool-documentation.ts: portolan call {}{}": "an example of a call, with values for the person to replace",
+  "commands/gen.ts: portolan gen {} {}": "the first line of a generated file",
+  "generate/only-server.ts: {} (portolan {})": "the version of a generated command",
+  "generate/typescript.ts: Generated by portolan gen": "the first line of a generated file",
+  "record/record-link.ts: portolan {}": "the version in a recording",
+  "serve/server-file.ts: {}: it imports portolan-host, which is not installed. Run: npm install portolan portolan-host":
+    "a command of npm, and a package that is not published yet",
+  "cli.ts: missing <{}>; expected: portolan {} {}": "the usage of a command; its step is the help",
+  "doctor/examine.ts: it supports no revision that portolan supports": "a sentence",
+};
+
+describe("a next step that a message shows works when it is typed", () => {
+  test.each(Object.keys(scenarios))("%s", async (message) => scenarios[message]?.());
+});
+
+interface SyntaxNode {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+/** Yields every text in a syntax tree, with {} for values. */
+function* textsIn(value: unknown): Generator<string> {
+  if (Array.isArray(value)) for (const each of value) yield* textsIn(each);
+  if (typeof value !== "object" || value === null || !("type" in value)) return;
+  const node = value as SyntaxNode;
+  if (node.type === "Literal" && typeof node["value"] === "string") yield node["value"];
+  if (node.type === "TemplateLiteral") {
+    yield (node["quasis"] as { value: { cooked: string } }[]).map((quasi) => quasi.value.cooked).join("{}");
+  }
+  for (const member of Object.values(node)) yield* textsIn(member);
+}
+
+/** Returns the texts of the command that contain a command line: `file: text`, or the text alone if it has no values. */
+function messagesWithCommands(): string[] {
+  const sources = join(root, "packages/cli/src");
+  const files = readdirSync(sources, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts") && !name.endsWith(".test.ts") && !/scaffold|command-table|completion\.ts/.test(name),
+  );
+  const found = files.flatMap((name) => {
+    const program = parseAst(readFileSync(join(sources, name), "utf8"), { lang: "ts" });
+    return [...textsIn(program)].flatMap((text) => {
+      const line = text.split("\n").find((each) => /\bportolan [a-z{]/.test(each));
+      if (line === undefined || (name === "cli.ts" && line.startsWith("Use Model"))) return [];
+      const plain = line.replace(/^(?:\s*\{\})?\s+/, "");
+      return [/^portolan [^{}]*$/.test(plain) ? plain : `${name.replaceAll("\\", "/")}: ${plain}`];
+    });
+  });
+  return [...new Set(found)].toSorted();
+}
+
+test("every message with a command is in the table above", () => {
+  const known = Object.keys({ ...scenarios, ...elsewhere });
+  expect(messagesWithCommands()).toEqual(known.toSorted());
+});
+
+test("no step has a gap for the person to fill", () => {
+  for (const message of messagesWithCommands()) expect(message.slice(message.indexOf("portolan "))).not.toMatch(/<|…/);
+});
