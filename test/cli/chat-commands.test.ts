@@ -74,7 +74,9 @@ test("/grants lists and revokes what was answered, by the name that the answer s
   );
   const [, step = ""] = /→ (\/grants revoke .*)/.exec(denied) ?? [];
   terminal.mark();
-  terminal.type("/grants\r");
+  terminal.type("/undo\r");
+  // The call was denied, so nothing stays.
+  await terminal.answer(/Removed from the conversation: write text=hello\n>$/, "/grants\r");
   await terminal.answer(/denied +tool write +offering +\d{4}-/, `${step}\r`);
   await terminal.answer(/✓ revoked: denied tool write offering[\s\S]*\n>$/, "write text=hello\r");
   await terminal.answer(question, "s");

@@ -17,7 +17,7 @@ import { pickResource } from "./pick.ts";
 interface Exchange {
   readonly said: string;
   readonly before: RunState | undefined;
-  /** Tools that were called, as `server.tool`. */
+  /** Tools that were called with success, as `server.tool`. */
   readonly calls: ReadonlySet<string>;
 }
 
@@ -236,9 +236,10 @@ export class Chat {
         known: this.#notices,
         isChat: true,
         repeatsResults: this.#model.repeatsResults,
-        called: ({ server, tool }) => calls.add(`${server}.${tool}`),
-        answered: (result) => {
+        answered: (result, call) => {
           this.#lastResult = result;
+          // A call that was denied or failed did nothing that stays.
+          if (call && !result.isError) calls.add(`${call.server}.${call.tool}`);
         },
       });
       this.#state = done.state;

@@ -83,10 +83,8 @@ export interface ShowRunOptions {
   readonly repeatsResults?: boolean | undefined;
   /** The person can type commands of the chat. */
   readonly isChat?: boolean;
-  /** Is called for each call of a tool. */
-  readonly called?: (call: ToolCall) => void;
-  /** Is called for each result of a tool. */
-  readonly answered?: (result: CallToolResult) => void;
+  /** Is called for each result of a tool, with its call. */
+  readonly answered?: (result: CallToolResult, call: ToolCall | undefined) => void;
 }
 
 /** Shows a run: the text of the model on standard output, its tool calls on standard error. */
@@ -94,6 +92,7 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
   const { known = new Set(), isTextOnly = false, repeatsResults = false, isChat = false } = options;
   const { terminal, screen } = context;
   const waits = showRunWaits(context);
+  const calls = new Map<string, ToolCall>();
   const markdown = new MarkdownStream(screen, (text) => terminal.stream(text));
   const release = terminal.holdText(() => markdown.end());
   try {
@@ -105,8 +104,8 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
       // Output must not overwrite a question on the screen.
       await terminal.quiet();
       waits.see(event);
-      if (event.type === "tool" && event.stage === "call") options.called?.(event);
-      if (event.type === "tool" && event.stage === "result") options.answered?.(event.result);
+      if (event.type === "tool" && event.stage === "call") calls.set(event.id, event);
+      if (event.type === "tool" && event.stage === "result") options.answered?.(event.result, calls.get(event.id));
       if (context.isJson) print(context, event);
       else if (!isTextOnly || isShownBesideText(context, event))
         show(context, event, { markdown, repeatsResults, isChat });
