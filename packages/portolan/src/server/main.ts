@@ -161,6 +161,11 @@ function httpOptions(line: CommandLine, port: number | undefined): ServeHttpOpti
       throw new UsageError(`--${flag} needs --http <port>`);
     }
   }
+  const host = line.text("host");
+  if (host !== undefined && !isLoopback(host) && !process.env[tokenVariable]) {
+    const way = `set ${tokenVariable} to a token that callers must send, or omit --host`;
+    throw new UsageError(`--host ${host}: others could use this server without a token; ${way}`);
+  }
   const expectAll = (flag: string, given: readonly string[], form: RegExp, example: string) => {
     const wrong = given.find(
       (text) => !form.test(text) || !URL.canParse(text.includes("://") ? text : `http://${text}`),
