@@ -48,11 +48,18 @@ const host = await createHost({
   },
 });
 
+// Asks about new servers before the task begins; the user has ten minutes to decide.
+await host.ready({ withinMs: 600_000 });
+
+/** The names of the calls in progress. @type {Map<string, string>} */
+const calls = new Map();
 for await (const event of host.run(task)) {
   // `display` escapes control characters: no text from a model or a server can control the terminal.
   if (event.type === "text") process.stdout.write(display(event.delta, { lines: "keep" }));
   if (event.type === "notice") console.error(`· ${display(event.text, { lines: "keep" })}`);
-  if (event.type === "tool" && event.stage === "call") console.error(`⚙ ${display(`${event.server}.${event.tool}`)}`);
+  // A call is shown when it ends: until then the terminal may show a question about it.
+  if (event.type === "tool" && event.stage === "call") calls.set(event.id, `${event.server}.${event.tool}`);
+  if (event.type === "tool" && event.stage === "result") console.error(`⚙ ${display(calls.get(event.id) ?? "")}`);
   if (event.type === "done") console.log(event.reason === "done" ? "" : `\n(${event.reason})`);
 }
 
