@@ -10,6 +10,7 @@ import { openReloadingServer, type ReloadingServer } from "../serve/reloading-se
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { folderOf, variablesOf } from "../servers/target-flags.ts";
+import { wrapHanging } from "../terminal/wrap.ts";
 
 const defaultPort = 3333;
 /** Editors write a file in several steps. */
@@ -96,12 +97,14 @@ class DevSession {
       return;
     }
     const counts = countsOf(catalog, screen.mark("dot"));
-    const size = screen.style("dim", `about ${tokens} tokens`);
-    print(`  ${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`);
+    const size = screen.style("dim", `about\u00a0${tokens}\u00a0tokens`);
+    const title = `${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`;
+    print(`  ${wrapHanging(title, screen.columns, 2, 2)}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(`  stdio  ${stdio}`);
     print(`  try    portolan ls ${url}`);
-    print(screen.style("dim", "  reloads after each change; press Ctrl-C to stop"));
+    const hint = wrapHanging("reloads after each change; press Ctrl-C to stop", screen.columns, 2, 2);
+    print(screen.style("dim", `  ${hint}`));
   }
 
   async close(): Promise<void> {
@@ -168,14 +171,14 @@ class DevSession {
     }
     const time = new Date().toTimeString().slice(0, 8);
     if (said.event === "error") {
-      print(`  ${time} ${screen.style("red", screen.mark("bad"))} ${screen.safe(said.message)}`);
-      print(screen.style("dim", "           still serving the version before"));
+      const message = wrapHanging(screen.safe(said.message), screen.columns, 13, 4);
+      print(`  ${time} ${screen.style("red", screen.mark("bad"))} ${message}`);
+      print(screen.style("dim", "    still serving the version before"));
       return;
     }
     const changes = said.changes.map((text) => screen.safe(text)).join("; ") || "the same definitions, new code";
-    const size = screen.style("dim", `about ${said.tokens} tokens`);
-    print(
-      `  ${time} ${screen.mark("change")} ${screen.safe(said.file)} changed ${screen.mark("next")} ${changes}   ${size}`,
-    );
+    const size = screen.style("dim", `about\u00a0${said.tokens}\u00a0tokens`);
+    const message = `${screen.safe(said.file)} changed ${screen.mark("next")} ${changes}   ${size}`;
+    print(`  ${time} ${screen.mark("change")} ${wrapHanging(message, screen.columns, 13, 4)}`);
   }
 }

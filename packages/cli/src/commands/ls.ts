@@ -10,7 +10,7 @@ import { withHost } from "../servers/host.ts";
 import { listFailure, listProblemsOf, missingFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { widthOf, wrap } from "../terminal/wrap.ts";
+import { widthOf, wrap, wrapHanging } from "../terminal/wrap.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Lists what a server offers: tools as signatures, resources, prompts. With a tool or prompt, shows its documentation. */
@@ -45,7 +45,10 @@ export async function run(
       text() {
         const { profile } = status ?? {};
         const title = `${screen.style("bold", screen.safe(profile?.info?.name ?? entry.name))} ${screen.safe(profile?.info?.version ?? "")}`;
-        const parts = [screen.cut(`${title.trim()}  ${screen.style("dim", `${profile?.version} ${profile?.era}`)}`)];
+        const spoken = screen.style("dim", `${profile?.version} ${profile?.era}`);
+        const heading = `${title.trim()}  ${spoken}`;
+        const isWhole = !screen.isTerminal || widthOf(heading) <= screen.columns;
+        const parts = isWhole ? [heading] : [...wrap(title.trim(), screen.columns), `  ${spoken}`];
         for (const { message } of notes) {
           const [first = "", ...rest] = wrap(screen.safe(message), screen.columns - 2);
           parts.push(`${screen.style("yellow", screen.mark("warn"))} ${first}`, ...rest.map((line) => `  ${line}`));
@@ -89,9 +92,9 @@ export async function run(
 
 /** Wraps a signature without cutting it: every argument must be visible. */
 function wrapSignature(signature: string, hints: string, screen: Screen): string {
-  // An argument and its type stay on one line.
-  const lines = wrap(`${signature.replaceAll(": ", ":\u00a0")}${hints}`, screen.columns - 6).join("\n      ");
-  const text = lines.replaceAll("\u00a0", " ");
+  // An argument and its type stay on one line, so do a bracket and the name beside it, and the parts of a hint.
+  const whole = `${signature}${hints}`.replace(/(?<=[:{\u00b7]) | (?=\})/g, "\u00a0");
+  const text = wrapHanging(whole, screen.columns, 2, 6);
   return text.endsWith(hints) ? text.slice(0, text.length - hints.length) + screen.style("dim", hints) : text;
 }
 

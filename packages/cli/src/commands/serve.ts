@@ -9,6 +9,7 @@ import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { withWithheld } from "../servers/host.ts";
 import { explainLink, requireStartable } from "../servers/link.ts";
+import { wrapHanging } from "../terminal/wrap.ts";
 
 /** Serves a command over HTTP, or an address over standard input and output. */
 export async function run(
@@ -77,9 +78,8 @@ async function serveOverHttp(
   const isProtected = protection.verify !== undefined;
   if (isJson) print(JSON.stringify({ event: "ready", url, isProtected, ...about }));
   else {
-    print(
-      `  ${screen.style("bold", screen.safe(about.name ?? "server"))} (${screen.safe(about.speaks)}) is served to clients of every revision`,
-    );
+    const title = `${screen.style("bold", screen.safe(about.name ?? "server"))} (${screen.safe(about.speaks)}) is served to clients of every revision`;
+    print(`  ${wrapHanging(title, screen.columns, 2, 2)}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(screen.style("dim", "  press Ctrl-C to stop"));
   }

@@ -117,7 +117,7 @@ function tableOf(rows: readonly ServerRow[], screen: Screen): string[] {
         const [word, detail] = states[at] ?? [state, ""];
         const step = isNarrow ? "" : (steps[at] ?? "");
         const left = room - widthOf(`${word} ${step} `);
-        const why = detail && left > 9 ? screen.cut(detail, left) : "";
+        const why = widthOf(detail) <= left || left >= minDetailWidth ? screen.cut(detail, left) : "";
         const says = [screen.style(colour, word), why, step].filter(Boolean).join(" ");
         const count = problems.some(({ list, kind }) => list === "tools" && kind === "failed") ? "?" : String(tools);
         return [names[at] ?? "", places[at] ?? "", says, state === "ready" ? count : ""];
@@ -131,6 +131,8 @@ function tableOf(rows: readonly ServerRow[], screen: Screen): string[] {
 /** One long name must leave room for the rest. */
 const maxNameWidth = 24;
 const maxPathWidth = 20;
+/** A reason that is cut to fewer columns explains nothing. */
+const minDetailWidth = 24;
 
 /** Wraps text for a terminal. */
 function wrapped(text: string, screen: Screen): string {
@@ -174,7 +176,9 @@ function describeState(row: ServerRow, screen: Screen): StateText {
   const { state, detail = "" } = row;
   const [missing] = state === "misconfigured" ? (/^missing \$\{[^}]+\}/.exec(detail) ?? []) : [];
   if (missing === undefined) return shortState(row, screen);
-  return [screen.safe(missing), screen.safe(detail.slice(missing.length + 1))];
+  // The column beside it names the file.
+  const [place = ""] = /(?<=^ )\(.*?(?= in )/.exec(detail.slice(missing.length)) ?? [];
+  return [screen.safe(missing), place === "" ? "" : screen.safe(`${place})`)];
 }
 
 function shortState({ state, detail = "", isChanged, spinner }: ServerRow, screen: Screen): StateText {

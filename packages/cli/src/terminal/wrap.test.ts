@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { widthOf, wrap, wrapStep } from "./wrap.ts";
+import { widthOf, wrap, wrapHanging, wrapStep } from "./wrap.ts";
 
 test("breaks between words, and within words that are too long", () => {
   expect(wrap("a few words here", 9)).toEqual(["a few", "words", "here"]);
@@ -8,6 +8,13 @@ test("breaks between words, and within words that are too long", () => {
 
 test("keeps indentation and newlines", () => {
   expect(wrap("  one two three\nfour", 9)).toEqual(["  one two", "  three", "four"]);
+});
+
+test("gives the first part and the others an indentation of their own", () => {
+  expect(wrapHanging("one two three four", 12, 4, 2)).toBe("one two\n  three four");
+  expect(wrapHanging("one", 12, 4, 2)).toBe("one");
+  expect(wrapHanging("a\tb c d e", 12, 4, 2)).toBe("a    b c\n  d e");
+  expect(wrapHanging("one two\u00a0three", 12, 0, 2)).toBe("one\n  two three");
 });
 
 test("counts the visible width of wide characters and colours", () => {

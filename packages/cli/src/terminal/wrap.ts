@@ -62,6 +62,18 @@ export function widthOf(text: string): number {
   return width;
 }
 
+/**
+ * Breaks a line. The first part has `start` columns before it, the others are indented by `indent` columns. A
+ * non-breaking space becomes a space.
+ */
+export function wrapHanging(line: string, columns: number, start: number, indent: number): string {
+  const plain = line.replaceAll("\t", "    ").trim();
+  const [first = ""] = wrap(plain, columns - start);
+  const rest = plain.slice(first.length).trimStart();
+  const lines = rest === "" ? [first] : [first, ...wrap(rest, columns - indent)];
+  return lines.join(`\n${" ".repeat(indent)}`).replaceAll("\u00a0", " ");
+}
+
 /** Splits text into characters and escape sequences. */
 export function piecesOf(text: string): readonly string[] {
   return text.match(pieces) ?? [];
