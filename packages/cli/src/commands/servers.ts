@@ -208,11 +208,12 @@ function describe(status: ServerStatus): ServerRow {
     unresponsive: `portolan doctor ${quote(name)}`,
     ...(isIncomplete(problems) && { ready: `portolan doctor ${quote(name)}` }),
   };
-  const detail = failed?.message ?? reason ?? (state === "ready" ? ready : undefined);
+  const problem = failed?.message ?? reason;
+  const detail = problem === undefined ? (state === "ready" ? ready : undefined) : firstLine(problem);
   return {
     name,
     state,
-    ...(detail !== undefined && { detail: firstLine(detail) }),
+    ...(detail !== undefined && { detail }),
     ...(next[state] !== undefined && { next: next[state] }),
     ...(problems.length > 0 && { problems }),
     ...(isChanged && { isChanged }),

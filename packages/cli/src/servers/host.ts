@@ -155,12 +155,23 @@ function signInArgument(servers: readonly ServerEntry[], name: string): string {
   return quoteCommand([entry.target.url, ...(clientId === undefined ? [] : ["--client-id", clientId])]);
 }
 
+/** Returns true if requests to this server carry a token that the person wrote. */
+function sendsToken(servers: readonly ServerEntry[], name: string): boolean {
+  const target = servers.find((server) => server.name === name)?.target;
+  const headers = target && "url" in target ? Object.keys(target.headers ?? {}) : [];
+  return headers.some((header) => header.toLowerCase() === "authorization");
+}
+
 /** Converts an error to a failure with the next step that fits the state of the server. */
 function explain(reason: unknown, host: Host, context: CommandContext, servers: readonly ServerEntry[]): unknown {
   const typed = (name: string) => argumentFor(context, servers, name);
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const status of host.servers) {
     const { name, state, reason: why } = status;
+    if (state === "login" && sendsToken(servers, name)) {
+      const what = `${name} refuses the token in the Authorization header`;
+      return new Failure("auth", what, { next: `portolan doctor ${typed(name)}`, cause: reason });
+    }
     if (state === "login") {
       return new Failure("auth", `${name} requires sign-in${why ? `: ${withoutOptionNames(why)}` : ""}`, {
         next: `portolan login ${signInArgument(servers, name)}`,
