@@ -236,3 +236,15 @@ test("refuses what is not a recording, a server or a file, with a reason", async
   const broken = await runPortolan(["record", "--", process.execPath, "-e", "process.exit(3)"], { cwd: folder });
   expect(broken).toMatchObject({ code: 4, stderr: expect.stringContaining("exited with code 3") });
 });
+
+test("a file that is no recording is not overwritten; an earlier recording is", async () => {
+  const folder = makeProject(weather);
+  writeFileSync(join(folder, "precious.txt"), "precious\n");
+  const call = (file: string) =>
+    runPortolan(["call", "./server.ts", "forecast", "city=Oslo", "--record", file], { cwd: folder });
+  const { code, stderr } = await call("precious.txt");
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("exists and is not a recording") });
+  expect(readFileSync(join(folder, "precious.txt"), "utf8")).toBe("precious\n");
+  expect(await call("again.jsonl")).toMatchObject({ code: 0 });
+  expect(await call("again.jsonl")).toMatchObject({ code: 0 });
+});

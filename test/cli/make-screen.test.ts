@@ -13,7 +13,9 @@ function onTerminal(args: string, cwd: string, { columns = 100, lang = "C.UTF-8"
     encoding: "utf8",
     env: { PATH: process.env["PATH"], HOME: cwd, PORTOLAN_HOME: join(cwd, ".portolan"), LANG: lang, NO_COLOR: "1" },
   });
-  return { lines: stdout.split("\r\n").filter(Boolean), status };
+  // A slow start shows a spinner, which is erased before anything else is written.
+  const lines = stdout.split("\r\n").map((line) => line.split("\u001b[J").at(-1) ?? "");
+  return { lines: lines.filter(Boolean), status };
 }
 
 test("replay shows each message on a line that fits the terminal", async () => {

@@ -215,12 +215,13 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
       step: `portolan add --force notes -- ${node} ${asking}`,
       code: 0,
     });
-    const silent = ["call", "forever", "--timeout", "0.2", "--", node, asking];
+    // Long enough for the start of the server.
+    const silent = ["call", "forever", "--timeout", "2", "--", node, asking];
     const longer = await stepOf(cwd, silent);
     expect(await type(longer, cwd)).toMatchObject({
-      step: `portolan call --timeout 1 forever -- ${node} ${asking}`,
+      step: `portolan call --timeout 4 forever -- ${node} ${asking}`,
       code: 7,
-      screen: expect.stringContaining("no answer and no progress for 1 s"),
+      screen: expect.stringContaining("no answer and no progress for 4 s"),
     });
     const more = await adviceOf(cwd, "no-answer", ["--timeout", "0.5", "--", node, broken, "silent"]);
     expect(await type(more, cwd)).toMatchObject({

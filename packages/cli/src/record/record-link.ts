@@ -1,7 +1,9 @@
+import { readFileSync, statSync } from "node:fs";
 import type { Link } from "portolan/client";
 import type { HttpAuth } from "portolan/client/http";
 import type { ConfiguredServer, ServerEntry } from "portolan-host";
 import type { CommandContext, Flags } from "../command.ts";
+import { Failure } from "../failure.ts";
 import { createLink } from "../servers/link.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { version } from "../version.ts";
@@ -14,10 +16,20 @@ export function createRecorder(
   entry: ServerEntry,
   { raw = false }: Flags,
 ): Recorder {
+  requireReplaceable(file);
   const recorder = openRecorder(file, { server: entry.name, by: `portolan ${version}`, isRaw: raw === true }, system);
   const { oauth } = entry as Partial<ConfiguredServer>;
   recorder.learn([system.env, entry.target, entry.configured, oauth]);
   return recorder;
+}
+
+/** Fails if a recording would overwrite a file of another kind. */
+function requireReplaceable(file: string): void {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size === 0) return;
+  const [start = ""] = readFileSync(file, "utf8").split("\n", 1);
+  if (start.startsWith('{"recording":')) return;
+  throw new Failure("usage", `${file} exists and is not a recording; nothing was written`);
 }
 
 /** Returns a link to a server whose messages are recorded, without the tokens of its requests. */
