@@ -1,8 +1,8 @@
 // Builds what is published: TypeScript checks it and writes the declarations, rolldown writes few files that load fast.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 import { rememberBuild } from "./build-stamp.mjs";
@@ -42,10 +42,21 @@ export async function buildLibrary(onStep = () => {}) {
   return undefined;
 }
 
-/** Makes the commands of a package executable: npm does it when it installs a package, but not after a build. */
+/**
+ * Makes the commands of a package executable, and links them for npx. npm does both when it installs a package, but not for
+ * files that do not exist yet, and a clone is installed before it is built.
+ */
 function makeExecutable(folder) {
   const { bin = {} } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  for (const file of Object.values(bin)) chmodSync(join(folder, file), 0o755);
+  for (const [command, path] of Object.entries(bin)) {
+    const file = join(folder, path);
+    chmodSync(file, 0o755);
+    const link = join(root, "node_modules/.bin", command);
+    if (process.platform === "win32" || existsSync(link)) continue;
+    // A link to a file that was removed.
+    rmSync(link, { force: true });
+    symlinkSync(relative(dirname(link), file), link);
+  }
 }
 
 async function bundleLibrary() {
