@@ -220,7 +220,7 @@ test("redacts a secret found late, however the recorder ends", async () => {
 test("redacts a secret in chunks, and makes an existing file private", async () => {
   const folder = makeProject({ "cat.mjs": "process.stdin.pipe(process.stdout);" });
   const file = join(folder, "x.jsonl");
-  writeFileSync(file, "old");
+  writeFileSync(file, '{"recording":1,"by":"old"}\n');
   chmodSync(file, 0o644);
   const child = spawn(node, [portolan, "record", "--out", file, "--", node, "cat.mjs"], {
     cwd: folder,
