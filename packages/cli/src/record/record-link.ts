@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Link } from "portolan/client";
 import type { HttpAuth } from "portolan/client/http";
 import type { ConfiguredServer, ServerEntry } from "portolan-host";
@@ -27,9 +27,20 @@ export function createRecorder(
 function requireReplaceable(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size === 0) return;
-  const [start = ""] = readFileSync(file, "utf8").split("\n", 1);
-  if (start.startsWith('{"recording":')) return;
+  if (beginsWith(file, '{"recording":')) return;
   throw new Failure("usage", `${file} exists and is not a recording; nothing was written`);
+}
+
+/** Reads no more of the file than needed, because it may be of any size. */
+function beginsWith(file: string, text: string): boolean {
+  const descriptor = openSync(file, "r");
+  try {
+    const start = Buffer.alloc(Buffer.byteLength(text));
+    readSync(descriptor, start);
+    return start.toString("utf8") === text;
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /** Returns a link to a server whose messages are recorded, without the tokens of its requests. */

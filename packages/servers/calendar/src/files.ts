@@ -71,7 +71,7 @@ export async function bytesOf(folder: string, names: readonly string[], known: M
 export interface FoundEvents {
   /** Sorted by start. */
   readonly events: readonly CalendarEvent[];
-  /** What is left out, and what to do; absent if nothing is. */
+  /** Says which events are left out, and what to do. Absent if all are here. */
   readonly note?: string;
 }
 

@@ -82,7 +82,7 @@ export function withResources(server: Server, roots: readonly Root[], workspace:
   return served;
 }
 
-/** What this server reads of the filter of `subscriptions/listen`. */
+/** The members of the filter of `subscriptions/listen` that this server reads. */
 interface ListenFilter {
   readonly resourcesListChanged?: boolean;
   readonly resourceSubscriptions?: readonly string[];
