@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { CallEntry } from "./entry-bytes.ts";
 import type { ActivityEntry } from "./log.ts";
 import { openActivity } from "./log.ts";
 import { memorySink } from "./sinks.ts";
-import { CallEntry } from "./writer.ts";
 
 const options = { flushMs: 60_000, now: () => Date.UTC(2030, 0, 2, 3, 4, 5, 6) };
 

@@ -7,16 +7,12 @@ import {
   longestSinkRetryMs,
   maxBlockBytes,
   maxEntryChars,
-  maxEntryHeads,
-  maxQuickArgumentChars,
-  maxQuickNameChars,
-  maxQuickTextChars,
   maxWaitingBytes,
   maxWaitingEntries,
 } from "../limits.ts";
+import { CallEntry, CallWriter, PageBuffer } from "./entry-bytes.ts";
 import type { Activity, ActivityOptions } from "./log.ts";
-import { PageBuffer } from "./page-buffer.ts";
-import { createRedactor, isSmall, type LongText, mayHoldSecret, type Redactor, shorten } from "./redact.ts";
+import { createRedactor, isSmall, type LongText, type Redactor, shorten } from "./redact.ts";
 import { type ActivityBlock, type ActivityHead, type ActivitySink, sealBody } from "./sinks.ts";
 
 /** Collects entries and writes them in blocks, one after the other. */
@@ -418,153 +414,4 @@ async function fillIn({ bytes, long }: Page): Promise<Uint8Array> {
 
 function lengthOf(long: readonly LongText[]): number {
   return long.reduce((sum, { text }) => sum + text.length, 0);
-}
-
-/** The entry of a call that ended, as written for every call. */
-export class CallEntry implements Activity {
-  [member: string]: unknown;
-  readonly kind: "call" | "resource" | "prompt";
-  readonly id: string;
-  readonly server: string;
-  readonly name: string;
-  readonly by: "user" | "model";
-  readonly run: string | undefined;
-  readonly args: object | undefined;
-  readonly ms: number;
-  readonly result: object;
-  /** The serialized arguments, if there are any; private, because a member would be part of the entry. */
-  readonly #argsText: string | undefined;
-
-  constructor(
-    kind: CallEntry["kind"],
-    id: string,
-    server: string,
-    name: string,
-    by: CallEntry["by"],
-    run: string | undefined,
-    args: object | undefined,
-    argsText: string | undefined,
-    ms: number,
-    result: object,
-  ) {
-    this.kind = kind;
-    this.id = id;
-    this.server = server;
-    this.name = name;
-    this.by = by;
-    this.run = run;
-    this.args = args;
-    this.ms = ms;
-    this.result = result;
-    this.#argsText = argsText;
-  }
-
-  static argsText(entry: CallEntry): string | undefined {
-    return entry.#argsText;
-  }
-
-  /** Returns the entry with its arguments as they were sent, because the caller may have changed the object since. */
-  static asWritten(entry: CallEntry): Activity {
-    return entry.#argsText === undefined ? entry : { ...entry, args: JSON.parse(entry.#argsText) };
-  }
-}
-
-/** The beginning of all entries about one tool. */
-interface EntryHead {
-  readonly text: string;
-  readonly isSuspicious: boolean;
-}
-
-/** Writes entries of tool calls. The part that is the same for all calls of a tool is serialized once. */
-export class CallWriter {
-  readonly #heads = new Map<string, Map<string, EntryHead>>();
-  #count = 0;
-  /** The beginning of the last entry, which most calls of the same millisecond share. */
-  #start = new Uint8Array(0);
-  #isSuspicious = false;
-  #at = "";
-  #server = "";
-  #name: string | undefined;
-
-  /** Writes an entry after its number; returns false if the entry needs the general way. */
-  write(entry: CallEntry, at: string, page: PageBuffer): boolean {
-    const { kind, id, server, name, by, run, ms, result } = entry;
-    const argsText = CallEntry.argsText(entry);
-    if (kind !== "call" || argsText === undefined || argsText.length > maxQuickArgumentChars) return false;
-    if (name.length > maxQuickNameChars) return false;
-    const onlyText = onlyTextOf(result);
-    if (onlyText === undefined && !isSmall(result)) return false;
-    const resultText = onlyText === undefined ? JSON.stringify(result) : onlyText;
-    if (at !== this.#at || name !== this.#name || server !== this.#server) this.#begin(at, server, name);
-    const runText = run === undefined ? "" : `,"run":${JSON.stringify(run)}`;
-    const chars = argsText.length + runText.length + id.length + resultText.length * 2;
-    page.reserve(this.#start.length + chars * 3 + 120);
-    page.copy(this.#start);
-    if (this.#isSuspicious) page.mayHoldSecret = true;
-    page.text(argsText);
-    if (runText !== "") page.text(runText);
-    page.copy(by === "user" ? byUser : byModel);
-    page.text(id);
-    page.copy(msStart);
-    page.number(ms);
-    if (onlyText === undefined) {
-      page.copy(resultStart);
-      page.text(resultText);
-      page.copy(callEnd);
-    } else {
-      page.copy(textStart);
-      page.quoted(onlyText);
-      page.copy(textEnd);
-    }
-    return true;
-  }
-
-  #begin(at: string, server: string, name: string): void {
-    const head = this.#heads.get(server)?.get(name) ?? this.#addHead(server, name);
-    this.#start = encoder.encode(at + head.text);
-    this.#isSuspicious = head.isSuspicious;
-    this.#at = at;
-    this.#server = server;
-    this.#name = name;
-  }
-
-  #addHead(server: string, name: string): EntryHead {
-    if (this.#count >= maxEntryHeads) {
-      this.#heads.clear();
-      this.#count = 0;
-    }
-    const heads = this.#heads.get(server) ?? new Map<string, EntryHead>();
-    const text = `${JSON.stringify({ kind: "call", server, name }).slice(1, -1)},"args":`;
-    const head = { text, isSuspicious: mayHoldSecret(text) };
-    this.#heads.set(server, heads.set(name, head));
-    this.#count += 1;
-    return head;
-  }
-}
-
-const byUser = encoder.encode(',"by":"user","id":"');
-const byModel = encoder.encode(',"by":"model","id":"');
-const msStart = encoder.encode('","ms":');
-const resultStart = encoder.encode(',"result":');
-const callEnd = encoder.encode("}\n");
-const textStart = encoder.encode(',"result":{"content":[{"type":"text","text":');
-const textEnd = encoder.encode("}]}}\n");
-
-/** Returns the text of a result that is one short text, as most are; undefined for every other result. */
-function onlyTextOf(result: object): string | undefined {
-  const { content, toJSON } = result as { content?: unknown; toJSON?: unknown };
-  if (!Array.isArray(content) || content.length !== 1 || toJSON !== undefined) return undefined;
-  for (const name in result) if (name !== "content") return undefined;
-  const block: unknown = content[0];
-  if (typeof block !== "object" || block === null) return undefined;
-  const { type, text, toJSON: toBlockJson } = block as { type?: unknown; text?: unknown; toJSON?: unknown };
-  if (type !== "text" || typeof text !== "string" || text.length > maxQuickTextChars) return undefined;
-  if (toBlockJson !== undefined) return undefined;
-  // Members of a different order would be written in that order.
-  let expected = "type";
-  for (const name in block) {
-    if (name !== expected) return undefined;
-    expected = expected === "type" ? "text" : "";
-  }
-  return expected === "" ? text : undefined;
 }
