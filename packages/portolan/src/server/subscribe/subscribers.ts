@@ -52,6 +52,12 @@ export class Subscribers {
     return found;
   }
 
+  /** Returns every subscription. */
+  all(): [uri: string, listener: Listener][] {
+    const subscribed = [...this.#byHash.values()].flat();
+    return subscribed.flatMap(({ uri, listeners }) => [...listeners].map((each): [string, Listener] => [uri, each]));
+  }
+
   /** Adds the listeners of the first `length` characters of a URI. */
   #collect(uri: string, length: number, hash: number, found: Set<Listener>): void {
     for (const subscribed of this.#byHash.get(hash) ?? []) {

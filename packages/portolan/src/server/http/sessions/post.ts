@@ -7,7 +7,6 @@ import {
   isRequestId,
   type JsonObject,
   type Message,
-  type RequestId,
   RpcError,
   type RpcNotification,
   type RpcRequest,
@@ -39,14 +38,10 @@ import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
 import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-stream.ts";
 import { type LiveSession, LiveSessions } from "./live-session.ts";
+import { OtherProcesses, sessionEnded } from "./other-processes.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims, whenStored } from "./sessions.ts";
 
 export { startRelay } from "./relay.ts";
-
-const cancelTopic = "mcp/cancel";
-const endTopic = "mcp/session-end";
-const changeTopic = "mcp/session-change";
-const takeTopic = "mcp/session-stream";
 
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
 export function createStatefulServer(state: EndpointState, options: ServeHttpOptions): StatefulServer {
@@ -65,15 +60,13 @@ export class StatefulServer {
   readonly #state: EndpointState;
   readonly #storage: Storage;
   readonly #sessions: Sessions;
-  /** Distinguishes this process from the others. */
-  readonly #processId: string = crypto.randomUUID();
   readonly #log: EventLog;
   readonly #live: LiveSessions;
   readonly #recorder: StreamRecorder;
   readonly #claims: StreamClaims;
   readonly #gets: GetStreams;
   readonly #parts: SessionParts;
-  readonly #stops: Promise<() => Promise<void> | void>[];
+  readonly #others: OtherProcesses;
   readonly #isShared: boolean;
   readonly #abandonMs: number;
   readonly #sweepMs: number;
@@ -103,22 +96,11 @@ export class StatefulServer {
       this.#gets.renew();
       this.#sweep();
     };
-    // Without the bus this process serves its own sessions; only news of other processes are missing.
-    const subscribe = (topic: string, receive: (value: string) => void, lost = () => {}) =>
-      storage.bus.subscribe(topic, receive, lost).catch((cause) => {
-        state.runtime.report(cause);
-        return async () => {};
-      });
-    this.#stops = [
-      subscribe(cancelTopic, (value) => this.#cancelHere(value)),
-      subscribe(endTopic, (id) => this.#endHere(id, sessionEnded)),
-      subscribe(takeTopic, (value) => this.#takenElsewhere(value)),
-      subscribe(
-        changeTopic,
-        (value) => state.background(this.#changedElsewhere(value)),
-        () => state.background(this.#changesLost()),
-      ),
-    ];
+    this.#others = new OtherProcesses(state, storage, {
+      sessions: this.#sessions,
+      live: this.#live,
+      end: (id, why) => this.#endHere(id, why),
+    });
   }
 
   post(messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
@@ -172,8 +154,8 @@ export class StatefulServer {
 
   get(context: HttpContext): Promise<void> {
     this.#startSweeping();
-    const announce = (id: string) => this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId]));
-    return this.#unlessStorageFails(this.#gets.open(context, announce), context);
+    const opened = this.#gets.open(context, (id) => this.#others.tellTaken(id));
+    return this.#unlessStorageFails(opened, context);
   }
 
   delete(context: HttpContext): Promise<void> {
@@ -187,7 +169,7 @@ export class StatefulServer {
     await whenStored(this.#state, this.#sessions, context, [], async () => {
       await this.#sessions.end(known.id);
       this.#state.background(this.#claims.release(known.id));
-      await this.#storage.bus.publish(endTopic, known.id);
+      await this.#others.tellEnded(known.id);
       context.reply.send(204, context.headers);
     });
   }
@@ -196,8 +178,7 @@ export class StatefulServer {
     clearInterval(this.#timer);
     this.#gets.close();
     this.#log.close();
-    // Each on its own: a storage that fails must not keep the server from closing.
-    for (const stopping of this.#stops) this.#state.background(stopping.then((stop) => stop()));
+    this.#others.stop();
   }
 
   async #initialize(message: RpcRequest, context: HttpContext): Promise<void> {
@@ -315,16 +296,7 @@ export class StatefulServer {
     }
     const { requestId, reason } = params;
     if (!isRequestId(requestId)) return;
-    const cancel = JSON.stringify([known.id, requestId, typeof reason === "string" ? reason : undefined]);
-    this.#cancelHere(cancel);
-    await this.#storage.bus.publish(cancelTopic, cancel);
-  }
-
-  #cancelHere(value: string): void {
-    this.#state.endTurn();
-    const [session, requestId, reason] = JSON.parse(value) as [string, RequestId, unknown];
-    const why = typeof reason === "string" ? reason : "The client cancelled the request";
-    this.#live.get(session)?.cancel(requestId, new PortolanError("cancelled", why));
+    await this.#others.cancel(known.id, requestId, typeof reason === "string" ? reason : undefined);
   }
 
   /** Settings that are stored, applied to the standalone stream of the session, and announced to other processes. */
@@ -335,7 +307,7 @@ export class StatefulServer {
       setLogLevel: async (logLevel) => {
         this.#live.get(id)?.standalone?.session.setLogLevel(logLevel);
         await this.#sessions.change(id, () => ({ logLevel }));
-        await this.#announce(id, {});
+        await this.#others.tellChanged(id, {});
       },
       subscribe: async (uri, hold) => {
         await this.#sessions.subscribe(id, uri, caller);
@@ -345,12 +317,12 @@ export class StatefulServer {
           await this.#sessions.unsubscribe(id, uri);
           throw cause;
         }
-        await this.#announce(id, { uri, isSubscribed: true });
+        await this.#others.tellChanged(id, { uri, isSubscribed: true });
       },
       unsubscribe: async (uri) => {
         this.#live.get(id)?.standalone?.session.unsubscribe(uri);
         await this.#sessions.unsubscribe(id, uri);
-        await this.#announce(id, { uri, isSubscribed: false });
+        await this.#others.tellChanged(id, { uri, isSubscribed: false });
       },
     };
   }
@@ -358,41 +330,6 @@ export class StatefulServer {
   /** Returns the standalone stream that a subscription needs; undefined if another process may have it. */
   async #standaloneOf(owner: StreamOwner): Promise<StandaloneStream | undefined> {
     return this.#live.get(owner.known.id)?.standalone ?? (this.#isShared ? undefined : await this.#gets.begin(owner));
-  }
-
-  async #announce(id: string, change: SettingsChange): Promise<void> {
-    await this.#storage.bus.publish(changeTopic, JSON.stringify([this.#processId, id, change]));
-  }
-
-  /** Applies a setting that another process has changed to the standalone stream, if this process has the stream. */
-  async #changedElsewhere(value: string): Promise<void> {
-    const [by, id, { uri, isSubscribed }] = JSON.parse(value) as [string, string, SettingsChange];
-    if (by === this.#processId) return;
-    const standalone = this.#live.get(id)?.standalone;
-    if (uri !== undefined) {
-      await this.#sessions.changedElsewhere(id, uri, isSubscribed === true);
-      if (isSubscribed) await standalone?.subscribe(uri);
-      else standalone?.session.unsubscribe(uri);
-      return;
-    }
-    this.#sessions.forgetCached(id);
-    const known = standalone && (await this.#sessions.find(id));
-    if (known?.peer.logLevel !== undefined) standalone?.session.setLogLevel(known.peer.logLevel);
-  }
-
-  /** Reads the settings of all sessions again, because changes of other processes may have been missed. */
-  async #changesLost(): Promise<void> {
-    this.#sessions.forgetAllCached();
-    for (const { id, standalone } of this.#live.values()) {
-      const known = standalone && (await this.#sessions.find(id));
-      if (known) standalone.applySettings(known.peer, await this.#sessions.subscriptions(id));
-    }
-  }
-
-  /** Ends the standalone stream here if another process has a newer connection. */
-  #takenElsewhere(value: string): void {
-    const [id, by] = JSON.parse(value) as [string, string];
-    if (by !== this.#processId) this.#live.get(id)?.standalone?.end();
   }
 
   /** Ends everything that runs for a session in this process, and releases what it keeps. */
@@ -453,8 +390,6 @@ function textOf(responses: (RpcResponse | PreparedResponse)[], caller: Caller): 
   return serialize(responses.map((response) => failure(response, error)));
 }
 
-const sessionEnded = "The session has ended";
-
 function connectedKey(id: string): string {
   return `mcp/connected/${id}`;
 }
@@ -467,12 +402,6 @@ function requestStatus(error: RpcError): number {
 interface SessionParts {
   readonly live: LiveSessions;
   settingsOf(owner: StreamOwner): SessionSettings;
-}
-
-/** A changed setting, as processes tell each other: a subscription, or the log level if there is no URI. */
-interface SettingsChange {
-  readonly uri?: string;
-  readonly isSubscribed?: boolean;
 }
 
 // Hot path: a class, because an object with closures would cost more on every request.

@@ -53,8 +53,7 @@ async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Pr
     const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];
     if (from !== self) runtime.hub.publish(topic, payload, audience);
   };
-  // Publications that were lost with the connection are unknown here; clients see the change with their next request.
-  const unsubscribe = await storage.bus.subscribe(topicName, receive, () => {});
+  const unsubscribe = await storage.bus.subscribe(topicName, receive, () => tellAllChanged(runtime));
   const relay = (publication: Publication) => {
     storage.bus
       .publish(topicName, JSON.stringify([self, publication]))
@@ -66,4 +65,19 @@ async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Pr
     // A storage that fails must not keep the server from closing.
     await unsubscribe().catch((cause) => runtime.report(cause, { method: "publish" }));
   };
+}
+
+/** Tells every listener once that all it listens to may have changed, because publications of other processes are missing. */
+function tellAllChanged({ hub, snapshot }: ServerRuntime): void {
+  const { isLive, listsTemplates, offered } = snapshot;
+  if (isLive && offered.tools) hub.publish("tools/list_changed", {});
+  if (isLive && offered.prompts) hub.publish("prompts/list_changed", {});
+  if ((isLive || listsTemplates) && offered.resources) hub.publish("resources/list_changed", {});
+  for (const [uri, listener] of hub.subscribers?.all() ?? []) {
+    try {
+      listener.deliver("resources/updated", { uri });
+    } catch (error) {
+      hub.report(error);
+    }
+  }
 }
