@@ -1,8 +1,9 @@
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, test } from "vitest";
 import { createFixture } from "./fixture.ts";
-import { start } from "./kit.ts";
+import { plainHeaders, send, start, toInitialize } from "./kit.ts";
 import { begin, StatelessPeer } from "./peer.ts";
+import { byUser } from "./users.ts";
 
 const revision = "2025-11-25";
 
@@ -85,4 +86,85 @@ test("after a lost bus every stream is told once of all that it listens to", asy
     "notifications/resources/updated",
     "notifications/tools/list_changed",
   ]);
+});
+
+test("a call whose process has died is answered with an error by another process", async () => {
+  const storage = createMemoryStorage();
+  const [a, b] = [createFixture(), createFixture()];
+  const sessions = { leaseMs: 150 };
+  // This storage stops with its process: nothing that it writes after that arrives.
+  let isAlive = true;
+  const mortal: Storage = {
+    ...storage,
+    kv: {
+      get: (key) => storage.kv.get(key),
+      set: async (key, value, options) => isAlive && (await storage.kv.set(key, value, options)),
+      delete: async (key) => (isAlive ? storage.kv.delete(key) : undefined),
+      list: (prefix, options) => storage.kv.list(prefix, options),
+    },
+  };
+  const one = await start(a.server, { storage: mortal, sessions, quietMs: 1 });
+  const other = await start(b.server, { storage, sessions });
+  const peer = await begin(one.url, revision);
+  const answer = await peer.call("hold", { key: "k" }, "lost");
+  const { id } = await answer.event();
+  isAlive = false;
+  answer.drop();
+  const resumed = await peer.at(other.url).get(id);
+  expect(resumed.status).toBe(200);
+  const { error, id: requestId } = await resumed.message();
+  expect([requestId, error?.code]).toEqual(["lost", -32603]);
+  expect(error?.message).toContain("has ended");
+});
+
+test("sessions of one caller are counted in all processes", async () => {
+  const storage = createMemoryStorage();
+  const options = { storage, verify: byUser, sessions: { maxPerCaller: 3 } };
+  const [one, other] = [await start(createFixture().server, options), await start(createFixture().server, options)];
+  const ada = { headers: { authorization: "Ada" } };
+  const first = await begin(one.url, revision, ada);
+  await begin(other.url, revision, ada);
+  await begin(one.url, revision, ada);
+  const beginAt = (url: string, user: string) =>
+    send(url, { headers: { ...plainHeaders, authorization: user }, body: toInitialize(revision, {}, 1) });
+  expect((await beginAt(other.url, "Ada")).status).toBe(429);
+  expect((await beginAt(one.url, "Ada")).status).toBe(429);
+  expect((await beginAt(other.url, "Bob")).status).toBe(200);
+  expect((await first.at(other.url).delete()).status).toBe(204);
+  expect((await beginAt(other.url, "Ada")).status).toBe(200);
+});
+
+test("handshakes of one caller are counted in all processes", async () => {
+  const options = { storage: createMemoryStorage(), verify: byUser, sessions: { perMinutePerCaller: 4 } };
+  const [one, other] = [await start(createFixture().server, options), await start(createFixture().server, options)];
+  const statuses: number[] = [];
+  for (let n = 0; n < 10; n++) {
+    const headers = { ...plainHeaders, authorization: "Ada" };
+    const { status } = await send((n % 2 ? one : other).url, { headers, body: toInitialize(revision, {}, 1) });
+    statuses.push(status);
+  }
+  // A minute may begin in between.
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(2);
+});
+
+test.each(["sessions", "listen"])("streams of one caller are counted in all processes: %s", async (kind) => {
+  const options = { storage: createMemoryStorage(), verify: byUser, limits: { streamsPerCaller: 2 } };
+  const [one, other] = [await start(createFixture().server, options), await start(createFixture().server, options)];
+  const headers = { authorization: "Ada" };
+  const open = async (url: string) => {
+    if (kind === "sessions") return (await begin(url, revision, { headers })).get();
+    return new StatelessPeer(url, { headers }).request("subscriptions/listen", {
+      notifications: { toolsListChanged: true },
+    });
+  };
+  const isOpen = async (answer: Awaited<ReturnType<typeof open>>) => {
+    if (answer.status !== 200 || kind === "sessions") return answer.status === 200;
+    return (await answer.message()).method === "notifications/subscriptions/acknowledged";
+  };
+  const first = await open(one.url);
+  expect(await isOpen(first)).toBe(true);
+  expect(await isOpen(await open(other.url))).toBe(true);
+  expect(await isOpen(await open(other.url))).toBe(false);
+  first.drop();
+  await expect.poll(async () => isOpen(await open(other.url))).toBe(true);
 });

@@ -1,5 +1,6 @@
 import type { RpcError, RpcRequest } from "../jsonrpc/message.ts";
 import { limitExceeded } from "../protocol/errors.ts";
+import type { SharedUse } from "./http/processes/shared-use.ts";
 
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
 export type CountedResource = "sessions" | "calls" | "streams" | "subscriptions" | "keptBytes" | "eventBytes";
@@ -50,6 +51,8 @@ export class Callers {
   readonly shared: Caller;
   /** Receives each refused request. Undefined if the operator does not want to know. */
   onRefused: ((refused: RefusedRequest) => void) | undefined;
+  /** Counts across the processes that share a storage. Undefined if there are none. */
+  declare across?: SharedUse;
   readonly #known = new Map<string, Caller>();
   #sweptAt = 0;
 
@@ -144,6 +147,14 @@ export class Caller {
     const minute = currentMinute();
     if (isLimited && this.#countIn(minute, event, amount) > limit.perCaller) return "caller";
     return limit.total !== undefined && total.#countIn(minute, event, amount) > limit.total ? "process" : undefined;
+  }
+
+  /**
+   * Counts a stream in all processes until the function that it resolves to is called. Rejects with the error for the
+   * client. Undefined if this process shares no storage.
+   */
+  openShared(): Promise<() => void> | undefined {
+    return this.#callers.across?.openStream(this);
   }
 
   /** Tells the operator of something that was refused. */

@@ -1,4 +1,5 @@
 import { Lazy } from "../async.ts";
+import type { Storage } from "../storage/storage.ts";
 import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
 import type { ErrorReport, ServerOptions } from "./define/definition.ts";
@@ -21,6 +22,9 @@ export class ServerRuntime {
   roundState: RoundState | undefined;
   /** Returns whether it reports an error of the storage itself, less often. Present if the server has a storage. */
   declare takeOver?: (error: unknown, about: ErrorReport) => boolean;
+
+  /** The storage that other processes share, of the first endpoint that has one. */
+  declare storage?: Storage;
 
   /** True if a function that starts the server awaits `ready`, which rejects with an invalid feature. */
   #isAwaited = false;

@@ -115,6 +115,12 @@ export function createSealer(options: SealerOptions): Sealer {
 
 const sealerOptions: OptionNames<SealerOptions> = { secrets: 1, now: 1 };
 
+/** Returns the ids of the keys that secrets give, which say nothing about the secrets. */
+export async function keyIdsOf(secrets: readonly string[]): Promise<string[]> {
+  const keys = await Promise.all(secrets.map(checkSecret).map(createSealingKey));
+  return keys.map(({ id }) => id);
+}
+
 /** Returns a new secret for `createSealer`: 256 random bits as text. */
 export function randomSecret(): string {
   return toBase64url(crypto.getRandomValues(new Uint8Array(minSecretSize)));

@@ -23,3 +23,4 @@ export type {
   Storage,
   Unsubscribe,
 } from "./storage.ts";
+export { rotateKeys } from "./stored-keys.ts";

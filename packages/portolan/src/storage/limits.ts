@@ -28,6 +28,13 @@ export const minSecretSize = 32;
 /** Deeper values are almost certainly cycles. */
 export const maxJsonLevels = 1_000;
 
+/** Age at which a process reads the keys in the storage again, so that it seals with the newest one. */
+export const storedKeyMaxAgeMs = 60_000;
+/** Time for which a key opens after a newer one took its place: longer than any question may stay open. */
+export const storedKeyRetirementMs: number = 24 * 60 * 60_000;
+/** Keys that are kept at once: one for each rotation of the last day. */
+export const maxStoredKeys = 100;
+
 /** The holder of a lock file touches it this often. */
 export const defaultHeartbeatMs = 5_000;
 /** Six missed heartbeats: the holder is dead. */

@@ -6,6 +6,7 @@ import type { Outcome } from "../../protocol/revision.ts";
 import { canonicalJson, createSealer, randomSecret, type Sealer, sha256 } from "../../storage/crypto.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import type { Storage } from "../../storage/storage.ts";
+import { StoredKeySealer } from "../../storage/stored-keys.ts";
 import type { ReturnPath, ServedExchange } from "../call/exchange.ts";
 import { Caller, Callers } from "../callers.ts";
 import {
@@ -33,14 +34,18 @@ export interface RoundState {
 /** Returns the round state of a server. It is made with the first question, because most servers never ask. */
 export function roundStateOf(runtime: ServerRuntime): RoundState {
   if (!runtime.roundState) {
-    const { secrets = [randomSecret()], storage, questionTtlMs } = runtime.snapshot.options;
+    const { secrets, storage = runtime.storage, questionTtlMs } = runtime.snapshot.options;
+    const reported = storage && reportedStorage(runtime, storage);
     const ttlMs = questionTtlMs ?? defaultQuestionTtlMs;
     const budget = new KeptBytes();
     runtime.roundState = {
       budget,
       sealer: {
-        sealer: createSealer({ secrets }),
-        storage: storage ? reportedStorage(runtime, storage) : createMemoryStorage(),
+        sealer:
+          reported && !secrets
+            ? new StoredKeySealer(reported.kv)
+            : createSealer({ secrets: secrets ?? [randomSecret()] }),
+        storage: reported ?? createMemoryStorage(),
         ttlMs,
         budget,
         stored: new Map(),
@@ -63,7 +68,7 @@ function reportUnknownKey(runtime: ServerRuntime): void {
   const what = "A client's requestState was sealed with a key that this process does not have, and was refused";
   const fix =
     runtime.snapshot.options.secrets === undefined
-      ? "If several processes serve these clients, or if the server restarts, set `secrets` of createServer to the same list in all of them"
+      ? "If several processes serve these clients, or if the server restarts, give all of them a common `storage`, or the same `secrets` of createServer"
       : "Give all processes the same `secrets`. To change one, append the new one in all of them, then move it to the front in all, and remove the old one after `questionTtlMs`";
   runtime.report(new PortolanError("invalid-argument", `${what}. ${fix}.`), { method: "requestState" });
 }

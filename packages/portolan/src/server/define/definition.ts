@@ -151,10 +151,11 @@ export interface ServerOptions<App> {
   app?: (request: { principal: Principal; meta: JsonObject | undefined }) => App;
   /**
    * Keys that seal the state which clients carry between rounds of questions, at least 32 characters each. The first one
-   * seals, all of them open. Default: a random key, so that several processes need the option.
+   * seals, all of them open. Default: a key that is kept in the `storage`; without a storage a random one, so that several
+   * processes need one of the two.
    */
   secrets?: readonly string[];
-  /** Keeps states that are too long for clients to carry. Default: in memory. */
+  /** Keeps states that are too long for clients to carry. Default: the storage of `serveHttp`, or memory. */
   storage?: Storage;
   /** Time in which a question may be answered. Default: one hour, in a parked handler ten minutes. */
   questionTtlMs?: number;

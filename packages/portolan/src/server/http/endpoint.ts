@@ -34,7 +34,10 @@ export class Endpoint {
   readonly #stateful: Lazy<StatefulServer> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
-  readonly #relay: Promise<() => Promise<void>> | undefined;
+  /** Resolves when this process has joined those that share its storage, to the function that leaves them. */
+  readonly joined: Promise<() => Promise<void>> | undefined;
+  /** True if a function that starts the server learns from `joined` why it cannot serve beside other processes. */
+  isAwaited = false;
   /** False once the endpoint closes, or is about to close. */
   isReady = true;
   readyPath: string | undefined;
@@ -51,9 +54,9 @@ export class Endpoint {
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
       const { runtime } = this.state;
-      // The relay comes with the sessions: on its own it is too small to be loaded late.
-      this.#relay = loadSessions().then(({ startRelay }) => startRelay(runtime, storage));
-      this.#relay.catch((cause) => runtime.report(cause));
+      runtime.storage ??= storage;
+      this.joined = loadProcesses().then(({ joinProcesses }) => joinProcesses(runtime, storage, this.state.callers));
+      this.joined.catch((cause) => this.isAwaited || runtime.report(cause));
     }
     if (sessions) {
       this.#stateful = new Lazy(async () => (await loadSessions()).createStatefulServer(this.state, options));
@@ -109,8 +112,8 @@ export class Endpoint {
     });
     await Promise.all([drained, this.#httpSse?.loaded?.close(graceMs)]);
     // A storage that hangs must not keep the process from ending.
-    const stopRelay = this.#relay?.catch(() => undefined).then((stop) => stop?.());
-    await Promise.race([graceOver, stopRelay]);
+    const left = this.joined?.catch(() => undefined).then((leave) => leave?.());
+    await Promise.race([graceOver, left]);
     clearTimeout(timer);
   }
 
@@ -216,6 +219,10 @@ export class Endpoint {
 }
 
 const bodies = new Lazy(() => import("./read-body.ts"));
+
+function loadProcesses(): Promise<typeof import("./processes/relay.ts")> {
+  return import("./processes/relay.ts");
+}
 
 function loadSessions(): Promise<typeof import("./sessions/post.ts")> {
   return import("./sessions/post.ts");

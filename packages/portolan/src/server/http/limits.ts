@@ -199,7 +199,19 @@ export const finishedEventTtlMs = 60_000;
 export const restartMarkMs: number = 60 * 60_000;
 
 /** A stream whose lease is not renewed for this long has lost its process. */
-export const streamLeaseMs = 60_000;
+export const defaultLeaseMs = 10_000;
 
 /** Longer event ids are not ours. */
 export const maxEventIdCharacters = 200;
+
+/** A process that has not renewed its record in the storage for this long is taken for dead. */
+export const processLeaseMs = 30_000;
+
+/** Time for which the stream of a process that died counts for its caller in the other processes. */
+export const sharedStreamMs = 30_000;
+
+/** Attempts to change the use of a caller while other processes change it too. */
+export const maxSharedUseTries = 20;
+
+/** Processes with the same storage that a starting one compares itself with. */
+export const maxKnownProcesses = 1_000;

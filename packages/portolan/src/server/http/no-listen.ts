@@ -21,5 +21,8 @@ export function createDrain(): () => undefined {
   return () => undefined;
 }
 
+/** Replaces `warnOfInstances` of `node/listen.ts`. */
+export async function warnOfInstances(): Promise<void> {}
+
 /** Replaces `exitOnSignals` of `node/listen.ts`. */
 export function exitOnSignals(): void {}

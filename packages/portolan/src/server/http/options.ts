@@ -58,6 +58,11 @@ export interface SessionOptions {
    * kept no longer than this. Default: 5 minutes.
    */
   readonly abandonMs?: number;
+  /**
+   * Time after which a process that shares the storage is taken for dead: clients that resume one of its answers are told
+   * that it is lost. Default: 10 s.
+   */
+  readonly leaseMs?: number;
   /** Sessions at once. Default: 10,000. */
   readonly max?: number;
   /** Sessions of one caller at once. Default: 100. */
@@ -163,6 +168,11 @@ export interface ServeHttpOptions {
   readonly dangerouslyAllowUnauthenticated?: boolean;
   /** Keeps sessions and their events; all processes that share it serve the same sessions. Default: in memory. */
   readonly storage?: Storage;
+  /**
+   * Processes that serve the same clients. With more than one and without a `storage`, `listen` reports which clients are
+   * refused at the others. Default: 1; a worker of `node:cluster` is one of several.
+   */
+  readonly instances?: number;
   /** Limits of sessions. `false` refuses clients that begin with a handshake. */
   readonly sessions?: SessionOptions | false;
   /** Also serves the two endpoints of 2024-11-05. Default: false; paths "/sse" and "/messages". */
@@ -190,6 +200,7 @@ const optionNames = {
   trustProxy: 1,
   dangerouslyAllowUnauthenticated: 1,
   storage: 1,
+  instances: 1,
   sessions: 1,
   httpSse: 1,
   limits: 1,
@@ -220,6 +231,7 @@ const limitNames = {
 const sessionNames = {
   idleMs: 1,
   abandonMs: 1,
+  leaseMs: 1,
   max: 1,
   maxPerCaller: 1,
   perMinute: 1,

@@ -27,7 +27,7 @@ export interface HttpEndpoint extends AsyncDisposable {
   readonly fetch: (request: Request) => Promise<Response>;
   /**
    * Listens on a port. Default: a free port of 127.0.0.1. Resolves to the URL of the endpoint. Rejects if a feature of the
-   * server is invalid.
+   * server is invalid, or if other processes with the same storage have other secrets.
    */
   listen(
     port?: number,
@@ -66,10 +66,15 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       // Before anything is awaited: an invalid feature rejects here, and is not reported too.
       const ready = runtime.ready();
       ready.catch(() => {});
-      const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding } = await import("#server-listen");
+      endpoint.isAwaited = true;
+      const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding, warnOfInstances } = await import(
+        "#server-listen"
+      );
       await checkListen(port, host, settings);
       if (!isSafeBinding(host, options)) await refuseBinding(host);
       await ready;
+      await endpoint.joined;
+      await warnOfInstances(options, (error) => runtime.report(error));
       const { state } = endpoint;
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), {
         ...{ port, host, limits },

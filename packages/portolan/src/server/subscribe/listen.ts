@@ -32,7 +32,13 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
   );
   const { resourceSubscriptions: wanted = [] } = notifications;
   const releaseRequest = roundStateOf(runtime).budget.holdSubscriptions(exchange, wanted.length);
-  const releases = [releaseRequest, ...(await watchAll(runtime, exchange, notifications))];
+  const releases = [releaseRequest];
+  const counted = exchange.returnPath.caller?.openShared();
+  if (counted) {
+    counted.catch(releaseRequest);
+    releases.push(await counted);
+  }
+  releases.push(...(await watchAll(runtime, exchange, notifications)));
   const extra = listenTests(runtime.snapshot, exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 

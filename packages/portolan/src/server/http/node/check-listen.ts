@@ -1,6 +1,7 @@
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
+import type { ServeHttpOptions } from "../options.ts";
 import type { ListenSettings } from "../serve-http.ts";
 
 const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
@@ -39,6 +40,15 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
     default:
       return error.message;
   }
+}
+
+/** Returns the warning of a server that keeps state in this process although others serve the same clients. */
+export function withoutStorage({ sessions }: ServeHttpOptions): PortolanError {
+  const lost = sessions === false ? "answers to questions" : "sessions, and answers to questions,";
+  return new PortolanError(
+    "invalid-argument",
+    `storage: several processes serve these clients, and each keeps what it knows in its own memory: ${lost} are refused at the others. Give all of them a common \`storage\``,
+  );
 }
 
 /** Returns the error for listening on a public address without authentication. */

@@ -10,7 +10,7 @@ import {
   minBodyBytesPerSecond,
 } from "../limits.ts";
 import { type ClosingState, closingState } from "../node.ts";
-import type { HttpLimits } from "../options.ts";
+import type { HttpLimits, ServeHttpOptions } from "../options.ts";
 import type { ListenSettings } from "../serve-http.ts";
 
 export interface ListenOptions {
@@ -85,6 +85,14 @@ export function createDrain(drainMs = 0): () => Promise<void> | undefined {
     if (drainMs > 0) draining ??= new Promise((resolve) => setTimeout(resolve, drainMs));
     return draining;
   };
+}
+
+/** Reports a server that keeps state in this process although others serve the same clients. */
+export async function warnOfInstances(options: ServeHttpOptions, report: (error: Error) => void): Promise<void> {
+  const { instances = 1, storage } = options;
+  // A worker of node:cluster has a channel to its parent.
+  const isOneOfSeveral = instances > 1 || (process.channel && (await import("node:cluster")).default.isWorker);
+  if (isOneOfSeveral && !storage) report((await import("./check-listen.ts")).withoutStorage(options));
 }
 
 /** Closes the endpoint on the first SIGTERM or SIGINT and exits; exits at once on the second. */

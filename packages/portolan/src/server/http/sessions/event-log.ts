@@ -1,14 +1,15 @@
 import { PortolanError } from "../../../errors.ts";
+import { type RequestId, rpcCodes } from "../../../jsonrpc/message.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { Caller } from "../../callers.ts";
 import {
+  defaultLeaseMs,
   entryOverheadBytes,
   eventTtlMs,
   finishedEventTtlMs,
   maxEventIdCharacters,
   maxKeptEvents,
   restartMarkMs,
-  streamLeaseMs,
 } from "../limits.ts";
 import { eventOf, type MessageSink, openingEvent } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
@@ -32,7 +33,6 @@ export interface SentEvent {
 export const standaloneName = "get";
 const standalonePrefix = "get-";
 
-const leaseCheckMs = streamLeaseMs / 3;
 /** The first character of a stored entry says whether the message is the last one of its stream. */
 const lastMark = "e";
 const otherMark = "m";
@@ -71,6 +71,22 @@ class KeptEvents {
   }
 }
 
+/** Options of `EventLog`. */
+export interface EventLogOptions {
+  /** Time for which events of a running answer are kept. */
+  readonly ttlMs?: number;
+  readonly leaseMs?: number;
+  /** True if other processes use the storage too. */
+  readonly isShared?: boolean;
+  readonly report?: (error: unknown) => void;
+}
+
+/** The answer to a request whose process has ended. */
+const processEnded = {
+  code: rpcCodes.internalError,
+  message: "The process that served this request has ended; the request may have been carried out in part",
+};
+
 /**
  * The messages that were sent on the streams of sessions, so that a client that lost its connection can continue in any
  * process. An answer has one writer, which numbers its events; the standalone stream of a session may have several.
@@ -78,6 +94,8 @@ class KeptEvents {
 export class EventLog {
   readonly #storage: Storage;
   readonly #ttlMs: number;
+  readonly #leaseMs: number;
+  readonly #isShared: boolean;
   /** The streams that this process is writing, each with the number of its last event that is lost. */
   readonly #leases = new Map<string, number>();
   /** The events that this process has stored, by session and stream. */
@@ -87,10 +105,12 @@ export class EventLog {
   /** Tells the operator that something could not be stored. The streams themselves go on, only resumption is lost. */
   readonly report: (error: unknown) => void;
 
-  /** @param ttlMs the time for which events of a running answer are kept */
-  constructor(storage: Storage, ttlMs: number = eventTtlMs, report: (error: unknown) => void = () => {}) {
+  constructor(storage: Storage, options: EventLogOptions = {}) {
+    const { ttlMs = eventTtlMs, leaseMs = defaultLeaseMs, isShared = false, report = () => {} } = options;
     this.#storage = storage;
     this.#ttlMs = ttlMs;
+    this.#leaseMs = leaseMs;
+    this.#isShared = isShared;
     this.report = report;
   }
 
@@ -99,13 +119,17 @@ export class EventLog {
     return this.#kept.size === 0;
   }
 
-  /** Begins the stream of an answer. */
-  async open(session: string, stream: string, caller: Caller): Promise<void> {
+  /** Begins the stream of an answer to the requests with these ids. */
+  async open(session: string, stream: string, caller: Caller, requests: readonly RequestId[] = []): Promise<void> {
     const key = keyOf(session, stream);
     this.#keptOf(session, stream, caller);
     this.#leases.set(key, 0);
-    this.#timer ??= every(leaseCheckMs, () => this.#renew());
-    await this.#renewLease(key);
+    this.#timer ??= every(this.#leaseMs / 3, () => this.#renew());
+    // Without this process, another one can still tell the client which requests are lost.
+    const stored = this.#isShared
+      ? this.#storage.kv.set(requestsOf(key), JSON.stringify(requests), { ttlMs: this.#ttlMs })
+      : undefined;
+    await Promise.all([this.#renewLease(key), stored]);
   }
 
   /** Stores a message of an answer under its number. If it cannot be stored, the stream cannot be resumed from before it. */
@@ -127,7 +151,10 @@ export class EventLog {
       if (kept) await this.#dropBefore(key, kept).catch(() => {});
       if (!(cause instanceof PortolanError && cause.code === "limit-reached")) throw cause;
     } finally {
-      if (isLast && this.#leases.delete(key)) await this.#storage.kv.delete(leaseOf(key));
+      if (isLast && this.#leases.delete(key)) {
+        const forgotten = this.#isShared ? this.#storage.kv.delete(requestsOf(key)) : undefined;
+        await Promise.all([this.#storage.kv.delete(leaseOf(key)), forgotten]);
+      }
     }
   }
 
@@ -167,12 +194,13 @@ export class EventLog {
     const key = keyOf(session, stream);
     for await (const entry of this.#storage.log.after(key, "")) return numberOf(entry.value) <= Number(id) + 1;
     const lost = await this.#storage.kv.get(leaseOf(key));
-    return lost !== undefined && Number(lost) <= Number(id);
+    if (lost !== undefined) return Number(lost) <= Number(id);
+    return (await this.#lostAnswers(key)) !== undefined;
   }
 
   /**
-   * Yields the messages of an answer after a position, until the last one, a gap, or the end of the process that writes
-   * it.
+   * Yields the messages of an answer after a position, until the last one or a gap. If the process that writes it has
+   * ended, the last one is an error.
    */
   async *follow(session: string, { stream, id }: EventPosition): AsyncGenerator<SentEvent> {
     const key = keyOf(session, stream);
@@ -190,9 +218,21 @@ export class EventLog {
         last = Math.max(last, number);
         if (event.isLast) return;
       }
-      if (!isWritten) return;
+      if (!isWritten) {
+        const text = await this.#lostAnswers(key);
+        if (text !== undefined) yield { id: `${stream}_${last + 1}`, text, isLast: true };
+        return;
+      }
       await this.#more(key, read);
     }
+  }
+
+  /** Returns the errors for the requests of a stream whose process has ended; undefined if they are not known. */
+  async #lostAnswers(key: string): Promise<string | undefined> {
+    const text = this.#isShared ? await this.#storage.kv.get(requestsOf(key)) : undefined;
+    if (text === undefined) return undefined;
+    const answers = (JSON.parse(text) as RequestId[]).map((id) => ({ jsonrpc: "2.0", id, error: processEnded }));
+    return JSON.stringify(answers.length === 1 ? answers[0] : answers);
   }
 
   /** Stops counting events that the storage has dropped. */
@@ -247,13 +287,13 @@ export class EventLog {
   }
 
   async #renewLease(key: string): Promise<void> {
-    await this.#storage.kv.set(leaseOf(key), String(this.#leases.get(key) ?? 0), { ttlMs: streamLeaseMs });
+    await this.#storage.kv.set(leaseOf(key), String(this.#leases.get(key) ?? 0), { ttlMs: this.#leaseMs });
   }
 
   /** Waits for another entry, or until the lease has to be checked again. */
   async #more(key: string, read: string): Promise<void> {
     const entries = this.#storage.log.after(key, read, { follow: true })[Symbol.asyncIterator]();
-    const timeout = after(leaseCheckMs);
+    const timeout = after(this.#leaseMs / 3);
     await Promise.race([entries.next(), timeout.promise]);
     timeout.stop();
     await entries.return?.();
@@ -298,6 +338,10 @@ function restartKey(session: string): string {
   return `mcp/events/${session}/${standaloneName}/restarted`;
 }
 
+function requestsOf(key: string): string {
+  return `${key}/requests`;
+}
+
 function leaseOf(key: string): string {
   return `${key}/lease`;
 }
@@ -332,11 +376,11 @@ export class StreamRecorder {
   }
 
   /** @param primes sends an opening event, so that the client can reconnect before it has received a message */
-  record(stream: OpenStream, session: string, primes: boolean, caller: Caller): MessageSink {
+  record(stream: OpenStream, session: string, primes: boolean, caller: Caller, requests: RequestId[]): MessageSink {
     this.#count += 1;
     const name = `${this.#prefix}${this.#count.toString(36)}`;
     if (primes) stream.write(openingEvent(name));
-    const begun = this.#log.open(session, name, caller).catch(this.#log.report);
+    const begun = this.#log.open(session, name, caller, requests).catch(this.#log.report);
     return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn, begun);
   }
 }

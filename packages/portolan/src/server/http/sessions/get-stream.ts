@@ -29,6 +29,8 @@ interface BegunGet {
   readonly position: EventPosition | undefined;
   /** The subscriptions of the session; undefined for the rest of an interrupted answer. */
   readonly uris: ReadonlySet<string> | undefined;
+  /** Ends the count of the stream in other processes. */
+  readonly release: () => void;
 }
 
 /** The streams that clients open with GET: the standalone stream of a session, and the rest of an interrupted answer. */
@@ -81,9 +83,11 @@ export class GetStreams {
     if (!known) return;
     const begun = await whenStored(this.#state, this.#sessions, context, [], () => this.#prepare(known, context));
     if (!begun) return;
-    const { position, uris } = begun;
+    const { position, uris, release } = begun;
+    reply.onGone(release);
     const full = this.#state.streams.reserve(caller);
     if (full) {
+      release();
       answerError(reply, caller.beyond("streams", full), headers);
       return;
     }
@@ -99,7 +103,7 @@ export class GetStreams {
   /** Reads what a stream needs from the storage; answers with an error and returns undefined if it must not begin. */
   async #prepare(
     known: KnownSession,
-    { request, reply, principal, headers }: HttpContext,
+    { request, reply, principal, caller, headers }: HttpContext,
   ): Promise<BegunGet | undefined> {
     const lastEventId = request.header(headerKeys.lastEventId);
     const position = lastEventId === undefined ? undefined : parseEventId(lastEventId);
@@ -113,7 +117,8 @@ export class GetStreams {
       refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
       return undefined;
     }
-    return { position, uris: isStandalone ? await this.#sessions.subscriptions(known.id) : undefined };
+    const uris = isStandalone ? await this.#sessions.subscriptions(known.id) : undefined;
+    return { position, uris, release: (await caller.openShared()) ?? (() => {}) };
   }
 
   /**

@@ -27,6 +27,7 @@ import { isStorageFailure, reportedStorage } from "../../reported-storage.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
 import {
   defaultAbandonMs,
+  defaultLeaseMs,
   defaultSessionIdleMs,
   eventTtlMs,
   retryAfterSeconds,
@@ -40,8 +41,6 @@ import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-strea
 import { type LiveSession, LiveSessions } from "./live-session.ts";
 import { OtherProcesses, sessionEnded } from "./other-processes.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims, whenStored } from "./sessions.ts";
-
-export { startRelay } from "./relay.ts";
 
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
 export function createStatefulServer(state: EndpointState, options: ServeHttpOptions): StatefulServer {
@@ -81,9 +80,12 @@ export class StatefulServer {
     this.#state = state;
     this.#storage = storage;
     const isShared = shared !== undefined;
-    this.#sessions = new Sessions(storage, isShared, options, (id) => this.#endHere(id, "The session has expired"));
+    this.#sessions = new Sessions(storage, isShared, state.callers, options, (id) =>
+      this.#endHere(id, "The session has expired"),
+    );
     const report = (error: unknown) => void state.runtime.report(error);
-    this.#log = new EventLog(storage, Math.min(eventTtlMs, abandonMs), report);
+    const { leaseMs = defaultLeaseMs } = options;
+    this.#log = new EventLog(storage, { ttlMs: Math.min(eventTtlMs, abandonMs), leaseMs, isShared, report });
     this.#live = new LiveSessions(storage, report);
     this.#recorder = new StreamRecorder(this.#log, (call) => state.afterTurn(call));
     this.#parts = {
@@ -216,7 +218,7 @@ export class StatefulServer {
       answerError(context.reply, refusal, context.headers, message.id);
       return;
     }
-    const answer = this.#replyFor(known, context);
+    const answer = this.#replyFor(known, context, message);
     this.#serve(message, known, context, answer, (response, error) =>
       answer.finish(serialize(response), error, requestStatus),
     );
@@ -229,7 +231,7 @@ export class StatefulServer {
       sendError(reply, 400, invalidRequest(problem).toErrorObject(), undefined, headers);
       return;
     }
-    const answer = this.#replyFor(known, context);
+    const answer = this.#replyFor(known, context, messages);
     const collect = collectResponses(this.#state.runtime, { caller }, messages, (responses) => {
       if (responses.length === 0) answer.drop();
       else answer.finish(textOf(responses, caller));
@@ -276,10 +278,12 @@ export class StatefulServer {
     });
   }
 
-  #replyFor({ id, peer }: KnownSession, context: HttpContext): PostReply {
-    return new PostReply(context, this.#state, (stream) =>
-      this.#recorder.record(stream, id, peer.revision.http.primes, context.caller),
-    );
+  #replyFor({ id, peer }: KnownSession, context: HttpContext, messages: Message | Message[]): PostReply {
+    return new PostReply(context, this.#state, (stream) => {
+      const requests = [messages].flat().filter(isRequest);
+      const ids = requests.map((request) => request.id);
+      return this.#recorder.record(stream, id, peer.revision.http.primes, context.caller, ids);
+    });
   }
 
   /** Handles a notification, or the answer to a question. */

@@ -7,7 +7,7 @@ import { revisions, statefulRevisions } from "../../../protocol/revisions/index.
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
 import { sha256, toBase64url } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
-import type { Caller } from "../../callers.ts";
+import type { Caller, Callers } from "../../callers.ts";
 import { maxSubscriptions } from "../../limits.ts";
 import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
 import { releaseSubscription, takeSubscription } from "../caller.ts";
@@ -32,6 +32,8 @@ interface SessionRecord {
   readonly capabilities: ClientCapabilities;
   readonly info?: Implementation | undefined;
   readonly logLevel?: LogLevel | undefined;
+  /** The digest of the caller whose sessions are counted across processes. */
+  readonly caller?: string | undefined;
   /** The time since 1970 at which the keys of its subscriptions were last renewed. Absent before the first subscription. */
   readonly urisAt?: number | undefined;
 }
@@ -48,6 +50,10 @@ interface CacheEntry {
   /** The stored record. */
   readonly text: string;
   readonly urisAt: number | undefined;
+  /** The digest of the caller whose sessions are counted across processes. */
+  readonly caller: string | undefined;
+  /** The time at which this process last put off the expiry of that count. */
+  countedAt: number;
   /** The URIs of its subscriptions; undefined until they are needed. */
   uris: Promise<Set<string>> | undefined;
   /** The time at which the session was last read from the storage or renewed there. */
@@ -69,12 +75,16 @@ interface HeldSession {
   expiresAt: number;
 }
 
+/** A session counts for its caller in other processes for this many times its idle time, so that few requests renew it. */
+const countedShare = 1.25;
+
 /** Sessions, stored as records and read through a bounded cache. Every process that shares the storage serves all of them. */
 export class Sessions {
   readonly #storage: Storage;
   readonly #idleMs: number;
   readonly #maxCacheAgeMs: number;
   readonly #max: number;
+  readonly #callers: Callers;
   readonly #onExpired: (id: string) => void;
   /** Least recently used first. */
   readonly #cache = new Map<string, CacheEntry>();
@@ -86,9 +96,16 @@ export class Sessions {
   readonly isShared: boolean;
 
   /** @param onExpired ends what runs for a session that has expired */
-  constructor(storage: Storage, isShared: boolean, options: SessionOptions, onExpired: (id: string) => void) {
+  constructor(
+    storage: Storage,
+    isShared: boolean,
+    callers: Callers,
+    options: SessionOptions,
+    onExpired: (id: string) => void,
+  ) {
     this.#storage = storage;
     this.isShared = isShared;
+    this.#callers = callers;
     this.#idleMs = options.idleMs ?? defaultSessionIdleMs;
     this.#maxCacheAgeMs = Math.min(maxSessionCacheAgeMs, this.#idleMs / 10);
     this.#max = options.max ?? defaultMaxSessions;
@@ -106,15 +123,15 @@ export class Sessions {
     if (tooOften) throw caller.tooOften("handshakes", tooOften);
     const bytes = crypto.getRandomValues(new Uint8Array(sessionIdBytes));
     const id = toBase64url(bytes);
-    const record: SessionRecord = {
+    const begun: SessionRecord = {
       principal,
       version: peer.revision.version,
       capabilities: peer.capabilities,
       info: peer.info,
     };
-    const text = JSON.stringify(record);
+    let text = JSON.stringify(begun);
     // The storage keeps the text, the cache the parsed record.
-    const size = text.length + weigh(record) + entryOverheadBytes;
+    const size = text.length + weigh(begun) + entryOverheadBytes;
     const expiring = this.expire();
     // A storage that fails here fails again below, where the failure is reported.
     expiring.catch(() => {});
@@ -134,13 +151,17 @@ export class Sessions {
       expiresAt: performance.now() + this.#idleMs,
     });
     try {
+      const digest = await this.#callers.across?.beginSession(caller, id, this.#idleMs * countedShare);
+      if (digest !== undefined) text = JSON.stringify({ ...begun, caller: digest });
       await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs });
     } catch (cause) {
       this.forget(id);
       throw cause;
     }
     // Parsed again: the strings of a peer may be parts of a body that would stay in memory with them.
-    return this.#add(id, text, JSON.parse(text) as SessionRecord).session;
+    const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
+    entry.countedAt = performance.now();
+    return entry.session;
   }
 
   /** Returns the session with this id if it is in the cache and was read lately, whatever principal it belongs to. */
@@ -250,13 +271,16 @@ export class Sessions {
     }
     this.#renewed(id, cached, now);
     await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs });
+    await this.#renewCount(id, cached);
     await this.#renewUris(id, cached);
   }
 
   async end(id: string): Promise<void> {
     const uris = await this.subscriptions(id);
+    const digest = this.#cache.get(id)?.caller;
     this.forget(id);
     await this.#storage.kv.delete(keyOf(id));
+    if (digest !== undefined) await this.#callers.across?.endSession(digest, id);
     for (const uri of uris) await this.#storage.kv.delete(await uriKey(id, uri));
   }
 
@@ -313,18 +337,27 @@ export class Sessions {
     }
     await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs, expect: text });
     const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
+    await this.#renewCount(id, entry);
     await this.#renewUris(id, entry);
     return entry;
   }
 
+  /** Puts off the time at which the session stops counting for its caller in other processes. */
+  async #renewCount(id: string, entry: CacheEntry): Promise<void> {
+    const now = performance.now();
+    if (entry.caller === undefined || now - entry.countedAt < this.#idleMs * (countedShare - 1)) return;
+    entry.countedAt = now;
+    await this.#callers.across?.renewSession(entry.caller, id, this.#idleMs * countedShare);
+  }
+
   #add(id: string, text: string, record: SessionRecord): CacheEntry {
-    const { principal, version, capabilities, info, logLevel, urisAt } = record;
+    const { principal, version, capabilities, info, logLevel, urisAt, caller } = record;
     const revision = revisions.find((known) => known.version === version);
     if (!revision) throw new Error(`Session ${id.slice(0, 4)}… has the unknown protocol version ${version}`);
     const session: KnownSession = { id, principal, peer: { revision, capabilities, info, logLevel } };
     const now = performance.now();
-    const uris = this.#cache.get(id)?.uris;
-    const entry: CacheEntry = { session, text, urisAt, uris, touchedAt: now, usedAt: now };
+    const { uris, countedAt = Number.NEGATIVE_INFINITY } = this.#cache.get(id) ?? {};
+    const entry: CacheEntry = { session, text, urisAt, caller, countedAt, uris, touchedAt: now, usedAt: now };
     this.#renewed(id, entry, now);
     this.#moveToEnd(id, entry, now);
     // Sessions that other processes began count too. The storage keeps those that are removed here.

@@ -1,44 +1,45 @@
 import type { Storage } from "../../../storage/storage.ts";
+import type { Callers } from "../../callers.ts";
 import { reportedStorage } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import type { Publication } from "../../subscribe/hub.ts";
+import { register } from "./register.ts";
+import { SharedUse } from "./shared-use.ts";
 
 const topicName = "mcp/publish";
 
-/** The relay between one server and one storage, which all endpoints of the server share. */
-interface SharedRelay {
+/** The tie between one server and the processes that share its storage. All endpoints of the server use it. */
+interface Membership {
   endpoints: number;
   readonly stop: Promise<() => Promise<void>>;
 }
 
-const relays = new WeakMap<ServerRuntime, Map<Storage, SharedRelay>>();
+const memberships = new WeakMap<ServerRuntime, Map<Storage, Membership>>();
 
 /**
- * Hands the publications of a server to all processes that share a storage, and theirs to the server. Resolves to the
- * function that stops it. Reports a failure instead of rejecting.
+ * Joins the processes that share a storage: publications of the server reach them, and theirs the server; the use of
+ * callers is counted in all of them. Resolves to the function that leaves them. Rejects if the other processes cannot work with this one; a storage that fails is reported.
  */
-export async function startRelay(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
-  try {
-    return await shareRelay(runtime, storage);
-  } catch (cause) {
-    relays.get(runtime)?.delete(storage);
-    runtime.report(cause, { method: "publish" });
-    return async () => {};
-  }
-}
-
-async function shareRelay(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
-  const storages = relays.get(runtime) ?? new Map<Storage, SharedRelay>();
-  relays.set(runtime, storages);
+export async function joinProcesses(
+  runtime: ServerRuntime,
+  storage: Storage,
+  callers: Callers,
+): Promise<() => Promise<void>> {
+  const across = new SharedUse(reportedStorage(runtime, storage).kv, callers.limits);
+  callers.across = across;
+  const storages = memberships.get(runtime) ?? new Map<Storage, Membership>();
+  memberships.set(runtime, storages);
   let found = storages.get(storage);
   if (!found) {
     found = { endpoints: 0, stop: begin(runtime, reportedStorage(runtime, storage)) };
     storages.set(storage, found);
+    found.stop.catch(() => storages.delete(storage));
   }
   const shared = found;
   shared.endpoints += 1;
   const stop = await shared.stop;
   return async () => {
+    across.close();
     shared.endpoints -= 1;
     if (shared.endpoints > 0) return;
     storages.delete(storage);
@@ -48,23 +49,35 @@ async function shareRelay(runtime: ServerRuntime, storage: Storage): Promise<() 
 }
 
 async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
+  const leave = await register(runtime, storage);
+  const stopRelay = await startRelay(runtime, storage);
+  return async () => {
+    await Promise.all([leave(), stopRelay()]);
+  };
+}
+
+async function startRelay(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   const self = crypto.randomUUID();
   const receive = (value: string) => {
     const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];
     if (from !== self) runtime.hub.publish(topic, payload, audience);
   };
-  const unsubscribe = await storage.bus.subscribe(topicName, receive, () => tellAllChanged(runtime));
   const relay = (publication: Publication) => {
     storage.bus
       .publish(topicName, JSON.stringify([self, publication]))
       .catch((cause) => runtime.report(cause, { method: "publish" }));
   };
-  runtime.relays.add(relay);
-  return async () => {
-    runtime.relays.delete(relay);
-    // A storage that fails must not keep the server from closing.
-    await unsubscribe().catch((cause) => runtime.report(cause, { method: "publish" }));
-  };
+  try {
+    const unsubscribe = await storage.bus.subscribe(topicName, receive, () => tellAllChanged(runtime));
+    runtime.relays.add(relay);
+    return async () => {
+      runtime.relays.delete(relay);
+      await unsubscribe();
+    };
+  } catch (cause) {
+    runtime.report(cause, { method: "publish" });
+    return async () => {};
+  }
 }
 
 /** Tells every listener once that all it listens to may have changed, because publications of other processes are missing. */

@@ -1,0 +1,152 @@
+import type { RpcError } from "../../../jsonrpc/message.ts";
+import { sha256 } from "../../../storage/crypto.ts";
+import type { KeyValue } from "../../../storage/storage.ts";
+import type { Caller, CallerLimits } from "../../callers.ts";
+import { maxSharedUseTries, sharedStreamMs } from "../limits.ts";
+
+/** The use of one caller in all processes, as it is stored. Times are milliseconds since 1970. */
+interface StoredUse {
+  /** The minute of the handshakes. */
+  readonly minute: number;
+  readonly handshakes: number;
+  /** The times at which the sessions of the caller expire unless they are renewed, by id. */
+  readonly sessions: { readonly [id: string]: number };
+  /** The same for its streams. */
+  readonly streams: { readonly [id: string]: number };
+}
+
+/** A change of a stored use, or the error that refuses it. */
+type Change = (use: StoredUse, now: number) => StoredUse | RpcError;
+
+const unused: StoredUse = { minute: 0, handshakes: 0, sessions: {}, streams: {} };
+
+/**
+ * Counts the sessions, handshakes and streams of each caller in all processes that share a storage. A process that dies
+ * leaves entries, which expire.
+ */
+export class SharedUse {
+  readonly #kv: KeyValue;
+  readonly #limits: CallerLimits;
+  /** The latest change of each caller in this process; changes of one caller wait for each other. */
+  readonly #changes = new Map<string, Promise<unknown>>();
+  /** The open streams of this process, by digest of their caller. */
+  readonly #streams = new Map<string, Set<string>>();
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  constructor(kv: KeyValue, limits: CallerLimits) {
+    this.#kv = kv;
+    this.#limits = limits;
+  }
+
+  /** Counts a handshake and its session. Returns the digest of the caller. Rejects with the error for the client. */
+  async beginSession(caller: Caller, id: string, ttlMs: number): Promise<string | undefined> {
+    if (caller.key === undefined) return undefined;
+    const digest = await sha256(caller.key);
+    const { atOnce, perMinute } = this.#limits;
+    await this.#change(digest, (use, now) => {
+      const minute = Math.floor(now / 60_000);
+      const handshakes = (use.minute === minute ? use.handshakes : 0) + 1;
+      if (handshakes > most(perMinute.handshakes)) return caller.tooOften("handshakes", "caller");
+      if (sizeOf(use.sessions) >= most(atOnce.sessions)) return caller.beyond("sessions", "caller");
+      return { ...use, minute, handshakes, sessions: { ...use.sessions, [id]: now + ttlMs } };
+    });
+    return digest;
+  }
+
+  /** Puts off the expiry of a session. */
+  async renewSession(digest: string, id: string, ttlMs: number): Promise<void> {
+    await this.#change(digest, (use, now) => ({ ...use, sessions: { ...use.sessions, [id]: now + ttlMs } }));
+  }
+
+  async endSession(digest: string, id: string): Promise<void> {
+    await this.#change(digest, ({ sessions: { [id]: _ended, ...sessions }, ...use }) => ({ ...use, sessions }));
+  }
+
+  /** Counts a stream until the returned function is called. Rejects with the error for the client. */
+  async openStream(caller: Caller): Promise<() => void> {
+    if (caller.key === undefined) return () => {};
+    const digest = await sha256(caller.key);
+    const id = crypto.randomUUID();
+    await this.#change(digest, (use, now) =>
+      sizeOf(use.streams) >= most(this.#limits.atOnce.streams)
+        ? caller.beyond("streams", "caller")
+        : { ...use, streams: { ...use.streams, [id]: now + sharedStreamMs } },
+    );
+    const open = this.#streams.get(digest) ?? new Set();
+    this.#streams.set(digest, open.add(id));
+    this.#timer ??= this.#startRenewing();
+    return () => {
+      if (!open.delete(id)) return;
+      if (open.size === 0 && this.#streams.get(digest) === open) this.#streams.delete(digest);
+      const ended = this.#change(digest, ({ streams: { [id]: _ended, ...streams }, ...use }) => ({ ...use, streams }));
+      // The entry expires in any case.
+      ended.catch(() => {});
+    };
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #startRenewing(): ReturnType<typeof setInterval> {
+    const timer = setInterval(() => this.#renewStreams(), sharedStreamMs / 3);
+    if (typeof timer === "object") timer.unref?.();
+    return timer;
+  }
+
+  #renewStreams(): void {
+    if (this.#streams.size === 0) this.close();
+    for (const [digest, open] of this.#streams) {
+      const renewed = this.#change(digest, (use, now) => {
+        const streams: { [id: string]: number } = { ...use.streams };
+        for (const id of open) streams[id] = now + sharedStreamMs;
+        return { ...use, streams };
+      });
+      // A storage that fails has been reported; the streams go on.
+      renewed.catch(() => {});
+    }
+  }
+
+  /** Changes the stored use of a caller. Rejects with the error that the change returns. */
+  #change(digest: string, change: Change): Promise<void> {
+    const apply = () => this.#apply(digest, change);
+    const changed = (this.#changes.get(digest) ?? Promise.resolve()).then(apply, apply);
+    this.#changes.set(digest, changed);
+    const forget = () => this.#changes.get(digest) === changed && this.#changes.delete(digest);
+    changed.then(forget, forget);
+    return changed;
+  }
+
+  async #apply(digest: string, change: Change): Promise<void> {
+    const key = `mcp/caller/${digest}`;
+    for (let tries = 1; ; tries += 1) {
+      const text = await this.#kv.get(key);
+      const now = Date.now();
+      const changed = change(withoutExpired(text === undefined ? unused : (JSON.parse(text) as StoredUse), now), now);
+      if (changed instanceof Error) throw changed;
+      const ttlMs = Math.max(60_000, ...timesOf(changed).map((at) => at - now));
+      // After many tries the last writer wins: a count that is slightly wrong is better than a refused client.
+      const expect = tries < maxSharedUseTries ? { expect: text ?? null } : {};
+      if (await this.#kv.set(key, JSON.stringify(changed), { ttlMs, ...expect })) return;
+    }
+  }
+}
+
+function most(limit: { readonly perCaller: number } | undefined): number {
+  return limit?.perCaller ?? Number.POSITIVE_INFINITY;
+}
+
+function sizeOf(entries: object): number {
+  return Object.keys(entries).length;
+}
+
+function timesOf({ sessions, streams }: StoredUse): number[] {
+  return [...Object.values(sessions), ...Object.values(streams)];
+}
+
+function withoutExpired(use: StoredUse, now: number): StoredUse {
+  const open = (entries: { readonly [id: string]: number }) =>
+    Object.fromEntries(Object.entries(entries).filter(([, at]) => at > now));
+  return { ...use, sessions: open(use.sessions), streams: open(use.streams) };
+}

@@ -1,0 +1,111 @@
+import { PortolanError } from "../errors.ts";
+import {
+  createSealer,
+  type OpenedText,
+  type OpenOptions,
+  randomSecret,
+  type Sealer,
+  type SealOptions,
+} from "./crypto.ts";
+import { maxStoredKeys, storedKeyMaxAgeMs, storedKeyRetirementMs } from "./limits.ts";
+import type { KeyValue, Storage } from "./storage.ts";
+
+/** A key in the storage. The first one seals, all of them open. */
+interface StoredKey {
+  readonly secret: string;
+  /** The time since 1970 at which a newer key took its place. */
+  readonly retiredAt?: number;
+}
+
+const storedAt = "mcp/keys";
+
+/**
+ * Puts a new key in front of those that servers without `secrets` keep in their storage. Texts that were sealed with an
+ * older key can be opened for another day. Running processes notice the new key by themselves.
+ */
+export async function rotateKeys({ kv }: Storage): Promise<void> {
+  for (;;) {
+    const text = await kv.get(storedAt);
+    const now = Date.now();
+    const [current, ...older] = text === undefined ? [] : parseKeys(text);
+    const kept = older.filter(({ retiredAt = now }) => now - retiredAt < storedKeyRetirementMs);
+    const keys = [{ secret: randomSecret() }, ...(current ? [{ ...current, retiredAt: now }] : []), ...kept];
+    if (keys.length > maxStoredKeys) {
+      throw new PortolanError(
+        "limit-reached",
+        `Keys: expected at most ${maxStoredKeys} within a day, got one more; rotate them less often`,
+      );
+    }
+    if (await kv.set(storedAt, JSON.stringify(keys), { expect: text ?? null })) return;
+  }
+}
+
+/** Seals with keys that all processes with the same storage share. The first process that needs a key makes it. */
+export class StoredKeySealer implements Sealer {
+  readonly #kv: KeyValue;
+  #text: string | undefined;
+  #sealer: Sealer | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+  /** The read that has not begun, and the one that runs. Requests that come while one runs share the next one. */
+  #next: Promise<Sealer> | undefined;
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(kv: KeyValue) {
+    this.#kv = kv;
+  }
+
+  async seal(value: string, options: SealOptions): Promise<string> {
+    const isFresh = performance.now() - this.#readAt < storedKeyMaxAgeMs;
+    const sealer = (isFresh && this.#sealer) || (await this.#read());
+    return sealer.seal(value, options);
+  }
+
+  async open(sealed: string, options: OpenOptions): Promise<OpenedText> {
+    const known = this.#sealer;
+    const opened = await (known ?? (await this.#read())).open(sealed, options);
+    if (!known || opened.ok || opened.reason !== "unknown-key") return opened;
+    // Another process may have sealed it with a newer key.
+    const newest = await this.#read();
+    return newest === known ? opened : newest.open(sealed, options);
+  }
+
+  #read(): Promise<Sealer> {
+    if (!this.#next) {
+      const begin = () => {
+        this.#next = undefined;
+        return this.#readNow();
+      };
+      this.#next = this.#running.then(begin, begin);
+      this.#running = this.#next;
+      this.#next.catch(() => {});
+    }
+    return this.#next;
+  }
+
+  async #readNow(): Promise<Sealer> {
+    let text = await this.#kv.get(storedAt);
+    while (text === undefined) {
+      // A storage that lost its keys gets those back that this process knows.
+      const own = this.#text ?? JSON.stringify([{ secret: randomSecret() }]);
+      text = (await this.#kv.set(storedAt, own, { expect: null })) ? own : await this.#kv.get(storedAt);
+    }
+    this.#readAt = performance.now();
+    if (this.#sealer && text === this.#text) return this.#sealer;
+    this.#sealer = createSealer({ secrets: parseKeys(text).map(({ secret }) => secret) });
+    this.#text = text;
+    return this.#sealer;
+  }
+}
+
+function parseKeys(text: string): StoredKey[] {
+  try {
+    const keys = JSON.parse(text) as StoredKey[];
+    if (keys.length > 0 && keys.every(({ secret }) => typeof secret === "string")) return keys;
+  } catch {
+    // Said below, because the text may contain secrets.
+  }
+  throw new PortolanError(
+    "store-failed",
+    `The keys in the storage (${storedAt}) cannot be read: something else wrote there`,
+  );
+}
