@@ -32,7 +32,8 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "server/http/serve-http.ts": ["server/http/fetch.ts"],
     "server/http/endpoint.ts": [
       ...["server/http/authorize.ts", "server/http/http-sse.ts"],
-      ...["server/http/observe.ts", "server/http/read-body.ts", "server/http/sessions/post.ts"],
+      ...["server/http/observe.ts", "server/http/read-body.ts", "server/http/processes/relay.ts"],
+      "server/http/sessions/post.ts",
     ],
     "server/http/stateless.ts": ["http/param-headers.ts"],
   },

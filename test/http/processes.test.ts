@@ -1,8 +1,13 @@
-import { createMemoryStorage, type Storage } from "portolan/storage";
-import { expect, test } from "vitest";
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { createMemoryStorage, rotateKeys, type Storage } from "portolan/storage";
+import { describe, expect, test } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { plainHeaders, send, start, toInitialize } from "./kit.ts";
-import { begin, StatelessPeer } from "./peer.ts";
+import { begin, StatelessPeer, textOf } from "./peer.ts";
 import { byUser } from "./users.ts";
 
 const revision = "2025-11-25";
@@ -107,7 +112,7 @@ test("a call whose process has died is answered with an error by another process
   const other = await start(b.server, { storage, sessions });
   const peer = await begin(one.url, revision);
   const answer = await peer.call("hold", { key: "k" }, "lost");
-  const { id } = await answer.event();
+  const { id } = (await answer.event()) ?? {};
   isAlive = false;
   answer.drop();
   const resumed = await peer.at(other.url).get(id);
@@ -167,4 +172,92 @@ test.each(["sessions", "listen"])("streams of one caller are counted in all proc
   expect(await isOpen(await open(other.url))).toBe(false);
   first.drop();
   await expect.poll(async () => isOpen(await open(other.url))).toBe(true);
+});
+
+describe("keys", () => {
+  const form = { capabilities: { elicitation: {} } };
+  /** Asks through one process and answers through another. Returns the text of the result. */
+  async function askAcross(urlA: string, urlB: string): Promise<string> {
+    const asked = await (await new StatelessPeer(urlA, form).call("ask")).response();
+    const { requestState } = asked.result as { requestState: string };
+    const inputResponses = { who: { action: "accept", content: { name: "Ada" } } };
+    const peer = new StatelessPeer(urlB, form);
+    const answer = await peer.request("tools/call", { name: "ask", arguments: {}, inputResponses, requestState });
+    return textOf(await answer.response());
+  }
+
+  test("of servers without secrets are in the storage, so that every process opens every state", async () => {
+    const storage = createMemoryStorage();
+    const [one, other] = [
+      await start(createFixture().server, { storage }),
+      await start(createFixture().server, { storage }),
+    ];
+    expect(await askAcross(one.url, other.url)).toBe("Hello Ada");
+    await rotateKeys(storage);
+    expect(await askAcross(other.url, one.url)).toBe("Hello Ada");
+    expect(await askAcross(one.url, other.url)).toBe("Hello Ada");
+  });
+
+  test("are made again after the storage has lost them", async () => {
+    const storage = createMemoryStorage();
+    const { url } = await start(createFixture().server, { storage });
+    expect(await askAcross(url, url)).toBe("Hello Ada");
+    await storage.kv.delete("mcp/keys");
+    const later = await start(createFixture().server, { storage });
+    expect(await askAcross(later.url, url)).toBe("Hello Ada");
+  });
+});
+
+describe("a process that starts beside others", () => {
+  const secrets = ["a".repeat(32), "b".repeat(32), "c".repeat(32)] as const;
+
+  test("is refused if its secrets differ, and joins if each opens what the other one seals", async () => {
+    const storage = createMemoryStorage();
+    const [a, b, c] = secrets;
+    await start(createFixture([a, b]).server, { storage });
+    await start(createFixture([b, a]).server, { storage });
+    for (const other of [[c], [b, c], undefined]) {
+      const refused = serveHttp(createFixture(other).server, { storage });
+      await expect(refused.listen()).rejects.toThrow(/^secrets: process \d+, which uses the same storage, has other/);
+      await refused.close();
+    }
+    await start(createFixture([a, b]).server, { storage });
+  });
+
+  test("starts with any secrets after the others have closed", async () => {
+    const storage = createMemoryStorage();
+    const { close } = await start(createFixture([secrets[0]]).server, { storage });
+    await close();
+    await start(createFixture([secrets[1]]).server, { storage });
+  });
+
+  test("reports that their version or their server is another one", async () => {
+    const storage = createMemoryStorage();
+    await start(createServer({ name: "shop", version: "1" }).tool("t", { run: () => "" }), { storage });
+    const reported: string[] = [];
+    const onError = (error: unknown) => reported.push(String(error));
+    for (const info of [
+      { name: "shop", version: "2" },
+      { name: "bank", version: "1" },
+    ]) {
+      await start(createServer(info, { onError }).tool("t", { run: () => "" }), { storage });
+    }
+    expect(reported[0]).toMatch(/process \d+, .* runs version 1 of "shop", this one 2: clients may see the features/);
+    expect(reported[1]).toMatch(/process \d+, .* serves "shop" and not "bank": give each server a storage or a prefix/);
+  });
+
+  test("is told that several processes without a common storage refuse each other's clients", async () => {
+    const one = createFixture();
+    await start(one.server, { instances: 2 });
+    expect(one.reported.join()).toContain("sessions, and answers to questions, are refused at the others");
+    const sharing = createFixture();
+    await start(sharing.server, { instances: 2, storage: createMemoryStorage() });
+    expect(sharing.reported.join()).not.toContain("are refused at the others");
+  });
+
+  test("is told the same as a worker of node:cluster", async () => {
+    const file = join(import.meta.dirname, "cluster-worker.mjs");
+    const { stderr } = await promisify(execFile)(process.execPath, [file]);
+    expect(stderr).toContain("several processes serve these clients");
+  });
 });

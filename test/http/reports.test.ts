@@ -281,10 +281,7 @@ test("a storage that refuses is reported once with the caller, and its clients a
   const about = { principal: "ada", caller: "principal ada", count: 1, reference: expect.any(String) };
   const failed = (operation: string) =>
     `PortolanError: The storage failed (${operation}): connect ECONNREFUSED 127.0.0.1:7001`;
-  expect(reports).toEqual([
-    [failed("kv.set"), { ...about, method: "initialize" }],
-    [failed("kv.get"), { ...about, method: "tools/call", name: "echo" }],
-  ]);
+  expect(reports).toEqual([[failed("kv.get"), { ...about, method: "initialize" }]]);
 });
 
 test.each(eras)("calls that are cut off when the server closes are reported with their tools (%s)", async (era) => {

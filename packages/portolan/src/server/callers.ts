@@ -94,7 +94,7 @@ export class Caller {
   readonly key: string | undefined;
   /** The minute in which the caller was last looked up. */
   seenAt = 0;
-  readonly #callers: Callers;
+  readonly callers: Callers;
   /** The amounts in use. Hot paths read and write them directly, because a call would cost too much. */
   readonly used: { [resource in CountedResource]: number } = {
     sessions: 0,
@@ -110,17 +110,17 @@ export class Caller {
   #minute = 0;
 
   constructor(callers: Callers, key: string | undefined) {
-    this.#callers = callers;
+    this.callers = callers;
     this.key = key;
   }
 
   /** Returns the limit that one more amount would exceed; undefined if there is room for it. */
   exhausts(resource: CountedResource, amount = 1): Exhausted | undefined {
-    const limit = this.#callers.limits.atOnce[resource];
+    const limit = this.callers.limits.atOnce[resource];
     if (!limit) return undefined;
     if (this.key !== undefined && this.used[resource] + amount > limit.perCaller) return "caller";
     const { total = Number.POSITIVE_INFINITY } = limit;
-    return this.#callers.total.used[resource] + amount > total ? "process" : undefined;
+    return this.callers.total.used[resource] + amount > total ? "process" : undefined;
   }
 
   /** Takes an amount of a resource. Returns the limit that is reached; then nothing is taken. */
@@ -138,9 +138,9 @@ export class Caller {
 
   /** Counts an event of this minute. Returns the limit that is exceeded. */
   count(event: RatedEvent, amount = 1): Exhausted | undefined {
-    const limit = this.#callers.limits.perMinute[event];
+    const limit = this.callers.limits.perMinute[event];
     if (!limit) return undefined;
-    const { total, shared } = this.#callers;
+    const { total, shared } = this.callers;
     const isLimited = this.key !== undefined || (this === shared && event !== "handshakes");
     // Callers of this machine are not rated, and need no clock.
     if (!isLimited && limit.total === undefined) return undefined;
@@ -149,17 +149,9 @@ export class Caller {
     return limit.total !== undefined && total.#countIn(minute, event, amount) > limit.total ? "process" : undefined;
   }
 
-  /**
-   * Counts a stream in all processes until the function that it resolves to is called. Rejects with the error for the
-   * client. Undefined if this process shares no storage.
-   */
-  openShared(): Promise<() => void> | undefined {
-    return this.#callers.across?.openStream(this);
-  }
-
   /** Tells the operator of something that was refused. */
   refused(refused: Omit<RefusedRequest, "caller">): void {
-    this.#callers.onRefused?.({ caller: this.key, ...refused });
+    this.callers.onRefused?.({ caller: this.key, ...refused });
   }
 
   /**
@@ -169,14 +161,14 @@ export class Caller {
    */
   beyond(resource: CountedResource, exhausted: Exhausted, consequence?: string, request?: RpcRequest): RpcError {
     this.refused({ limit: resource, exhausted, request });
-    const limit = this.#callers.limits.atOnce[resource];
+    const limit = this.callers.limits.atOnce[resource];
     return refusal(exhausted, limit, `${resource === "keptBytes" ? "kept bytes" : resource} at once`, 5, consequence);
   }
 
   /** Returns the error for an event that happens too often. */
   tooOften(event: RatedEvent, exhausted: Exhausted, request?: RpcRequest): RpcError {
     this.refused({ limit: `${event}PerMinute`, exhausted, request });
-    const limit = this.#callers.limits.perMinute[event];
+    const limit = this.callers.limits.perMinute[event];
     const what = event === "bodyBytes" ? "bytes of requests" : event;
     return refusal(exhausted, limit, `${what} per minute`, 60 - (Math.floor(performance.now() / 1_000) % 60));
   }
@@ -187,7 +179,7 @@ export class Caller {
   }
 
   #add(resource: CountedResource, amount: number): void {
-    const { total } = this.#callers;
+    const { total } = this.callers;
     this.used[resource] += amount;
     this.#inUse += amount;
     if (this !== total) total.used[resource] += amount;

@@ -34,10 +34,11 @@ export class Endpoint {
   readonly #stateful: Lazy<StatefulServer> | undefined;
   readonly #httpSse: Lazy<HttpSse> | undefined;
   readonly #paths: { readonly path: string; readonly messagesPath: string } | undefined;
-  /** Resolves when this process has joined those that share its storage, to the function that leaves them. */
+  /**
+   * Resolves when this process has joined those that share its storage, to the function that leaves them. A rejection has
+   * been reported, or `listen` learns of it.
+   */
   readonly joined: Promise<() => Promise<void>> | undefined;
-  /** True if a function that starts the server learns from `joined` why it cannot serve beside other processes. */
-  isAwaited = false;
   /** False once the endpoint closes, or is about to close. */
   isReady = true;
   readyPath: string | undefined;
@@ -53,10 +54,10 @@ export class Endpoint {
     this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(options, this.state));
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
-      const { runtime } = this.state;
-      runtime.storage ??= storage;
-      this.joined = loadProcesses().then(({ joinProcesses }) => joinProcesses(runtime, storage, this.state.callers));
-      this.joined.catch((cause) => this.isAwaited || runtime.report(cause));
+      const { state } = this;
+      state.runtime.storage ??= storage;
+      this.joined = import("./processes/relay.ts").then(({ joinProcesses }) => joinProcesses(state, storage));
+      this.joined.catch(() => {});
     }
     if (sessions) {
       this.#stateful = new Lazy(async () => (await loadSessions()).createStatefulServer(this.state, options));
@@ -112,8 +113,8 @@ export class Endpoint {
     });
     await Promise.all([drained, this.#httpSse?.loaded?.close(graceMs)]);
     // A storage that hangs must not keep the process from ending.
-    const left = this.joined?.catch(() => undefined).then((leave) => leave?.());
-    await Promise.race([graceOver, left]);
+    const left = this.joined?.then((leave) => leave());
+    await Promise.race([graceOver, left]).catch(() => {});
     clearTimeout(timer);
   }
 
@@ -220,10 +221,6 @@ export class Endpoint {
 
 const bodies = new Lazy(() => import("./read-body.ts"));
 
-function loadProcesses(): Promise<typeof import("./processes/relay.ts")> {
-  return import("./processes/relay.ts");
-}
-
 function loadSessions(): Promise<typeof import("./sessions/post.ts")> {
   return import("./sessions/post.ts");
 }
@@ -259,6 +256,8 @@ export class EndpointState {
   readonly streams: Streams;
   readonly keepAliveMs: number;
   readonly quietMs: number;
+  /** True if `listen` was called, which learns why this process cannot serve beside others. */
+  declare isListening?: boolean;
   readonly #maxCalls: number;
   /** The requests in progress, in no order. */
   // An array: a Map that is filled and emptied for every call keeps ended ones alive for the garbage collector.

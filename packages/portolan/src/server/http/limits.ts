@@ -207,6 +207,9 @@ export const maxEventIdCharacters = 200;
 /** A process that has not renewed its record in the storage for this long is taken for dead. */
 export const processLeaseMs = 30_000;
 
+/** Time for which a starting process waits for the records of the others. */
+export const compareMs = 2_000;
+
 /** Time for which the stream of a process that died counts for its caller in the other processes. */
 export const sharedStreamMs = 30_000;
 

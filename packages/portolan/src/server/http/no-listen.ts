@@ -21,8 +21,5 @@ export function createDrain(): () => undefined {
   return () => undefined;
 }
 
-/** Replaces `warnOfInstances` of `node/listen.ts`. */
-export async function warnOfInstances(): Promise<void> {}
-
 /** Replaces `exitOnSignals` of `node/listen.ts`. */
-export function exitOnSignals(): void {}
+export async function exitOnSignals(): Promise<void> {}

@@ -66,15 +66,12 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       // Before anything is awaited: an invalid feature rejects here, and is not reported too.
       const ready = runtime.ready();
       ready.catch(() => {});
-      endpoint.isAwaited = true;
-      const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding, warnOfInstances } = await import(
-        "#server-listen"
-      );
-      await checkListen(port, host, settings);
+      endpoint.state.isListening = true;
+      const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding } = await import("#server-listen");
+      await checkListen(port, host, settings, options, runtime);
       if (!isSafeBinding(host, options)) await refuseBinding(host);
       await ready;
       await endpoint.joined;
-      await warnOfInstances(options, (error) => runtime.report(error));
       const { state } = endpoint;
       const listening = await listenOn(nodeListener(endpoint.handleOwnPaths, limits), {
         ...{ port, host, limits },
@@ -86,7 +83,7 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       endpoint.preload();
       endpoint.readyPath = settings?.readyPath;
       drain = createDrain(settings?.drainMs);
-      if (settings?.signals) exitOnSignals(close);
+      if (settings?.signals) await exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
     usage: async () => (await endpoint.state.observer.get()).usage(),

@@ -33,7 +33,8 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
   const { resourceSubscriptions: wanted = [] } = notifications;
   const releaseRequest = roundStateOf(runtime).budget.holdSubscriptions(exchange, wanted.length);
   const releases = [releaseRequest];
-  const counted = exchange.returnPath.caller?.openShared();
+  const { caller } = exchange.returnPath;
+  const counted = caller?.callers.across?.openStream(caller);
   if (counted) {
     counted.catch(releaseRequest);
     releases.push(await counted);

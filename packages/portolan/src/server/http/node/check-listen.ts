@@ -1,6 +1,8 @@
+// Loaded late: the failures and the less usual settings of `listen`.
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
+import type { ServerRuntime } from "../../runtime.ts";
 import type { ServeHttpOptions } from "../options.ts";
 import type { ListenSettings } from "../serve-http.ts";
 
@@ -42,13 +44,16 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
   }
 }
 
-/** Returns the warning of a server that keeps state in this process although others serve the same clients. */
-export function withoutStorage({ sessions }: ServeHttpOptions): PortolanError {
+/** Reports a server that keeps state in this process although others serve the same clients. */
+export async function warnOfInstances(options: ServeHttpOptions, runtime: ServerRuntime): Promise<void> {
+  const { instances = 1, sessions, storage } = options;
+  if (storage || (instances <= 1 && !(await import("node:cluster")).default.isWorker)) return;
   const lost = sessions === false ? "answers to questions" : "sessions, and answers to questions,";
-  return new PortolanError(
+  const warning = new PortolanError(
     "invalid-argument",
     `storage: several processes serve these clients, and each keeps what it knows in its own memory: ${lost} are refused at the others. Give all of them a common \`storage\``,
   );
+  runtime.report(warning);
 }
 
 /** Returns the error for listening on a public address without authentication. */
@@ -57,4 +62,21 @@ export function unsafeBinding(host: string): PortolanError {
     "invalid-argument",
     `host: expected a loopback address, got ${nameOf(host)}; authenticate callers with \`auth\` or \`verify\`, or set \`dangerouslyAllowUnauthenticated\``,
   );
+}
+
+/** Closes the endpoint on the first SIGTERM or SIGINT and exits; exits at once on the second. */
+export function closeOnSignals(close: () => Promise<void>): void {
+  let isLeaving = false;
+  const leave = (_: string, signal: number) => {
+    if (isLeaving) process.exit(128 + signal);
+    isLeaving = true;
+    close().then(
+      () => process.exit(0),
+      (reason) => {
+        console.error(reason);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, leave);
 }

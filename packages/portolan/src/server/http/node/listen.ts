@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from "node:http";
 import type { AddressInfo, DropArgument, Socket } from "node:net";
+import type { ServerRuntime } from "../../runtime.ts";
 import { bodyLimits } from "../body.ts";
 import {
   acceptQueueLength,
@@ -72,10 +73,23 @@ export async function listenOn(
   };
 }
 
-/** Throws if the arguments of `listen` are not a port, a host and known options. */
-export async function checkListen(port: unknown, host: unknown, settings: ListenSettings | undefined): Promise<void> {
-  if (typeof port === "number" && typeof host === "string" && settings === undefined) return;
-  (await import("./check-listen.ts")).checkArguments(port, host, settings);
+/**
+ * Throws if the arguments of `listen` are not a port, a host and known options. Reports a server that keeps state in this
+ * process although others serve the same clients.
+ */
+export async function checkListen(
+  port: unknown,
+  host: unknown,
+  settings: ListenSettings | undefined,
+  options: ServeHttpOptions,
+  runtime: ServerRuntime,
+): Promise<void> {
+  // A worker of node:cluster has a channel to its parent.
+  const isAlone = options.instances === undefined && !process.channel;
+  if (isAlone && typeof port === "number" && typeof host === "string" && settings === undefined) return;
+  const { checkArguments, warnOfInstances } = await import("./check-listen.ts");
+  checkArguments(port, host, settings);
+  await warnOfInstances(options, runtime);
 }
 
 /** Returns a function that waits once for `drainMs`; all its callers share the wait. */
@@ -87,29 +101,9 @@ export function createDrain(drainMs = 0): () => Promise<void> | undefined {
   };
 }
 
-/** Reports a server that keeps state in this process although others serve the same clients. */
-export async function warnOfInstances(options: ServeHttpOptions, report: (error: Error) => void): Promise<void> {
-  const { instances = 1, storage } = options;
-  // A worker of node:cluster has a channel to its parent.
-  const isOneOfSeveral = instances > 1 || (process.channel && (await import("node:cluster")).default.isWorker);
-  if (isOneOfSeveral && !storage) report((await import("./check-listen.ts")).withoutStorage(options));
-}
-
 /** Closes the endpoint on the first SIGTERM or SIGINT and exits; exits at once on the second. */
-export function exitOnSignals(close: () => Promise<void>): void {
-  let isLeaving = false;
-  const leave = (_: string, signal: number) => {
-    if (isLeaving) process.exit(128 + signal);
-    isLeaving = true;
-    close().then(
-      () => process.exit(0),
-      (reason) => {
-        console.error(reason);
-        process.exit(1);
-      },
-    );
-  };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, leave);
+export async function exitOnSignals(close: () => Promise<void>): Promise<void> {
+  (await import("./check-listen.ts")).closeOnSignals(close);
 }
 
 function serverOptions(limits: HttpLimits): ServerOptions {

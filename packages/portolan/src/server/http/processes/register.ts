@@ -3,7 +3,7 @@ import { keyIdsOf } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { isStorageFailure } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
-import { maxKnownProcesses, processLeaseMs } from "../limits.ts";
+import { compareMs, maxKnownProcesses, processLeaseMs } from "../limits.ts";
 
 /** A process, as the others with the same storage see it. */
 interface ProcessRecord {
@@ -27,9 +27,12 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
   const own = await recordOf(runtime);
   const write = async () => void (await kv.set(key, JSON.stringify(own), { ttlMs: processLeaseMs }));
   const remove = () => kv.delete(key).catch((cause) => void runtime.report(cause));
-  try {
+  const compareAll = async () => {
     await write();
     for (const other of await othersOf(storage, key)) compare(runtime, own, other);
+  };
+  try {
+    await within(compareMs, compareAll(), (cause) => runtime.report(cause));
   } catch (cause) {
     // A storage that fails now may answer later; the processes compare themselves when the next one starts.
     if (isStorageFailure(cause)) runtime.report(cause);
@@ -44,6 +47,20 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
     clearInterval(timer);
     await remove();
   };
+}
+
+/** Waits for work, but not longer than a time: a storage that hangs must not keep the server from starting. */
+async function within(ms: number, work: Promise<void>, reportLate: (cause: unknown) => void): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isLate = false;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(() => {
+      isLate = true;
+      resolve();
+    }, ms);
+  });
+  work.catch((cause) => isLate && reportLate(cause));
+  await Promise.race([work, over]).finally(() => clearTimeout(timer));
 }
 
 async function recordOf({ snapshot }: ServerRuntime): Promise<ProcessRecord> {

@@ -1,8 +1,8 @@
 import type { Storage } from "../../../storage/storage.ts";
-import type { Callers } from "../../callers.ts";
 import { reportedStorage } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import type { Publication } from "../../subscribe/hub.ts";
+import type { EndpointState } from "../endpoint.ts";
 import { register } from "./register.ts";
 import { SharedUse } from "./shared-use.ts";
 
@@ -18,13 +18,19 @@ const memberships = new WeakMap<ServerRuntime, Map<Storage, Membership>>();
 
 /**
  * Joins the processes that share a storage: publications of the server reach them, and theirs the server; the use of
- * callers is counted in all of them. Resolves to the function that leaves them. Rejects if the other processes cannot work with this one; a storage that fails is reported.
+ * callers is counted in all of them. Resolves to the function that leaves them. Rejects if the other processes cannot work
+ * with this one; a storage that fails is reported.
  */
-export async function joinProcesses(
-  runtime: ServerRuntime,
-  storage: Storage,
-  callers: Callers,
-): Promise<() => Promise<void>> {
+export async function joinProcesses(state: EndpointState, storage: Storage): Promise<() => Promise<void>> {
+  try {
+    return await join(state, storage);
+  } catch (cause) {
+    if (!state.isListening) state.runtime.report(cause);
+    throw cause;
+  }
+}
+
+async function join({ runtime, callers }: EndpointState, storage: Storage): Promise<() => Promise<void>> {
   const across = new SharedUse(reportedStorage(runtime, storage).kv, callers.limits);
   callers.across = across;
   const storages = memberships.get(runtime) ?? new Map<Storage, Membership>();
@@ -50,9 +56,10 @@ export async function joinProcesses(
 
 async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   const leave = await register(runtime, storage);
-  const stopRelay = await startRelay(runtime, storage);
+  // Not awaited: a storage that hangs must not keep the server from listening.
+  const relaying = startRelay(runtime, storage);
   return async () => {
-    await Promise.all([leave(), stopRelay()]);
+    await Promise.all([leave(), relaying.then((stop) => stop())]);
   };
 }
 

@@ -118,7 +118,7 @@ export class GetStreams {
       return undefined;
     }
     const uris = isStandalone ? await this.#sessions.subscriptions(known.id) : undefined;
-    return { position, uris, release: (await caller.openShared()) ?? (() => {}) };
+    return { position, uris, release: (await caller.callers.across?.openStream(caller)) ?? (() => {}) };
   }
 
   /**
