@@ -1,6 +1,8 @@
 import { connectInMemory, type ScriptedAnswer, scriptedAnswers, type TestClient } from "portolan/testing";
 import { createTravel } from "portolan-travel";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { start } from "../../http/kit.ts";
+import { StatelessPeer } from "../../http/peer.ts";
 import { between, isStateless, revisions } from "../../kit/revisions.ts";
 
 const now = Date.parse("2026-11-15T10:00:00Z");
@@ -257,7 +259,7 @@ test("callers neither see nor get notified about bookings of others", async () =
 
 test("limits bookings and quotes", async () => {
   let time = now;
-  const server = createTravel({ now: () => time, stepMs: 0, maxBookings: 1, maxKept: 1, quoteMs: 1_000 });
+  const server = createTravel({ now: () => time, stepMs: 0, maxBookings: 1, maxQuotes: 1, quoteMs: 1_000 });
   const client = await open({ answers: scriptedAnswers(accept()) }, server);
   await call(client, "book", flight);
   expect(textOf(await call(client, "book", flight))).toContain("No more bookings");
@@ -267,6 +269,50 @@ test("limits bookings and quotes", async () => {
   expect((await call(other, "book", old)).isError).toBe(true);
   time += 1_001;
   expect(textOf(await call(other, "book", late))).toContain("has expired");
+});
+
+test("the quotes and bookings of one caller do not push out those of another", async () => {
+  const server = createTravel({ now: () => now, stepMs: 0, maxQuotes: 2, maxCallers: 2 });
+  const of = (key: string) => open({ serve: { principal: { key } } }, server);
+  const [victim, mallory] = [await of("victim"), await of("mallory")];
+  const input = await confirmedInput(victim);
+  for (let quote = 0; quote < 10; quote += 1) await call(mallory, "book", await confirmedInput(mallory));
+  expect((await call(victim, "book", input)).isError).toBeUndefined();
+  const third = await of("third");
+  expect(textOf(await call(third, "book", await confirmedInput(third)))).toContain("Too many users");
+  expect(await bookedIn(victim)).toHaveLength(1);
+});
+
+test("a cancelled attempt takes nothing away from its repetition, which books", async () => {
+  const waiting: (() => void)[] = [];
+  const pause = (signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      waiting.push(resolve);
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+  const { url } = await start(createTravel({ now: () => now, pause }));
+  const peer = new StatelessPeer(url, { capabilities: { elicitation: { form: {} } } });
+  const asked = (await (await peer.call("book", flight)).response()).result as Data;
+  const { requestState, inputRequests } = asked;
+  const inputResponses = { [Object.keys(inputRequests)[0] ?? ""]: { action: "accept", content: ada } };
+  const last = { name: "book", arguments: flight, requestState, inputResponses };
+  const abort = new AbortController();
+  const first = peer.request("tools/call", last, 1, {}, abort.signal).catch(() => undefined);
+  const second = peer.request("tools/call", last, 2);
+  // Both hold a seat, are charged, and wait for their ticket.
+  for (const steps of [2, 4]) {
+    await expect.poll(() => waiting.length).toBe(steps);
+    for (const go of waiting.slice(steps - 2)) go();
+  }
+  await expect.poll(() => waiting.length).toBe(6);
+  abort.abort();
+  await first;
+  await peer.request("ping", {}, 3);
+  for (const go of waiting) go();
+  const booked = (await (await second).response()).result as Data;
+  expect(booked.structuredContent.status).toBe("booked");
+  const read = await (await peer.request("resources/read", { uri: "travel://itinerary" }, 4)).response();
+  expect(JSON.parse((read.result as Data).contents[0].text).bookings).toHaveLength(1);
 });
 
 test("concurrent bookings do not exceed the limit", async () => {

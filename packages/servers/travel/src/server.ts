@@ -20,8 +20,10 @@ export interface TravelOptions {
   readonly pause?: (signal: AbortSignal) => Promise<void>;
   /** Bookings of one caller. Default: 100. */
   readonly maxBookings?: number;
-  /** Callers with bookings, and open quotes. Default: 1,000. */
-  readonly maxKept?: number;
+  /** Open quotes of one caller, for clients without forms. A new one takes the place of the oldest. Default: 100. */
+  readonly maxQuotes?: number;
+  /** Callers with bookings, and callers with open quotes. Further ones are refused. Default: 1,000. */
+  readonly maxCallers?: number;
   /** How long a quote is valid, for clients without forms. Default: 15 minutes. */
   readonly quoteMs?: number;
   /** Returns the current time in milliseconds. Default: `Date.now`. */
@@ -74,9 +76,10 @@ interface HotelInput {
 
 /** Creates a server with invented weather, flights and a calendar, and bookings that stay in the process. */
 export function createTravel(options: TravelOptions = {}): Server {
-  const { stepMs = 300, maxBookings = 100, maxKept = 1_000, quoteMs = 900_000, now = Date.now } = options;
+  const { stepMs = 300, maxBookings = 100, quoteMs = 900_000, now = Date.now } = options;
+  const { maxQuotes = 100, maxCallers = 1_000 } = options;
   const { pause = (signal) => setTimeout(stepMs, undefined, { signal }) } = options;
-  const ledger = new Ledger({ maxBookings, maxKept, quoteMs }, now);
+  const ledger = new Ledger({ maxBookings, maxQuotes, maxCallers, quoteMs }, now);
   const today = () => dayOf(now());
   const isOpen = (date: string) => isDay(date) && date >= today() && date <= addDays(today(), daysAhead);
   const completeDate = (typed: string) => daysFrom(today(), daysAhead + 1).filter((day) => day.startsWith(typed));
