@@ -14,12 +14,13 @@ export const createShop = (options = {}) =>
     needs: { elicitation: { form: {} } },
     async run({ article }, ctx) {
       const price = await ctx.once("reserve", () => reserve(article));
+      const key = await ctx.once("key", () => crypto.randomUUID());
       const answer = await ctx.elicit("address", { message: `Where do we send ${article}?`, form: address });
       if (answer.action !== "accept") return ctx.cancelled("Nothing was ordered.");
       const { street, express } = answer.content;
       const total = express ? price + 10 : price;
       if (!(await ctx.confirm("pay", `Pay ${total} euros?`))) return ctx.cancelled("Nothing was paid.");
-      const order = await ctx.once("charge", () => charge(article, total));
+      const order = await ctx.once("charge", () => charge(key, article, total));
       return { order, street };
     },
   });
@@ -116,9 +117,17 @@ function reserve(/** @type {string} */ _article) {
   return 30;
 }
 
-function charge(/** @type {string} */ article, /** @type {number} */ euros) {
+/** @type {Map<string, string>} */
+const orders = new Map();
+
+/** Charges once for each key, as payment services do. */
+function charge(/** @type {string} */ key, /** @type {string} */ article, /** @type {number} */ euros) {
+  const known = orders.get(key);
+  if (known) return known;
   effects.charged += 1;
-  return `order-${effects.charged}: ${article} for ${euros}`;
+  const order = `order-${effects.charged}: ${article} for ${euros}`;
+  orders.set(key, order);
+  return order;
 }
 
 /** @type {Set<string>} */

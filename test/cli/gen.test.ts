@@ -168,6 +168,18 @@ describe("gen cli", () => {
     expect(JSON.parse(here("forecast").stderr).error.message).toContain("forecast needs city=…");
   });
 
+  test("keeps descriptions as they are, also with the characters of replacement patterns", async () => {
+    const cwd = makeProject({
+      "price.mjs": `import { createServer } from "portolan/server";
+import { serveStdio } from "portolan/server/stdio";
+const description = "Prices in $'s, $\`s, $& and $1";
+serveStdio(createServer({ name: "price", version: "1" }).tool("now", { description, run: () => "7" }));
+`,
+    });
+    await generate(["cli", "--out", "price-tool.mjs", "--", process.execPath, "price.mjs"], cwd);
+    expect(run("./price-tool.mjs", ["--help"], cwd).stdout).toContain("Prices in $'s, $`s, $& and $1");
+  });
+
   test.each([40, 80])("shows its help and the documentation of a tool in %i columns", async (columns) => {
     const cwd = makeHome();
     await generate(["cli", "--out", "weather.mjs", ...server], cwd);

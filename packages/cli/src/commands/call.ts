@@ -153,7 +153,7 @@ function isFailureOfTool(reason: unknown): reason is RpcError {
 /** Names the tool as the person knows it, and the same command with a longer timeout. */
 function explainTimeout(reason: unknown, what: string, timeoutMs = 60_000, system: System): unknown {
   if (!(reason instanceof PortolanError) || reason.code !== "timeout") return reason;
-  const message = withoutOptionNames(reason.message).replace(/^tools\/call ".*?"(?=: )/, what);
+  const message = withoutOptionNames(reason.message).replace(/^tools\/call ".*?"(?=: )/, () => what);
   const seconds = Math.ceil((2 * timeoutMs) / 1_000);
   return new Failure("timeout", message, { next: againWith(system, "--timeout", String(seconds)), cause: reason });
 }

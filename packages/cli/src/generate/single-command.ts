@@ -25,7 +25,8 @@ export function singleCommand({ name, version, tools, target, again }: GenerateI
   return [
     first,
     `// ${generatedMark} cli. Run it again after the server has changed: ${toVisibleJson(oneLine(again))}`,
-    `${rest.join("\n").slice(0, -start.length)}${start.replace("(self)", `(self, ${toVisibleJson(`{ ${server.join(", ")} }`)})`)}`,
+    // A function: in a replacement text, $' and the like of a description would be replaced.
+    `${rest.join("\n").slice(0, -start.length)}${start.replace("(self)", () => `(self, ${toVisibleJson(`{ ${server.join(", ")} }`)})`)}`,
     ...(notice === "" ? [] : [`/*\n${notice.replaceAll("*/", "*\\/")}\n*/\n`]),
   ].join("\n");
 }

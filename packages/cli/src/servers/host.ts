@@ -193,7 +193,7 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
     );
   }
   if (kind === "timeout") {
-    const text = message.replace(/^connect: the server/, server.name);
+    const text = message.replace(/^connect: the server/, () => server.name);
     return new Failure(kind, text, { next: known ?? `portolan doctor ${typed(server.name)}`, cause: reason });
   }
   if (!(reason instanceof RpcError)) return reason;
@@ -213,7 +213,7 @@ export async function withWithheld(context: CommandContext, entry: ServerEntry, 
 
 /** Replaces the name of our own child process by what the person typed. */
 function withTypedName(message: string, end: ProcessEnd | undefined, typed: string): string {
-  return isOurChild(end) ? message.replace(`The server "${end.command}"`, typed) : message;
+  return isOurChild(end) ? message.replace(`The server "${end.command}"`, () => typed) : message;
 }
 
 function isOurChild(end: ProcessEnd | undefined): end is ProcessEnd {
