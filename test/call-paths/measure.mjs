@@ -1,4 +1,5 @@
-// Prints, as JSON, which source files have a function that runs during one warm call, path by path.
+// Prints, as JSON, which source files have a function that runs during one warm call, and how many functions run, path by
+// path.
 //   node --import tsx test/call-paths/measure.mjs      with TSX_TSCONFIG_PATH=tsconfig.sources.json
 // V8 counts the calls of every function; files of packages/*/src with a count above zero are on the path.
 import { fork } from "node:child_process";
@@ -19,8 +20,8 @@ const root = join(dirname(self), "../..");
 const inspector = new Session();
 inspector.connect();
 
-/** Runs one call and returns the files that ran. */
-async function filesOf(call) {
+/** Runs one call and returns the files that ran, and the number of functions. */
+async function pathOf(call) {
   await startCounting();
   await call();
   return stopCounting();
@@ -36,13 +37,16 @@ async function stopCounting() {
   const { result } = await inspector.post("Profiler.takePreciseCoverage");
   await inspector.post("Profiler.stopPreciseCoverage");
   const files = [];
+  let count = 0;
   for (const { url, functions } of result) {
     if (!url.startsWith("file:")) continue;
     const file = relative(root, fileURLToPath(url.split("?")[0]));
     if (!/^packages\/[^/]+\/src\//.test(file)) continue;
-    if (functions.some(isOurs)) files.push(file);
+    const ran = functions.filter(isOurs).length;
+    if (ran > 0) files.push(file);
+    count += ran;
   }
-  return files.sort();
+  return { files: files.sort(), functions: count };
 }
 
 /** Whether a function ran that the author wrote: neither a module's own body nor a helper of the compiler. */
@@ -118,9 +122,9 @@ async function overHttp() {
     await send("greet", {}, capabilities, { requestState, inputResponses });
   };
   for (let round = 0; round < 3; round++) await call();
-  const statelessHttp = await filesOf(call);
+  const statelessHttp = await pathOf(call);
   for (let round = 0; round < 3; round++) await elicit();
-  const elicitation = await filesOf(elicit);
+  const elicitation = await pathOf(elicit);
   await endpoint.close(100);
   return { statelessHttp, elicitation };
 }
@@ -132,7 +136,7 @@ async function toHttp() {
   const client = await connect(url);
   const call = () => client.callTool("add", { a: 1 });
   for (let round = 0; round < 3; round++) await call();
-  const clientHttpCall = await filesOf(call);
+  const clientHttpCall = await pathOf(call);
   await client.close();
   child.disconnect();
   return { clientHttpCall };
@@ -148,7 +152,7 @@ async function overStdio(folder) {
   const client = await connect(command(report), { era: "stateful" });
   for (let round = 0; round < 3; round++) await client.callTool("add", { a: 1 });
   await client.callTool("start", {});
-  const clientCall = await filesOf(() => client.callTool("add", { a: 1 }));
+  const clientCall = await pathOf(() => client.callTool("add", { a: 1 }));
   await client.callTool("stop", {});
   await client.close();
   return { clientCall, statefulStdio: JSON.parse(readFileSync(report, "utf8")) };
@@ -173,7 +177,7 @@ async function inHost(folder) {
     }
   };
   for (let round = 0; round < 3; round++) await call();
-  const hostCall = await filesOf(call);
+  const hostCall = await pathOf(call);
   await host.close();
   return { hostCall };
 }

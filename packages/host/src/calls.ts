@@ -189,7 +189,7 @@ export class Calls {
     server.heard();
     callLog.end(logged, clock.now() - logged.startedAt, result);
     if (feed.hasReaders) this.#emitEnd(logged, "done");
-    markUntrusted(server, options);
+    if (options.conversation) markUntrusted(server, options);
     return result;
   }
 
@@ -413,7 +413,7 @@ function withoutProtocolMembers(result: object): object {
   let others = 0;
   let isClean = true;
   for (const name in result) {
-    if (isProtocolMember(name)) isClean = false;
+    if (protocolMembers[name]) isClean = false;
     else if (name !== "content") others += 1;
   }
   if (isClean) return result;
@@ -421,14 +421,18 @@ function withoutProtocolMembers(result: object): object {
   if (others === 0 && "content" in result) return { content: result.content };
   const kept: { [name: string]: unknown } = {};
   for (const name in result) {
-    if (!isProtocolMember(name)) kept[name] = result[name as keyof typeof result];
+    if (!protocolMembers[name]) kept[name] = result[name as keyof typeof result];
   }
   return kept;
 }
 
-function isProtocolMember(name: string): boolean {
-  return name === "_meta" || name === "resultType" || name === "ttlMs" || name === "cacheScope";
-}
+/** Members of results that belong to the protocol; without a prototype, because servers choose the names looked up. */
+const protocolMembers: { readonly [name: string]: true | undefined } = Object.assign(Object.create(null), {
+  _meta: true,
+  resultType: true,
+  ttlMs: true,
+  cacheScope: true,
+});
 
 /** Returns the run that a call belongs to, for an event or entry. */
 export function runOf({ run }: HostCallOptions): { run?: string } {

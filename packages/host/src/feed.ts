@@ -23,15 +23,12 @@ interface UnreadEvent<E> {
 export class Feed<E> {
   readonly #options: FeedOptions<E>;
   readonly #readers = new Set<Reader<E>>();
+  /** True if an event would be read; others need not be made. */
+  hasReaders = false;
   #isOver = false;
 
   constructor(options: FeedOptions<E>) {
     this.#options = options;
-  }
-
-  /** True if an event would be read; others need not be made. */
-  get hasReaders(): boolean {
-    return this.#readers.size > 0;
   }
 
   emit(event: E): void {
@@ -40,9 +37,15 @@ export class Feed<E> {
 
   /** Begins to read at once, not with the first `next`. */
   read(wants: (event: E) => boolean = () => true): AsyncIterableIterator<E> {
-    const reader = new Reader(this.#options, wants, () => this.#readers.delete(reader));
+    const reader = new Reader(this.#options, wants, () => {
+      this.#readers.delete(reader);
+      this.hasReaders = this.#readers.size > 0;
+    });
     if (this.#isOver) reader.end();
-    else this.#readers.add(reader);
+    else {
+      this.#readers.add(reader);
+      this.hasReaders = true;
+    }
     return reader;
   }
 
@@ -51,6 +54,7 @@ export class Feed<E> {
     this.#isOver = true;
     for (const reader of this.#readers) reader.end();
     this.#readers.clear();
+    this.hasReaders = false;
   }
 }
 

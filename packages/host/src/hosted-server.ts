@@ -46,6 +46,7 @@ export interface ServerDependencies {
 /** One server of a host: keeps it connected and its features up to date. */
 export class HostedServer {
   readonly entry: ServerEntry;
+  readonly name: string;
   /** Digest of the entry's configuration and source; trust, grants and pins are bound to it. */
   readonly digest: string;
   readonly supervisor: Supervisor;
@@ -73,6 +74,7 @@ export class HostedServer {
 
   constructor(entry: ServerEntry, digest: string, dependencies: ServerDependencies) {
     this.entry = entry;
+    this.name = entry.name;
     this.digest = digest;
     this.#dependencies = dependencies;
     this.trustsHints = entry.settings.trustHints ?? entry.source.kind === "code";
@@ -100,10 +102,6 @@ export class HostedServer {
       prompts: throttleFor("prompts"),
       resources: throttleFor("resources"),
     };
-  }
-
-  get name(): string {
-    return this.entry.name;
   }
 
   get client(): Client | undefined {

@@ -33,7 +33,7 @@ export type BlockedState = Extract<ServerState, "disabled" | "misconfigured" | "
 export class Supervisor {
   readonly entry: ServerEntry;
   readonly #options: SupervisorOptions;
-  #state: ServerState = "idle";
+  state: ServerState = "idle";
   #reason: string | undefined;
   #connection: ServerConnection | undefined;
   #starting: Promise<Client> | undefined;
@@ -58,10 +58,6 @@ export class Supervisor {
     return this.#connection?.client;
   }
 
-  get state(): ServerState {
-    return this.#state;
-  }
-
   get status(): ServerStatus {
     const { name, source } = this.entry;
     const { pid, client } = this.#connection ?? {};
@@ -69,14 +65,14 @@ export class Supervisor {
     return {
       name,
       source,
-      state: this.#state,
+      state: this.state,
       restarts: this.#restarts,
       ...(this.#reason !== undefined && { reason: this.#reason }),
       ...(client && { profile: client.server }),
       ...(pid !== undefined && { pid }),
       ...(stderr && { stderr }),
       ...(this.#startMs !== undefined && { startMs: this.#startMs }),
-      ...(this.#state === "down" && { retryInMs: Math.max(0, this.#retryAt - this.#options.clock.now()) }),
+      ...(this.state === "down" && { retryInMs: Math.max(0, this.#retryAt - this.#options.clock.now()) }),
     };
   }
 
@@ -87,8 +83,8 @@ export class Supervisor {
   async use(signal?: AbortSignal): Promise<Client> {
     if (this.#connection) return this.#connection.client;
     if (this.#starting) return waitFor(this.#starting, signal);
-    const mayStart = this.#state === "idle" || this.#state === "login";
-    if (!mayStart && !(this.#state === "down" && this.#options.clock.now() >= this.#retryAt)) throw this.#unavailable();
+    const mayStart = this.state === "idle" || this.state === "login";
+    if (!mayStart && !(this.state === "down" && this.#options.clock.now() >= this.#retryAt)) throw this.#unavailable();
     return waitFor(this.start(), signal);
   }
 
@@ -110,7 +106,7 @@ export class Supervisor {
 
   /** Stops the server. It starts again when it is needed, unless it is blocked. */
   async stop(next: BlockedState | "idle" | "closed" = "idle", reason?: string): Promise<void> {
-    if (this.#state === "closed" || (next === "idle" && this.isBlocked)) return;
+    if (this.state === "closed" || (next === "idle" && this.isBlocked)) return;
     this.#stopTimer?.();
     const connection = this.#connection;
     const starting = this.#starting;
@@ -126,18 +122,18 @@ export class Supervisor {
 
   /** Shows whether a connected server answers. Its connection is kept. */
   showResponsive(isResponsive: boolean, reason?: string): void {
-    if (!this.#connection || this.#state !== (isResponsive ? "unresponsive" : "ready")) return;
+    if (!this.#connection || this.state !== (isResponsive ? "unresponsive" : "ready")) return;
     this.#setState(isResponsive ? "ready" : "unresponsive", reason);
   }
 
   /** Allows a blocked server to start. */
   unblock(): void {
-    if (this.isBlocked && this.#state !== "closed") this.#setState("idle");
+    if (this.isBlocked && this.state !== "closed") this.#setState("idle");
   }
 
   /** True while the server is never started. */
   get isBlocked(): boolean {
-    return ["disabled", "misconfigured", "untrusted", "closed"].includes(this.#state);
+    return ["disabled", "misconfigured", "untrusted", "closed"].includes(this.state);
   }
 
   async #open(signal: AbortSignal): Promise<Client> {
@@ -196,12 +192,12 @@ export class Supervisor {
     // A server that never ran will hardly run by itself; it starts when a call needs it.
     if (!this.#wasReady || this.#failures > maxRestartFailures) return;
     this.#stopTimer = clock.after(jitteredMs, () => {
-      if (this.#state === "down") this.start();
+      if (this.state === "down") this.start();
     });
   }
 
   #setState(state: ServerState, reason?: string): void {
-    this.#state = state;
+    this.state = state;
     this.#reason = reason;
     this.#options.onStateChange();
   }
@@ -218,7 +214,7 @@ export class Supervisor {
     };
     const reason = reasonOf(status);
     const why = reason === undefined ? "" : `: ${reason}`;
-    return new PortolanError("server-unavailable", `${name} ${states[this.#state] ?? this.#state}${why}`);
+    return new PortolanError("server-unavailable", `${name} ${states[this.state] ?? this.state}${why}`);
   }
 }
 

@@ -21,49 +21,40 @@ export class PageBuffer {
   /** True if one of the texts may contain something that looks like a secret. */
   mayHoldSecret = false;
   #bytes = new Uint8Array(activityPageChars * 2);
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
+  length = 0;
 
   /** Returns a copy of the lines and begins again. */
   take(): Uint8Array<ArrayBuffer> {
-    const taken = this.#bytes.slice(0, this.#length);
-    this.#length = 0;
+    const taken = this.#bytes.slice(0, this.length);
+    this.length = 0;
     this.mayHoldSecret = false;
     // One long entry must not keep its memory for ever.
     if (this.#bytes.length > activityPageChars * 8) this.#bytes = new Uint8Array(activityPageChars * 2);
     return taken;
   }
 
-  /** Removes everything after this position. */
-  cut(length: number): void {
-    this.#length = length;
-  }
-
   /** Makes room for this many bytes; the methods below need it. */
   reserve(count: number): void {
-    const needed = this.#length + count;
+    const needed = this.length + count;
     if (needed <= this.#bytes.length) return;
     const larger = new Uint8Array(needed * 2);
-    larger.set(this.#bytes.subarray(0, this.#length));
+    larger.set(this.#bytes.subarray(0, this.length));
     this.#bytes = larger;
   }
 
   /** Writes bytes that contain no secret. */
   copy(bytes: Uint8Array): void {
-    const start = this.#length;
+    const start = this.length;
     // A call of `set` costs more than a few bytes.
     if (bytes.length > shortCopyBytes) this.#bytes.set(bytes, start);
     else for (let at = 0; at < bytes.length; at += 1) this.#bytes[start + at] = bytes[at] ?? 0;
-    this.#length += bytes.length;
+    this.length += bytes.length;
   }
 
   /** Writes a text; reserve three bytes for each character. */
   text(text: string): void {
     const bytes = this.#bytes;
-    const start = this.#length;
+    const start = this.length;
     if (text.length <= longTextChars) {
       let at = 0;
       let triple = 0;
@@ -75,12 +66,12 @@ export class PageBuffer {
         if (hintStarts[triple] === 1) this.mayHoldSecret = true;
       }
       if (at === text.length) {
-        this.#length = start + at;
+        this.length = start + at;
         return;
       }
     }
     this.mayHoldSecret = true;
-    this.#length = start + encoder.encodeInto(text, bytes.subarray(start)).written;
+    this.length = start + encoder.encodeInto(text, bytes.subarray(start)).written;
   }
 
   /** Writes a text as a JSON string; reserve six bytes for each character, and two. */
@@ -91,7 +82,7 @@ export class PageBuffer {
   /** Returns false, and writes nothing, if a character must be escaped. */
   #tryQuoted(text: string): boolean {
     const bytes = this.#bytes;
-    let at = this.#length;
+    let at = this.length;
     bytes[at] = quote;
     at += 1;
     let triple = 0;
@@ -104,7 +95,7 @@ export class PageBuffer {
       if (hintStarts[triple] === 1) this.mayHoldSecret = true;
     }
     bytes[at] = quote;
-    this.#length = at + 1;
+    this.length = at + 1;
     return true;
   }
 
@@ -119,12 +110,12 @@ export class PageBuffer {
     for (let limit = 10; limit <= value; limit *= 10) digits += 1;
     const bytes = this.#bytes;
     let rest = value;
-    for (let at = this.#length + digits - 1; at >= this.#length; at -= 1) {
+    for (let at = this.length + digits - 1; at >= this.length; at -= 1) {
       const tenth = (rest / 10) | 0;
       bytes[at] = 0x30 + rest - tenth * 10;
       rest = tenth;
     }
-    this.#length += digits;
+    this.length += digits;
   }
 }
 

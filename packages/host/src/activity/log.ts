@@ -183,8 +183,9 @@ class SealedLog implements ActivityLog {
   }
 
   ready(): void {
+    if (!this.#isRequired) return;
     const { failure } = this.#writer;
-    if (!this.#isRequired || failure === undefined) return;
+    if (failure === undefined) return;
     throw new PortolanError("store-failed", "The activity log is required but cannot be written", { cause: failure });
   }
 

@@ -43,15 +43,13 @@ export function redact(value: unknown): unknown {
 class PatternRedactor implements Redactor {
   /** All forms of the secrets, the longest first, because one may be part of another. */
   #secrets: string[] = [];
-
-  get hasTexts(): boolean {
-    return this.#secrets.length > 0;
-  }
+  hasTexts = false;
 
   add(secret: string): void {
     if (secret.length < minSecretChars || this.#secrets.includes(secret)) return;
     const forms = new Set([...this.#secrets, ...formsOf(secret)]);
     this.#secrets = [...forms].sort((a, b) => b.length - a.length);
+    this.hasTexts = true;
   }
 
   redact(value: unknown): unknown {
@@ -207,7 +205,7 @@ function makePairs(): Uint8Array {
 }
 
 function tripleOf(first = 0, second = 0, third = 0): number {
-  return tripleAfter(tripleAfter(tripleAfter(0, first), second), third);
+  return ((first & 31) << 10) | ((second & 31) << 5) | (third & 31);
 }
 
 function bothCases(letter = ""): number[] {

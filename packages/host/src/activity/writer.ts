@@ -74,8 +74,11 @@ export class ActivityWriter {
       this.#lose(error);
       return;
     }
-    if (isUrgent && this.#failure === undefined) this.#flushNow();
-    else if (this.#writing === undefined && this.#failure === undefined && this.#isFilling()) this.#start();
+    if (isUrgent && this.#failure === undefined) {
+      // Written without waiting for more, after a block that is being written.
+      this.#isUrgent = true;
+      this.#start();
+    } else if (this.#writing === undefined && this.#failure === undefined && this.#isFilling()) this.#start();
     else this.#schedule(this.#flushMs);
   }
 
@@ -125,12 +128,6 @@ export class ActivityWriter {
   #schedule(ms: number): void {
     // Keeps the process alive, because without `close` the last entries would be lost.
     this.#timer ??= setTimeout(() => this.#start(), ms);
-  }
-
-  /** Writes without waiting for more. A block that is being written comes first. */
-  #flushNow(): void {
-    this.#isUrgent = true;
-    this.#start();
   }
 
   #start(): void {
@@ -248,24 +245,16 @@ export class ActivityPages {
   #entries = 0;
   #long: LongText[] = [];
   #next = 1;
-  #waiting = 0;
-  #size = 0;
+  /** Number of waiting entries. */
+  waiting = 0;
+  /** Size of the waiting entries in characters or bytes. */
+  size = 0;
   #moment = Number.NaN;
   #momentText = "";
 
   constructor(redactor: Redactor, now: () => number) {
     this.#redactor = redactor;
     this.#now = now;
-  }
-
-  /** Number of waiting entries. */
-  get waiting(): number {
-    return this.#waiting;
-  }
-
-  /** Size of the waiting entries in characters or bytes. */
-  get size(): number {
-    return this.#size;
   }
 
   /** Adds an entry. Hot path: for most calls no string is made but those that the call has already. */
@@ -280,13 +269,13 @@ export class ActivityPages {
       if (!(activity instanceof CallEntry)) this.#write(at, activity);
       else if (!this.#calls.write(activity, at, page)) this.#write(at, CallEntry.asWritten(activity));
     } catch (error) {
-      page.cut(before);
+      page.length = before;
       throw error;
     }
-    this.#size += page.length - before;
+    this.size += page.length - before;
     this.#next += 1;
     this.#entries += 1;
-    this.#waiting += 1;
+    this.waiting += 1;
     if (page.length > activityPageChars) this.#endPage();
   }
 
@@ -310,12 +299,14 @@ export class ActivityPages {
 
   /** Removes written pages. `seq` is the number of their last entry; numbering continues from it. */
   drop(written: PendingLines, seq: number): void {
-    for (const { bytes, long } of this.#pages.slice(0, written.pieces.length))
-      this.#size -= bytes.length + lengthOf(long);
+    for (const { bytes, long } of this.#pages.slice(0, written.pieces.length)) {
+      this.size -= bytes.length;
+      if (long.length > 0) this.size -= lengthOf(long);
+    }
     this.#pages = this.#pages.slice(written.pieces.length);
-    this.#waiting -= written.entries;
+    this.waiting -= written.entries;
     this.#endPage();
-    this.#next = seq + this.#waiting + 1;
+    this.#next = seq + this.waiting + 1;
   }
 
   /** Looks for secrets once for the whole page. */
@@ -323,31 +314,28 @@ export class ActivityPages {
     if (this.#entries === 0) return;
     const isSuspicious = this.#page.mayHoldSecret || this.#redactor.hasTexts;
     let bytes = this.#page.take();
-    this.#size -= bytes.length;
+    this.size -= bytes.length;
     if (isSuspicious) {
       const text = decoder.decode(bytes);
       if (this.#redactor.mayContainSecret(text, bytes)) bytes = encoder.encode(redactLines(text, this.#redactor));
     }
     this.#pages.push({ bytes, entries: this.#entries, first: this.#next - this.#entries, long: this.#long });
-    this.#size += bytes.length;
+    this.size += bytes.length;
     this.#entries = 0;
     this.#long = [];
   }
 
   /** Writes an entry after its number. */
   #write(at: string, activity: Activity): void {
-    const text = `${at}${this.#stringify(activity)}\n`;
-    this.#page.reserve(text.length * 3);
-    this.#page.text(text);
-  }
-
-  /** Returns the JSON of an entry without its first brace. */
-  #stringify(activity: Activity): string {
-    const entry = withoutReserved(activity);
+    const entry = "seq" in activity || "at" in activity ? withoutReserved(activity) : activity;
     let text = isSmall(entry) ? JSON.stringify(entry) : "";
     if (text === "" || text.length > maxEntryChars) text = this.#stringifyShort(entry);
-    if (text.startsWith('{"')) return text.slice(1);
-    throw new PortolanError("invalid-argument", "record: expected an object with a kind");
+    if (!text.startsWith('{"')) {
+      throw new PortolanError("invalid-argument", "record: expected an object with a kind");
+    }
+    const line = `${at}${text.slice(1)}\n`;
+    this.#page.reserve(line.length * 3);
+    this.#page.text(line);
   }
 
   #stringifyShort(activity: Activity): string {
@@ -359,7 +347,7 @@ export class ActivityPages {
     const long: LongText[] = [];
     const text = JSON.stringify(this.#redactor.redact(shorten(activity, { mark, clean }, long)));
     this.#long.push(...long);
-    this.#size += lengthOf(long);
+    this.size += lengthOf(long);
     return text;
   }
 
@@ -389,7 +377,6 @@ export function renumber({ pieces, first }: PendingLines, from: number): readonl
 
 /** Removes the members that only the log may set. */
 function withoutReserved(activity: Activity): Activity {
-  if (!("seq" in activity || "at" in activity)) return activity;
   const { seq: _seq, at: _at, ...rest } = activity;
   return rest as Activity;
 }

@@ -19,6 +19,8 @@ export class Call implements ResponseSink, Timed {
   /** Owned by the call: `_meta` is written into them. */
   readonly params: JsonObject;
   readonly options: SerializedCallOptions;
+  readonly idleMs: number;
+  readonly totalMs: number;
   id: RequestId = 0;
   dueAt = 0;
   /** Checks the result before the caller receives it; throws if it is invalid. */
@@ -48,6 +50,8 @@ export class Call implements ResponseSink, Timed {
     this.method = method;
     this.params = params;
     this.options = options;
+    this.idleMs = options.idleMs ?? connection.idleMs;
+    this.totalMs = options.totalMs ?? connection.totalMs;
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -78,14 +82,6 @@ export class Call implements ResponseSink, Timed {
     const { name, uri } = this.params;
     if (typeof name === "string") return name;
     return typeof uri === "string" ? uri : undefined;
-  }
-
-  get idleMs(): number {
-    return this.options.idleMs ?? this.#connection.idleMs;
-  }
-
-  get totalMs(): number {
-    return this.options.totalMs ?? this.#connection.totalMs;
   }
 
   /** Aborts when the call is over, for any reason. */

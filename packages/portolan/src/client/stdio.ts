@@ -312,12 +312,10 @@ export class ProcessChannel implements Channel {
 class LineBytes implements ByteCollection {
   readonly #pieces = new ByteList();
   #block: ByteBlock | undefined;
-
-  get length(): number {
-    return this.#block?.length ?? this.#pieces.length;
-  }
+  length = 0;
 
   push(piece: Uint8Array): void {
+    this.length += piece.length;
     if (!this.#block && this.#pieces.length + piece.length < largeFrom) {
       this.#pieces.push(piece);
       return;
@@ -330,11 +328,14 @@ class LineBytes implements ByteCollection {
   take(): Uint8Array {
     const block = this.#block;
     this.#block = undefined;
+    this.length = 0;
     return block ? block.take() : this.#pieces.take();
   }
 
   takePieces(): Uint8Array[] {
-    return this.#block ? [this.take()] : this.#pieces.takePieces();
+    if (this.#block) return [this.take()];
+    this.length = 0;
+    return this.#pieces.takePieces();
   }
 
   release(bytes: Uint8Array): void {

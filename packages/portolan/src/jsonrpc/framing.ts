@@ -345,17 +345,13 @@ export interface ByteCollection extends Pick<ByteList, "length" | "push" | "take
 /** Bytes that arrive in pieces and are joined once. Pieces are kept by reference: do not write to them later. */
 export class ByteList {
   #pieces: Uint8Array[] = [];
-  #length = 0;
+  length = 0;
   #loosePieces = 0;
   #looseBytes = 0;
 
-  get length(): number {
-    return this.#length;
-  }
-
   push(piece: Uint8Array): void {
     this.#pieces.push(piece);
-    this.#length += piece.length;
+    this.length += piece.length;
     this.#loosePieces += 1;
     this.#looseBytes += piece.length;
     if (this.#loosePieces === mergeAfter) this.#merge();
@@ -363,7 +359,7 @@ export class ByteList {
 
   /** Removes and returns all bytes in one array. */
   take(): Uint8Array {
-    const length = this.#length;
+    const { length } = this;
     return join(this.takePieces(), length);
   }
 
@@ -371,7 +367,7 @@ export class ByteList {
   takePieces(): Uint8Array[] {
     const pieces = this.#pieces;
     this.#pieces = [];
-    this.#length = this.#loosePieces = this.#looseBytes = 0;
+    this.length = this.#loosePieces = this.#looseBytes = 0;
     return pieces;
   }
 

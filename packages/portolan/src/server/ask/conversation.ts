@@ -53,7 +53,8 @@ export class Conversation {
   #outcome: Promise<Outcome> | undefined;
   #busy = 0;
   #turn: "none" | "running" | "over" = "none";
-  #answered = false;
+  /** True if the questions were sent as the answer to the current request. */
+  isAnswered = false;
   /** Cancelled alone if the questions are withdrawn; also cancelled with the exchange. */
   #asking: ServedExchange | undefined;
 
@@ -77,11 +78,6 @@ export class Conversation {
   /** True if a question suspended the handler, so that its end is not the answer. */
   get isSuspended(): boolean {
     return this.#pending.size > 0;
-  }
-
-  /** True if the questions were sent as the answer to the current request. */
-  get isAnswered(): boolean {
-    return this.#answered;
   }
 
   /** The state that the handler gave to `inputRequired` in the previous round, as JSON text. */
@@ -124,7 +120,7 @@ export class Conversation {
     if (this.#strategy === "park") return checkAnswer(key, encoded, await this.#wait(key, encoded));
     const answer = await this.#recall(key, encoded);
     if (answer) return answer;
-    if (this.#answered) throw exchangeEnded();
+    if (this.isAnswered) throw exchangeEnded();
     this.#pending.set(key, encoded);
     this.#suspend();
     throw new SuspendError();
@@ -162,7 +158,7 @@ export class Conversation {
     for (const [key, { question }] of answered) checkAnswer(key, question, received.get(key));
     this.current = later;
     this.#exchange.continueOn(later);
-    this.#answered = false;
+    this.isAnswered = false;
     this.#turn = "none";
     for (const [key, { resolve }] of answered) {
       this.#waiting.delete(key);
@@ -203,7 +199,7 @@ export class Conversation {
 
   /** Asks nothing any more and withdraws open questions: the request is answered with an error. */
   close(reason: Error): void {
-    this.#answered = true;
+    this.isAnswered = true;
     this.#asking?.cancel(reason);
   }
 
@@ -223,7 +219,7 @@ export class Conversation {
     const { returnPath } = this.#exchange;
     if (!returnPath.ask)
       throw new PortolanError("capability-missing", "This transport cannot send questions to the client");
-    if (this.#answered) throw exchangeEnded();
+    if (this.isAnswered) throw exchangeEnded();
     this.#asking ??= this.#exchange.withParams(this.#exchange.params);
     return returnPath.ask(this.#asking, question);
   }
@@ -272,9 +268,9 @@ export class Conversation {
   }
 
   #answerWhenIdle(): void {
-    if (this.#turn !== "over" || this.#busy > 0 || this.#answered) return;
+    if (this.#turn !== "over" || this.#busy > 0 || this.isAnswered) return;
     if (this.#pending.size === 0 && this.#waiting.size === 0) return;
-    this.#answered = true;
+    this.isAnswered = true;
     this.current.settleEarly?.(this.#toOutcome());
   }
 

@@ -91,8 +91,13 @@ export interface ReturnPath {
 /** The implementation of `Exchange`, with what only the library needs. */
 export class ServedExchange implements Exchange {
   readonly request: RpcRequest;
+  readonly id: RequestId;
+  readonly method: string;
+  readonly params: JsonObject;
   readonly peer: Peer;
   readonly principal: Principal;
+  /** The way back to the client; that of the retry once a parked handler continues on one. */
+  returnPath: ReturnPath;
   /** The questions of this exchange to its client; made with the first one. */
   conversation: Conversation | undefined;
   /** Questions that are not answered yet although the handler must not end before. */
@@ -107,7 +112,6 @@ export class ServedExchange implements Exchange {
   unawaited = 0;
   /** Answers the request before its handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
-  #returnPath: ReturnPath;
   #controller: AbortController | undefined;
   #cancelled: Error | undefined;
   #cancelListeners: ((reason: Error) => void)[] | undefined;
@@ -120,21 +124,12 @@ export class ServedExchange implements Exchange {
 
   constructor(request: RpcRequest, peer: Peer, principal: Principal, returnPath: ReturnPath) {
     this.request = request;
+    this.id = request.id;
+    this.method = request.method;
+    this.params = request.params ?? noParams;
     this.peer = peer;
     this.principal = principal;
-    this.#returnPath = returnPath;
-  }
-
-  get id(): RequestId {
-    return this.request.id;
-  }
-
-  get method(): string {
-    return this.request.method;
-  }
-
-  get params(): JsonObject {
-    return this.request.params ?? noParams;
+    this.returnPath = returnPath;
   }
 
   /** The facts of the request that an operator may know; never its arguments. */
@@ -144,11 +139,7 @@ export class ServedExchange implements Exchange {
   }
 
   get session(): SessionSettings | undefined {
-    return this.#returnPath.session;
-  }
-
-  get returnPath(): ReturnPath {
-    return this.#returnPath;
+    return this.returnPath.session;
   }
 
   /** Aborts when the client cancels the request or disconnects. Made on first use, because few handlers need it. */
@@ -176,13 +167,13 @@ export class ServedExchange implements Exchange {
 
   /** False once the request is answered or cancelled; nothing more may be sent then. */
   get isOpen(): boolean {
-    return this.#cancelled === undefined && !this.current.#ended;
+    return this.#cancelled === undefined && !(this.#later ?? this).#ended;
   }
 
   notify(method: string, params: JsonObject): void {
     if (!this.isOpen || this.conversation?.isSuspended) return;
     const encoded = this.peer.revision.encodeNotification(method, params);
-    if (encoded) this.#returnPath.notify(method, encoded);
+    if (encoded) this.returnPath.notify(method, encoded);
   }
 
   /** Drops values that do not increase, because the protocol forbids them. */
@@ -258,7 +249,7 @@ export class ServedExchange implements Exchange {
   }
 
   withParams(params: JsonObject): ServedExchange {
-    const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.#returnPath);
+    const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.returnPath);
     this.onCancel((reason) => changed.cancel(reason));
     this.ended.then(() => changed.end());
     return changed;
@@ -267,7 +258,7 @@ export class ServedExchange implements Exchange {
   /** Continues on a later request: a parked handler goes on with the retry of its call. */
   continueOn(later: ServedExchange): void {
     this.#later = later;
-    this.#returnPath = later.#returnPath;
+    this.returnPath = later.returnPath;
     this.#lastProgress = undefined;
     later.onCancel((reason) => this.cancel(reason));
   }

@@ -60,6 +60,7 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
   readonly #bodies: BodyReader;
   // Read once, because the getter of node costs something each time.
   readonly #headers: IncomingMessage["headers"];
+  readonly method: string;
   readonly path: string;
   #isReading = false;
   #isAnswered = false;
@@ -73,11 +74,8 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
     this.#res = res;
     this.#bodies = bodies;
     this.#headers = req.headers;
+    this.method = req.method ?? "";
     this.path = pathOf(req);
-  }
-
-  get method(): string {
-    return this.#req.method ?? "";
   }
 
   get remoteAddress(): string | undefined {
@@ -355,6 +353,7 @@ class ArrivingBody {
   /** Most bodies arrive in one chunk and need no list. */
   #first: Buffer | undefined;
   #bytes: ByteList | undefined;
+  #length = 0;
   /** Bytes that are counted for the caller. Zero for a body that arrives in one chunk. */
   #counted = 0;
   /** Its index in the list of its reader. */
@@ -381,16 +380,13 @@ class ArrivingBody {
       }
       this.#bytes.push(chunk);
     }
+    this.#length += chunk.length;
     if (this.#length > this.#limits.bytes) this.#stop(tooLarge(this.#limits));
     else if (this.#bytes) this.#count();
   }
 
   end(): void {
     this.#settle(decodeBody(this.#bytes?.take() ?? this.#first ?? noBytes));
-  }
-
-  get #length(): number {
-    return this.#bytes?.length ?? this.#first?.length ?? 0;
   }
 
   /** Stops reading if the client has disconnected or is too slow, and counts what has arrived if not. */

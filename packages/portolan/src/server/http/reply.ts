@@ -37,6 +37,8 @@ export class PostReply {
   #bufferedLength = 0;
   #stream: OpenStream | undefined;
   #sink: MessageSink | undefined;
+  /** True once a place for a stream is reserved: messages are buffered, then sent. */
+  #isStreaming = false;
   #isOver = false;
   /** True if the call was not answered in the turn in which it came. */
   #isPending = false;
@@ -136,16 +138,13 @@ export class PostReply {
     if (this.#buffered && !this.#isOver) this.#open(this.#buffered);
   }
 
-  get #isStreaming(): boolean {
-    return this.#buffered !== undefined || this.#sink !== undefined;
-  }
-
   /** Reserves a place for a stream. Returns false if there can be none. */
   #reserve(): boolean {
     const { accepts, caller } = this.#context;
     if (!accepts.events || !this.#state.streams.reserveForCall(caller)) return false;
     clearTimeout(this.#quietTimer);
     this.#buffered = [];
+    this.#isStreaming = true;
     if (this.#isPending) this.#state.afterTurn(() => this.#flush());
     return true;
   }
