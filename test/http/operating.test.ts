@@ -1,5 +1,9 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { createServer, type ErrorReport } from "portolan/server";
 import { type RefusalReport, type ServeHttpOptions, serveHttp } from "portolan/server/http";
 import { expect, onTestFinished, test } from "vitest";
@@ -251,4 +255,18 @@ test.each([
   }
   expect(errors).toEqual([expect.stringContaining("a proxy on this machine forwards requests")]);
   expect(errors[0]).toContain("Set `trustProxy: { header }`");
+});
+
+test("the program of the guide goes on serving when nobody reads its log any more", async () => {
+  const program = join(import.meta.dirname, "../../examples/guide/operating.mjs");
+  const child = spawn(process.execPath, [program, "0"], { stdio: ["ignore", "pipe", "pipe"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+  const url = line.replace("Serving ", "").replace("127.0.0.1", "localhost");
+  child.stderr.destroy();
+  const peer = await open(url, "2026-07-28", { headers: { host: "localhost:3000" } });
+  for (let count = 0; count < 3; count++) {
+    expect(await (await peer.call("roll")).response()).toMatchObject({ result: { content: [{ type: "text" }] } });
+  }
+  expect(child.exitCode).toBeNull();
 });

@@ -192,15 +192,18 @@ function firstOf(convert: (options: { readonly target: string }) => JsonSchema):
   }
 }
 
+/** Issues of a value that are kept. A schema library may find one in each of a million items. */
+const maxIssues = 10;
+
 function toValidated<T>(result: StandardResult<T>): Validated<T> {
   if (!result.issues) return result;
-  return {
-    issues: result.issues.map(({ path = [], message }) => ({
-      // Not path.map: the paths of arktype are no plain arrays.
-      path: toPath(Array.from(path, (step) => (typeof step === "object" ? step.key : step))),
-      message,
-    })),
-  };
+  const issues: Issue[] = [];
+  for (const { path = [], message } of result.issues) {
+    // Not path.map: the paths of arktype are no plain arrays.
+    issues.push({ path: toPath(Array.from(path, (step) => (typeof step === "object" ? step.key : step))), message });
+    if (issues.length === maxIssues) break;
+  }
+  return { issues };
 }
 
 function invalid(message: string, cause?: unknown): PortolanError {

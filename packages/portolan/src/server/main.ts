@@ -134,9 +134,11 @@ function localHosts(address: string): string[] {
 
 /**
  * Logs promises that are rejected without a handler, with the calls in progress, one of which probably caused it. The
- * program goes on serving. `name` begins the message.
+ * program goes on serving, also if standard error cannot be written: the disk is full, or its reader is gone. `name`
+ * begins the message.
  */
 export function logUnhandledRejections(name: string, server: Servable): void {
+  process.stderr.on("error", () => {});
   process.on("unhandledRejection", (reason) => {
     const calls = [...runtimeOf(server).inFlight].flatMap((requests) => [...requests()]).map(describe);
     const shown = calls.slice(0, maxNamedCalls).join(", ") + (calls.length > maxNamedCalls ? ", …" : "");

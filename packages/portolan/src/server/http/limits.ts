@@ -81,6 +81,12 @@ export const defaultCompletionsPerMinute = 6_000;
  */
 export const defaultBodyBytesPerMinute: number = 64 * 1024 * 1024;
 
+/** Time that a MiB of a request may take. A request above 64 KiB that takes longer counts as one of as many MiB. */
+export const msPerMebibyte = 200;
+
+/** A request that keeps the process busy for so long is reported, with its caller. */
+export const busyReportMs = 1_000;
+
 /** Bytes that an endpoint keeps for its callers: sessions, events, arriving bodies, large requests in flight, unread answers. */
 export const defaultKeptBytes: number = 256 * 1024 * 1024;
 

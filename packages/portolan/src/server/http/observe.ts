@@ -10,15 +10,18 @@ import {
 import { ReportThrottle, reportIntervalMs } from "../../throttle.ts";
 import { nameIn, type ServedExchange } from "../call/exchange.ts";
 import type { Caller, CallerLimits, CountedResource, Exhausted, RatedEvent, RefusedRequest } from "../callers.ts";
+import type { ErrorReport } from "../define/definition.ts";
 import { networkOf } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
 import {
+  busyReportMs,
   maxCallersWithReasons,
   maxListedCallers,
   maxListedCalls,
   maxNamedLostCalls,
   maxReasonCharacters,
   maxReasonsPerCaller,
+  msPerMebibyte,
   uncountedBytes,
 } from "./limits.ts";
 import type { RefusalReport, ServeHttpOptions } from "./options.ts";
@@ -118,6 +121,8 @@ export interface EndpointUsage {
   readonly calls: readonly CallInProgress[];
 }
 
+const mebibyte = 1024 * 1024;
+
 type AcceptError = Error & { readonly code?: string };
 
 /** Reports refusals and failures of an endpoint to its operator, and tells what callers use. */
@@ -125,6 +130,7 @@ export class Observer {
   readonly #state: EndpointState;
   readonly #refusals: ReportThrottle<Omit<RefusalReport, "count">>;
   readonly #acceptErrors: ReportThrottle<AcceptError>;
+  readonly #longRequests: ReportThrottle<{ readonly error: PortolanError; readonly about: ErrorReport }>;
   readonly #maxConnections: number | undefined;
   /** The reasons of this minute, by status and caller. */
   readonly #reasons = new Map<string, Set<string>>();
@@ -141,6 +147,7 @@ export class Observer {
         state.runtime.report(cause);
       }
     });
+    this.#longRequests = new ReportThrottle(({ error, about }) => state.runtime.report(error, about));
     this.#acceptErrors = new ReportThrottle((error, count) => state.runtime.report(notAccepted(error, count)));
   }
 
@@ -163,6 +170,26 @@ export class Observer {
     if (known.size >= maxReasonsPerCaller && !known.has(cause)) return kind;
     this.#reasons.set(kind, known.add(cause));
     return `${kind} ${cause}`;
+  }
+
+  /**
+   * Counts the time of a large request as bytes of its caller, because some schemas and handlers need seconds for a
+   * megabyte, and nothing else is served meanwhile. Reports a long time, once a minute for each caller.
+   */
+  largeRequest(message: object, { caller, size }: HttpContext, busyMs: number): void {
+    const bytes = Math.round((busyMs / msPerMebibyte) * mebibyte);
+    if (bytes > size) caller.count("bodyBytes", bytes - size);
+    if (busyMs < busyReportMs) return;
+    const { method = "response", params } = message as Partial<RpcRequest>;
+    const name = nameIn(params);
+    const about = { method: copyOf(method), ...(name !== undefined && { name: copyOf(name) }), caller: caller.key };
+    const kilobytes = Math.ceil(size / 1024);
+    const error = new PortolanError(
+      "limit-reached",
+      `One request of ${kilobytes} KiB kept the process busy for ${(busyMs / 1_000).toFixed(1)} s, and nothing else was ` +
+        "served meanwhile. Limit what its schema accepts (such as the length of an array), or lower limits.bodyBytes",
+    );
+    this.#longRequests.add(caller.key ?? "", { error, about });
   }
 
   /** Reports a call that has to be answered without a stream. */
