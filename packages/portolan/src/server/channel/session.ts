@@ -26,7 +26,8 @@ export class Session implements Listener, SessionSettings {
   #peer: Peer;
   readonly hub: Hub;
   readonly #notify: (method: string, params: JsonObject) => void;
-  readonly subscriptions: Subscriptions = new Map();
+  /** Made with the first subscription: idle sessions keep as little as possible. */
+  subscriptions: Subscriptions | undefined;
   #stop: (() => void) | undefined;
 
   constructor(peer: Peer, principal: string, hub: Hub, notify: (method: string, params: JsonObject) => void) {
@@ -54,11 +55,11 @@ export class Session implements Listener, SessionSettings {
   }
 
   unsubscribe(uri: string): void {
-    this.subscriptions.get(uri)?.then(
+    this.subscriptions?.get(uri)?.then(
       (release) => release(),
       () => {},
     );
-    this.subscriptions.delete(uri);
+    this.subscriptions?.delete(uri);
     this.hub.subscribers?.delete(uri, this);
   }
 
@@ -76,7 +77,7 @@ export class Session implements Listener, SessionSettings {
   end(): void {
     this.#stop?.();
     this.#stop = undefined;
-    for (const uri of [...this.subscriptions.keys()]) this.unsubscribe(uri);
+    for (const uri of [...(this.subscriptions?.keys() ?? [])]) this.unsubscribe(uri);
   }
 }
 

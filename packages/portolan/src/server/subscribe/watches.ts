@@ -52,7 +52,9 @@ export async function addSubscription(
   uri: string,
   hold: () => Promise<() => void> | undefined,
 ): Promise<void> {
-  const { subscriptions, hub } = session;
+  const { hub } = session;
+  session.subscriptions ??= new Map();
+  const { subscriptions } = session;
   if (subscriptions.has(uri)) {
     await subscriptions.get(uri);
     return;

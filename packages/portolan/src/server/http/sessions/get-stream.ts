@@ -1,6 +1,7 @@
 import { headerKeys } from "../../../http/headers.ts";
 import { serialize } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
+import { toBase64url } from "../../../storage/crypto.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { Session } from "../../channel/session.ts";
@@ -145,13 +146,13 @@ export class GetStreams {
     const events = this.#log.follow(session, position);
     reply.onGone(() => events.return(undefined).catch((cause) => this.#state.runtime.report(cause)));
     const live = this.#liveSessions.open(session);
-    live.resumed.add(stream);
+    live.resumed.push(stream);
     live.connectedAt = performance.now();
     try {
       for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
     } finally {
       stream.end();
-      live.resumed.delete(stream);
+      live.resumed.splice(live.resumed.indexOf(stream), 1);
       this.#liveSessions.forgetIdle(live);
     }
   }
@@ -193,6 +194,11 @@ function isAnonymous(key: string): boolean {
   return key === anonymous.key;
 }
 
+/** Returns a new secret. Not a UUID: node makes it of sixteen pieces, which an idle stream would keep. */
+function makeProof(): string {
+  return toBase64url(crypto.getRandomValues(new Uint8Array(16)));
+}
+
 /** The session that a standalone stream belongs to, and the caller that opened it. */
 export interface StreamOwner {
   readonly known: KnownSession;
@@ -225,7 +231,7 @@ export class StandaloneStream {
   #isProofUsed = false;
 
   constructor(runtime: ServerRuntime, owner: StreamOwner, log: EventLog, proof: string | undefined, ended: () => void) {
-    this.proof = proof ?? crypto.randomUUID();
+    this.proof = proof ?? makeProof();
     this.#isProofUsed = proof !== undefined;
     this.#runtime = runtime;
     this.#owner = owner;
@@ -290,7 +296,8 @@ export class StandaloneStream {
   /** Takes log level and subscriptions from the storage. */
   applySettings({ logLevel }: Peer, uris: ReadonlySet<string>): void {
     if (logLevel !== undefined) this.session.setLogLevel(logLevel);
-    for (const uri of [...this.session.subscriptions.keys()]) if (!uris.has(uri)) this.session.unsubscribe(uri);
+    for (const uri of [...(this.session.subscriptions?.keys() ?? [])])
+      if (!uris.has(uri)) this.session.unsubscribe(uri);
     for (const uri of uris) void this.subscribe(uri);
   }
 
@@ -340,7 +347,7 @@ export class StandaloneStream {
       this.#runtime.report(cause);
     }
     if (id === undefined && this.#isProofUsed) {
-      this.proof = crypto.randomUUID();
+      this.proof = makeProof();
       this.#isProofUsed = false;
       this.#hasRestarted = true;
       await this.#log.restartStandalone(known.id, this.proof).catch((cause) => this.#runtime.report(cause));

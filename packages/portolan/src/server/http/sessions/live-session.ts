@@ -15,7 +15,7 @@ export class LiveSession {
   /** The stream for notifications outside requests. */
   standalone: StandaloneStream | undefined;
   /** Connections that get the rest of an interrupted answer. */
-  readonly resumed: Set<OpenStream> = new Set();
+  readonly resumed: OpenStream[] = [];
   /** The time at which something of the session was last connected. */
   connectedAt: number = performance.now();
   /** The time at which other processes were last told that something is connected here. */
@@ -23,7 +23,8 @@ export class LiveSession {
   readonly #storage: Storage;
   readonly #report: (error: unknown) => void;
   readonly #calls: RunningCall[] = [];
-  readonly #questions = new Map<string, PendingQuestion>();
+  /** Made with the first question: idle sessions keep as little as possible. */
+  #questions: Map<string, PendingQuestion> | undefined;
 
   /** @param report tells the operator of a failure that no client is told */
   constructor(id: string, storage: Storage, report: (error: unknown) => void) {
@@ -33,7 +34,7 @@ export class LiveSession {
   }
 
   get isIdle(): boolean {
-    const isUsed = this.hasCalls || this.#questions.size > 0 || this.resumed.size > 0;
+    const isUsed = this.hasCalls || (this.#questions?.size ?? 0) > 0 || this.resumed.length > 0;
     return !isUsed && this.standalone === undefined;
   }
 
@@ -78,24 +79,26 @@ export class LiveSession {
     const full = caller?.take("keptBytes", size);
     if (full) throw caller?.beyond("keptBytes", full, `${method} is not sent`);
     const id = crypto.randomUUID();
-    const answer = new Promise<JsonObject>((resolve, reject) => this.#questions.set(id, { resolve, reject }));
+    this.#questions ??= new Map();
+    const questions = this.#questions;
+    const answer = new Promise<JsonObject>((resolve, reject) => questions.set(id, { resolve, reject }));
     const stopFollowing = this.#follow(id);
     try {
       // Other processes accept an answer only if the question is stored.
       await this.#storage.kv.set(questionKey(this.id, id), method, { ttlMs: sessionQuestionTtlMs });
       exchange.onCancel((reason) => {
-        if (!this.#questions.has(id)) return;
+        if (!questions.has(id)) return;
         const cancelled = { requestId: id, reason: reason.message };
         reply.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancelled });
-        this.#questions.get(id)?.reject(reason);
+        questions.get(id)?.reject(reason);
       });
       // A handler may end without waiting for its question, which must not be kept then.
-      exchange.ended.then(() => this.#questions.get(id)?.reject(new PortolanError("cancelled", "The call has ended")));
+      exchange.ended.then(() => questions.get(id)?.reject(new PortolanError("cancelled", "The call has ended")));
       reply.send({ jsonrpc: "2.0", id, method, ...(params && { params: params as JsonObject }) });
       return await answer;
     } finally {
       caller?.release("keptBytes", size);
-      this.#questions.delete(id);
+      questions.delete(id);
       stopFollowing();
       // The answer is there: a failure to remove the stored question, which expires, must not lose it.
       this.#storage.kv.delete(questionKey(this.id, id)).catch(() => {});
@@ -107,7 +110,7 @@ export class LiveSession {
   async settle(response: RpcResponse, caller: Caller): Promise<void> {
     const { id } = response;
     if (typeof id !== "string") return;
-    if (this.#questions.has(id)) this.#settle(id, response);
+    if (this.#questions?.has(id)) this.#settle(id, response);
     else if ((await this.#storage.kv.get(questionKey(this.id, id))) !== undefined) {
       const text = JSON.stringify(response);
       const size = text.length;
@@ -132,7 +135,7 @@ export class LiveSession {
   }
 
   #settle(id: string, response: RpcResponse): void {
-    const question = this.#questions.get(id);
+    const question = this.#questions?.get(id);
     if (!question) return;
     if ("result" in response) question.resolve(response.result);
     else question.reject(new RpcError(response.error.code, response.error.message, { data: response.error.data }));
