@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createServer } from "portolan/server";
-import { serveHttp } from "portolan/server/http";
+import { serveHttp, type Verifier } from "portolan/server/http";
 import { createMemoryStorage, rotateKeys, type Storage } from "portolan/storage";
 import { describe, expect, test } from "vitest";
 import { createFixture } from "./fixture.ts";
@@ -172,6 +172,61 @@ test.each(["sessions", "listen"])("streams of one caller are counted in all proc
   expect(await isOpen(await open(other.url))).toBe(false);
   first.drop();
   await expect.poll(async () => isOpen(await open(other.url))).toBe(true);
+});
+
+describe.each(["node", "fetch"] as const)("a stream stops counting for its caller in all processes (%s)", (adapter) => {
+  const headers = { authorization: "Ada" };
+
+  /** Starts two processes at which a caller may have one stream. Principals of the first one expire at once. */
+  async function startWithOne(keepAliveMs = 15_000) {
+    const storage = createMemoryStorage();
+    const options = { storage, keepAliveMs, limits: { streamsPerCaller: 1 } };
+    const expiring: Verifier = (request) => ({ key: String(request.header("authorization")), expiresAt: Date.now() });
+    const one = await start(createFixture().server, { ...options, verify: expiring }, adapter);
+    const other = await start(createFixture().server, { ...options, verify: byUser }, adapter);
+    return { one, other };
+  }
+
+  /** Opens a stream at a process until it is let. */
+  async function untilOpen(url: string): Promise<void> {
+    const peer = await begin(url, revision, { headers });
+    await expect.poll(async () => (await peer.get()).status).toBe(200);
+  }
+
+  test("when its session is deleted", async () => {
+    const { one, other } = await startWithOne();
+    const peer = await begin(one.url, revision, { headers });
+    const stream = await peer.get();
+    expect((await peer.delete()).status).toBe(204);
+    expect(await stream.messages()).toEqual([]);
+    await untilOpen(other.url);
+  });
+
+  test("when its principal expires", async () => {
+    const { one, other } = await startWithOne(20);
+    const stream = await (await begin(one.url, revision, { headers })).get();
+    expect(stream.status).toBe(200);
+    expect(await stream.messages()).toEqual([]);
+    await untilOpen(other.url);
+  });
+
+  test("when it has sent the rest of an answer", async () => {
+    const { one, other } = await startWithOne();
+    const peer = await begin(one.url, revision, { headers });
+    const answer = await peer.call("steps");
+    const { id } = await answer.messageEvent();
+    await answer.messages();
+    await expect.poll(async () => (await peer.get(id)).status).toBe(200);
+    await untilOpen(other.url);
+  });
+
+  test("when the server ends it with its result", async () => {
+    const { one, other } = await startWithOne(20);
+    const filter = { notifications: { toolsListChanged: true } };
+    const listening = await new StatelessPeer(one.url, { headers }).request("subscriptions/listen", filter);
+    expect((await listening.messages()).at(-1)?.result).toBeDefined();
+    await untilOpen(other.url);
+  });
 });
 
 describe("keys", () => {

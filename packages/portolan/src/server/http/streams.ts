@@ -55,11 +55,16 @@ export class Streams {
     caller.release("streams");
   }
 
-  /** Opens a stream in a reserved place. */
-  openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller): OpenStream {
-    const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, () =>
-      this.#remove(stream, caller),
-    );
+  /**
+   * Opens a stream in a reserved place.
+   *
+   * @param ended is called once when the stream gives its place back, for whatever reason
+   */
+  openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller, ended?: () => void): OpenStream {
+    const stream = new OpenStream(this.#begin(reply, headers, caller, ended), this.#backlog, caller, () => {
+      if (this.#open.delete(stream)) this.release(caller);
+      ended?.();
+    });
     this.#open.add(stream);
     const close = () => stream.close();
     reply.onGone(close);
@@ -74,11 +79,12 @@ export class Streams {
     for (const stream of [...this.#open]) stream.end();
   }
 
-  #begin(reply: HttpReply, headers: HttpHeaders, caller: Caller): EventStream {
+  #begin(reply: HttpReply, headers: HttpHeaders, caller: Caller, ended?: () => void): EventStream {
     try {
       return reply.stream(headers);
     } catch (cause) {
       this.release(caller);
+      ended?.();
       throw cause;
     }
   }
@@ -101,10 +107,6 @@ export class Streams {
       if (!stream.isSlow) stream.sendDeferred();
       stream.countUnread();
     }
-  }
-
-  #remove(stream: OpenStream, caller: Caller): void {
-    if (this.#open.delete(stream)) this.release(caller);
   }
 }
 

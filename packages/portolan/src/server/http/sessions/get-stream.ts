@@ -85,14 +85,13 @@ export class GetStreams {
     const begun = await whenStored(this.#state, this.#sessions, context, [], () => this.#prepare(known, context));
     if (!begun) return;
     const { position, uris, release } = begun;
-    reply.onGone(release);
     const full = this.#state.streams.reserve(caller);
     if (full) {
       release();
       answerError(reply, caller.beyond("streams", full), headers);
       return;
     }
-    const stream = this.#state.streams.openReserved(reply, headers, caller);
+    const stream = this.#state.streams.openReserved(reply, headers, caller, release);
     this.#sessions.hold(known.id, caller);
     if (uris) {
       const { proof } = this.#attach(known, uris, context, stream, position);
