@@ -1,4 +1,5 @@
 import { createServer, live } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { type Answer, start } from "./kit.ts";
@@ -183,4 +184,20 @@ test("the subscriptions of a caller are limited over all its streams and session
   await vi.waitUntil(async () => (await subscribe(3)) === 200);
   await session.delete();
   await vi.waitUntil(async () => (await listen(5)).status === 200);
+});
+
+test("a listening request that is ended twice releases what it holds once", async () => {
+  let watches = 0;
+  const note = { name: "note", read: () => "", watch: () => (watches += 1) && (() => void (watches -= 1)) };
+  const server = createServer({ name: "notes", version: "1.0.0" }).resource("note://1", note);
+  const [one, other] = [serveHttp(server), serveHttp(server)];
+  onTestFinished(() => other.close(0));
+  const filter = { notifications: { resourceSubscriptions: ["note://1"] } };
+  for (const { url } of [await one.listen(), await other.listen()]) {
+    const listening = await new StatelessPeer(url).request("subscriptions/listen", filter);
+    expect((await listening.message()).method).toBe("notifications/subscriptions/acknowledged");
+  }
+  await Promise.all([one.close(), one.close()]);
+  expect(watches).toBe(1);
+  expect((await one.usage()).total.keptBytes).toBe(0);
 });

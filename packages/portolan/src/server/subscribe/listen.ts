@@ -66,7 +66,8 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
   const release = () => {
     stop();
     for (const uri of uris) subscribers.delete(uri, listener);
-    for (const releaseWatch of releases) releaseWatch();
+    // Removed, because a request may be ended and cancelled in one turn, and others hold the same watches.
+    for (const releaseOne of releases.splice(0)) releaseOne();
   };
   return new Promise((resolve, reject) => {
     exchange.onCancel((reason) => {
