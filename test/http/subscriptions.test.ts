@@ -188,8 +188,16 @@ test("the subscriptions of a caller are limited over all its streams and session
 
 test("a listening request that is ended twice releases what it holds once", async () => {
   let watches = 0;
-  const note = { name: "note", read: () => "", watch: () => (watches += 1) && (() => void (watches -= 1)) };
-  const server = createServer({ name: "notes", version: "1.0.0" }).resource("note://1", note);
+  const server = createServer({ name: "notes", version: "1.0.0" }).resource("note://1", {
+    name: "note",
+    read: () => "text",
+    watch: () => {
+      watches += 1;
+      return () => {
+        watches -= 1;
+      };
+    },
+  });
   const [one, other] = [serveHttp(server), serveHttp(server)];
   onTestFinished(() => other.close(0));
   const filter = { notifications: { resourceSubscriptions: ["note://1"] } };

@@ -72,6 +72,9 @@ export const manyQuestionRounds = 8;
 /** Time after which an operation of the storage that has not ended is reported to the operator. */
 export const storageNoticeMs = 5_000;
 
+/** Time after which an operation of the storage that has not ended fails, with the requests that wait for it. */
+export const storageTimeoutMs = 15_000;
+
 /** Requests of one channel that may be served at once. */
 export const defaultMaxInFlight = 10_000;
 

@@ -4,8 +4,8 @@ import type { Storage } from "../storage/storage.ts";
 import { reportIntervalMs } from "../throttle.ts";
 import type { ErrorReport } from "./define/definition.ts";
 import { createServer, runtimeOf } from "./define/server.ts";
-import { storageNoticeMs } from "./limits.ts";
-import { reportedStorage } from "./reported-storage.ts";
+import { storageNoticeMs, storageTimeoutMs } from "./limits.ts";
+import { isStorageFailure, reportedStorage } from "./reported-storage.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -41,11 +41,11 @@ test("an operation that hangs is reported once, and those that follow it are not
     kv: { ...kv, get: () => new Promise(() => {}) },
   }));
   expect(reportedStorage(runtime, storage)).toBe(kept);
-  void kept.kv.get("a");
+  kept.kv.get("a").catch(() => {});
   await vi.advanceTimersByTimeAsync(storageNoticeMs - 1);
   expect(reported).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
-  void kept.kv.get("b");
+  kept.kv.get("b").catch(() => {});
   await vi.advanceTimersByTimeAsync(10 * storageNoticeMs);
   expect(reported).toMatchObject([{ code: "store-failed" }]);
   expect(reported[0]?.message).toMatch(/^The storage has not answered kv\.get for 5 s; check that it is up/);
@@ -83,17 +83,17 @@ function hanging() {
 
 test("each hang of a storage is reported, and its end with its length", async () => {
   const { watched: kept, hang, answer, messages } = hanging();
-  void kept.kv.get("a");
+  kept.kv.get("a").catch(() => {});
   await vi.advanceTimersByTimeAsync(7_000);
   await answer();
   const first = [
-    "The storage has not answered kv.get for 5 s; check that it is up and reachable. Requests that need it wait.",
+    "The storage has not answered kv.get for 5 s; check that it is up and reachable. Requests that need it wait, and fail after 15 s",
     "The storage answers again after 7.0 s",
   ];
   expect(messages()).toEqual(first);
   await vi.advanceTimersByTimeAsync(2 * reportIntervalMs);
   hang();
-  void kept.kv.get("b");
+  kept.kv.get("b").catch(() => {});
   await vi.advanceTimersByTimeAsync(9_000);
   await answer();
   expect(messages().slice(2)).toEqual([first[0], "The storage answers again after 9.0 s"]);
@@ -103,7 +103,7 @@ test("hangs that follow each other are reported once a minute, with their number
   const { watched: kept, hang, answer, messages } = hanging();
   for (let hangs = 0; hangs < 5; hangs += 1) {
     hang();
-    void kept.kv.get("a");
+    kept.kv.get("a").catch(() => {});
     await vi.advanceTimersByTimeAsync(storageNoticeMs);
     await answer();
   }
@@ -115,13 +115,65 @@ test("hangs that follow each other are reported once a minute, with their number
 
 test("a hang ends with the first later answer, although lost operations never end", async () => {
   const { watched: kept, lose, messages } = hanging();
-  void kept.kv.get("a");
+  kept.kv.get("a").catch(() => {});
   await vi.advanceTimersByTimeAsync(storageNoticeMs);
   lose();
   await kept.kv.get("b");
   expect(messages()).toHaveLength(2);
   await vi.advanceTimersByTimeAsync(10 * storageNoticeMs);
   expect(messages()).toHaveLength(2);
+});
+
+test("an operation that never ends fails after a while, and is reported as a hang only", async () => {
+  const { watched: kept, lose, messages } = hanging();
+  const [first, second] = [kept.kv.get("a"), kept.kv.get("b")].map((read) => read.catch((cause) => cause));
+  await vi.advanceTimersByTimeAsync(storageTimeoutMs);
+  for (const failed of [await first, await second]) {
+    expect(failed).toMatchObject({ code: "store-failed", message: "The storage has not answered kv.get within 15 s" });
+    expect(isStorageFailure(failed)).toBe(true);
+  }
+  expect(messages()).toHaveLength(1);
+  lose();
+  await kept.kv.get("c");
+  expect(messages()[1]).toBe("The storage answers again after 15.0 s");
+});
+
+test("an operation that never ends fails although others end all the time", async () => {
+  const { watched: kept, lose } = hanging();
+  const lost = kept.kv.get("a").catch((cause) => cause);
+  lose();
+  for (let second = 0; second < storageTimeoutMs / 1_000; second += 1) {
+    await kept.kv.get("b");
+    await vi.advanceTimersByTimeAsync(1_000);
+  }
+  expect(await lost).toMatchObject({ code: "store-failed" });
+});
+
+test("reading a log fails after a while, but not following it", async () => {
+  const next = () => new Promise<never>(() => {});
+  const after = () => ({ [Symbol.asyncIterator]: () => ({ next, return: next }) });
+  const { watched: kept } = watched(({ log }) => ({ log: { ...log, after, append: log.append, delete: log.delete } }));
+  const ended: string[] = [];
+  const read = (name: string, entries: AsyncIterator<unknown>) => entries.next().catch(() => ended.push(name));
+  void read("read", kept.log.after("a", "")[Symbol.asyncIterator]());
+  const following = kept.log.after("a", "", { follow: true })[Symbol.asyncIterator]();
+  void read("follow", following);
+  following.return?.().catch(() => ended.push("return"));
+  await vi.advanceTimersByTimeAsync(10 * storageTimeoutMs);
+  expect(ended.sort()).toEqual(["read", "return"]);
+});
+
+test("a subscription that begins after it has failed is ended", async () => {
+  let begin = (_stop: () => Promise<void>) => {};
+  const subscribe = () => new Promise<() => Promise<void>>((resolve) => (begin = resolve));
+  const { watched: kept } = watched(({ bus }) => ({ bus: { publish: bus.publish, subscribe } }));
+  const failed = kept.bus.subscribe("topic", vi.fn(), vi.fn()).catch((cause) => cause);
+  await vi.advanceTimersByTimeAsync(storageTimeoutMs);
+  expect(await failed).toMatchObject({ code: "store-failed" });
+  const stop = vi.fn(async () => {});
+  begin(stop);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(stop).toHaveBeenCalledOnce();
 });
 
 test("failures of a storage are reported once a minute for each operation, with their number and latest origin", async () => {

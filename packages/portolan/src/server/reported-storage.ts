@@ -2,7 +2,7 @@ import { PortolanError } from "../errors.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ReportThrottle } from "../throttle.ts";
 import type { ErrorReport } from "./define/definition.ts";
-import { storageNoticeMs } from "./limits.ts";
+import { storageNoticeMs, storageTimeoutMs } from "./limits.ts";
 import { reportError, type ServerRuntime } from "./runtime.ts";
 
 // Loaded late: only servers with a storage of their own need it.
@@ -20,7 +20,8 @@ export function isStorageFailure(error: unknown): boolean {
 
 /**
  * Returns a storage whose errors say that the storage failed, and which part of it. Its failures are reported once a minute
- * for each kind, with their number. Operations that do not end are reported to the operator, and that they end again.
+ * for each kind, with their number. Operations that do not end are reported to the operator, and that they end again; they
+ * reject after a while, so that a storage which loses a request holds nobody for ever.
  */
 export function reportedStorage(runtime: ServerRuntime, storage: Storage): Storage {
   let ofServer = known.get(runtime);
@@ -60,14 +61,19 @@ interface Operation {
   readonly name: string;
   /** By the monotonic clock. */
   readonly since: number;
+  /** Rejects the promise of the operation. Does nothing after its end. */
+  readonly fail: (error: Error) => void;
   isOverdue: boolean;
 }
 
-/** Notices operations that do not end, and that a storage answers again. */
+/** Notices operations that do not end, and that a storage answers again. Fails operations that take too long. */
 class HangWatch {
   /** The operations that are not overdue, oldest first. */
   readonly #waiting = new Set<Operation>();
+  /** The overdue ones that have not failed, oldest first. */
+  readonly #overdue = new Set<Operation>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #nextLook = Number.POSITIVE_INFINITY;
   /** The hang that goes on. */
   #hang: { readonly since: number; readonly noticedAt: number; overdue: number } | undefined;
   readonly #reports: ReportThrottle<string>;
@@ -79,15 +85,16 @@ class HangWatch {
     });
   }
 
-  begin(name: string): Operation {
-    const operation: Operation = { name, since: performance.now(), isOverdue: false };
+  begin(name: string, fail: (error: Error) => void): Operation {
+    const operation: Operation = { name, since: performance.now(), fail, isOverdue: false };
     this.#waiting.add(operation);
-    if (!this.#timer) this.#lookAfter(storageNoticeMs);
+    this.#lookAt(operation.since + storageNoticeMs);
     return operation;
   }
 
   end(operation: Operation): void {
     this.#waiting.delete(operation);
+    this.#overdue.delete(operation);
     const hang = this.#hang;
     if (!hang) return;
     if (operation.isOverdue) hang.overdue -= 1;
@@ -99,48 +106,71 @@ class HangWatch {
   }
 
   readonly #look = (): void => {
-    this.#timer = undefined;
+    this.#nextLook = Number.POSITIVE_INFINITY;
     const now = performance.now();
     for (const operation of this.#waiting) {
-      const restMs = operation.since + storageNoticeMs - now;
-      if (restMs > 0) {
-        this.#lookAfter(restMs);
-        return;
-      }
+      if (operation.since + storageNoticeMs > now) break;
       this.#waiting.delete(operation);
+      this.#overdue.add(operation);
       operation.isOverdue = true;
-      this.#overdue(operation, now);
+      this.#notice(operation, now);
     }
+    for (const operation of this.#overdue) {
+      if (operation.since + storageTimeoutMs > now) break;
+      this.#overdue.delete(operation);
+      const why = `has not answered ${operation.name} within ${storageTimeoutMs / 1_000} s`;
+      operation.fail(new PortolanError("store-failed", `The storage ${why}`));
+    }
+    const [next] = this.#waiting;
+    const [late] = this.#overdue;
+    if (next) this.#lookAt(next.since + storageNoticeMs);
+    if (late) this.#lookAt(late.since + storageTimeoutMs);
   };
 
-  #overdue({ name, since }: Operation, now: number): void {
+  #notice({ name, since }: Operation, now: number): void {
     if (this.#hang) {
       this.#hang.overdue += 1;
       return;
     }
     this.#hang = { since, noticedAt: now, overdue: 1 };
     const what = `The storage has not answered ${name} for ${storageNoticeMs / 1_000} s`;
-    this.#reports.add("begin", `${what}; check that it is up and reachable. Requests that need it wait.`);
+    const consequence = `Requests that need it wait, and fail after ${storageTimeoutMs / 1_000} s`;
+    this.#reports.add("begin", `${what}; check that it is up and reachable. ${consequence}`);
   }
 
-  #lookAfter(ms: number): void {
-    this.#timer = setTimeout(this.#look, ms);
+  /** Looks at the operations at this time, unless it does so earlier. */
+  #lookAt(time: number): void {
+    if (this.#nextLook <= time) return;
+    this.#nextLook = time;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#look, time - performance.now());
     (this.#timer as { unref?: () => void }).unref?.();
   }
 }
 
 function watchStorage({ kv, log, bus }: Storage, report: (error: Error) => void): Storage {
   const hangs = new HangWatch(report);
-  const during = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
-    const operation = hangs.begin(name);
-    try {
-      return await work();
-    } catch (cause) {
-      throw toStoreFailure(name, cause);
-    } finally {
-      hangs.end(operation);
-    }
-  };
+  /** @param late receives a result that comes after the operation has failed */
+  const during = <T>(name: string, work: () => Promise<T>, late?: (value: T) => void): Promise<T> =>
+    new Promise((resolve, reject) => {
+      let hasFailed = false;
+      const operation = hangs.begin(name, (error) => {
+        hasFailed = true;
+        reject(toStoreFailure(name, error));
+      });
+      const running = (async () => work())();
+      running.then(
+        (value) => {
+          hangs.end(operation);
+          if (hasFailed) late?.(value);
+          else resolve(value);
+        },
+        (cause) => {
+          hangs.end(operation);
+          reject(toStoreFailure(name, cause));
+        },
+      );
+    });
 
   return {
     kv: {
@@ -152,14 +182,15 @@ function watchStorage({ kv, log, bus }: Storage, report: (error: Error) => void)
     log: {
       append: (key, value, options) => during("log.append", () => log.append(key, value, options)),
       delete: (key) => during("log.delete", () => log.delete(key)),
-      // A reader that follows a log may wait for hours: only its failures are of interest.
       after: (key, id, options) => ({
         [Symbol.asyncIterator]() {
           const entries = log.after(key, id, options)[Symbol.asyncIterator]();
           const rename = (cause: unknown) => Promise.reject(toStoreFailure("log.after", cause));
+          const none = { done: true, value: undefined } as const;
           return {
-            next: () => entries.next().catch(rename),
-            return: () => entries.return?.().catch(rename) ?? Promise.resolve({ done: true, value: undefined }),
+            // A reader that follows a log may wait for hours: only its failures are of interest.
+            next: () => (options?.follow ? entries.next().catch(rename) : during("log.after", () => entries.next())),
+            return: () => during("log.after", async () => (await entries.return?.()) ?? none),
           };
         },
       }),
@@ -167,7 +198,9 @@ function watchStorage({ kv, log, bus }: Storage, report: (error: Error) => void)
     bus: {
       publish: (topic, value) => during("bus.publish", () => bus.publish(topic, value)),
       subscribe: async (topic, receive, lost) => {
-        const stop = await during("bus.subscribe", () => bus.subscribe(topic, receive, lost));
+        const begin = () => bus.subscribe(topic, receive, lost);
+        // A subscription that begins after it has failed would receive everything twice beside the next one.
+        const stop = await during("bus.subscribe", begin, (late) => void late().catch(() => {}));
         return () => during("bus.unsubscribe", stop);
       },
     },
