@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { start } from "./kit.ts";
 import { begin, textOf } from "./peer.ts";
+import { byUser } from "./users.ts";
 
 const revision = "2025-11-25";
 const down = async () => {
@@ -147,4 +148,24 @@ test("the server closes all streams although claims on them cannot be released",
   const streams = [await (await begin(url, revision)).get(), await (await begin(url, revision)).get()];
   await close();
   for (const stream of streams) await stream.messages();
+});
+
+test("a storage that loses one answer holds its caller for a limited time only", async () => {
+  const fixture = createFixture();
+  let isLosing = false;
+  const storage = withParts(({ kv }) => ({
+    kv: {
+      get: (key: string) => {
+        const isLost = isLosing && key.startsWith("mcp/caller/");
+        if (isLost) isLosing = false;
+        return isLost ? new Promise(() => {}) : kv.get(key);
+      },
+    },
+  }));
+  const { url } = await start(fixture.server, { storage, verify: byUser });
+  const headers = { authorization: "Ada" };
+  isLosing = true;
+  const peers = await Promise.all([begin(url, revision, { headers }), begin(url, revision, { headers })]);
+  for (const peer of peers) expect(await peer.textOf("echo", { text: "served" })).toBe("served");
+  expect(fixture.reported.filter((message) => message.includes("counted in this process only"))).toHaveLength(1);
 });

@@ -219,6 +219,9 @@ export const compareMs = 2_000;
 /** Time for which the stream of a process that died counts for its caller in the other processes. */
 export const sharedStreamMs = 30_000;
 
+/** Time after which a request goes on although the storage has not counted it for its caller in all processes. */
+export const sharedUseMs = 2_000;
+
 /** Attempts to change the use of a caller while other processes change it too. */
 export const maxSharedUseTries = 20;
 

@@ -31,7 +31,8 @@ export async function joinProcesses(state: EndpointState, storage: Storage): Pro
 }
 
 async function join({ runtime, callers }: EndpointState, storage: Storage): Promise<() => Promise<void>> {
-  const across = new SharedUse(reportedStorage(runtime, storage).kv, callers.limits);
+  const { kv } = reportedStorage(runtime, storage);
+  const across = new SharedUse(kv, callers.limits, (cause, about) => void runtime.report(cause, about));
   callers.across = across;
   const storages = memberships.get(runtime) ?? new Map<Storage, Membership>();
   memberships.set(runtime, storages);

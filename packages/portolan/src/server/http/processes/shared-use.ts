@@ -1,8 +1,11 @@
+import { PortolanError } from "../../../errors.ts";
 import type { RpcError } from "../../../jsonrpc/message.ts";
 import { sha256 } from "../../../storage/crypto.ts";
 import type { KeyValue } from "../../../storage/storage.ts";
+import { ReportThrottle } from "../../../throttle.ts";
 import type { Caller, CallerLimits } from "../../callers.ts";
-import { maxSharedUseTries, sharedStreamMs } from "../limits.ts";
+import type { ErrorReport } from "../../define/definition.ts";
+import { maxSharedUseTries, sharedStreamMs, sharedUseMs } from "../limits.ts";
 
 /** The use of one caller in all processes, as it is stored. Times are milliseconds since 1970. */
 interface StoredUse {
@@ -20,22 +23,33 @@ type Change = (use: StoredUse, now: number) => StoredUse | RpcError;
 
 const unused: StoredUse = { minute: 0, handshakes: 0, sessions: {}, streams: {} };
 
+/** Tells the operator of an error. */
+type Report = (error: unknown, about: ErrorReport) => void;
+
 /**
  * Counts the sessions, handshakes and streams of each caller in all processes that share a storage. A process that dies
- * leaves entries, which expire.
+ * leaves entries, which expire. A storage that does not answer in time is not waited for: then the callers are counted in
+ * this process only, as they always are.
  */
 export class SharedUse {
   readonly #kv: KeyValue;
   readonly #limits: CallerLimits;
+  readonly #report: Report;
+  readonly #lateReports: ReportThrottle<string | undefined>;
   /** The latest change of each caller in this process; changes of one caller wait for each other. */
   readonly #changes = new Map<string, Promise<unknown>>();
   /** The open streams of this process, by digest of their caller. */
   readonly #streams = new Map<string, Set<string>>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(kv: KeyValue, limits: CallerLimits) {
+  constructor(kv: KeyValue, limits: CallerLimits, report: Report) {
     this.#kv = kv;
     this.#limits = limits;
+    this.#report = report;
+    this.#lateReports = new ReportThrottle((caller, count) => {
+      const why = `The storage has not answered within ${sharedUseMs / 1_000} s, so that the use of a caller is counted in this process only`;
+      report(new PortolanError("store-failed", why), { method: "storage", caller, count });
+    });
   }
 
   /** Counts a handshake and its session. Returns the digest of the caller. Rejects with the error for the client. */
@@ -43,13 +57,14 @@ export class SharedUse {
     if (caller.key === undefined) return undefined;
     const digest = await sha256(caller.key);
     const { atOnce, perMinute } = this.#limits;
-    await this.#change(digest, (use, now) => {
+    const count: Change = (use, now) => {
       const minute = Math.floor(now / 60_000);
       const handshakes = (use.minute === minute ? use.handshakes : 0) + 1;
       if (handshakes > most(perMinute.handshakes)) return caller.tooOften("handshakes", "caller");
       if (sizeOf(use.sessions) >= most(atOnce.sessions)) return caller.beyond("sessions", "caller");
       return { ...use, minute, handshakes, sessions: { ...use.sessions, [id]: now + ttlMs } };
-    });
+    };
+    await this.#change(digest, count, caller.key);
     return digest;
   }
 
@@ -58,20 +73,24 @@ export class SharedUse {
     await this.#change(digest, (use, now) => ({ ...use, sessions: { ...use.sessions, [id]: now + ttlMs } }));
   }
 
+  /** Ends the count of a session. Never rejects: the entry expires in any case. */
   async endSession(digest: string, id: string): Promise<void> {
-    await this.#change(digest, ({ sessions: { [id]: _ended, ...sessions }, ...use }) => ({ ...use, sessions }));
+    const end: Change = ({ sessions: { [id]: _ended, ...sessions }, ...use }) => ({ ...use, sessions });
+    await this.#change(digest, end).catch((cause) => this.#report(cause, { method: "storage" }));
   }
 
-  /** Counts a stream until the returned function is called. Rejects with the error for the client. */
+  /**
+   * Counts a stream until the returned function is called. Rejects with the error for the client.
+   */
   async openStream(caller: Caller): Promise<() => void> {
     if (caller.key === undefined) return () => {};
     const digest = await sha256(caller.key);
     const id = crypto.randomUUID();
-    await this.#change(digest, (use, now) =>
+    const count: Change = (use, now) =>
       sizeOf(use.streams) >= most(this.#limits.atOnce.streams)
         ? caller.beyond("streams", "caller")
-        : { ...use, streams: { ...use.streams, [id]: now + sharedStreamMs } },
-    );
+        : { ...use, streams: { ...use.streams, [id]: now + sharedStreamMs } };
+    await this.#change(digest, count, caller.key);
     const open = this.#streams.get(digest) ?? new Set();
     this.#streams.set(digest, open.add(id));
     this.#timer ??= this.#startRenewing();
@@ -108,20 +127,36 @@ export class SharedUse {
     }
   }
 
-  /** Changes the stored use of a caller. Rejects with the error that the change returns. */
-  #change(digest: string, change: Change): Promise<void> {
-    const apply = () => this.#apply(digest, change);
-    const changed = (this.#changes.get(digest) ?? Promise.resolve()).then(apply, apply);
+  /**
+   * Changes the stored use of a caller. Rejects with the error that the change returns, or if the storage fails. Resolves
+   * without the change if the storage does not answer in time; then later changes of the caller do not wait for it.
+   */
+  #change(digest: string, change: Change, caller?: string): Promise<void> {
+    const turn = { isOver: false };
+    const apply = () => this.#apply(digest, change, turn);
+    const before = this.#changes.get(digest) ?? Promise.resolve();
+    const changed = new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(() => {
+        turn.isOver = true;
+        this.#lateReports.add("", caller);
+        resolve();
+      }, sharedUseMs);
+      if (typeof timer === "object") timer.unref?.();
+      const end = () => clearTimeout(timer);
+      before.then(apply, apply).then(resolve, reject).then(end);
+    });
     this.#changes.set(digest, changed);
     const forget = () => this.#changes.get(digest) === changed && this.#changes.delete(digest);
     changed.then(forget, forget);
     return changed;
   }
 
-  async #apply(digest: string, change: Change): Promise<void> {
+  async #apply(digest: string, change: Change, turn: { readonly isOver: boolean }): Promise<void> {
     const key = `mcp/caller/${digest}`;
-    for (let tries = 1; ; tries += 1) {
+    for (let tries = 1; !turn.isOver; tries += 1) {
       const text = await this.#kv.get(key);
+      // Nobody waits for it any more, and what it counts may have ended.
+      if (turn.isOver) return;
       const now = Date.now();
       const changed = change(withoutExpired(text === undefined ? unused : (JSON.parse(text) as StoredUse), now), now);
       if (changed instanceof Error) throw changed;

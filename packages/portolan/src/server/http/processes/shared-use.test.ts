@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createMemoryStorage } from "../../../storage/memory.ts";
+import type { KeyValue } from "../../../storage/storage.ts";
+import { Callers } from "../../callers.ts";
+import { sharedUseMs } from "../limits.ts";
+import { SharedUse } from "./shared-use.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const limits = { atOnce: { sessions: { perCaller: 2 }, streams: { perCaller: 2 } }, perMinute: {} };
+
+/** Creates the count of one process. */
+function createUse(kv: KeyValue = createMemoryStorage().kv) {
+  const reported: unknown[] = [];
+  const use = new SharedUse(kv, limits, (error, about) => reported.push([String(error), about]));
+  return {
+    use,
+    reported,
+    ada: new Callers(limits).get("principal ada"),
+    bob: new Callers(limits).get("principal bob"),
+  };
+}
+
+/** Lets the time for changes pass, once this many wait. Digests of callers take real time. */
+async function passLimit(changes: number): Promise<void> {
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(changes));
+  await vi.advanceTimersByTimeAsync(sharedUseMs);
+}
+
+/** A storage that loses the answers to the first reads. */
+function losing(count: number): KeyValue {
+  const { kv } = createMemoryStorage();
+  let lost = 0;
+  return {
+    get: (key) => {
+      lost += 1;
+      return lost <= count ? new Promise(() => {}) : kv.get(key);
+    },
+    set: (key, value, options) => kv.set(key, value, options),
+    delete: (key) => kv.delete(key),
+    list: (prefix, options) => kv.list(prefix, options),
+  };
+}
+
+test("a lost answer holds its caller for a limited time, and is reported once with the caller", async () => {
+  const { use, reported, ada, bob } = createUse(losing(1));
+  const ended: string[] = [];
+  const begin = (caller: typeof ada, id: string) => use.beginSession(caller, id, 60_000).then(() => ended.push(id));
+  void begin(ada, "lost");
+  void begin(ada, "later");
+  await begin(bob, "other caller");
+  expect(ended).toEqual(["other caller"]);
+  await passLimit(2);
+  expect(ended.sort()).toEqual(["later", "lost", "other caller"]);
+  await begin(ada, "latest");
+  expect(reported).toEqual([
+    [
+      "PortolanError: The storage has not answered within 2 s, so that the use of a caller is counted in this process only",
+      { method: "storage", caller: "principal ada", count: 1 },
+    ],
+  ]);
+});
+
+test("no change of a caller waits longer than the limit, however many wait", async () => {
+  const { use, ada } = createUse(losing(Number.POSITIVE_INFINITY));
+  const opened = Promise.all(Array.from({ length: 50 }, () => use.openStream(ada)));
+  await passLimit(50);
+  for (const release of await opened) release();
+  use.close();
+});
+
+test("a change that is answered too late is not made", async () => {
+  const { kv } = createMemoryStorage();
+  let answer = () => {};
+  const slow: KeyValue = {
+    ...losing(0),
+    get: (key) => new Promise((resolve) => (answer = () => resolve(kv.get(key)))),
+    set: vi.fn((key, value, options) => kv.set(key, value, options)),
+  };
+  const { use, ada } = createUse(slow);
+  const begun = use.beginSession(ada, "a", 60_000);
+  await passLimit(1);
+  await begun;
+  answer();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(slow.set).not.toHaveBeenCalled();
+});
