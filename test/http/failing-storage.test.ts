@@ -4,7 +4,7 @@ import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, onTestFinished, test } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { start } from "./kit.ts";
-import { begin, textOf } from "./peer.ts";
+import { begin, StatelessPeer, textOf } from "./peer.ts";
 import { byUser } from "./users.ts";
 
 const revision = "2025-11-25";
@@ -168,4 +168,20 @@ test("a storage that loses one answer holds its caller for a limited time only",
   const peers = await Promise.all([begin(url, revision, { headers }), begin(url, revision, { headers })]);
   for (const peer of peers) expect(await peer.textOf("echo", { text: "served" })).toBe("served");
   expect(fixture.reported.filter((message) => message.includes("counted in this process only"))).toHaveLength(1);
+});
+
+test("a client may listen while the storage is down, and one process counts its stream", async () => {
+  const fixture = createFixture();
+  let isDown = false;
+  const storage = withParts(({ kv }) => ({ kv: { get: (key: string) => (isDown ? down() : kv.get(key)) } }));
+  const { url } = await start(fixture.server, { storage, verify: byUser, limits: { streamsPerCaller: 1 } });
+  isDown = true;
+  const peer = new StatelessPeer(url, { headers: { authorization: "Ada" } });
+  const listen = () => peer.request("subscriptions/listen", { notifications: { toolsListChanged: true } });
+  const listening = await listen();
+  expect((await listening.message()).method).toBe("notifications/subscriptions/acknowledged");
+  fixture.server.publish("tools/list_changed", {});
+  expect((await listening.message()).method).toBe("notifications/tools/list_changed");
+  expect((await listen()).status).toBe(429);
+  expect(fixture.reported).toContain("The storage failed (kv.get): the storage is down");
 });

@@ -90,3 +90,25 @@ test("a change that is answered too late is not made", async () => {
   await vi.advanceTimersByTimeAsync(0);
   expect(slow.set).not.toHaveBeenCalled();
 });
+
+test("a stream opens while the storage fails, and counts once it is back", async () => {
+  const { kv } = createMemoryStorage();
+  let isDown = true;
+  const flaky: KeyValue = {
+    get: (key) => (isDown ? Promise.reject(new Error("down")) : kv.get(key)),
+    set: (key, value, options) => kv.set(key, value, options),
+    delete: (key) => kv.delete(key),
+    list: (prefix, options) => kv.list(prefix, options),
+  };
+  const [here, there] = [createUse(flaky), createUse(kv)];
+  const releases = [await here.use.openStream(here.ada), await here.use.openStream(here.ada)];
+  expect(here.reported).toContainEqual(["Error: down", { method: "storage", caller: "principal ada" }]);
+  isDown = false;
+  await vi.advanceTimersByTimeAsync(30_000);
+  await expect(there.use.openStream(there.ada)).rejects.toThrow("Limit reached");
+  for (const release of releases) release();
+  await vi.advanceTimersByTimeAsync(0);
+  (await there.use.openStream(there.ada))();
+  here.use.close();
+  there.use.close();
+});

@@ -1,5 +1,5 @@
 import { PortolanError } from "../../../errors.ts";
-import type { RpcError } from "../../../jsonrpc/message.ts";
+import { RpcError } from "../../../jsonrpc/message.ts";
 import { sha256 } from "../../../storage/crypto.ts";
 import type { KeyValue } from "../../../storage/storage.ts";
 import { ReportThrottle } from "../../../throttle.ts";
@@ -80,7 +80,8 @@ export class SharedUse {
   }
 
   /**
-   * Counts a stream until the returned function is called. Rejects with the error for the client.
+   * Counts a stream until the returned function is called. Rejects with the error for the client. If the storage fails,
+   * the stream is counted once the storage is back.
    */
   async openStream(caller: Caller): Promise<() => void> {
     if (caller.key === undefined) return () => {};
@@ -90,7 +91,10 @@ export class SharedUse {
       sizeOf(use.streams) >= most(this.#limits.atOnce.streams)
         ? caller.beyond("streams", "caller")
         : { ...use, streams: { ...use.streams, [id]: now + sharedStreamMs } };
-    await this.#change(digest, count, caller.key);
+    await this.#change(digest, count, caller.key).catch((cause) => {
+      if (cause instanceof RpcError) throw cause;
+      this.#report(cause, { method: "storage", caller: caller.key });
+    });
     const open = this.#streams.get(digest) ?? new Set();
     this.#streams.set(digest, open.add(id));
     this.#timer ??= this.#startRenewing();
