@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import { createServer } from "portolan/server";
 import { serveHttp, type Verifier } from "portolan/server/http";
 import { createMemoryStorage, rotateKeys, type Storage } from "portolan/storage";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFixture } from "./fixture.ts";
 import { plainHeaders, send, start, toInitialize } from "./kit.ts";
 import { begin, StatelessPeer, textOf } from "./peer.ts";
@@ -137,6 +137,46 @@ test("sessions of one caller are counted in all processes", async () => {
   expect((await beginAt(other.url, "Bob")).status).toBe(200);
   expect((await first.at(other.url).delete()).status).toBe(204);
   expect((await beginAt(other.url, "Ada")).status).toBe(200);
+});
+
+test("a session stops counting in all processes when it expires, although the clock was set back", async () => {
+  const options = { storage: createMemoryStorage(), verify: byUser, sessions: { maxPerCaller: 1, idleMs: 40 } };
+  const [one, other] = [await start(createFixture().server, options), await start(createFixture().server, options)];
+  const headers = { ...plainHeaders, authorization: "Ada" };
+  const beginAt = async (url: string) => (await send(url, { headers, body: toInitialize(revision, {}, 1) })).status;
+  expect(await beginAt(one.url)).toBe(200);
+  // Less than clocks may differ: what was counted is not dropped.
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 9_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  await expect.poll(() => beginAt(other.url)).toBe(200);
+});
+
+test("a session that could not be stored does not count", async () => {
+  const storage = createMemoryStorage();
+  let isFull = true;
+  const { kv } = storage;
+  const failing: Storage = {
+    ...storage,
+    kv: {
+      get: (key) => kv.get(key),
+      set: async (key, value, options) => {
+        if (isFull && key.startsWith("mcp/session/")) throw new Error("no room");
+        return kv.set(key, value, options);
+      },
+      delete: (key) => kv.delete(key),
+      list: (prefix, options) => kv.list(prefix, options),
+    },
+  };
+  const { url } = await start(createFixture().server, {
+    storage: failing,
+    verify: byUser,
+    sessions: { maxPerCaller: 1 },
+  });
+  const headers = { ...plainHeaders, authorization: "Ada" };
+  const beginAt = async () => (await send(url, { headers, body: toInitialize(revision, {}, 1) })).status;
+  expect(await beginAt()).toBe(503);
+  isFull = false;
+  await expect.poll(beginAt).toBe(200);
 });
 
 test("handshakes of one caller are counted in all processes", async () => {

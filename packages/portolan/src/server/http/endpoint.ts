@@ -56,7 +56,9 @@ export class Endpoint {
     if (storage) {
       const { state } = this;
       state.runtime.storage ??= storage;
-      this.joined = import("./processes/relay.ts").then(({ joinProcesses }) => joinProcesses(state, storage));
+      this.joined = import("./processes/relay.ts").then(({ joinProcesses }) =>
+        joinProcesses(state, storage, sessions || {}),
+      );
       this.joined.catch(() => {});
     }
     if (sessions) {

@@ -219,6 +219,12 @@ export const compareMs = 2_000;
 /** Time for which the stream of a process that died counts for its caller in the other processes. */
 export const sharedStreamMs = 30_000;
 
+/** A session counts for its caller in other processes for this many times its idle time, so that few requests renew it. */
+export const sharedSessionShare = 1.25;
+
+/** Difference between the clocks of two processes that the counts in all processes allow for. */
+export const clockSkewMs = 10_000;
+
 /** Time after which a request goes on although the storage has not counted it for its caller in all processes. */
 export const sharedUseMs = 2_000;
 

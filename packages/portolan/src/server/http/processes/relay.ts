@@ -3,6 +3,8 @@ import { reportedStorage } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import type { Publication } from "../../subscribe/hub.ts";
 import type { EndpointState } from "../endpoint.ts";
+import { defaultSessionIdleMs, sharedSessionShare } from "../limits.ts";
+import type { SessionOptions } from "../options.ts";
 import { register } from "./register.ts";
 import { SharedUse } from "./shared-use.ts";
 
@@ -21,18 +23,30 @@ const memberships = new WeakMap<ServerRuntime, Map<Storage, Membership>>();
  * callers is counted in all of them. Resolves to the function that leaves them. Rejects if the other processes cannot work
  * with this one; a storage that fails is reported.
  */
-export async function joinProcesses(state: EndpointState, storage: Storage): Promise<() => Promise<void>> {
+export async function joinProcesses(
+  state: EndpointState,
+  storage: Storage,
+  { idleMs = defaultSessionIdleMs }: SessionOptions,
+): Promise<() => Promise<void>> {
   try {
-    return await join(state, storage);
+    return await join(state, storage, idleMs * sharedSessionShare);
   } catch (cause) {
     if (!state.isListening) state.runtime.report(cause);
     throw cause;
   }
 }
 
-async function join({ runtime, callers }: EndpointState, storage: Storage): Promise<() => Promise<void>> {
+async function join(
+  { runtime, callers }: EndpointState,
+  storage: Storage,
+  sessionMs: number,
+): Promise<() => Promise<void>> {
   const { kv } = reportedStorage(runtime, storage);
-  const across = new SharedUse(kv, callers.limits, (cause, about) => void runtime.report(cause, about));
+  const across = new SharedUse(kv, {
+    limits: callers.limits,
+    sessionMs,
+    report: (cause, about) => void runtime.report(cause, about),
+  });
   callers.across = across;
   const storages = memberships.get(runtime) ?? new Map<Storage, Membership>();
   memberships.set(runtime, storages);

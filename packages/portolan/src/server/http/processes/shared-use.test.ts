@@ -14,10 +14,12 @@ afterEach(() => {
 
 const limits = { atOnce: { sessions: { perCaller: 2 }, streams: { perCaller: 2 } }, perMinute: {} };
 
+const sessionMs = 60_000;
+
 /** Creates the count of one process. */
 function createUse(kv: KeyValue = createMemoryStorage().kv) {
   const reported: unknown[] = [];
-  const use = new SharedUse(kv, limits, (error, about) => reported.push([String(error), about]));
+  const use = new SharedUse(kv, { limits, sessionMs, report: (error, about) => reported.push([String(error), about]) });
   return {
     use,
     reported,
@@ -50,7 +52,7 @@ function losing(count: number): KeyValue {
 test("a lost answer holds its caller for a limited time, and is reported once with the caller", async () => {
   const { use, reported, ada, bob } = createUse(losing(1));
   const ended: string[] = [];
-  const begin = (caller: typeof ada, id: string) => use.beginSession(caller, id, 60_000).then(() => ended.push(id));
+  const begin = (caller: typeof ada, id: string) => use.beginSession(caller, id).then(() => ended.push(id));
   void begin(ada, "lost");
   void begin(ada, "later");
   await begin(bob, "other caller");
@@ -83,7 +85,7 @@ test("a change that is answered too late is not made", async () => {
     set: vi.fn((key, value, options) => kv.set(key, value, options)),
   };
   const { use, ada } = createUse(slow);
-  const begun = use.beginSession(ada, "a", 60_000);
+  const begun = use.beginSession(ada, "a");
   await passLimit(1);
   await begun;
   answer();
@@ -111,4 +113,24 @@ test("a stream opens while the storage fails, and counts once it is back", async
   (await there.use.openStream(there.ada))();
   here.use.close();
   there.use.close();
+});
+
+test("what was counted before the clock was set back does not count", async () => {
+  const { use, ada } = createUse();
+  for (const id of ["a", "b"]) await use.beginSession(ada, id);
+  const releases = [await use.openStream(ada), await use.openStream(ada)];
+  await expect(use.beginSession(ada, "c")).rejects.toThrow("Limit reached");
+  use.close();
+  vi.setSystemTime(Date.now() - 6 * 3_600_000);
+  await use.beginSession(ada, "c");
+  releases.push(await use.openStream(ada));
+  for (const release of releases) release();
+  use.close();
+});
+
+test("what a process counts whose clock is a few seconds ahead does count", async () => {
+  const { use, ada } = createUse();
+  for (const id of ["a", "b"]) await use.beginSession(ada, id);
+  vi.setSystemTime(Date.now() - 5_000);
+  await expect(use.beginSession(ada, "c")).rejects.toThrow("Limit reached");
 });

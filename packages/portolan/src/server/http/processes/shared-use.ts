@@ -5,7 +5,7 @@ import type { KeyValue } from "../../../storage/storage.ts";
 import { ReportThrottle } from "../../../throttle.ts";
 import type { Caller, CallerLimits } from "../../callers.ts";
 import type { ErrorReport } from "../../define/definition.ts";
-import { maxSharedUseTries, sharedStreamMs, sharedUseMs } from "../limits.ts";
+import { clockSkewMs, maxSharedUseTries, sharedStreamMs, sharedUseMs } from "../limits.ts";
 
 /** The use of one caller in all processes, as it is stored. Times are milliseconds since 1970. */
 interface StoredUse {
@@ -23,8 +23,14 @@ type Change = (use: StoredUse, now: number) => StoredUse | RpcError;
 
 const unused: StoredUse = { minute: 0, handshakes: 0, sessions: {}, streams: {} };
 
-/** Tells the operator of an error. */
-type Report = (error: unknown, about: ErrorReport) => void;
+/** Options of `SharedUse`. */
+export interface SharedUseOptions {
+  readonly limits: CallerLimits;
+  /** Time for which a session counts unless it is renewed. */
+  readonly sessionMs: number;
+  /** Tells the operator of an error. */
+  readonly report: (error: unknown, about: ErrorReport) => void;
+}
 
 /**
  * Counts the sessions, handshakes and streams of each caller in all processes that share a storage. A process that dies
@@ -34,7 +40,8 @@ type Report = (error: unknown, about: ErrorReport) => void;
 export class SharedUse {
   readonly #kv: KeyValue;
   readonly #limits: CallerLimits;
-  readonly #report: Report;
+  readonly #sessionMs: number;
+  readonly #report: SharedUseOptions["report"];
   readonly #lateReports: ReportThrottle<string | undefined>;
   /** The latest change of each caller in this process; changes of one caller wait for each other. */
   readonly #changes = new Map<string, Promise<unknown>>();
@@ -42,9 +49,10 @@ export class SharedUse {
   readonly #streams = new Map<string, Set<string>>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(kv: KeyValue, limits: CallerLimits, report: Report) {
+  constructor(kv: KeyValue, { limits, sessionMs, report }: SharedUseOptions) {
     this.#kv = kv;
     this.#limits = limits;
+    this.#sessionMs = sessionMs;
     this.#report = report;
     this.#lateReports = new ReportThrottle((caller, count) => {
       const why = `The storage has not answered within ${sharedUseMs / 1_000} s, so that the use of a caller is counted in this process only`;
@@ -53,7 +61,7 @@ export class SharedUse {
   }
 
   /** Counts a handshake and its session. Returns the digest of the caller. Rejects with the error for the client. */
-  async beginSession(caller: Caller, id: string, ttlMs: number): Promise<string | undefined> {
+  async beginSession(caller: Caller, id: string): Promise<string | undefined> {
     if (caller.key === undefined) return undefined;
     const digest = await sha256(caller.key);
     const { atOnce, perMinute } = this.#limits;
@@ -62,15 +70,15 @@ export class SharedUse {
       const handshakes = (use.minute === minute ? use.handshakes : 0) + 1;
       if (handshakes > most(perMinute.handshakes)) return caller.tooOften("handshakes", "caller");
       if (sizeOf(use.sessions) >= most(atOnce.sessions)) return caller.beyond("sessions", "caller");
-      return { ...use, minute, handshakes, sessions: { ...use.sessions, [id]: now + ttlMs } };
+      return { ...use, minute, handshakes, sessions: { ...use.sessions, [id]: now + this.#sessionMs } };
     };
     await this.#change(digest, count, caller.key);
     return digest;
   }
 
   /** Puts off the expiry of a session. */
-  async renewSession(digest: string, id: string, ttlMs: number): Promise<void> {
-    await this.#change(digest, (use, now) => ({ ...use, sessions: { ...use.sessions, [id]: now + ttlMs } }));
+  async renewSession(digest: string, id: string): Promise<void> {
+    await this.#change(digest, (use, now) => ({ ...use, sessions: { ...use.sessions, [id]: now + this.#sessionMs } }));
   }
 
   /** Ends the count of a session. Never rejects: the entry expires in any case. */
@@ -162,13 +170,20 @@ export class SharedUse {
       // Nobody waits for it any more, and what it counts may have ended.
       if (turn.isOver) return;
       const now = Date.now();
-      const changed = change(withoutExpired(text === undefined ? unused : (JSON.parse(text) as StoredUse), now), now);
+      const changed = change(this.#parse(text, now), now);
       if (changed instanceof Error) throw changed;
       const ttlMs = Math.max(60_000, ...timesOf(changed).map((at) => at - now));
       // After many tries the last writer wins: a count that is slightly wrong is better than a refused client.
       const expect = tries < maxSharedUseTries ? { expect: text ?? null } : {};
       if (await this.#kv.set(key, JSON.stringify(changed), { ttlMs, ...expect })) return;
     }
+  }
+
+  #parse(text: string | undefined, now: number): StoredUse {
+    if (text === undefined) return unused;
+    const use = JSON.parse(text) as StoredUse;
+    const { sessions, streams } = use;
+    return { ...use, sessions: open(sessions, now, this.#sessionMs), streams: open(streams, now, sharedStreamMs) };
   }
 }
 
@@ -184,8 +199,8 @@ function timesOf({ sessions, streams }: StoredUse): number[] {
   return [...Object.values(sessions), ...Object.values(streams)];
 }
 
-function withoutExpired(use: StoredUse, now: number): StoredUse {
-  const open = (entries: { readonly [id: string]: number }) =>
-    Object.fromEntries(Object.entries(entries).filter(([, at]) => at > now));
-  return { ...use, sessions: open(use.sessions), streams: open(use.streams) };
+/** Returns the entries that have not expired. One that lies too far in the future was written before a clock was set back. */
+function open(entries: StoredUse["sessions"], now: number, lifetimeMs: number): StoredUse["sessions"] {
+  const latest = now + lifetimeMs + clockSkewMs;
+  return Object.fromEntries(Object.entries(entries).filter(([, at]) => at > now && at <= latest));
 }

@@ -19,6 +19,7 @@ import {
   maxSessionCacheAgeMs,
   sessionIdBytes,
   sessionReorderMs,
+  sharedSessionShare,
   streamClaimIntervals,
 } from "../limits.ts";
 import { whileWaiting } from "../observe.ts";
@@ -73,10 +74,9 @@ interface HeldSession {
   readonly uris: Set<string>;
   /** The time at which the record expires, as far as this process knows. */
   expiresAt: number;
+  /** The digest of the caller, if the session began in this process and counts across processes. */
+  digest?: string | undefined;
 }
-
-/** A session counts for its caller in other processes for this many times its idle time, so that few requests renew it. */
-const countedShare = 1.25;
 
 /** Sessions, stored as records and read through a bounded cache. Every process that shares the storage serves all of them. */
 export class Sessions {
@@ -143,18 +143,20 @@ export class Sessions {
       caller.release("sessions");
       throw caller.beyond("keptBytes", tooLarge);
     }
-    this.#held.set(id, {
+    const held: HeldSession = {
       caller,
       isCounted: true,
       bytes: size,
       uris: new Set(),
       expiresAt: performance.now() + this.#idleMs,
-    });
+    };
+    this.#held.set(id, held);
     try {
-      const digest = await this.#callers.across?.beginSession(caller, id, this.#idleMs * countedShare);
-      if (digest !== undefined) text = JSON.stringify({ ...begun, caller: digest });
+      held.digest = await this.#callers.across?.beginSession(caller, id);
+      if (held.digest !== undefined) text = JSON.stringify({ ...begun, caller: held.digest });
       await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs });
     } catch (cause) {
+      this.#uncount(id);
       this.forget(id);
       throw cause;
     }
@@ -324,8 +326,15 @@ export class Sessions {
   }
 
   #expired(id: string): void {
+    this.#uncount(id);
     this.forget(id);
     this.#onExpired(id);
+  }
+
+  /** Ends the count of a session in all processes. */
+  #uncount(id: string): void {
+    const digest = this.#cache.get(id)?.caller ?? this.#held.get(id)?.digest;
+    if (digest !== undefined) void this.#callers.across?.endSession(digest, id);
   }
 
   async #load(id: string): Promise<CacheEntry | undefined> {
@@ -345,9 +354,9 @@ export class Sessions {
   /** Puts off the time at which the session stops counting for its caller in other processes. */
   async #renewCount(id: string, entry: CacheEntry): Promise<void> {
     const now = performance.now();
-    if (entry.caller === undefined || now - entry.countedAt < this.#idleMs * (countedShare - 1)) return;
+    if (entry.caller === undefined || now - entry.countedAt < this.#idleMs * (sharedSessionShare - 1)) return;
     entry.countedAt = now;
-    await this.#callers.across?.renewSession(entry.caller, id, this.#idleMs * countedShare);
+    await this.#callers.across?.renewSession(entry.caller, id);
   }
 
   #add(id: string, text: string, record: SessionRecord): CacheEntry {
