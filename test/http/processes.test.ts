@@ -38,6 +38,30 @@ function losable(shared: Storage): { storage: Storage; disconnect(): void; recon
   };
 }
 
+/** The storage of one process, which fails while it is down. */
+function breakable(shared: Storage): { storage: Storage; goDown(): void; comeBack(): void } {
+  let isDown = false;
+  const part = <P extends object>(target: P): P =>
+    new Proxy(target, {
+      get: (_, name) => {
+        const method = Reflect.get(target, name) as (...args: unknown[]) => unknown;
+        return async (...args: unknown[]) => {
+          if (isDown) throw new Error("the storage is down");
+          return method.apply(target, args);
+        };
+      },
+    });
+  return {
+    storage: { kv: part(shared.kv), bus: part(shared.bus), log: shared.log },
+    goDown: () => {
+      isDown = true;
+    },
+    comeBack: () => {
+      isDown = false;
+    },
+  };
+}
+
 /** Starts two processes that share a storage; the second one can lose its connection to the bus. */
 async function startTwo() {
   const shared = createMemoryStorage();
@@ -317,6 +341,60 @@ describe("a process that starts beside others", () => {
       await refused.close();
     }
     await start(createFixture([a, b]).server, { storage });
+  });
+
+  test("hears the others once the storage is back that was down at its start", async () => {
+    const shared = createMemoryStorage();
+    const { storage, goDown, comeBack } = breakable(shared);
+    const [a, b] = [createFixture(), createFixture()];
+    const { url } = await start(a.server, { storage: shared });
+    goDown();
+    const other = await start(b.server, { storage, quietMs: 1 });
+    await expect(begin(other.url, revision)).rejects.toThrow("503");
+    const listening = await new StatelessPeer(other.url).request("subscriptions/listen", {
+      notifications: { toolsListChanged: true, resourceSubscriptions: ["note://1"] },
+    });
+    const method = async () => (await listening.message()).method;
+    expect(await method()).toBe("notifications/subscriptions/acknowledged");
+    comeBack();
+    // All that it listens to may have changed meanwhile.
+    expect([await method(), await method()].sort()).toEqual([
+      "notifications/resources/updated",
+      "notifications/tools/list_changed",
+    ]);
+    a.server.publish("tools/list_changed", {});
+    expect(await method()).toBe("notifications/tools/list_changed");
+    const peer = await begin(url, revision);
+    void peer.at(other.url).call("hold", { key: "k" }, "held");
+    await b.noted("holding k");
+    await expect
+      .poll(async () => {
+        await peer.cancel("held");
+        return b.journal;
+      })
+      .toContain("aborted k");
+    const about = b.reported.filter((message) => message.includes("the others with the same storage"));
+    expect(about).toEqual([
+      "The storage failed (bus.subscribe): the storage is down. This process serves requests, but does not hear the others with the same storage. It tries again",
+      expect.stringMatching(/^This process hears the others with the same storage again after \d+\.\d s$/),
+    ]);
+  });
+
+  test("reports other secrets of a running process once the storage is back", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const shared = createMemoryStorage();
+    const { storage, goDown, comeBack } = breakable(shared);
+    await start(createFixture([secrets[0]]).server, { storage: shared });
+    goDown();
+    const late = createFixture([secrets[1]]);
+    await start(late.server, { storage });
+    comeBack();
+    const found = () => late.reported.filter((message) => message.startsWith("secrets: process"));
+    await vi.advanceTimersByTimeAsync(10_000);
+    await expect.poll(found).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(found()).toHaveLength(1);
   });
 
   test("starts with any secrets after the others have closed", async () => {

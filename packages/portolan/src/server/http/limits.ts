@@ -216,6 +216,12 @@ export const processLeaseMs = 30_000;
 /** Time for which a starting process waits for the records of the others. */
 export const compareMs = 2_000;
 
+/** Pause before something that failed because of the storage is tried again. Each further pause is twice as long. */
+export const firstRetryMs = 100;
+
+/** Longest of these pauses. */
+export const maxRetryMs = 10_000;
+
 /** Time for which the stream of a process that died counts for its caller in the other processes. */
 export const sharedStreamMs = 30_000;
 

@@ -19,29 +19,48 @@ const prefix = "mcp/process/";
 
 /**
  * Tells the processes that share the storage of this one. Resolves to the function that takes it back. Rejects if another
- * process of the same server has other secrets: each would refuse the states that the other one sealed.
+ * process of the same server has other secrets: each would refuse the states that the other one sealed. If that is noticed
+ * later, because the storage failed at the start, it is reported.
  */
 export async function register(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   const { kv } = storage;
   const key = prefix + crypto.randomUUID();
   const own = await recordOf(runtime);
-  const write = async () => void (await kv.set(key, JSON.stringify(own), { ttlMs: processLeaseMs }));
-  const remove = () => kv.delete(key).catch((cause) => void runtime.report(cause));
-  const compareAll = async () => {
-    await write();
-    for (const other of await othersOf(storage, key)) compare(runtime, own, other);
+  const report = (cause: unknown) => void runtime.report(cause);
+  const compared = new Set<string>();
+  let refuse = (difference: Error): void => {
+    throw difference;
   };
+  /** Renewals after which this process compares itself with the others. */
+  let comparisons = 1;
+  const renew = async () => {
+    try {
+      await kv.set(key, JSON.stringify(own), { ttlMs: processLeaseMs });
+      if (comparisons === 0) return;
+      for (const [otherKey, other] of await othersOf(storage, key)) {
+        if (!compared.has(otherKey)) compare(runtime, own, other, refuse);
+        compared.add(otherKey);
+      }
+      comparisons -= 1;
+    } catch (cause) {
+      // Twice: a storage that has lost all records gets those of the others before the second one.
+      if (isStorageFailure(cause)) comparisons = 2;
+      throw cause;
+    }
+  };
+  const remove = () => kv.delete(key).catch(report);
   try {
-    await within(compareMs, compareAll(), (cause) => runtime.report(cause));
+    await within(compareMs, renew(), report);
   } catch (cause) {
-    // A storage that fails now may answer later; the processes compare themselves when the next one starts.
-    if (isStorageFailure(cause)) runtime.report(cause);
+    // A storage that fails now may answer later.
+    if (isStorageFailure(cause)) report(cause);
     else {
       await remove();
       throw cause;
     }
   }
-  const timer = setInterval(() => write().catch((cause) => runtime.report(cause)), processLeaseMs / 3);
+  refuse = report;
+  const timer = setInterval(() => renew().catch(report), processLeaseMs / 3);
   if (typeof timer === "object") timer.unref?.();
   return async () => {
     clearInterval(timer);
@@ -74,13 +93,18 @@ async function recordOf({ snapshot }: ServerRuntime): Promise<ProcessRecord> {
   };
 }
 
-async function othersOf({ kv }: Storage, ownKey: string): Promise<ProcessRecord[]> {
+async function othersOf({ kv }: Storage, ownKey: string): Promise<[key: string, record: ProcessRecord][]> {
   const found = await kv.list(prefix, { limit: maxKnownProcesses });
-  return found.filter(({ key }) => key !== ownKey).map(({ value }) => JSON.parse(value) as ProcessRecord);
+  return found.filter(({ key }) => key !== ownKey).map(({ key, value }) => [key, JSON.parse(value) as ProcessRecord]);
 }
 
-/** Throws if two processes of one server cannot open each other's states; reports other differences. */
-function compare(runtime: ServerRuntime, own: ProcessRecord, other: ProcessRecord): void {
+/** Calls `refuse` if two processes of one server cannot open each other's states; reports other differences. */
+function compare(
+  runtime: ServerRuntime,
+  own: ProcessRecord,
+  other: ProcessRecord,
+  refuse: (difference: Error) => void,
+): void {
   const whose = `process ${other.pid ?? "of unknown number"}, which uses the same storage,`;
   if (other.server !== own.server) {
     const why = `${whose} serves ${JSON.stringify(other.server)} and not ${JSON.stringify(own.server)}: give each server a storage or a prefix of its own`;
@@ -89,10 +113,10 @@ function compare(runtime: ServerRuntime, own: ProcessRecord, other: ProcessRecor
   }
   if (!isCompatible(own.keys, other.keys)) {
     const has = other.keys ? "has other secrets" : "keeps its keys in the storage";
-    throw new PortolanError(
-      "invalid-argument",
-      `secrets: ${whose} ${has}, so that answers to its questions would be refused here. Give all processes the same secrets; to change one, append the new one in all of them, then move it to the front in all, and remove the old one after \`questionTtlMs\``,
-    );
+    const advice =
+      "Give all processes the same secrets; to change one, append the new one in all of them, then move it to the front in all, and remove the old one after `questionTtlMs`";
+    const why = `${whose} ${has}, so that answers to its questions would be refused here. ${advice}`;
+    refuse(new PortolanError("invalid-argument", `secrets: ${why}`));
   }
   if (other.version !== own.version) {
     const why = `${whose} runs version ${other.version} of ${JSON.stringify(own.server)}, this one ${own.version}: clients may see the features of either`;

@@ -1,3 +1,4 @@
+import { PortolanError } from "../../../errors.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { reportedStorage } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
@@ -5,6 +6,7 @@ import type { Publication } from "../../subscribe/hub.ts";
 import type { EndpointState } from "../endpoint.ts";
 import { defaultSessionIdleMs, sharedSessionShare } from "../limits.ts";
 import type { SessionOptions } from "../options.ts";
+import { keepSubscribed } from "./keep-subscribed.ts";
 import { register } from "./register.ts";
 import { SharedUse } from "./shared-use.ts";
 
@@ -71,35 +73,55 @@ async function join(
 
 async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
   const leave = await register(runtime, storage);
-  // Not awaited: a storage that hangs must not keep the server from listening.
-  const relaying = startRelay(runtime, storage);
+  const stopRelay = startRelay(runtime, storage);
   return async () => {
-    await Promise.all([leave(), relaying.then((stop) => stop())]);
+    await Promise.all([leave(), stopRelay()]);
   };
 }
 
-async function startRelay(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
+function startRelay(runtime: ServerRuntime, storage: Storage): () => Promise<void> {
   const self = crypto.randomUUID();
-  const receive = (value: string) => {
-    const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];
-    if (from !== self) runtime.hub.publish(topic, payload, audience);
-  };
+  let deafSince: number | undefined;
   const relay = (publication: Publication) => {
     storage.bus
       .publish(topicName, JSON.stringify([self, publication]))
       .catch((cause) => runtime.report(cause, { method: "publish" }));
   };
-  try {
-    const unsubscribe = await storage.bus.subscribe(topicName, receive, () => tellAllChanged(runtime));
-    runtime.relays.add(relay);
-    return async () => {
-      runtime.relays.delete(relay);
-      await unsubscribe();
-    };
-  } catch (cause) {
-    runtime.report(cause, { method: "publish" });
-    return async () => {};
-  }
+  runtime.relays.add(relay);
+  const unsubscribe = keepSubscribed(storage.bus, topicName, {
+    receive(value) {
+      const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];
+      if (from !== self) runtime.hub.publish(topic, payload, audience);
+    },
+    failed(cause) {
+      deafSince = performance.now();
+      runtime.report(deaf(cause), { method: "publish" });
+    },
+    lost() {
+      if (deafSince !== undefined) runtime.report(hearsAgain(deafSince), { method: "publish" });
+      deafSince = undefined;
+      tellAllChanged(runtime);
+    },
+  });
+  return async () => {
+    runtime.relays.delete(relay);
+    await unsubscribe();
+  };
+}
+
+function deaf(cause: unknown): PortolanError {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const consequence =
+    "This process serves requests, but does not hear the others with the same storage. It tries again";
+  return new PortolanError("store-failed", `${why}. ${consequence}`, { cause });
+}
+
+function hearsAgain(since: number): PortolanError {
+  const seconds = ((performance.now() - since) / 1_000).toFixed(1);
+  return new PortolanError(
+    "store-failed",
+    `This process hears the others with the same storage again after ${seconds} s`,
+  );
 }
 
 /** Tells every listener once that all it listens to may have changed, because publications of other processes are missing. */

@@ -2,6 +2,7 @@ import { PortolanError } from "../../../errors.ts";
 import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { EndpointState } from "../endpoint.ts";
+import { keepSubscribed, retry } from "../processes/keep-subscribed.ts";
 import type { LiveSessions } from "./live-session.ts";
 import type { Sessions } from "./sessions.ts";
 
@@ -33,8 +34,9 @@ export class OtherProcesses {
   readonly #own: OwnSessions;
   /** Distinguishes this process from the others. */
   readonly #processId: string = crypto.randomUUID();
-  readonly #stops: Promise<() => Promise<void> | void>[];
-  #rereading: Promise<void> | undefined;
+  readonly #stops: (() => Promise<void>)[];
+  #isRereading = false;
+  #stopRereading: (() => void) | undefined;
 
   constructor(state: EndpointState, storage: Storage, own: OwnSessions) {
     this.#state = state;
@@ -70,15 +72,14 @@ export class OtherProcesses {
 
   stop(): void {
     // Each on its own: a storage that fails must not keep the server from closing.
-    for (const stopping of this.#stops) this.#state.background(stopping.then((stop) => stop()));
+    for (const stop of this.#stops) this.#state.background(stop());
+    this.#stopRereading?.();
   }
 
-  #hear(topic: string, receive: (value: string) => void): Promise<() => Promise<void> | void> {
+  #hear(topic: string, receive: (value: string) => void): () => Promise<void> {
     // Without the bus this process serves its own sessions; only news of other processes are missing.
-    return this.#storage.bus.subscribe(topic, receive, this.#lost).catch((cause) => {
-      this.#state.runtime.report(cause);
-      return async () => {};
-    });
+    const failed = (cause: unknown) => void this.#state.runtime.report(cause);
+    return keepSubscribed(this.#storage.bus, topic, { receive, failed, lost: this.#lost });
   }
 
   #cancelHere(value: string): void {
@@ -113,12 +114,18 @@ export class OtherProcesses {
 
   // All topics lose their messages at once: the sessions are read again once for all of them.
   readonly #lost = (): void => {
-    if (this.#rereading) return;
-    this.#rereading = Promise.resolve().then(() => {
-      this.#rereading = undefined;
-      return this.#readAgain();
+    if (this.#isRereading) return;
+    this.#isRereading = true;
+    this.#stopRereading?.();
+    this.#stopRereading = retry(async () => {
+      // Messages that are lost from now on need another reading.
+      await Promise.resolve();
+      this.#isRereading = false;
+      await this.#readAgain().catch((cause) => {
+        this.#state.runtime.report(cause);
+        throw cause;
+      });
     });
-    this.#state.background(this.#rereading);
   };
 
   /** Reads all sessions again, because others may have changed or ended them. */
