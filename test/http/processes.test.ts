@@ -343,6 +343,18 @@ describe("a process that starts beside others", () => {
     await start(createFixture([a, b]).server, { storage });
   });
 
+  test("is told when the one with other secrets was last seen, and to wait if it no longer runs", async () => {
+    const storage = createMemoryStorage();
+    const before = new Date().toISOString();
+    await start(createFixture([secrets[0]]).server, { storage });
+    const refused = serveHttp(createFixture([secrets[1]]).server, { storage });
+    const { message } = await refused.listen().catch((cause) => cause);
+    await refused.close();
+    const [, seen = ""] =
+      /If process \d+, last seen (\S+), no longer runs, wait 30 s and start again$/.exec(message) ?? [];
+    expect(seen >= before && seen <= new Date().toISOString()).toBe(true);
+  });
+
   test("hears the others once the storage is back that was down at its start", async () => {
     const shared = createMemoryStorage();
     const { storage, goDown, comeBack } = breakable(shared);

@@ -13,6 +13,8 @@ interface ProcessRecord {
   readonly keys?: readonly string[];
   /** The number that the operating system gave it, if there is one. */
   readonly pid?: number;
+  /** The time since 1970 at which it last renewed this record, by its own clock. */
+  readonly renewedAt?: number;
 }
 
 const prefix = "mcp/process/";
@@ -35,7 +37,7 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
   let comparisons = 1;
   const renew = async () => {
     try {
-      await kv.set(key, JSON.stringify(own), { ttlMs: processLeaseMs });
+      await kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs: processLeaseMs });
       if (comparisons === 0) return;
       for (const [otherKey, other] of await othersOf(storage, key)) {
         if (!compared.has(otherKey)) compare(runtime, own, other, refuse);
@@ -115,7 +117,9 @@ function compare(
     const has = other.keys ? "has other secrets" : "keeps its keys in the storage";
     const advice =
       "Give all processes the same secrets; to change one, append the new one in all of them, then move it to the front in all, and remove the old one after `questionTtlMs`";
-    const why = `${whose} ${has}, so that answers to its questions would be refused here. ${advice}`;
+    const seen = other.renewedAt === undefined ? "" : `, last seen ${new Date(other.renewedAt).toISOString()},`;
+    const wait = `If process ${other.pid ?? "of unknown number"}${seen} no longer runs, wait ${processLeaseMs / 1_000} s and start again`;
+    const why = `${whose} ${has}, so that answers to its questions would be refused here. ${advice}. ${wait}`;
     refuse(new PortolanError("invalid-argument", `secrets: ${why}`));
   }
   if (other.version !== own.version) {
