@@ -202,6 +202,18 @@ test("a state of a node whose clock is an hour late is reported, with clocks tha
   );
 });
 
+test.each([
+  [20_000, "20 s"],
+  [1_800_000, "30 min"],
+  [1_234, "1.2 s"],
+])("the report of an unknown session says the idle time of %d ms in words", async (idleMs, words) => {
+  const { refusals, url } = await startObserved({ verify: byUser, sessions: { idleMs } });
+  const headers = { ...plainHeaders, ...ada, "mcp-session-id": "unknown" };
+  await send(url, { headers, body: toRequest("ping") });
+  await until(() => refusals.length === 1);
+  expect(refusals[0]?.reason).toContain(`it was not used for ${words}, has ended`);
+});
+
 test("requests that wait for the storage count as calls of their caller, and are listed", async () => {
   const faulty = createFaultyStorage();
   const options = { verify: byUser, storage: faulty.storage, limits: { callsPerCaller: 4 } };

@@ -183,7 +183,9 @@ export class Sessions {
   /** Returns the likely causes for the operator if a session is not found. */
   whyNotFound(isOfOther: boolean): string {
     if (isOfOther) return "The session belongs to another principal: its client has signed in as somebody else";
-    const gone = `it was not used for ${this.#idleMs / 60_000} minutes, has ended, or began`;
+    const seconds = this.#idleMs / 1_000;
+    const unused = seconds % 60 === 0 ? `${seconds / 60} min` : `${Number(seconds.toFixed(1))} s`;
+    const gone = `it was not used for ${unused}, has ended, or began`;
     return this.isShared
       ? `Session not found: ${gone} at a process with another storage`
       : `Session not found: ${gone} in another process or before a restart. Processes behind one address need a common \`storage\` of serveHttp`;
