@@ -1,7 +1,8 @@
 import { serveHttp } from "portolan/server/http";
+import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, onTestFinished, test } from "vitest";
 import { createFixture } from "./fixture.ts";
-import { type Answer, send, start, toRequest } from "./kit.ts";
+import { type Answer, send, start, toInitialize, toRequest } from "./kit.ts";
 import { begin, open, StatelessPeer, textOf } from "./peer.ts";
 
 const asks = { capabilities: { elicitation: { form: {} } } };
@@ -93,6 +94,87 @@ test.each(eras)("a call that is cut off at the end of the grace gets an error th
   expect(await refusalOf(await silent)).toEqual([200, shuttingDown]);
   expect((await (await streaming).messages()).at(-1)).toEqual({ jsonrpc: "2.0", id: 2, error: shuttingDown });
   for (const key of ["silent", "streaming"]) await fixture.noted(`aborted ${key}`);
+});
+
+/** A storage whose sessions cannot be written until the test lets them. */
+function createSlowStorage(): { storage: Storage; waits(): number; answer(): void } {
+  const memory = createMemoryStorage();
+  const { kv } = memory;
+  const waiting: (() => void)[] = [];
+  return {
+    storage: {
+      ...memory,
+      kv: {
+        get: (key) => kv.get(key),
+        set: async (key, value, options) => {
+          if (key.startsWith("mcp/session/")) await new Promise<void>((resolve) => waiting.push(resolve));
+          return kv.set(key, value, options);
+        },
+        delete: (key) => kv.delete(key),
+        list: (prefix, options) => kv.list(prefix, options),
+      },
+    },
+    waits: () => waiting.length,
+    answer: () => {
+      for (const go of waiting.splice(0)) go();
+    },
+  };
+}
+
+test("a request that waits for the storage is answered with an error at the end of the grace", async () => {
+  const { storage, waits, answer } = createSlowStorage();
+  const { url, close } = await start(createFixture().server, { storage });
+  const handshake = send(url, { body: toInitialize("2025-11-25") });
+  await expect.poll(waits).toBe(1);
+  await close(1);
+  const refused = await handshake;
+  expect(await refusalOf(refused)).toEqual([503, shuttingDown]);
+  expect(refused.headers["retry-after"]).toBe("5");
+  answer();
+});
+
+test("a request that waits for the storage is served if the storage answers within the grace", async () => {
+  const { storage, waits, answer } = createSlowStorage();
+  const { url, close } = await start(createFixture().server, { storage });
+  const handshake = send(url, { body: toInitialize("2025-11-25") });
+  await expect.poll(waits).toBe(1);
+  let isClosed = false;
+  const closed = close(noEnd).then(() => {
+    isClosed = true;
+  });
+  expect((await send(url, { body: toInitialize("2025-11-25") })).status).toBe(503);
+  expect(isClosed).toBe(false);
+  answer();
+  expect((await handshake).status).toBe(200);
+  await closed;
+});
+
+test("a call that waited for the storage is not carried out after its client was told that the server closes", async () => {
+  const fixture = createFixture();
+  const memory = createMemoryStorage();
+  const peer = await begin((await start(createFixture().server, { storage: memory })).url, "2025-11-25");
+  let answer = () => {};
+  const storage: Storage = {
+    ...memory,
+    kv: {
+      get: async (key) => {
+        if (key.startsWith("mcp/session/")) await new Promise<void>((resolve) => (answer = resolve));
+        return memory.kv.get(key);
+      },
+      set: (key, value, options) => memory.kv.set(key, value, options),
+      delete: (key) => memory.kv.delete(key),
+      list: (prefix, options) => memory.kv.list(prefix, options),
+    },
+  };
+  const serving = serveHttp(fixture.server, { storage });
+  const { url } = await serving.listen();
+  const call = peer.at(url).call("hold", { key: "a" });
+  await expect.poll(async () => (await serving.usage()).calls).toMatchObject([{ waitsFor: "storage" }]);
+  await serving.close(1);
+  expect(await refusalOf(await call)).toEqual([503, shuttingDown]);
+  answer();
+  await expect.poll(async () => (await serving.usage()).calls).toEqual([]);
+  expect(fixture.journal).toEqual([]);
 });
 
 test("every call of a batch that is cut off gets an error of its own", async () => {

@@ -16,7 +16,7 @@ import type { Accepted } from "./guard.ts";
 import { loopbackHost } from "./hosts.ts";
 import type { HttpSse } from "./http-sse.ts";
 import { defaultCloseGraceMs, defaultKeepAliveMs, defaultQuietMs, uncountedBytes } from "./limits.ts";
-import type { Observer } from "./observe.ts";
+import type { Observer, WaitingRequest } from "./observe.ts";
 import { accessControlOf, anonymous, callerLimitsOf, defaultPath, type ServeHttpOptions } from "./options.ts";
 import { sendError } from "./reply.ts";
 import type { StatefulServer } from "./sessions/post.ts";
@@ -270,6 +270,8 @@ export class EndpointState {
   /** The requests in progress, in no order. */
   // An array: a Map that is filled and emptied for every call keeps ended ones alive for the garbage collector.
   readonly running: RunningCall[] = [];
+  /** The requests that wait for the storage. Absent until there is one. */
+  declare waiting?: Set<WaitingRequest>;
   /** Reports to the operator and answers its questions. Loaded when it is needed. */
   readonly observer: Lazy<Observer>;
   #whenIdle: (() => void)[] = [];
@@ -355,8 +357,17 @@ export class EndpointState {
       this.count(size, -1);
       this.#remove(call);
       ended?.();
-      if (this.running.length === 0) this.#endDraining();
+      if (this.#isIdle) this.#endDraining();
     };
+  }
+
+  get #isIdle(): boolean {
+    return this.running.length === 0 && !this.waiting?.size;
+  }
+
+  /** Ends draining if nothing is left of a request that has waited for the storage: it may be running now. */
+  endedWaiting(): void {
+    if (this.#whenIdle.length > 0) setTimeout(() => this.#isIdle && this.#endDraining(), 0);
   }
 
   #remove({ index }: RunningCall): void {
@@ -371,11 +382,11 @@ export class EndpointState {
     work.catch((cause) => this.runtime.report(cause));
   }
 
-  /** Ends listen streams with their result, and resolves when no exchange is running or all are cancelled. */
+  /** Ends listen streams with their result, and resolves when no request is running or waits, or all are cut off. */
   drain(): Promise<void> {
     this.endTurn();
     for (const { exchange } of [...this.running]) exchange.endGracefully();
-    if (this.running.length === 0) return Promise.resolve();
+    if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#whenIdle.push(resolve));
   }
 

@@ -3,6 +3,7 @@ import {
   isRequest,
   type JsonObject,
   type Message,
+  type RequestId,
   RpcError,
   type RpcRequest,
   rpcCodes,
@@ -22,9 +23,11 @@ import {
   maxReasonCharacters,
   maxReasonsPerCaller,
   msPerMebibyte,
+  retryAfterSeconds,
   uncountedBytes,
 } from "./limits.ts";
 import type { RefusalReport, ServeHttpOptions } from "./options.ts";
+import { idOf, sendError } from "./reply.ts";
 
 /** The resources that callers use at once. */
 export interface CallerUsage {
@@ -54,21 +57,15 @@ export interface CallInProgress {
 }
 
 /** A request that waits for the storage before it can be served. */
-interface WaitingRequest {
+export interface WaitingRequest {
   readonly method: string;
   readonly name: string | undefined;
+  readonly id: RequestId | undefined;
   readonly context: HttpContext;
   /** By the monotonic clock. */
   readonly begunAt: number;
-}
-
-/** The requests that wait for the storage, by endpoint. */
-const waitingRequests = new WeakMap<EndpointState, Set<WaitingRequest>>();
-
-function waitingOf(state: EndpointState): Set<WaitingRequest> {
-  const known = waitingRequests.get(state) ?? new Set();
-  waitingRequests.set(state, known);
-  return known;
+  /** True once it was answered with an error, because the server closes. */
+  isCutOff: boolean;
 }
 
 /**
@@ -96,19 +93,24 @@ export function whileWaiting<T>(
     refuse(caller.beyond(calls ? "calls" : "keptBytes", full, undefined, refused));
     return undefined;
   }
-  const all = waitingOf(state);
   const entry: WaitingRequest = {
     method: copyOf(method),
     name: nameIn(params as JsonObject | undefined),
+    id: messages && idOf(messages),
     context,
     begunAt: performance.now(),
+    isCutOff: false,
   };
-  all.add(entry);
+  state.waiting ??= new Set();
+  state.waiting.add(entry);
   state.count(context, 1);
-  return work().finally(() => {
-    all.delete(entry);
+  const waited = work().finally(() => {
+    state.waiting?.delete(entry);
     state.count(context, -1);
+    state.endedWaiting();
   });
+  // A request that was answered already must not be carried out: its client may retry it elsewhere.
+  return waited.then((value) => (entry.isCutOff ? new Promise<T>(() => {}) : value));
 }
 
 /** The use of an endpoint, for its operator. */
@@ -217,11 +219,17 @@ export class Observer {
       exchange.cancel(new PortolanError("connection-closed", why));
       reply({ jsonrpc: "2.0", id: exchange.id, error: error.toErrorObject() }, error);
     }
+    for (const waiting of this.#state.waiting ?? []) {
+      const { id, context } = waiting;
+      waiting.isCutOff = true;
+      const closing = { ...context.headers, "retry-after": String(retryAfterSeconds), connection: "close" };
+      sendError(context.reply, 503, error.toErrorObject(), id, closing);
+    }
   }
 
   #reportLost(graceMs: number): void {
     const { running, callers, runtime } = this.#state;
-    const all = [...waitingOf(this.#state)];
+    const all = [...(this.#state.waiting ?? [])];
     const waiting = all.filter(({ context }) => !context.reply.isGone);
     const open = running.filter(({ exchange }) => exchange.isOpen);
     // Calls over HTTP+SSE are counted, but not listed.
@@ -263,7 +271,7 @@ export class Observer {
         .sort((a, b) => b.share - a.share)
         .slice(0, maxListedCallers)
         .map(({ caller }) => toUsage(caller)),
-      calls: this.#calls(this.#state.running, waitingOf(this.#state)).slice(0, maxListedCalls),
+      calls: this.#calls(this.#state.running, this.#state.waiting ?? []).slice(0, maxListedCalls),
     };
   }
 
