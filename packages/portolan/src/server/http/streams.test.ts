@@ -135,6 +135,17 @@ describe("a keep-alive tick", () => {
     expect([stalled, slow, whole].flatMap(({ written }) => written)).toEqual([]);
   });
 
+  test("closes such a connection in time although the clock is set back", () => {
+    const streams = new Streams({ keepAliveMs: 1_000 });
+    const stalled = new FakeStream();
+    streams.openReserved(replyWith(stalled), {}, someone).end();
+    stalled.backlog = 1;
+    vi.advanceTimersByTime(1_000);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    vi.advanceTimersByTime(unreadEndMs);
+    expect(stalled.destroyed).toBe(1);
+  });
+
   test("ends a stream whose principal has expired", () => {
     const streams = new Streams({ keepAliveMs: 1_000 });
     const stream = streams.openReserved(replyWith(new FakeStream()), {}, someone);

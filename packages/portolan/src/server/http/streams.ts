@@ -96,12 +96,12 @@ export class Streams {
       return;
     }
     this.onTick?.();
-    const now = Date.now();
-    const before = performance.now() - this.#keepAliveMs / 2;
+    const now = performance.now();
+    const before = now - this.#keepAliveMs / 2;
     for (const stream of [...this.#open]) {
       if (stream.isClosed) {
         if (stream.isStalled(now)) stream.destroy();
-      } else if (stream.expiry && stream.expiry.at <= now) stream.expiry.end();
+      } else if (stream.expiry && stream.expiry.at <= Date.now()) stream.expiry.end();
       else if (stream.staysSlow()) stream.destroy();
       else if (stream.writtenAt < before) stream.write(keepAlive);
       if (!stream.isSlow) stream.sendDeferred();
@@ -169,7 +169,11 @@ export class OpenStream {
     return wasSlow && this.#wasSlow;
   }
 
-  /** Returns whether the client has read nothing of the rest of an ended stream for too long. */
+  /**
+   * Returns whether the client has read nothing of the rest of an ended stream for too long.
+   *
+   * @param now the time by the monotonic clock
+   */
   isStalled(now: number): boolean {
     const { backlog } = this.#stream;
     if (backlog !== this.#rest) {
