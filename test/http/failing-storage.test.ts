@@ -82,6 +82,58 @@ test("a question is answered although answers of other processes cannot be read,
   await expect.poll(() => fixture.reported).toContain("The storage failed (log.after): the storage is down");
 });
 
+test("an answer through another process arrives although reading answers failed at first", async () => {
+  const [asking, other] = [createFixture(), createFixture()];
+  const shared = createMemoryStorage();
+  let failures = 0;
+  const log: Storage["log"] = {
+    append: (key, value, options) => shared.log.append(key, value, options),
+    delete: (key) => shared.log.delete(key),
+    after: (key, id, options) => {
+      failures += 1;
+      if (failures > 1) return shared.log.after(key, id, options);
+      return { [Symbol.asyncIterator]: () => ({ next: down }) };
+    },
+  };
+  const one = await start(asking.server, { storage: { ...shared, log } });
+  const two = await start(other.server, { storage: shared });
+  const peer = await begin(one.url, revision, { capabilities: { elicitation: {} } });
+  const answer = await peer.call("ask");
+  const { id } = await answer.message();
+  await peer.at(two.url).answer(id, { action: "accept", content: { name: "Ada" } });
+  expect(textOf(await answer.message())).toBe("Hello Ada");
+  expect(asking.reported).toContain("The storage failed (log.after): the storage is down");
+});
+
+test("a stream whose missed messages cannot be read ends, and the next one gets them", async () => {
+  const fixture = createFixture();
+  let reads = Number.NaN;
+  const storage = withParts(({ kv }) => ({
+    kv: {
+      get: (key: string) => {
+        if (key.endsWith("/restarted")) reads += 1;
+        return reads === 2 ? down() : kv.get(key);
+      },
+    },
+  }));
+  const { url } = await start(fixture.server, { storage, verify: byUser });
+  const peer = await begin(url, revision, { headers: { authorization: "Ada" } });
+  const stream = await peer.get();
+  fixture.server.publish("tools/list_changed", {});
+  const { id } = await stream.messageEvent();
+  fixture.server.publish("prompts/list_changed", {});
+  await stream.messageEvent();
+  stream.drop();
+  // The position is checked with the first read, and the messages are read with the second.
+  reads = 0;
+  const deaf = await peer.get(id);
+  expect([deaf.status, await deaf.messages()]).toEqual([200, []]);
+  const resumed = await peer.get(id);
+  expect((await resumed.message()).method).toBe("notifications/prompts/list_changed");
+  fixture.server.publish("tools/list_changed", {});
+  expect((await resumed.message()).method).toBe("notifications/tools/list_changed");
+});
+
 test("a client may leave a resumed answer although the storage cannot end the reading, which is reported", async () => {
   const fixture = createFixture();
   let isBroken = false;

@@ -87,6 +87,33 @@ test("a session that ended while the bus was lost is not served, and its stream 
   await call;
 });
 
+test("settings that changed while the bus was lost are read again until the storage answers", async () => {
+  const shared = createMemoryStorage();
+  const { storage: losing, disconnect, reconnect } = losable(shared);
+  const { storage, goDown, comeBack } = breakable(losing);
+  const [a, b] = [createFixture(), createFixture()];
+  const [one, other] = [await start(a.server, { storage: shared }), await start(b.server, { storage })];
+  const peer = await begin(one.url, revision);
+  const stream = await peer.at(other.url).get();
+  disconnect();
+  await (await peer.request("resources/subscribe", { uri: "note://1" })).response();
+  goDown();
+  reconnect();
+  await expect.poll(() => b.reported).toContain("The storage failed (kv.get): the storage is down");
+  comeBack();
+  const received: unknown[] = [];
+  const read = async () => {
+    for (;;) received.push((await stream.message()).method);
+  };
+  read().catch(() => {});
+  await expect
+    .poll(() => {
+      a.server.publish("resources/updated", { uri: "note://1" });
+      return received;
+    })
+    .toContain("notifications/resources/updated");
+});
+
 test("after a lost bus every stream is told once of all that it listens to", async () => {
   const { a, urlA, urlB, connection } = await startTwo();
   const peer = (await begin(urlA, revision)).at(urlB);

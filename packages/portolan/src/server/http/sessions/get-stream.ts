@@ -268,7 +268,7 @@ export class StandaloneStream {
         this.#isProofUsed = true;
         stream.write(openingEvent(standaloneNameWith(this.proof)));
       }
-      const missed = await (position ? this.#log.read(this.#owner.known.id, position) : this.#unsent());
+      const missed = await this.#missedBy(stream, position);
       this.#firstUnsent = undefined;
       for (const { id, text } of missed ?? []) await stream.replay(this.#toEvent(id, text));
       this.#stream = stream;
@@ -320,6 +320,17 @@ export class StandaloneStream {
       if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
       else this.#firstUnsent ??= id;
     });
+  }
+
+  /** Reads the messages that a connection missed. If that fails, ends the connection, so that its client tries again. */
+  async #missedBy(stream: OpenStream, position: EventPosition | undefined): Promise<SentEvent[] | undefined> {
+    try {
+      return await (position ? this.#log.read(this.#owner.known.id, position) : this.#unsent());
+    } catch (cause) {
+      stream.end();
+      this.endUnlessConnected();
+      throw cause;
+    }
   }
 
   /** Reads the messages that were stored while no client was connected. */

@@ -1,10 +1,11 @@
 import { PortolanError } from "../../../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../../../jsonrpc/message.ts";
 import type { InputRequest } from "../../../protocol/types/index.ts";
-import type { Storage } from "../../../storage/storage.ts";
+import type { LogEntry, Storage } from "../../../storage/storage.ts";
 import type { ServedExchange } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import { entryOverheadBytes, sessionAnswerTtlMs, sessionQuestionTtlMs } from "../limits.ts";
+import { retry } from "../processes/keep-subscribed.ts";
 import type { PostReply } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import type { StandaloneStream } from "./get-stream.ts";
@@ -143,16 +144,23 @@ export class LiveSession {
 
   /** Waits for an answer that reaches another process. Returns the function that stops waiting. */
   #follow(id: string): () => void {
-    const entries = this.#storage.log.after(answersKey(this.id, id), "", { follow: true })[Symbol.asyncIterator]();
-    entries.next().then(
-      ({ value, done }) => {
+    let entries: AsyncIterator<LogEntry> | undefined;
+    let hasFailed = false;
+    const stopTrying = retry(async () => {
+      try {
+        entries = this.#storage.log.after(answersKey(this.id, id), "", { follow: true })[Symbol.asyncIterator]();
+        const { value, done } = await entries.next();
         if (!done) this.#settle(id, JSON.parse(value.value) as RpcResponse);
-      },
-      // An answer that reaches this process is received all the same.
-      (cause) => this.#report(cause),
-    );
+      } catch (cause) {
+        // An answer that reaches this process is received all the same.
+        if (!hasFailed) this.#report(cause);
+        hasFailed = true;
+        throw cause;
+      }
+    });
     return () => {
-      entries.return?.().catch(this.#report);
+      stopTrying();
+      entries?.return?.().catch(this.#report);
     };
   }
 }
