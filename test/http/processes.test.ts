@@ -265,6 +265,21 @@ test.each(["sessions", "listen"])("streams of one caller are counted in all proc
   await expect.poll(async () => isOpen(await open(other.url))).toBe(true);
 });
 
+test("usage tells what a caller has in all processes, also a caller that has nothing here", async () => {
+  const options = { storage: createMemoryStorage(), verify: byUser };
+  const { url } = await start(createFixture().server, options);
+  const here = serveHttp(createFixture().server, options);
+  onTestFinished(() => here.close(0));
+  const there = await here.listen();
+  const headers = { authorization: "Ada" };
+  const peer = await begin(url, revision, { headers });
+  await peer.get();
+  await begin(url, revision, { headers });
+  await new StatelessPeer(there.url, { headers }).textOf("echo", { text: "seen" });
+  const ada = { caller: "principal Ada", sessions: 0, streams: 0, inAllProcesses: { sessions: 2, streams: 1 } };
+  expect((await here.usage()).callers).toMatchObject([ada]);
+});
+
 describe.each(["node", "fetch"] as const)("a stream stops counting for its caller in all processes (%s)", (adapter) => {
   const headers = { authorization: "Ada" };
 

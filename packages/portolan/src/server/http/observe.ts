@@ -37,6 +37,8 @@ export interface CallerUsage {
   readonly calls: number;
   readonly streams: number;
   readonly keptBytes: number;
+  /** The same in all processes with the same `storage`, whose sum is limited. Absent if there is none, or it does not answer. */
+  readonly inAllProcesses?: { readonly sessions: number; readonly streams: number };
 }
 
 /** A request in progress. */
@@ -254,25 +256,40 @@ export class Observer {
   }
 
   /** Returns what callers use now, and the requests in progress. */
-  usage(): EndpointUsage {
-    const { callers } = this.#state;
+  async usage(): Promise<EndpointUsage> {
+    const { callers, running } = this.#state;
+    // Before all else is looked at: it may take a while.
+    const inAll = await this.#useInAllProcesses();
     // The calls of this turn count too.
     this.#state.endTurn();
-    const { atOnce } = callers.limits;
-    const shareOf = ({ used }: Caller) =>
+    const shareOf = (used: Partial<Caller["used"]> = {}) =>
       Math.max(
-        ...Object.entries(used).map(([name, amount]) => amount / (atOnce[name as CountedResource]?.perCaller || 1)),
+        ...Object.entries(used).map(
+          ([name, amount]) => amount / (callers.limits.atOnce[name as CountedResource]?.perCaller || 1),
+        ),
       );
-    const busy = [...callers.known()].map((caller) => ({ caller, share: shareOf(caller) }));
+    const busy = [...callers.known()].map((caller) => {
+      const elsewhere = inAll.get(caller);
+      return { caller, elsewhere, share: Math.max(shareOf(caller.used), shareOf(elsewhere)) };
+    });
     return {
       total: toUsage(callers.total),
       callers: busy
         .filter(({ share }) => share > 0)
         .sort((a, b) => b.share - a.share)
         .slice(0, maxListedCallers)
-        .map(({ caller }) => toUsage(caller)),
-      calls: this.#calls(this.#state.running, this.#state.waiting ?? []).slice(0, maxListedCalls),
+        .map(({ caller, elsewhere }) => toUsage(caller, elsewhere)),
+      calls: this.#calls(running, this.#state.waiting ?? []).slice(0, maxListedCalls),
     };
+  }
+
+  /** Returns what the callers that were seen last use in all processes, as far as it is known. */
+  async #useInAllProcesses(): Promise<Map<Caller, CallerUsage["inAllProcesses"]>> {
+    const { callers } = this.#state;
+    const { across } = callers;
+    if (!across) return new Map();
+    const latest = [...callers.known()].sort((a, b) => b.seenAt - a.seenAt).slice(0, maxListedCallers);
+    return new Map(await Promise.all(latest.map(async (caller) => [caller, await across.of(caller)] as const)));
   }
 
   /** Returns the requests in progress, oldest first. */
@@ -365,7 +382,8 @@ function toWaitingCall({ method, name, context, begunAt }: WaitingRequest, now: 
   };
 }
 
-function toUsage({ key, used }: Caller): CallerUsage {
+function toUsage({ key, used }: Caller, inAllProcesses?: CallerUsage["inAllProcesses"]): CallerUsage {
   const { sessions, calls, streams, keptBytes } = used;
-  return { ...(key !== undefined && { caller: key }), sessions, calls, streams, keptBytes };
+  const inAll = inAllProcesses && { inAllProcesses };
+  return { ...(key !== undefined && { caller: key }), sessions, calls, streams, keptBytes, ...inAll };
 }

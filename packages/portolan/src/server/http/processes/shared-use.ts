@@ -115,6 +115,24 @@ export class SharedUse {
     };
   }
 
+  /** Returns the sessions and streams of a caller in all processes; undefined if they are not known in time. */
+  async of(caller: Caller): Promise<{ readonly sessions: number; readonly streams: number } | undefined> {
+    if (caller.key === undefined) return undefined;
+    const text = await this.#readInTime(keyOf(await sha256(caller.key)));
+    if (text === undefined) return undefined;
+    const { sessions, streams } = this.#parse(text, Date.now());
+    return { sessions: sizeOf(sessions), streams: sizeOf(streams) };
+  }
+
+  async #readInTime(key: string): Promise<string | undefined> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, sharedUseMs, undefined);
+    });
+    const read = this.#kv.get(key).catch((cause) => void this.#report(cause, { method: "storage" }));
+    return Promise.race([read, late]).finally(() => clearTimeout(timer));
+  }
+
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -164,7 +182,7 @@ export class SharedUse {
   }
 
   async #apply(digest: string, change: Change, turn: { readonly isOver: boolean }): Promise<void> {
-    const key = `mcp/caller/${digest}`;
+    const key = keyOf(digest);
     for (let tries = 1; !turn.isOver; tries += 1) {
       const text = await this.#kv.get(key);
       // Nobody waits for it any more, and what it counts may have ended.
@@ -185,6 +203,10 @@ export class SharedUse {
     const { sessions, streams } = use;
     return { ...use, sessions: open(sessions, now, this.#sessionMs), streams: open(streams, now, sharedStreamMs) };
   }
+}
+
+function keyOf(digest: string): string {
+  return `mcp/caller/${digest}`;
 }
 
 function most(limit: { readonly perCaller: number } | undefined): number {
