@@ -78,7 +78,10 @@ describe("requests in flight", () => {
     let release = () => {};
     const released = new Promise((resolve) => { release = resolve; });
     serveStdio(createServer({ name: "s", version: "1" })
-      .tool("hold", { run: () => released.then(() => "held") })
+      .tool("hold", { run: ({ isDeaf }, { signal }) => new Promise((resolve, reject) => {
+        released.then(() => resolve("held"));
+        if (!isDeaf) signal.addEventListener("abort", () => reject(signal.reason));
+      }) })
       .tool("release", { run: () => { release(); return "released"; } }));
   `;
 
@@ -88,7 +91,13 @@ describe("requests in flight", () => {
       resolve = done;
     });
     const server = createServer({ name: "s", version: "1" })
-      .tool("hold", { run: () => promise.then(() => "held") })
+      .tool("hold", {
+        run: ({ isDeaf }, { signal }) =>
+          new Promise<string>((done, reject) => {
+            promise.then(() => done("held"));
+            if (!isDeaf) signal.addEventListener("abort", () => reject(signal.reason));
+          }),
+      })
       .tool("release", {
         run: () => {
           resolve();
@@ -105,12 +114,19 @@ describe("requests in flight", () => {
     const peer = await open();
     const call = (name: string, id: string, args = {}) => peer.request("tools/call", { name, arguments: args }, id);
     const large = { filler: "x".repeat(15_000_000) };
-    const held = ["a", "b", "c", "d", "e"].map((id) => call("hold", id, large));
-    const refused = await call("release", "f");
-    expect(refused.error).toMatchObject({ code: -31429, message: expect.stringContaining("67108864 bytes") });
+    const held = ["a", "b", "c"].map((id) => call("hold", id, large));
+    held.push(call("hold", "d", { ...large, isDeaf: true }));
+    void call("hold", "e", large);
+    const refusal = { code: -31429, message: expect.stringContaining("67108864 bytes") };
+    expect((await call("release", "f1")).error).toMatchObject(refusal);
+    // A handler that ignores its signal keeps its request in memory.
+    peer.notify("notifications/cancelled", { requestId: "d" });
+    expect((await call("release", "f2")).error).toMatchObject(refusal);
     peer.notify("notifications/cancelled", { requestId: "e" });
-    expect((await call("release", "g")).result.content).toEqual([{ type: "text", text: "released" }]);
-    for (const answer of await Promise.all(held.slice(0, 4))) {
+    let released = await call("release", "g");
+    for (let n = 1; released.error; n++) released = await call("release", `g${n}`);
+    expect(released.result.content).toEqual([{ type: "text", text: "released" }]);
+    for (const answer of await Promise.all(held.slice(0, 3))) {
       expect(answer.result.content).toEqual([{ type: "text", text: "held" }]);
     }
     expect((await call("hold", "h", large)).result.content).toEqual([{ type: "text", text: "held" }]);

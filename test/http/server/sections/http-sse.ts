@@ -1,12 +1,22 @@
+import { createServer } from "portolan/server";
 import { expect } from "vitest";
 import { createFixture } from "../../fixture.ts";
 import { plainHeaders, send, start, toInitialize, toRequest } from "../../kit.ts";
 import { openOld } from "../../old-peer.ts";
-import { begin, StatelessPeer, textOf } from "../../peer.ts";
+import { begin, StatelessPeer, textOf, toMeta } from "../../peer.ts";
 import { byUser } from "../../users.ts";
 import type { HttpRequirement } from "../requirement.ts";
 
 const form = { elicitation: {} };
+
+/** A server whose notes can be subscribed to. */
+function notes() {
+  return createServer({ name: "notes", version: "1.0.0" }).template("note://{id}", {
+    name: "note",
+    subscribe: true,
+    read: () => "text",
+  });
+}
 
 export const httpSse: readonly HttpRequirement[] = [
   {
@@ -157,10 +167,91 @@ export const httpSse: readonly HttpRequirement[] = [
   },
   {
     row: "T18",
+    says: "a call counts until its handler has ended, also after it was cancelled or its client has gone",
+    on: ["2024-11-05"],
+    async test(revision) {
+      const ends: (() => void)[] = [];
+      const server = createServer({ name: "deaf", version: "1.0.0" }).tool("deaf", {
+        run: () => new Promise<string>((resolve) => ends.push(() => resolve("done"))),
+      });
+      const { url } = await start(server, {
+        httpSse: true,
+        caller: () => "everyone",
+        limits: { callsPerCaller: 1 },
+      });
+      let id = 0;
+      const call = async (peer: Awaited<ReturnType<typeof openOld>>) => {
+        id += 1;
+        return (await peer.post(toRequest("tools/call", { name: "deaf", arguments: {} }, id))).status;
+      };
+      const [peer, other] = [await openOld(url), await openOld(url)];
+      for (const each of [peer, other]) await each.initialize(revision);
+      expect(await call(peer)).toBe(202);
+      await peer.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } });
+      expect(await call(peer)).toBe(429);
+      ends[0]?.();
+      expect(await call(peer)).toBe(202);
+      peer.stream.drop();
+      // The endpoint is gone when the server has noticed that its client is.
+      while ((await peer.post({ jsonrpc: "2.0", method: "notifications/initialized" })).status !== 404);
+      expect(await call(other)).toBe(429);
+      ends[1]?.();
+      expect(await call(other)).toBe(202);
+      expect(ends).toHaveLength(3);
+    },
+  },
+  {
+    row: "T18",
+    says: "the id of a cancelled call cannot be used again while its handler runs",
+    on: ["2024-11-05"],
+    async test(revision) {
+      let calls = 0;
+      const server = createServer({ name: "deaf", version: "1.0.0" }).tool("deaf", {
+        run: () => {
+          calls += 1;
+          return new Promise<string>(() => {});
+        },
+      });
+      const { url } = await start(server, { httpSse: true, caller: () => "everyone", limits: { callsPerCaller: 2 } });
+      const peer = await openOld(url);
+      await peer.initialize(revision);
+      const call = toRequest("tools/call", { name: "deaf", arguments: {} }, 1);
+      await peer.post(call);
+      for (let n = 0; n < 4; n++) {
+        await peer.post({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } });
+        expect((await peer.post(call)).status).toBe(202);
+        expect((await peer.next()).error?.code).toBe(-32600);
+      }
+      expect(calls).toBe(1);
+    },
+  },
+  {
+    row: "T18",
+    says: "a subscription counts until it ends: a refused unsubscribe request ends none",
+    on: ["2024-11-05"],
+    async test(revision) {
+      const { url } = await start(notes(), {
+        httpSse: true,
+        caller: () => "everyone",
+        limits: { subscriptionsPerCaller: 1 },
+      });
+      const peer = await openOld(url);
+      await peer.initialize(revision);
+      expect((await peer.request("resources/subscribe", { uri: "note://a" })).result).toEqual({});
+      // Revision 2026-07-28 has no such method.
+      await peer.post(toRequest("resources/unsubscribe", { uri: "note://a", _meta: toMeta() }));
+      expect((await peer.next()).error?.code).toBe(-32601);
+      expect((await peer.post(toRequest("resources/subscribe", { uri: "note://b" }, 2))).status).toBe(429);
+      expect((await peer.request("resources/unsubscribe", { uri: "note://a" })).result).toEqual({});
+      expect((await peer.request("resources/subscribe", { uri: "note://b" })).result).toEqual({});
+    },
+  },
+  {
+    row: "T18",
     says: "subscriptions take kept bytes of their caller until they end",
     on: ["2024-11-05"],
     async test(revision) {
-      const { url } = await start(createFixture().server, {
+      const { url } = await start(notes(), {
         httpSse: true,
         caller: () => "everyone",
         limits: { keptBytesPerCaller: 10_000 },

@@ -28,6 +28,7 @@ import {
   toRpcError,
 } from "../call/dispatch.ts";
 import { loadQuestions, localPrincipal, type Principal, type ReturnPath, ServedExchange } from "../call/exchange.ts";
+import type { Caller } from "../callers.ts";
 import { unexpected } from "../define/check.ts";
 import { runtimeOf, type Servable } from "../define/server.ts";
 import { extra } from "../extension.ts";
@@ -40,7 +41,7 @@ import {
   maxUnreadMessages,
 } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
-import type { Session } from "./session.ts";
+import type { Session, SessionSettings } from "./session.ts";
 
 export interface ServeChannelOptions {
   /** The identity of the client. Default: the local user. */
@@ -78,13 +79,23 @@ export function serveChannel(server: Servable, channel: Channel, options: ServeC
   return new ChannelServer(runtime, channel, options);
 }
 
-class ChannelServer implements ServedChannel, ReturnPath {
+/** Counts what the requests of a channel use for its caller. */
+export interface ChannelUse {
+  readonly caller: Caller;
+  /** Called for each request that is taken: with its exchange if a handler runs, without one if it is answered or refused. */
+  taken(request: Message, exchange?: ServedExchange): void;
+  /** Returns the settings of a session that count its subscriptions. */
+  settingsOf(session: Session): SessionSettings;
+}
+
+export class ChannelServer implements ServedChannel, ReturnPath {
   readonly closed: Promise<void>;
   readonly writesText: boolean;
   readonly #runtime: ServerRuntime;
   readonly #channel: Channel;
   readonly #outbox: Outbox;
   readonly #principal: Principal;
+  readonly #use: ChannelUse | undefined;
   readonly #maxInFlight: number;
   readonly #reply: SendReply = (response) => this.#outbox.send(response);
   readonly #inFlight = new IdTable<ServedExchange>();
@@ -101,8 +112,9 @@ class ChannelServer implements ServedChannel, ReturnPath {
   #isClosed = false;
   #settleClosed: () => void = () => {};
 
-  constructor(runtime: ServerRuntime, channel: Channel, options: ServeChannelOptions) {
+  constructor(runtime: ServerRuntime, channel: Channel, options: ServeChannelOptions, use?: ChannelUse) {
     this.#runtime = runtime;
+    this.#use = use;
     this.#channel = channel;
     this.#outbox = new Outbox(channel, (reason) => {
       runtime.report(reason);
@@ -114,6 +126,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     this.writesText = channel.writesText === true;
     this.#statelessPath = {
       writesText: this.writesText,
+      caller: use?.caller,
       notify: (method, params) => this.notify(method, params),
     };
     this.closed = new Promise((resolve) => {
@@ -137,8 +150,12 @@ class ChannelServer implements ServedChannel, ReturnPath {
     });
   }
 
-  get session(): Session | undefined {
-    return this.#session;
+  get session(): SessionSettings | undefined {
+    return this.#session && (this.#use?.settingsOf(this.#session) ?? this.#session);
+  }
+
+  get caller(): Caller | undefined {
+    return this.#use?.caller;
   }
 
   get ready(): Promise<void> {
@@ -221,6 +238,7 @@ class ChannelServer implements ServedChannel, ReturnPath {
     const problem = problemOfBatch(messages, this.#session?.peer.revision);
     if (problem !== undefined) {
       this.#refuse(invalidRequest(problem));
+      for (const message of messages) this.#use?.taken(message);
       return;
     }
     const collect = collectResponses(this.#runtime, this, messages, (responses) => {
@@ -239,15 +257,19 @@ class ChannelServer implements ServedChannel, ReturnPath {
         id: request.id,
         error: toRpcError(this.#runtime, cause, { method: request.method }).toErrorObject(),
       });
+      this.#use?.taken(request);
       return;
     }
     if (cancelled) exchange.onCancel(cancelled);
     // A request that was answered synchronously can neither be cancelled nor share its id with a later one.
-    if (!serveExchange(this.#runtime, exchange, reply)) return;
-    this.#inFlight.set(exchange.id, exchange);
-    exchange.size = size ?? sizeOf(request.params);
-    this.#inFlightBytes += exchange.size;
-    exchange.onSettled = this.#remove;
+    const isPending = serveExchange(this.#runtime, exchange, reply);
+    if (isPending) {
+      this.#inFlight.set(exchange.id, exchange);
+      exchange.size = size ?? sizeOf(request.params);
+      this.#inFlightBytes += exchange.size;
+      exchange.onSettled = this.#remove;
+    }
+    this.#use?.taken(request, isPending ? exchange : undefined);
   }
 
   /** Finds the peer of a request: in its own `_meta`, or in the session that a handshake began. */
@@ -293,10 +315,11 @@ class ChannelServer implements ServedChannel, ReturnPath {
       const { requestId, reason } = params as { requestId?: RequestId; reason?: unknown };
       const exchange = requestId === undefined ? undefined : this.#inFlight.get(requestId);
       if (!exchange?.mayBeCancelled) return;
-      this.#remove(exchange);
+      // It stays in flight until its handler has ended: the handler may ignore the signal.
       exchange.cancel(
         new PortolanError("cancelled", typeof reason === "string" ? reason : "The client cancelled the request"),
       );
+      this.#tellIdle();
       return;
     }
     const handling = this.#session && handleNotification(this.#runtime, this.#session.peer, method, params);
@@ -313,13 +336,16 @@ class ChannelServer implements ServedChannel, ReturnPath {
       this.#inFlight.delete(exchange.id);
       this.#inFlightBytes -= exchange.size;
     }
-    if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
-    for (const resolve of this.#whenIdle.splice(0)) resolve();
+    this.#tellIdle();
   };
 
+  #tellIdle(): void {
+    if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
+    for (const resolve of this.#whenIdle.splice(0)) resolve();
+  }
+
   #isIdle(): boolean {
-    for (const exchange of this.#inFlight.values()) if (!isOpenEnded(exchange)) return false;
-    return true;
+    return this.#inFlight.values().every((exchange) => exchange.isCancelled || isOpenEnded(exchange));
   }
 
   #end(reason: Error = new PortolanError("connection-closed", "The client closed the connection")): void {

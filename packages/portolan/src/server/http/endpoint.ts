@@ -67,7 +67,7 @@ export class Endpoint {
     if (httpSse) {
       const paths = { path: "/sse", messagesPath: "/messages", ...(httpSse !== true && httpSse) };
       this.#paths = paths;
-      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(server, this.state, paths));
+      this.#httpSse = new Lazy(async () => new (await import("./http-sse.ts")).HttpSse(this.state, paths));
     }
   }
 

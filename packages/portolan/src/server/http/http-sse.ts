@@ -1,17 +1,11 @@
+import { PortolanError } from "../../errors.ts";
 import type { Channel, ChannelEvents, Sendable } from "../../jsonrpc/channel.ts";
-import {
-  isRequest,
-  type Message,
-  type RequestId,
-  type RpcError,
-  type RpcRequest,
-  rpcCodes,
-  serialize,
-} from "../../jsonrpc/message.ts";
+import { isRequest, type Message, type RpcError, type RpcRequest, rpcCodes, serialize } from "../../jsonrpc/message.ts";
 import { toBase64url } from "../../storage/crypto.ts";
+import type { ServedExchange } from "../call/exchange.ts";
 import type { Caller } from "../callers.ts";
-import { type ServedChannel, serveChannel } from "../channel/serve-channel.ts";
-import type { Servable } from "../define/server.ts";
+import { ChannelServer, type ChannelUse, type ServedChannel } from "../channel/serve-channel.ts";
+import type { Session, SessionSettings } from "../channel/session.ts";
 import { weightOf } from "./authorize.ts";
 import { countWithinMinute, isUnreadable } from "./body.ts";
 import { releaseSubscription, takeSubscription } from "./caller.ts";
@@ -31,13 +25,11 @@ export interface HttpSsePaths {
 export class HttpSse {
   readonly #path: string;
   readonly #messagesPath: string;
-  readonly #server: Servable;
   readonly #state: EndpointState;
   readonly #channels = new Map<string, { readonly principal: string; readonly channel: SseChannel }>();
   readonly #served = new Set<ServedChannel>();
 
-  constructor(server: Servable, state: EndpointState, paths: HttpSsePaths) {
-    this.#server = server;
+  constructor(state: EndpointState, paths: HttpSsePaths) {
     this.#state = state;
     this.#path = paths.path;
     this.#messagesPath = paths.messagesPath;
@@ -77,7 +69,7 @@ export class HttpSse {
     stream.write(`event: endpoint\ndata: ${this.#messagesPath}/${id}\n\n`);
     const channel = new SseChannel(stream, this.#state, caller);
     this.#channels.set(id, { principal: principal.key, channel });
-    const served = serveChannel(this.#server, channel, { principal });
+    const served = new ChannelServer(this.#state.runtime, channel, { principal }, channel);
     this.#served.add(served);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => channel.close() };
     reply.onGone(() => channel.disconnect());
@@ -149,14 +141,15 @@ const sessionNotHere =
   "The session of HTTP+SSE was not found: its stream has ended, it is open in another process (a balancer must send all requests of a client to one process), or it belongs to another principal";
 
 /** A channel that sends on an event stream and receives POST requests. */
-class SseChannel implements Channel {
+class SseChannel implements Channel, ChannelUse {
   readonly writesText = true;
+  readonly caller: Caller;
   readonly #stream: OpenStream;
   readonly #state: EndpointState;
-  readonly #caller: Caller;
-  /** The requests that are counted as calls in flight, with the size of the body that they came in. */
-  readonly #inFlight = new Map<RequestId, number>();
-  /** The URIs of its subscriptions, which take kept bytes. */
+  /** The requests that count as calls in flight and are not taken yet, with the size of the body that they came in. */
+  readonly #admitted = new Map<Message, number>();
+  /** The session whose subscriptions are counted, and their URIs. */
+  #session: Session | undefined;
   readonly #uris = new Set<string>();
   #incoming: ChannelEvents | undefined;
   #isClosed = false;
@@ -164,51 +157,87 @@ class SseChannel implements Channel {
   constructor(stream: OpenStream, state: EndpointState, caller: Caller) {
     this.#stream = stream;
     this.#state = state;
-    this.#caller = caller;
+    this.caller = caller;
   }
 
   /** Counts the requests of a body as calls in flight. Returns the error if one of them is beyond a limit. */
   admit(read: Message | Message[], bodySize: number): RpcError | undefined {
-    const caller = this.#caller;
-    const admitted: RequestId[] = [];
+    const { caller } = this;
+    const requests = [read].flat().filter(isRequest);
     let size = bodySize;
-    for (const message of Array.isArray(read) ? read : [read]) {
-      // The channel refuses an id that is in use.
-      if (!isRequest(message) || this.#inFlight.has(message.id)) continue;
-      const refusal = this.#state.refusal(message, { caller, size }) ?? this.#subscribe(message);
+    for (const request of requests) {
+      const refusal = this.#state.refusal(request, { caller, size }) ?? this.#subscriptionRefusal(request);
       if (refusal) {
-        for (const id of admitted) this.#settled(id);
+        for (const admitted of requests) this.taken(admitted);
         return refusal;
       }
       this.#state.count({ caller, size }, 1);
-      admitted.push(message.id);
-      this.#inFlight.set(message.id, size);
+      this.#admitted.set(request, size);
       // The body is counted once, with the first request.
       size = 0;
     }
     return undefined;
   }
 
-  /** Counts the URI of a subscription until it ends. Returns the error if there is no room for it. */
-  #subscribe({ method, params }: RpcRequest): RpcError | undefined {
+  /** Returns the error for a subscription for which there is no room now. */
+  #subscriptionRefusal({ method, params }: RpcRequest): RpcError | undefined {
     const uri = params?.["uri"];
-    if (typeof uri !== "string") return undefined;
-    if (method === "resources/unsubscribe") this.#forget(uri);
-    if (method !== "resources/subscribe" || this.#uris.has(uri)) return undefined;
-    const refusal = takeSubscription(this.#caller, uri);
-    if (!refusal) this.#uris.add(uri);
+    if (method !== "resources/subscribe" || typeof uri !== "string" || this.#uris.has(uri)) return undefined;
+    const refusal = takeSubscription(this.caller, uri);
+    if (!refusal) releaseSubscription(this.caller, uri);
     return refusal;
   }
 
-  #forget(uri: string): void {
-    if (this.#uris.delete(uri)) releaseSubscription(this.#caller, uri);
+  /** Ends the count of a request when its handler has ended: it may go on after the request was cancelled. */
+  taken(request: Message, exchange?: ServedExchange): void {
+    const size = this.#admitted.get(request);
+    if (size === undefined) return;
+    this.#admitted.delete(request);
+    const release = () => this.#state.count({ caller: this.caller, size }, -1);
+    if (!exchange) {
+      release();
+      return;
+    }
+    const settled = exchange.onSettled;
+    exchange.onSettled = () => {
+      settled?.(exchange);
+      release();
+    };
+    // What the handler sent at once may have closed the stream.
+    if (this.#isClosed) exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
   }
 
-  #settled(id: unknown): void {
-    const size = this.#inFlight.get(id as RequestId);
-    if (size === undefined) return;
-    this.#inFlight.delete(id as RequestId);
-    this.#state.count({ caller: this.#caller, size }, -1);
+  /** Returns the settings of a session. A subscription counts from its beginning to its end. */
+  settingsOf(session: Session): SessionSettings {
+    if (session !== this.#session) this.#forgetAll();
+    this.#session = session;
+    return {
+      setLogLevel: (level) => session.setLogLevel(level),
+      subscribe: async (uri, hold) => {
+        if (!this.#uris.has(uri)) {
+          const refusal = takeSubscription(this.caller, uri);
+          if (refusal) throw refusal;
+          this.#uris.add(uri);
+        }
+        try {
+          await session.subscribe(uri, hold);
+        } finally {
+          if (!session.subscriptions.has(uri)) this.#forget(uri);
+        }
+      },
+      unsubscribe: (uri) => {
+        session.unsubscribe(uri);
+        this.#forget(uri);
+      },
+    };
+  }
+
+  #forget(uri: string): void {
+    if (this.#uris.delete(uri)) releaseSubscription(this.caller, uri);
+  }
+
+  #forgetAll(): void {
+    for (const uri of this.#uris) this.#forget(uri);
   }
 
   open(incoming: ChannelEvents): void {
@@ -217,19 +246,12 @@ class SseChannel implements Channel {
 
   send(message: Sendable): void {
     if (!this.#isClosed) this.#stream.write(eventOf(serialize(message)));
-    for (const sent of Array.isArray(message) ? message : [message])
-      if ("id" in sent && !("method" in sent)) this.#settled(sent.id);
     if (this.#stream.isClosed) this.disconnect();
   }
 
   receive(read: Message | Message[]): void {
-    if (!this.#incoming || this.#isClosed) return;
-    for (const message of Array.isArray(read) ? read : [read]) {
-      // A cancelled request gets no response.
-      if ("method" in message && message.method === "notifications/cancelled")
-        this.#settled(message.params?.["requestId"]);
-    }
-    if (Array.isArray(read)) this.#incoming.batch(read);
+    if (!this.#incoming || this.#isClosed) this.#dropAdmitted();
+    else if (Array.isArray(read)) this.#incoming.batch(read);
     // The caller's limits count its size.
     else this.#incoming.message(read, 0);
   }
@@ -243,8 +265,14 @@ class SseChannel implements Channel {
   disconnect(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const id of [...this.#inFlight.keys()]) this.#settled(id);
-    for (const uri of this.#uris) this.#forget(uri);
     this.#incoming?.closed();
+    this.#forgetAll();
+    // Later, because one of them may be about to be taken.
+    queueMicrotask(() => this.#dropAdmitted());
+  }
+
+  /** Ends the count of requests that are not served any more. */
+  #dropAdmitted(): void {
+    for (const request of this.#admitted.keys()) this.taken(request);
   }
 }
