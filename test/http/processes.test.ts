@@ -114,6 +114,125 @@ test("settings that changed while the bus was lost are read again until the stor
     .toContain("notifications/resources/updated");
 });
 
+describe("a process that other processes cannot tell anything", () => {
+  /** Starts two processes; the second one renews its sessions quickly, and its bus gets nothing. `writes` are its keys. */
+  async function startDeaf(idleMs: number) {
+    const shared = createMemoryStorage();
+    const { storage, disconnect } = losable(shared);
+    const writes: string[] = [];
+    const kv: Storage["kv"] = {
+      get: (key) => shared.kv.get(key),
+      set: async (key, value, options) => {
+        const isWritten = await shared.kv.set(key, value, options);
+        writes.push(key);
+        return isWritten;
+      },
+      delete: (key) => shared.kv.delete(key),
+      list: (prefix, options) => shared.kv.list(prefix, options),
+    };
+    const [a, b] = [createFixture(), createFixture()];
+    const sessions = { idleMs };
+    const one = await start(a.server, { storage: shared, sessions });
+    const other = await start(b.server, { storage: { ...storage, kv }, sessions, keepAliveMs: 20 });
+    const peer = await begin(one.url, revision);
+    return { shared, writes, disconnect, b, peer, there: peer.at(other.url) };
+  }
+
+  test("ends a session that was deleted elsewhere, and does not bring it back", async () => {
+    const { peer, there, disconnect } = await startDeaf(2_000);
+    const stream = await there.get();
+    disconnect();
+    expect((await peer.delete()).status).toBe(204);
+    expect(await stream.messages()).toEqual([]);
+    expect((await peer.request("ping")).status).toBe(404);
+    expect((await there.request("ping")).status).toBe(404);
+  });
+
+  test("takes over the log level that was set elsewhere", async () => {
+    const { shared, peer, there, b, disconnect } = await startDeaf(2_000);
+    await (await peer.request("logging/setLevel", { level: "emergency" })).response();
+    const stream = await there.get();
+    disconnect();
+    await (await peer.request("logging/setLevel", { level: "info" })).response();
+    const repeated = setInterval(() => b.server.publish("message", { level: "info", data: "heard" }), 10);
+    expect((await stream.message()).params).toMatchObject({ data: "heard" });
+    clearInterval(repeated);
+    const record = await shared.kv.get(`mcp/session/${peer.id}`);
+    expect(JSON.parse(record ?? "{}")).toMatchObject({ logLevel: "info" });
+  });
+
+  test("does not bring back a subscription that was ended elsewhere", async () => {
+    const { shared, writes, peer, there, disconnect } = await startDeaf(1_000);
+    await (await peer.request("resources/subscribe", { uri: "note://1" })).response();
+    await there.get();
+    const keys = (await shared.kv.list("mcp/subscription/")).map(({ key }) => key);
+    expect(keys).toHaveLength(1);
+    disconnect();
+    await (await peer.request("resources/unsubscribe", { uri: "note://1" })).response();
+    writes.length = 0;
+    await expect.poll(() => writes, { timeout: 10_000 }).toContain(keys[0]);
+    expect(await shared.kv.list("mcp/subscription/")).toEqual([]);
+  });
+});
+
+test("a session ends although the other processes cannot be told", async () => {
+  const shared = createMemoryStorage();
+  let isDown = false;
+  const publish = (topic: string, value: string) =>
+    isDown ? Promise.reject(new Error("down")) : shared.bus.publish(topic, value);
+  const storage = { ...shared, bus: { publish, subscribe: shared.bus.subscribe.bind(shared.bus) } };
+  const fixture = createFixture();
+  const { url } = await start(fixture.server, { storage });
+  const peer = await begin(url, revision);
+  isDown = true;
+  expect((await peer.delete()).status).toBe(204);
+  expect((await peer.request("ping")).status).toBe(404);
+  expect(fixture.reported).toContain("The storage failed (bus.publish): down");
+});
+
+test("a session that ends while it is read does not stay in the cache", async () => {
+  const shared = createMemoryStorage();
+  let release: (() => void) | undefined;
+  let isSlow = false;
+  // The answer of the storage arrives late: the news of the end overtakes it.
+  const set: Storage["kv"]["set"] = async (key, value, options) => {
+    const isWritten = await shared.kv.set(key, value, options);
+    if (isSlow && key.startsWith("mcp/session/")) await new Promise<void>((resolve) => (release = resolve));
+    return isWritten;
+  };
+  const { kv } = shared;
+  const late = { ...shared, kv: { get: kv.get.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv), set } };
+  const [one, other] = [
+    await start(createFixture().server, { storage: shared }),
+    await start(createFixture().server, { storage: late }),
+  ];
+  const peer = await begin(one.url, revision);
+  const there = peer.at(other.url);
+  isSlow = true;
+  const pending = there.request("ping");
+  await expect.poll(() => release).toBeDefined();
+  isSlow = false;
+  expect((await peer.delete()).status).toBe(204);
+  release?.();
+  await pending;
+  expect((await there.request("ping")).status).toBe(404);
+});
+
+test("a session that could not be stored does not count for its caller", async () => {
+  const shared = createMemoryStorage();
+  let isDown = true;
+  const { kv } = shared;
+  const set: Storage["kv"]["set"] = (key, value, options) =>
+    isDown && key.startsWith("mcp/session/") ? Promise.reject(new Error("down")) : kv.set(key, value, options);
+  const storage = { ...shared, kv: { get: kv.get.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv), set } };
+  const { url } = await start(createFixture().server, { storage, verify: byUser, sessions: { maxPerCaller: 1 } });
+  const initialize = () =>
+    send(url, { headers: { ...plainHeaders, authorization: "Ada" }, body: toInitialize(revision, {}, 1) });
+  expect((await initialize()).status).toBe(503);
+  isDown = false;
+  await expect.poll(async () => (await initialize()).status).toBe(200);
+});
+
 test("after a lost bus every stream is told once of all that it listens to", async () => {
   const { a, urlA, urlB, connection } = await startTwo();
   const peer = (await begin(urlA, revision)).at(urlB);

@@ -220,7 +220,7 @@ export async function openState(
   if (used) {
     clearTimeout(used.expiry);
     used.expiry = unrefTimeout(used.release, usedStateTtlMs);
-    await storage.kv.set(state, sealed, { ttlMs: usedStateTtlMs });
+    await storage.kv.set(state, sealed, { ttlMs: usedStateTtlMs, expect: sealed });
   }
   const { answers, once, asked, userState, parked, rounds } = JSON.parse(opened.value);
   return {

@@ -222,7 +222,7 @@ class SseChannel implements Channel, ChannelUse {
         try {
           await session.subscribe(uri, hold);
         } finally {
-          if (!session.subscriptions.has(uri)) this.#forget(uri);
+          if (!session.subscriptions?.has(uri)) this.#forget(uri);
         }
       },
       unsubscribe: (uri) => {

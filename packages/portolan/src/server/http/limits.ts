@@ -234,8 +234,8 @@ export const clockSkewMs = 10_000;
 /** Time after which a request goes on although the storage has not counted it for its caller in all processes. */
 export const sharedUseMs = 2_000;
 
-/** Attempts to change the use of a caller while other processes change it too. */
-export const maxSharedUseTries = 20;
+/** Attempts to change a stored value while other processes change it too. */
+export const maxChangeTries = 20;
 
 /** Processes with the same storage that a starting one compares itself with. */
 export const maxKnownProcesses = 1_000;

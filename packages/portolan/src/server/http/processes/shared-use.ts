@@ -5,7 +5,7 @@ import type { KeyValue } from "../../../storage/storage.ts";
 import { ReportThrottle } from "../../../throttle.ts";
 import type { Caller, CallerLimits } from "../../callers.ts";
 import type { ErrorReport } from "../../define/definition.ts";
-import { clockSkewMs, maxSharedUseTries, sharedStreamMs, sharedUseMs } from "../limits.ts";
+import { clockSkewMs, maxChangeTries, sharedStreamMs, sharedUseMs } from "../limits.ts";
 
 /** The use of one caller in all processes, as it is stored. Times are milliseconds since 1970. */
 interface StoredUse {
@@ -76,9 +76,11 @@ export class SharedUse {
     return digest;
   }
 
-  /** Puts off the expiry of a session. */
+  /** Puts off the expiry of a session, unless another process has ended it. */
   async renewSession(digest: string, id: string): Promise<void> {
-    await this.#change(digest, (use, now) => ({ ...use, sessions: { ...use.sessions, [id]: now + this.#sessionMs } }));
+    await this.#change(digest, (use, now) =>
+      id in use.sessions ? { ...use, sessions: { ...use.sessions, [id]: now + this.#sessionMs } } : use,
+    );
   }
 
   /** Ends the count of a session. Never rejects: the entry expires in any case. */
@@ -192,7 +194,7 @@ export class SharedUse {
       if (changed instanceof Error) throw changed;
       const ttlMs = Math.max(60_000, ...timesOf(changed).map((at) => at - now));
       // After many tries the last writer wins: a count that is slightly wrong is better than a refused client.
-      const expect = tries < maxSharedUseTries ? { expect: text ?? null } : {};
+      const expect = tries < maxChangeTries ? { expect: text ?? null } : {};
       if (await this.#kv.set(key, JSON.stringify(changed), { ttlMs, ...expect })) return;
     }
   }

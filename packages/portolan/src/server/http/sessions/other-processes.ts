@@ -3,7 +3,7 @@ import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { EndpointState } from "../endpoint.ts";
 import { keepSubscribed, retry } from "../processes/keep-subscribed.ts";
-import type { LiveSessions } from "./live-session.ts";
+import type { LiveSession, LiveSessions } from "./live-session.ts";
 import type { Sessions } from "./sessions.ts";
 
 const cancelTopic = "mcp/cancel";
@@ -121,7 +121,7 @@ export class OtherProcesses {
       // Messages that are lost from now on need another reading.
       await Promise.resolve();
       this.#isRereading = false;
-      await this.#readAgain().catch((cause) => {
+      await this.#readAllAgain().catch((cause) => {
         this.#state.runtime.report(cause);
         throw cause;
       });
@@ -129,13 +129,24 @@ export class OtherProcesses {
   };
 
   /** Reads all sessions again, because others may have changed or ended them. */
-  async #readAgain(): Promise<void> {
-    const { sessions, live, end } = this.#own;
+  async #readAllAgain(): Promise<void> {
+    const { sessions, live } = this.#own;
     sessions.forgetAllCached();
-    for (const { id, standalone } of live.values()) {
-      const known = await sessions.find(id);
-      if (!known) end(id, sessionEnded);
-      else standalone?.applySettings(known.peer, await sessions.subscriptions(id));
+    let failure: unknown;
+    for (const each of live.values()) {
+      // One that cannot be read must not keep the others from being read.
+      await this.readAgain(each).catch((cause) => {
+        failure ??= cause;
+      });
     }
+    if (failure !== undefined) throw failure;
+  }
+
+  /** Applies what others have changed of a session, and ends it here if they have ended it. */
+  async readAgain({ id, standalone }: LiveSession): Promise<void> {
+    const { sessions, end } = this.#own;
+    const known = await sessions.find(id);
+    if (!known) end(id, sessionEnded);
+    else standalone?.applySettings(known.peer, await sessions.subscriptions(id));
   }
 }

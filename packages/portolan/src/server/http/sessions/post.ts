@@ -169,9 +169,11 @@ export class StatefulServer {
     if (!known) return;
     this.#endHere(known.id, sessionEnded);
     await whenStored(this.#state, this.#sessions, context, [], async () => {
-      await this.#sessions.end(known.id);
+      const removeRest = await this.#sessions.end(known.id);
+      this.#state.background(removeRest());
       this.#state.background(this.#claims.release(known.id));
-      await this.#others.tellEnded(known.id);
+      // Processes that are not told notice it when they renew the session.
+      await this.#others.tellEnded(known.id).catch((cause) => void this.#state.runtime.report(cause));
       context.reply.send(204, context.headers);
     });
   }
@@ -370,7 +372,7 @@ export class StatefulServer {
 
   /** Renews the expiry of a connected session, and tells other processes that it is connected. */
   async #renew(live: LiveSession, now: number): Promise<void> {
-    await this.#sessions.touch(live.id);
+    if (await this.#sessions.touch(live.id)) await this.#others.readAgain(live);
     if (!this.#isShared || now - live.markedAt < this.#abandonMs / 3) return;
     live.markedAt = now;
     // A mark outlives the connection by at least `abandonMs`.

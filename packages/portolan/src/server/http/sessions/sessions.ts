@@ -1,4 +1,5 @@
 import type { MaybePromise } from "../../../async.ts";
+import { PortolanError } from "../../../errors.ts";
 import { headerKeys } from "../../../http/headers.ts";
 import { isRequest, type Message } from "../../../jsonrpc/message.ts";
 import { weigh } from "../../../jsonrpc/weigh.ts";
@@ -6,7 +7,7 @@ import type { Peer } from "../../../protocol/revision.ts";
 import { revisions, statefulRevisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
 import { sha256, toBase64url } from "../../../storage/crypto.ts";
-import type { Storage } from "../../../storage/storage.ts";
+import type { SetOptions, Storage } from "../../../storage/storage.ts";
 import type { Caller, Callers } from "../../callers.ts";
 import { maxSubscriptions } from "../../limits.ts";
 import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
@@ -16,6 +17,7 @@ import {
   defaultMaxSessions,
   defaultSessionIdleMs,
   entryOverheadBytes,
+  maxChangeTries,
   maxSessionCacheAgeMs,
   sessionIdBytes,
   sessionReorderMs,
@@ -90,6 +92,9 @@ export class Sessions {
   readonly #cache = new Map<string, CacheEntry>();
   /** The sessions that began or have calls in this process. The first to expire first. */
   readonly #held = new Map<string, HeldSession>();
+  /** The sessions that are being read, each with the number of readers, and those of them that were forgotten meanwhile. */
+  readonly #readers = new Map<string, number>();
+  readonly #forgotten = new Set<string>();
   #expiring: Promise<void> | undefined;
 
   /** True if other processes may serve the same sessions. */
@@ -203,15 +208,37 @@ export class Sessions {
 
   /** Changes the record of a session. Retries if another process has changed it at the same time. */
   async change(id: string, change: (record: SessionRecord) => Partial<SessionRecord>): Promise<void> {
-    for (;;) {
-      const text = await this.#storage.kv.get(keyOf(id));
-      if (text === undefined) return;
-      const record = JSON.parse(text) as SessionRecord;
-      const changed = { ...record, ...change(record) };
-      const next = JSON.stringify(changed);
-      if (await this.#storage.kv.set(keyOf(id), next, { ttlMs: this.#idleMs, expect: text })) {
-        this.#add(id, next, changed);
-        return;
+    await this.#whileReading(id, async () => {
+      for (let tries = 0; tries < maxChangeTries; tries += 1) {
+        const text = await this.#storage.kv.get(keyOf(id));
+        if (text === undefined) return;
+        const record = JSON.parse(text) as SessionRecord;
+        const changed = { ...record, ...change(record) };
+        const next = JSON.stringify(changed);
+        if (await this.#storage.kv.set(keyOf(id), next, { ttlMs: this.#idleMs, expect: text })) {
+          this.#add(id, next, changed);
+          return;
+        }
+      }
+      throw new PortolanError(
+        "store-failed",
+        "The record of a session could not be changed: others change it all the time",
+      );
+    });
+  }
+
+  /** Reads a session into the cache. Nothing stays there if the session was forgotten meanwhile: it may have ended. */
+  async #whileReading<T>(id: string, read: () => Promise<T>): Promise<T> {
+    this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1);
+    try {
+      return await read();
+    } finally {
+      if (this.#forgotten.has(id)) this.#cache.delete(id);
+      const others = (this.#readers.get(id) ?? 0) - 1;
+      if (others > 0) this.#readers.set(id, others);
+      else {
+        this.#readers.delete(id);
+        this.#forgotten.delete(id);
       }
     }
   }
@@ -258,34 +285,44 @@ export class Sessions {
 
   /** Applies a subscription that another process has changed. */
   async changedElsewhere(id: string, uri: string, isSubscribed: boolean): Promise<void> {
-    const uris = await this.#cache.get(id)?.uris;
+    // A list that cannot be read is read again when it is needed.
+    const uris = await this.#cache.get(id)?.uris?.catch(() => undefined);
     if (!uris) this.forgetCached(id);
     else if (isSubscribed) uris.add(uri);
     else uris.delete(uri);
   }
 
-  /** Renews the expiry of a session that is in use without requests. */
-  async touch(id: string): Promise<void> {
+  /**
+   * Renews the expiry of a session that is in use without requests. Ends it here if another process has ended it. Returns
+   * true if another process has changed it.
+   */
+  async touch(id: string): Promise<boolean> {
     const cached = this.#cache.get(id);
     const now = performance.now();
-    if (cached && now - cached.touchedAt < this.#maxCacheAgeMs) return;
-    if (!cached) {
-      await this.#load(id);
-      return;
+    if (cached && now - cached.touchedAt < this.#maxCacheAgeMs) return false;
+    if (cached) {
+      this.#renewed(id, cached, now);
+      // Without `expect`, a session that another process has ended would come back.
+      if (await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs, expect: cached.text })) {
+        await this.#renewCount(id, cached);
+        await this.#renewUris(id, cached);
+        return false;
+      }
+      this.forgetCached(id);
     }
-    this.#renewed(id, cached, now);
-    await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs });
-    await this.#renewCount(id, cached);
-    await this.#renewUris(id, cached);
+    return (await this.#load(id)) !== undefined && cached !== undefined;
   }
 
-  async end(id: string): Promise<void> {
+  /** Ends a session. Returns the function that removes what belongs to it, which expires in any case. */
+  async end(id: string): Promise<() => Promise<void>> {
     const uris = await this.subscriptions(id);
     const digest = this.#cache.get(id)?.caller;
     this.forget(id);
     await this.#storage.kv.delete(keyOf(id));
-    if (digest !== undefined) await this.#callers.across?.endSession(digest, id);
-    for (const uri of uris) await this.#storage.kv.delete(await uriKey(id, uri));
+    return async () => {
+      if (digest !== undefined) await this.#callers.across?.endSession(digest, id);
+      for (const uri of uris) await this.#storage.kv.delete(await uriKey(id, uri));
+    };
   }
 
   /** Removes a session from this process, because it has ended. */
@@ -302,11 +339,13 @@ export class Sessions {
   /** Removes a session from the cache, because another process has changed it. */
   forgetCached(id: string): void {
     this.#cache.delete(id);
+    if (this.#readers.has(id)) this.#forgotten.add(id);
   }
 
   /** Removes all sessions from the cache, because changes of other processes may have been missed. */
   forgetAllCached(): void {
     this.#cache.clear();
+    for (const id of this.#readers.keys()) this.#forgotten.add(id);
   }
 
   /** Ends the sessions of this process whose records have expired. */
@@ -339,18 +378,28 @@ export class Sessions {
     if (digest !== undefined) void this.#callers.across?.endSession(digest, id);
   }
 
-  async #load(id: string): Promise<CacheEntry | undefined> {
-    const text = await this.#storage.kv.get(keyOf(id));
-    if (text === undefined) {
-      if (this.#held.has(id)) this.#expired(id);
-      else this.forgetCached(id);
-      return undefined;
+  #load(id: string): Promise<CacheEntry | undefined> {
+    return this.#whileReading(id, async () => {
+      const text = await this.#renewRecord(id);
+      if (text === undefined) {
+        if (this.#held.has(id)) this.#expired(id);
+        else this.forgetCached(id);
+        return undefined;
+      }
+      const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
+      await this.#renewCount(id, entry);
+      await this.#renewUris(id, entry);
+      return entry;
+    });
+  }
+
+  /** Reads the record of a session and puts off its expiry. Undefined if there is none. */
+  async #renewRecord(id: string): Promise<string | undefined> {
+    for (let tries = 1; ; tries += 1) {
+      const text = await this.#storage.kv.get(keyOf(id));
+      if (text === undefined || tries > maxChangeTries) return text;
+      if (await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs, expect: text })) return text;
     }
-    await this.#storage.kv.set(keyOf(id), text, { ttlMs: this.#idleMs, expect: text });
-    const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
-    await this.#renewCount(id, entry);
-    await this.#renewUris(id, entry);
-    return entry;
   }
 
   /** Puts off the time at which the session stops counting for its caller in other processes. */
@@ -404,14 +453,15 @@ export class Sessions {
   }
 
   /** The keys of subscriptions outlive the record, so that they need not be renewed with each of its renewals. */
-  async #storeUri(id: string, uri: string): Promise<void> {
-    await this.#storage.kv.set(await uriKey(id, uri), uri, { ttlMs: 3 * this.#idleMs });
+  async #storeUri(id: string, uri: string, options: SetOptions = {}): Promise<void> {
+    await this.#storage.kv.set(await uriKey(id, uri), uri, { ...options, ttlMs: 3 * this.#idleMs });
   }
 
   async #renewUris(id: string, { urisAt }: CacheEntry): Promise<void> {
     // A time in the future means that the clock was set back.
     if (urisAt === undefined || Math.abs(Date.now() - urisAt) < this.#idleMs) return;
-    for (const uri of await this.subscriptions(id)) await this.#storeUri(id, uri);
+    // Without `expect`, a subscription that another process has ended would come back.
+    for (const uri of await this.subscriptions(id)) await this.#storeUri(id, uri, { expect: uri });
     await this.change(id, () => ({ urisAt: Date.now() }));
   }
 }
