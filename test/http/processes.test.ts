@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createServer } from "portolan/server";
-import { serveHttp, type Verifier } from "portolan/server/http";
+import { type RefusalReport, serveHttp, type Verifier } from "portolan/server/http";
 import { createMemoryStorage, rotateKeys, type Storage } from "portolan/storage";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createFixture } from "./fixture.ts";
@@ -452,6 +452,34 @@ describe.each(["node", "fetch"] as const)("a stream stops counting for its calle
     expect((await listening.messages()).at(-1)?.result).toBeDefined();
     await untilOpen(other.url);
   });
+});
+
+test("a stream beyond the limit of all processes is refused like one beyond the limit of one process", async () => {
+  const refusals: RefusalReport[] = [];
+  const onRefused = (report: RefusalReport) => void refusals.push(report);
+  const options = { storage: createMemoryStorage(), verify: byUser, onRefused, limits: { streamsPerCaller: 1 } };
+  const [a, b] = [createFixture(), createFixture()];
+  const [one, other] = [await start(a.server, options), await start(b.server, options)];
+  const headers = { authorization: "Ada" };
+  expect((await (await begin(one.url, revision, { headers })).get()).status).toBe(200);
+  const peer = await begin(other.url, revision, { headers });
+  for (let n = 0; n < 5; n++) {
+    const refused = await peer.get();
+    expect([refused.status, refused.headers["retry-after"]]).toEqual([429, "5"]);
+    expect((await refused.json()).error?.code).toBe(-31429);
+  }
+  expect([...a.reported, ...b.reported].filter((message) => message.includes("Limit"))).toEqual([]);
+  await expect.poll(() => refusals).toMatchObject([{ caller: "principal Ada", limit: "streams", status: 429 }]);
+});
+
+test("a stream that a newer connection has replaced counts no longer", async () => {
+  const options = { storage: createMemoryStorage(), verify: byUser, limits: { streamsPerCaller: 2 } };
+  const [one, other] = [await start(createFixture().server, options), await start(createFixture().server, options)];
+  const peer = await begin(one.url, revision, { headers: { authorization: "Ada" } });
+  for (let n = 0; n < 6; n++) {
+    const { url } = n % 2 ? one : other;
+    await expect.poll(async () => (await peer.at(url).get()).status).toBe(200);
+  }
 });
 
 describe("keys", () => {

@@ -107,16 +107,23 @@ export class StatefulServer {
 
   post(messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
     const posted = this.#post(messages, context);
-    return isPromise(posted) ? this.#unlessStorageFails(posted, context, messages) : posted;
+    return isPromise(posted) ? this.#orAnswerError(posted, context, messages) : posted;
   }
 
-  /** Answers with 503 if the storage fails, which is reported once a minute. Other failures are left to the endpoint. */
-  async #unlessStorageFails(work: Promise<void>, context: HttpContext, messages?: Message | Message[]): Promise<void> {
+  /**
+   * Answers with the error for the client if the work rejects with one, such as a limit, and with 503 if the storage fails,
+   * which is reported once a minute. Other failures are left to the endpoint.
+   */
+  async #orAnswerError(work: Promise<void>, context: HttpContext, messages?: Message | Message[]): Promise<void> {
     try {
       await work;
     } catch (cause) {
-      if (!isStorageFailure(cause)) throw cause;
       const { request, reply, principal, caller, headers } = context;
+      if (cause instanceof RpcError) {
+        answerError(reply, cause, headers, messages && idOf(messages));
+        return;
+      }
+      if (!isStorageFailure(cause)) throw cause;
       const [message] = [messages ?? []].flat();
       const { method = `${request.method} ${request.path}`, params } = (message ?? {}) as Partial<RpcRequest>;
       const about = { method: method.slice(0, 200), name: nameIn(params) };
@@ -143,25 +150,20 @@ export class StatefulServer {
     if (Array.isArray(messages)) return this.#batch(messages, known, context);
     if (isRequest(messages)) return this.#answer(messages, known, context);
     const { caller, reply, headers } = context;
-    return whenStored(this.#state, this.#sessions, context, messages, () =>
-      this.#receive(messages, known, caller).then(
-        () => reply.send(202, headers),
-        (cause) => {
-          if (!(cause instanceof RpcError)) throw cause;
-          answerError(reply, cause, headers);
-        },
-      ),
-    );
+    return whenStored(this.#state, this.#sessions, context, messages, async () => {
+      await this.#receive(messages, known, caller);
+      reply.send(202, headers);
+    });
   }
 
   get(context: HttpContext): Promise<void> {
     this.#startSweeping();
     const opened = this.#gets.open(context, (id) => this.#others.tellTaken(id));
-    return this.#unlessStorageFails(opened, context);
+    return this.#orAnswerError(opened, context);
   }
 
   delete(context: HttpContext): Promise<void> {
-    return this.#unlessStorageFails(this.#delete(context), context);
+    return this.#orAnswerError(this.#delete(context), context);
   }
 
   async #delete(context: HttpContext): Promise<void> {
@@ -199,16 +201,9 @@ export class StatefulServer {
       sendError(reply, 400, invalidParams(problem).toErrorObject(), id, headers);
       return;
     }
-    let begun: KnownSession | undefined;
-    try {
-      begun = await whenStored(this.#state, this.#sessions, context, message, () =>
-        this.#sessions.begin(peer, principal.key, caller),
-      );
-    } catch (cause) {
-      if (!(cause instanceof RpcError)) throw cause;
-      answerError(reply, cause, headers, id);
-      return;
-    }
+    const begun = await whenStored(this.#state, this.#sessions, context, message, () =>
+      this.#sessions.begin(peer, principal.key, caller),
+    );
     if (!begun) return;
     this.#startSweeping();
     this.#answer(message, begun, { ...context, headers: { ...headers, [headerKeys.session]: begun.id } });
