@@ -34,6 +34,10 @@ export const programs = [
     usedBy: /startPostgres\(/,
   },
   {
+    ...{ name: "redis-server", apt: "redis-server", brew: "redis", commands: ["redis-server"] },
+    usedBy: /findProgram\("redis-server"\)/,
+  },
+  {
     ...{ name: "openssl", apt: "openssl", brew: "openssl", commands: ["openssl"] },
     usedBy: /execFileSync\(\s*"openssl"/,
   },

@@ -3,8 +3,8 @@
 //   --conformance   also installs the official conformance suite and the Node it needs
 //   --nodes   also installs another version of Node, on which tests load the published packages
 //   --commands   also installs the other commands that a benchmark runs beside portolan
-//   --browser, --git, --postgres, --shells, --wrk, --openssl   also installs these programs of the system, if they are not
-//     on the PATH and this is root with apt-get; otherwise says which tests are skipped, and fails if CI is set
+//   --browser, --git, --postgres, --redis, --shells, --wrk, --openssl   also installs these programs of the system, if they
+//     are not on the PATH and this is root with apt-get; otherwise says which tests are skipped, and fails if CI is set
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
 import { spawn } from "node:child_process";
@@ -30,7 +30,7 @@ if (flags.has("--conformance")) await install(join(root, "test/conformance/runti
 if (flags.has("--nodes")) await install(join(root, "test/release/runtime"), "another version of Node");
 /** Programs of the system, by the flag that asks for them. */
 const wanted = { "--browser": ["chromium"], "--git": ["git"], "--postgres": ["postgresql"], "--wrk": ["wrk"] };
-Object.assign(wanted, { "--shells": ["zsh", "fish"], "--openssl": ["openssl"] });
+Object.assign(wanted, { "--shells": ["zsh", "fish"], "--openssl": ["openssl"], "--redis": ["redis-server"] });
 await installPrograms(Object.entries(wanted).flatMap(([flag, names]) => (flags.has(flag) ? names : [])));
 if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();
 if (!isBuilt()) {

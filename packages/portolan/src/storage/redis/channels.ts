@@ -1,0 +1,261 @@
+import type { Unsubscribe } from "../storage.ts";
+import type { Commands } from "./commands.ts";
+import { explain, storeFailure } from "./failure.ts";
+import { echoMs } from "./limits.ts";
+import { dialPauseMs, ignore, type Link } from "./link.ts";
+
+/** A subscription of this process. */
+interface Subscription {
+  readonly receive: (text: string) => void;
+  readonly lost: () => void;
+}
+
+/** A channel of Redis that this process receives, or is about to receive or to leave. */
+interface Channel {
+  readonly subscriptions: Set<Subscription>;
+  isJoined: boolean;
+  /** The attempt that all waiting subscriptions share. */
+  joining: Promise<void> | undefined;
+  /** Joining and leaving, one after the other. */
+  work: Promise<void>;
+}
+
+/** Settings of `Channels`. */
+export interface ChannelsOptions {
+  readonly commandMs: number;
+  /** A channel that only this process uses. */
+  readonly echoChannel: string;
+  readonly report: (error: unknown) => void;
+}
+
+/**
+ * Pub/Sub over a connection of its own. After a disturbance the process sends itself messages until one arrives: then the
+ * channels are subscribed to again, and every subscription hears that messages may be missing. The same check, every few
+ * seconds, finds a connection that is dead without having been closed.
+ */
+export class Channels {
+  readonly #link: Link;
+  readonly #commands: Commands;
+  readonly #options: ChannelsOptions;
+  readonly #channels = new Map<string, Channel>();
+  /** Channels that could not be left. */
+  readonly #stale = new Set<string>();
+  #sentEchoes = 0;
+  #heardEcho: (text: string) => void = ignore;
+  #isDisturbed = false;
+  #isRecovering = false;
+  #isWatching = false;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #endPause: () => void = ignore;
+  #isClosed = false;
+
+  constructor(link: Link, commands: Commands, options: ChannelsOptions) {
+    this.#link = link;
+    this.#commands = commands;
+    this.#options = options;
+  }
+
+  /** Resolves when messages reach `receive`. */
+  async subscribe(name: string, receive: (text: string) => void, lost: () => void): Promise<Unsubscribe> {
+    const channel = this.#channels.get(name) ?? newChannel();
+    this.#channels.set(name, channel);
+    const subscription = { receive, lost };
+    channel.subscriptions.add(subscription);
+    try {
+      await this.#join(name, channel);
+    } catch (error) {
+      channel.subscriptions.delete(subscription);
+      if (channel.subscriptions.size === 0 && !channel.isJoined) this.#channels.delete(name);
+      throw storeFailure(`bus.subscribe: Redis is not reachable: ${explain(error)}`, error);
+    }
+    this.#watch();
+    return async () => {
+      if (!channel.subscriptions.delete(subscription)) return;
+      if (channel.subscriptions.size === 0) await this.#leave(name, channel);
+    };
+  }
+
+  publish(name: string, text: string): Promise<unknown> {
+    return this.#commands.run({ operation: "bus.publish", key: name, args: ["PUBLISH", name, text], writes: true });
+  }
+
+  /** Resolves to whether a message of this process reaches it. Rejects if none could be sent. */
+  async check(): Promise<boolean> {
+    const { echoChannel } = this.#options;
+    const channel = this.#channels.get(echoChannel) ?? newChannel();
+    this.#channels.set(echoChannel, channel);
+    await this.#join(echoChannel, channel);
+    this.#sentEchoes += 1;
+    const text = String(this.#sentEchoes);
+    const arrived = new Promise<void>((resolve) => {
+      this.#heardEcho = (heard) => {
+        if (heard === text) resolve();
+      };
+    });
+    await this.publish(echoChannel, text);
+    return this.#withinDeadline(arrived, "").then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** To be called when messages may have been lost. */
+  disturbed(): void {
+    this.#isDisturbed = true;
+    this.#endPause();
+    void this.#recover();
+  }
+
+  received(name: string, text: string): void {
+    if (name === this.#options.echoChannel) this.#heardEcho(text);
+    for (const { receive } of [...(this.#channels.get(name)?.subscriptions ?? [])]) this.#tell(() => receive(text));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#endPause();
+    this.#channels.clear();
+  }
+
+  get #hasSubscriptions(): boolean {
+    const hasEcho = this.#channels.has(this.#options.echoChannel);
+    return !this.#isClosed && this.#channels.size > (hasEcho ? 1 : 0);
+  }
+
+  /** A subscriber that throws must not keep the others from hearing it. */
+  #tell(tell: () => void): void {
+    try {
+      tell();
+    } catch (error) {
+      this.#options.report(error);
+    }
+  }
+
+  #join(name: string, channel: Channel): Promise<void> {
+    if (channel.isJoined) return Promise.resolve();
+    channel.joining ??= this.#next(channel, async () => {
+      await this.#untilUp();
+      // If this fails, the answer may still come, and messages for nobody with it.
+      this.#stale.add(name);
+      await this.#withinDeadline(this.#link.subscribe(name), `no answer within ${this.#options.commandMs} ms`);
+      channel.isJoined = true;
+      this.#stale.delete(name);
+    }).finally(() => {
+      channel.joining = undefined;
+    });
+    return channel.joining;
+  }
+
+  #leave(name: string, channel: Channel): Promise<void> {
+    return this.#next(channel, async () => {
+      if (channel.subscriptions.size > 0 || this.#isClosed) return;
+      if (this.#channels.get(name) === channel) this.#channels.delete(name);
+      if (!channel.isJoined) return;
+      channel.isJoined = false;
+      this.#stale.add(name);
+      // Nothing is received from now on. If Redis is away, the channel is left when it is back.
+      if (this.#link.state === "up") await this.#leaveStale(name).catch(ignore);
+    });
+  }
+
+  async #leaveStale(name: string): Promise<void> {
+    await this.#withinDeadline(this.#link.unsubscribe(name), "no answer");
+    this.#stale.delete(name);
+  }
+
+  /** Runs work on a channel after all earlier work on it. */
+  #next(channel: Channel, work: () => Promise<void>): Promise<void> {
+    const done = channel.work.then(work);
+    channel.work = done.catch(ignore);
+    return done;
+  }
+
+  async #untilUp(): Promise<void> {
+    if (this.#link.state === "idle") this.#link.open();
+    await this.#withinDeadline(this.#link.tried, `no connection within ${this.#options.commandMs} ms`);
+    if (this.#link.state === "closed") throw new Error("the storage is closed");
+    if (this.#link.state !== "up") throw this.#link.reason ?? new Error("the connection was closed");
+  }
+
+  async #withinDeadline(work: Promise<unknown>, message: string): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(message)), this.#options.commandMs);
+    });
+    try {
+      await Promise.race([work, late]);
+    } finally {
+      clearTimeout(timer);
+      work.catch(ignore);
+    }
+  }
+
+  /** Checks every few seconds that messages arrive, until there are no subscriptions. */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    const look = async () => {
+      await this.#recover();
+      if (this.#hasSubscriptions) {
+        this.#timer = setTimeout(look, echoMs);
+        (this.#timer as { unref?: () => void }).unref?.();
+      } else {
+        this.#isWatching = false;
+      }
+    };
+    this.#timer = setTimeout(look, echoMs);
+    (this.#timer as { unref?: () => void }).unref?.();
+  }
+
+  /** Checks until a message arrives. If some may have been lost before, every subscription hears so. */
+  async #recover(): Promise<void> {
+    if (this.#isRecovering) return;
+    this.#isRecovering = true;
+    for (let attempt = 0; this.#hasSubscriptions; attempt += 1) {
+      const wasDisturbed = this.#isDisturbed;
+      this.#isDisturbed = false;
+      if (await this.#isHeard()) {
+        if (wasDisturbed) this.#tellLost();
+        if (!this.#isDisturbed) break;
+      } else {
+        this.#isDisturbed = true;
+        await this.#pause(dialPauseMs(attempt));
+      }
+    }
+    this.#isRecovering = false;
+  }
+
+  async #isHeard(): Promise<boolean> {
+    try {
+      const isHeard = await this.check();
+      // The message was sent, but this connection does not bring it.
+      if (!isHeard && this.#link.state === "up") this.#link.reset();
+      for (const name of isHeard ? this.#stale : []) if (!this.#channels.has(name)) await this.#leaveStale(name);
+      return isHeard;
+    } catch {
+      // Redis is away. The next attempt follows.
+      return false;
+    }
+  }
+
+  #tellLost(): void {
+    for (const { subscriptions } of [...this.#channels.values()]) {
+      for (const { lost } of [...subscriptions]) this.#tell(lost);
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+function newChannel(): Channel {
+  return { subscriptions: new Set(), isJoined: false, joining: undefined, work: Promise.resolve() };
+}
