@@ -46,7 +46,13 @@ function ioredis({ Redis, Cluster }: typeof ioredis6): ClientLibrary {
   return {
     single: (port, password) =>
       toTestClient(new Redis({ host, port, lazyConnect: true, ...(password !== undefined && { password }) })),
-    cluster: (ports) => toTestClient(new Cluster(ports.map((port) => ({ host, port })), { lazyConnect: true })),
+    cluster: (ports) =>
+      toTestClient(
+        new Cluster(
+          ports.map((port) => ({ host, port })),
+          { lazyConnect: true },
+        ),
+      ),
     sentinel: (port) => toTestClient(new Redis({ name: "m", sentinels: [{ host, port }], lazyConnect: true })),
   };
 }

@@ -109,7 +109,14 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 
 /** Starts three masters without replicas, each with a third of the slots. */
 export async function startCluster(): Promise<readonly RedisServer[]> {
-  const settings = ["--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000"];
+  const settings = [
+    "--cluster-enabled",
+    "yes",
+    "--cluster-config-file",
+    "nodes.conf",
+    "--cluster-node-timeout",
+    "2000",
+  ];
   const nodes = await Promise.all([0, 1, 2].map(() => startRedis(...settings)));
   const slots = 16_384;
   for (const [at, node] of nodes.entries()) {

@@ -16,6 +16,12 @@ export function storageContract(make: () => Promise<StorageUnderTest>): Contract
   return toChecks({ ...keyValueChecks, ...logChecks, ...busChecks }, make);
 }
 
+/** Texts that a storage may confuse with each other, or with its own marks. */
+const anyTexts = [
+  ...["", " ", "__proto__", "a:b*?[c]", "naïve ☂ 🗺\n\0", "x".repeat(50_000), "{", "}", "{}", "{a}b"],
+  ...["\ud800", "\ud801", "\udc00", "\ufffd", "\ufdd0", "\ufdd0d800", "\u0001", "\\ud800"],
+];
+
 const keyValueChecks: ChecksOf<StorageUnderTest> = {
   "kv: returns a value that was set, also to another process": async ({ storage, other }) => {
     same(await storage.kv.get("a"), undefined);
@@ -25,9 +31,10 @@ const keyValueChecks: ChecksOf<StorageUnderTest> = {
     same(await storage.kv.get("a"), "2");
   },
   "kv: accepts any text as key and value": async ({ storage }) => {
-    const texts = ["", " ", "__proto__", "a:b*?[c]", "naïve ☂ 🗺\n\0", "x".repeat(50_000)];
-    for (const text of texts) await storage.kv.set(`k${text.slice(0, 100)}`, text);
-    for (const text of texts) same(await storage.kv.get(`k${text.slice(0, 100)}`), text);
+    for (const text of anyTexts) await storage.kv.set(`k${text.slice(0, 100)}`, text);
+    for (const text of anyTexts) same(await storage.kv.get(`k${text.slice(0, 100)}`), text);
+    same((await storage.kv.list("k")).length, anyTexts.length);
+    for (const text of anyTexts) same(await storage.kv.set(`k${text.slice(0, 100)}`, "", { expect: text }), true);
   },
   "kv: deletes a key, and ignores a second delete": async ({ storage }) => {
     await storage.kv.set("a", "1");
@@ -69,10 +76,11 @@ const keyValueChecks: ChecksOf<StorageUnderTest> = {
     same(await storage.kv.set("a", "2", { expect: null }), true);
   },
   "kv: removes an earlier ttl when a value is written without one": async ({ storage, passTime }) => {
-    await storage.kv.set("a", "1", { ttlMs: 50 });
+    await storage.kv.set("a", "1", { ttlMs: 400 });
     await storage.kv.set("a", "2");
-    await passTime(50);
+    await passTime(400);
     same(await storage.kv.get("a"), "2");
+    same((await storage.kv.list("")).length, 1);
   },
   "kv: keeps value and ttl when it refuses a write": async ({ storage, passTime }) => {
     await storage.kv.set("a", "1", { ttlMs: 50 });
@@ -105,6 +113,47 @@ const keyValueChecks: ChecksOf<StorageUnderTest> = {
     const [first] = await storage.kv.list("", { limit: 1 });
     await storage.kv.delete(first?.key ?? "");
     same((await storage.kv.list("", { after: first?.key ?? "" })).length, 2);
+  },
+  "kv: lists a key again that was deleted or expired": async ({ storage, other, passTime }) => {
+    await storage.kv.set("a", "1", { ttlMs: 50 });
+    await storage.kv.set("b", "1");
+    await passTime(50);
+    await storage.kv.delete("b");
+    same(await other.kv.list(""), []);
+    for (const key of ["a", "b"]) await storage.kv.set(key, "2");
+    const both = ["a", "b"].map((key) => ({ key, value: "2" }));
+    same(await other.kv.list(""), both);
+    same(await other.kv.list(""), both);
+  },
+  "kv: fills a page although keys before its end have gone": async ({ storage, passTime }) => {
+    for (const key of ["a", "b", "c", "d", "e", "f"]) {
+      await storage.kv.set(key, key, key < "d" ? { ttlMs: 50 } : {});
+    }
+    await storage.kv.delete("d");
+    await passTime(50);
+    same(await storage.kv.list("", { limit: 2 }), [
+      { key: "e", value: "e" },
+      { key: "f", value: "f" },
+    ]);
+  },
+  "kv: lists only keys that begin with the prefix, wherever `after` is": async ({ storage }) => {
+    for (const key of ["a", "é", "é1", "é🗺", "é\ue000", "ê", "z"]) await storage.kv.set(key, "");
+    const keysOf = async (prefix: string, after?: string) =>
+      (await storage.kv.list(prefix, after === undefined ? {} : { after })).map(({ key }) => key).toSorted();
+    same(await keysOf("é"), ["é", "é1", "é🗺", "é\ue000"]);
+    same(await keysOf("é", "a"), ["é", "é1", "é🗺", "é\ue000"]);
+    same(await keysOf("é", "é"), ["é1", "é🗺", "é\ue000"]);
+    same(await keysOf("é", "ê"), []);
+    same(await keysOf("nothing"), []);
+  },
+  "kv: lists a key that was written and deleted at the same time as often as it exists": async ({ storage, other }) => {
+    const keys = Array.from({ length: 20 }, (_, n) => `k${n}`);
+    const work = keys.flatMap((key) => [storage.kv.set(key, "1"), other.kv.delete(key), other.kv.set(key, "2")]);
+    await Promise.all(work);
+    const listed = (await storage.kv.list("k")).map(({ key }) => key).toSorted();
+    const existing: string[] = [];
+    for (const key of keys) if ((await storage.kv.get(key)) !== undefined) existing.push(key);
+    same(listed, existing.toSorted());
   },
   "kv: lists 100 entries by default": async ({ storage }) => {
     await Promise.all(Array.from({ length: 120 }, (_, index) => storage.kv.set(`k${index}`, "")));
@@ -156,19 +205,39 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     same(await valuesOf(storage.log.after("a", "")), []);
   },
   "log: expires a log after the last ttl that was set": async ({ storage, passTime }) => {
-    await storage.log.append("a", "1", { ttlMs: 50 });
-    await storage.log.append("b", "1", { ttlMs: 50 });
+    await storage.log.append("a", "1", { ttlMs: 400 });
+    await storage.log.append("b", "1", { ttlMs: 400 });
     await storage.log.append("b", "2", { ttlMs: 600_000 });
     await storage.log.append("b", "3");
-    await passTime(50);
+    await passTime(400);
     same(await valuesOf(storage.log.after("a", "")), []);
     same(await valuesOf(storage.log.after("b", "")), ["1", "2", "3"]);
   },
   "log: keeps the expiry when an entry is appended without a ttl": async ({ storage, passTime }) => {
-    await storage.log.append("a", "1", { ttlMs: 50 });
+    await storage.log.append("a", "1", { ttlMs: 400 });
+    await storage.log.append("a", "2");
+    await passTime(400);
+    same(await valuesOf(storage.log.after("a", "")), []);
+  },
+  "log: keeps a log that is written again after it expired, until its new ttl": async ({ storage, passTime }) => {
+    const old = await storage.log.append("a", "1", { ttlMs: 50 });
+    await passTime(50);
     await storage.log.append("a", "2");
     await passTime(50);
-    same(await valuesOf(storage.log.after("a", "")), []);
+    same(await valuesOf(storage.log.after("a", old)), ["2"]);
+  },
+  "log: accepts any text as key and value": async ({ storage, other }) => {
+    for (const text of anyTexts) await storage.log.append(text.slice(0, 100), text);
+    for (const text of anyTexts) same(await valuesOf(other.log.after(text.slice(0, 100), "")), [text]);
+  },
+  "log: returns any number of entries": async ({ storage, other }) => {
+    const values = Array.from({ length: 150 }, (_, n) => String(n));
+    const ids: string[] = [];
+    for (const value of values) ids.push(await storage.log.append("a", value));
+    same(await valuesOf(other.log.after("a", "")), values);
+    same(await valuesOf(other.log.after("a", ids[99] ?? "")), values.slice(100));
+    await storage.log.append("a", "last", { keep: 2 });
+    same(await valuesOf(other.log.after("a", "")), ["149", "last"]);
   },
   "log: deletes a log and does not reuse its ids": async ({ storage }) => {
     const old = await storage.log.append("a", "1");
@@ -177,6 +246,16 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     same(await valuesOf(storage.log.after("a", "")), []);
     await storage.log.append("a", "2");
     same(await valuesOf(storage.log.after("a", old)), ["2"]);
+  },
+  "log: gives greater ids after a log was deleted, also at once and by another process": async ({ storage, other }) => {
+    let last = "";
+    for (const { log } of [storage, other, storage, other]) {
+      const id = await log.append("a", "1");
+      same(await valuesOf(log.after("a", last)), ["1"]);
+      same(await valuesOf(log.after("a", id)), []);
+      await log.delete("a");
+      last = id;
+    }
   },
   "log: refuses a malformed id": async ({ storage }) => {
     await storage.log.append("a", "1");
@@ -213,6 +292,17 @@ const logChecks: ChecksOf<StorageUnderTest> = {
     await storage.log.append("a", "1");
     for (const first of firsts) same((await first).value?.value, "1");
     for (const follower of followers) await follower.return?.();
+  },
+  "log: follow returns each of many entries once, in order": async ({ storage, other }) => {
+    const entries = storage.log.after("a", "", { follow: true })[Symbol.asyncIterator]();
+    const values = Array.from({ length: 200 }, (_, n) => String(n));
+    const write = async () => {
+      for (const value of values) await other.log.append("a", value);
+    };
+    const writing = write();
+    for (const value of values) same((await entries.next()).value?.value, value);
+    await writing;
+    await entries.return?.();
   },
   "log: ends a waiting read when the iterator returns": async ({ storage }) => {
     const entries = storage.log.after("a", "", { follow: true })[Symbol.asyncIterator]();
@@ -274,6 +364,40 @@ const busChecks: ChecksOf<StorageUnderTest> = {
     same(received[0], "1");
     same(received.filter((value) => value === "1").length, 1);
     await Promise.all([stopSecond(), witness.stop()]);
+  },
+  "bus: accepts any text as topic and value": async ({ storage, other }) => {
+    const listeners = await Promise.all(anyTexts.map((text) => listen(other, text.slice(0, 100))));
+    for (const text of anyTexts) await storage.bus.publish(text.slice(0, 100), text);
+    for (const [at, listener] of listeners.entries()) {
+      await listener.count(1);
+      same(listener.received, [anyTexts[at]]);
+      await listener.stop();
+    }
+  },
+  "bus: keeps the order of many messages that one publisher sends at once": async ({ storage, other }) => {
+    const listener = await listen(other, "a");
+    const values = Array.from({ length: 200 }, (_, n) => String(n));
+    await Promise.all(values.map((value) => storage.bus.publish("a", value)));
+    await listener.count(200);
+    same(listener.received, values);
+    await listener.stop();
+  },
+  "bus: delivers to a subscriber that left and came back": async ({ storage, other }) => {
+    for (const value of ["1", "2", "3"]) {
+      const listener = await listen(other, "a");
+      await storage.bus.publish("a", value);
+      await listener.count(1);
+      same(listener.received, [value]);
+      await listener.stop();
+    }
+    const [first, second] = await Promise.all([listen(other, "a"), listen(other, "a")]);
+    const leaving = first.stop();
+    const third = await listen(other, "a");
+    await leaving;
+    await storage.bus.publish("a", "4");
+    await Promise.all([second.count(1), third.count(1)]);
+    same(first.received, []);
+    await Promise.all([second.stop(), third.stop()]);
   },
 };
 

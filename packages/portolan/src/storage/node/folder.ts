@@ -158,7 +158,9 @@ interface Row {
 
 /** Returns a digest, because keys can have characters that file names cannot. */
 function nameOf(key: string): string {
-  return `${createHash("sha256").update(key).digest("hex").slice(0, 40)}.json`;
+  // UTF-8 has no bytes for half a surrogate pair, and would make one name of several keys. JSON escapes it.
+  const text = /\p{Surrogate}/u.test(key) ? `\0${JSON.stringify(key)}` : key;
+  return `${createHash("sha256").update(text).digest("hex").slice(0, 40)}.json`;
 }
 
 function isRow(name: string): boolean {

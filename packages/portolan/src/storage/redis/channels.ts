@@ -3,6 +3,7 @@ import type { Commands } from "./commands.ts";
 import { explain, storeFailure } from "./failure.ts";
 import { echoMs } from "./limits.ts";
 import { dialPauseMs, ignore, type Link } from "./link.ts";
+import { publishMessage } from "./scripts.ts";
 
 /** A subscription of this process. */
 interface Subscription {
@@ -76,7 +77,9 @@ export class Channels {
   }
 
   publish(name: string, text: string): Promise<unknown> {
-    return this.#commands.run({ operation: "bus.publish", key: name, args: ["PUBLISH", name, text], writes: true });
+    // Clients of a cluster send PUBLISH to any node, and messages of different nodes overtake each other.
+    const args = this.#link.isCluster ? ["EVAL", publishMessage, "1", name, text] : ["PUBLISH", name, text];
+    return this.#commands.run({ operation: "bus.publish", key: name, args, writes: true });
   }
 
   /** Resolves to whether a message of this process reaches it. Rejects if none could be sent. */

@@ -79,6 +79,9 @@ redis.call('DEL', KEYS[1])
 redis.call('PEXPIRE', KEYS[2], ARGV[1])
 return 1`;
 
+/** KEYS: the channel, so that the node of its slot keeps the order. ARGV: message. */
+export const publishMessage = "return redis.call('PUBLISH', KEYS[1], ARGV[1])";
+
 /** KEYS: any. Returns what the server says about itself. */
 export const describeServer = `
 return { redis.call('INFO', 'server'), redis.call('INFO', 'replication'), redis.call('INFO', 'memory') }`;

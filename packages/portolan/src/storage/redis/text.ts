@@ -8,9 +8,7 @@ const escapes = /\uFDD0(\uFDD0|[0-9a-f]{4})/g;
 
 /** Returns a text that survives UTF-8. Almost always the same one. */
 export function encodeText(text: string): string {
-  return text.replaceAll(escaped, (char) =>
-    char === mark ? mark + mark : mark + char.charCodeAt(0).toString(16),
-  );
+  return text.replaceAll(escaped, (char) => (char === mark ? mark + mark : mark + char.charCodeAt(0).toString(16)));
 }
 
 /** Returns the text that `encodeText` was given. */
