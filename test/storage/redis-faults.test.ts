@@ -210,8 +210,8 @@ describe.each(libraryNames)("%s", (name) => {
     await expect(storage.kv.get("a")).rejects.toThrow();
     const value = "x".repeat(1024 * 1024);
     const before = process.memoryUsage().rss;
-    for (let n = 0; n < 2_000; n += 1) await storage.kv.set("a", value + n).catch(() => {});
-    expect(process.memoryUsage().rss - before).toBeLessThan(300 * 1024 * 1024);
+    for (let n = 0; n < 600; n += 1) await storage.kv.set("a", value + n).catch(() => {});
+    expect(process.memoryUsage().rss - before).toBeLessThan(250 * 1024 * 1024);
     server.resume();
   });
 
@@ -261,6 +261,10 @@ describe.each(libraryNames)("%s", (name) => {
   test("a Sentinel leads to the new master after a fail-over", async () => {
     const sentinel = await startSentinel();
     onTestFinished(() => sentinel.stop());
+    if (name === "redis 5") {
+      expect(() => open(library.sentinel(sentinel.port))).toThrow("cannot be duplicated; use redis 6 or ioredis");
+      return;
+    }
     const storage = open(library.sentinel(sentinel.port));
     await storage.ready();
     const heard: string[] = [];

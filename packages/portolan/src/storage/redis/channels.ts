@@ -1,8 +1,8 @@
 import type { Unsubscribe } from "../storage.ts";
 import type { Commands } from "./commands.ts";
-import { explain, storeFailure } from "./failure.ts";
+import { explain, isErrorReply, storeFailure } from "./failure.ts";
 import { echoMs } from "./limits.ts";
-import { dialPauseMs, ignore, type Link } from "./link.ts";
+import { dialPauseMs, ignore, type RedisLink } from "./link.ts";
 import { publishMessage } from "./scripts.ts";
 
 /** A subscription of this process. */
@@ -35,7 +35,7 @@ export interface ChannelsOptions {
  * seconds, finds a connection that is dead without having been closed.
  */
 export class Channels {
-  readonly #link: Link;
+  readonly #link: RedisLink;
   readonly #commands: Commands;
   readonly #options: ChannelsOptions;
   readonly #channels = new Map<string, Channel>();
@@ -50,7 +50,7 @@ export class Channels {
   #endPause: () => void = ignore;
   #isClosed = false;
 
-  constructor(link: Link, commands: Commands, options: ChannelsOptions) {
+  constructor(link: RedisLink, commands: Commands, options: ChannelsOptions) {
     this.#link = link;
     this.#commands = commands;
     this.#options = options;
@@ -67,7 +67,7 @@ export class Channels {
     } catch (error) {
       channel.subscriptions.delete(subscription);
       if (channel.subscriptions.size === 0 && !channel.isJoined) this.#channels.delete(name);
-      throw storeFailure(`bus.subscribe: Redis is not reachable: ${explain(error)}`, error);
+      throw error;
     }
     this.#watch();
     return async () => {
@@ -144,9 +144,14 @@ export class Channels {
       await this.#withinDeadline(this.#link.subscribe(name), `no answer within ${this.#options.commandMs} ms`);
       channel.isJoined = true;
       this.#stale.delete(name);
-    }).finally(() => {
-      channel.joining = undefined;
-    });
+    })
+      .catch((error) => {
+        const what = isErrorReply(error) ? "Redis refused" : "Redis is not reachable";
+        throw storeFailure(`bus.subscribe: ${what}: ${explain(error)}`, error);
+      })
+      .finally(() => {
+        channel.joining = undefined;
+      });
     return channel.joining;
   }
 

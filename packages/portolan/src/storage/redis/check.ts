@@ -3,13 +3,13 @@ import type { Channels } from "./channels.ts";
 import type { Commands } from "./commands.ts";
 import { explain, storeFailure } from "./failure.ts";
 import { dialMs } from "./limits.ts";
-import type { Link } from "./link.ts";
+import type { RedisLink } from "./link.ts";
 import { describeServer } from "./scripts.ts";
 
 /** The parts of a storage that a check uses. */
 export interface CheckedParts {
-  readonly commandLink: Link;
-  readonly channelLink: Link;
+  readonly commandLink: RedisLink;
+  readonly channelLink: RedisLink;
   readonly commands: Commands;
   readonly channels: Channels;
   readonly prefix: string;
@@ -43,7 +43,7 @@ export async function checkServer(parts: CheckedParts): Promise<void> {
 }
 
 /** Waits for the connection, or for the first reason why there is none. */
-async function untilUp(link: Link): Promise<void> {
+async function untilUp(link: RedisLink): Promise<void> {
   link.open();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<void>((resolve) => {

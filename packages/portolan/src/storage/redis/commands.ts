@@ -1,7 +1,7 @@
 import { PortolanError } from "../../errors.ts";
 import { explain, isErrorReply, isUnsent, storeFailure } from "./failure.ts";
 import { maxCommandBytes, silentDeadlines, slotParts } from "./limits.ts";
-import type { Link } from "./link.ts";
+import type { RedisLink } from "./link.ts";
 
 /** A command to Redis. */
 export interface Command {
@@ -33,7 +33,7 @@ interface Pending {
  * until the link has forgotten it, so that memory stays bounded while Redis hangs.
  */
 export class Commands {
-  readonly #link: Link;
+  readonly #link: RedisLink;
   readonly #limits: CommandLimits;
   /** In the order of their deadlines, because all have the same time. */
   readonly #pending = new Set<Pending>();
@@ -45,7 +45,7 @@ export class Commands {
   #bytes = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(link: Link, limits: CommandLimits) {
+  constructor(link: RedisLink, limits: CommandLimits) {
     this.#link = link;
     this.#limits = limits;
   }

@@ -1,5 +1,5 @@
-import { dialMs } from "./limits.ts";
-import { dialPauseMs, ignore, type Link, type LinkOptions, type LinkState, LinkStatus } from "./link.ts";
+import { closeMs, dialMs } from "./limits.ts";
+import { dialPauseMs, ignore, type LinkOptions, type LinkState, LinkStatus, type RedisLink } from "./link.ts";
 
 /** A client of ioredis 5 or 6: `Redis`, also with Sentinel, or `Cluster`. */
 export interface IoredisClient {
@@ -23,7 +23,7 @@ interface Duplicate {
 }
 
 /** A connection of ioredis. It reconnects by itself; what it would send again by itself is switched off. */
-export class IoredisLink implements Link {
+export class IoredisLink implements RedisLink {
   readonly isCluster: boolean;
   readonly #status: LinkStatus;
   readonly #duplicate: Duplicate;
@@ -92,9 +92,15 @@ export class IoredisLink implements Link {
     if (this.state === "closed") return;
     this.#status.closed();
     if (this.#duplicate.status === "end") return;
-    const ended = new Promise<void>((resolve) => this.#duplicate.once("end", resolve));
+    // There is no event if it was about to connect again.
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ended = new Promise<void>((resolve) => {
+      this.#duplicate.once("end", resolve);
+      timer = setTimeout(resolve, 2 * closeMs);
+    });
     this.#duplicate.disconnect();
     await ended;
+    clearTimeout(timer);
   }
 }
 
@@ -104,7 +110,7 @@ function duplicateOf(client: IoredisClient, silentMs: number): Duplicate {
     ...{ keyPrefix: "", readOnly: false, stringNumbers: false, replyMapping: "legacy", enableAutoPipelining: false },
     // By default ioredis sends commands again whose reply was lost: an entry would be appended twice.
     ...{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, reconnectOnError: isReadOnlyReply },
-    ...{ commandTimeout: undefined, connectTimeout: dialMs, socketTimeout: silentMs, disconnectTimeout: silentMs },
+    ...{ commandTimeout: undefined, connectTimeout: dialMs, socketTimeout: silentMs, disconnectTimeout: closeMs },
     ...{ autoResubscribe: true, enableReadyCheck: true, monitor: false },
   };
   if (!client.isCluster) {

@@ -14,6 +14,8 @@ export const dialMs = 5_000;
 /** The first pause before a connection is made again. */
 export const minDialPauseMs = 50;
 export const maxDialPauseMs = 2_000;
+/** Closing waits this long for the end of a connection whose server hangs. */
+export const closeMs = 200;
 /** A node of a cluster that is away for this long may have been replaced: the nodes are then looked up anew. */
 export const nodeAwayMs = 5_000;
 /** Parts of the slots of a cluster. In each, commands fail at once while an earlier one is overdue. */

@@ -1,7 +1,7 @@
 import { maxDialPauseMs, minDialPauseMs } from "./limits.ts";
 
 /** One connection of the storage, made from the user's client. It reconnects by itself, and sends nothing twice. */
-export interface Link {
+export interface RedisLink {
   readonly isCluster: boolean;
   readonly state: LinkState;
   /** Why the state is "down". */
@@ -24,7 +24,7 @@ export interface Link {
 export type LinkState = "idle" | "connecting" | "up" | "down" | "closed";
 
 /** What a link reports. */
-export interface LinkEvents {
+export interface RedisLinkEvents {
   /** Messages may have been lost, or another server may answer from now on. */
   disturbed(): void;
   received(channel: string, text: string): void;
@@ -32,7 +32,7 @@ export interface LinkEvents {
 
 /** How the connections of a storage behave. */
 export interface LinkOptions {
-  readonly events: LinkEvents;
+  readonly events: RedisLinkEvents;
   /** A connection that owes an answer and is silent for this long is closed. */
   readonly silentMs: number;
 }
@@ -42,11 +42,11 @@ export class LinkStatus {
   state: LinkState = "idle";
   reason: unknown;
   readonly tried: Promise<void>;
-  readonly #events: LinkEvents;
+  readonly #events: RedisLinkEvents;
   #endTry: () => void = ignore;
   #wasUp = false;
 
-  constructor(events: LinkEvents) {
+  constructor(events: RedisLinkEvents) {
     this.#events = events;
     this.tried = new Promise((resolve) => {
       this.#endTry = resolve;

@@ -1,5 +1,5 @@
 import { dialMs, nodeAwayMs } from "./limits.ts";
-import { dialPauseMs, ignore, type Link, type LinkOptions, type LinkState, LinkStatus } from "./link.ts";
+import { dialPauseMs, ignore, type LinkOptions, type LinkState, LinkStatus, type RedisLink } from "./link.ts";
 
 /** A client of node-redis 5 or 6 (npm: `redis`), from `createClient`, `createCluster` or `createSentinel`. */
 export interface NodeRedisClient {
@@ -28,7 +28,7 @@ interface Duplicate {
  * A connection of node-redis. A single client reconnects by itself. The clients of Sentinel and Cluster do so only in
  * part (one searches without a pause, the other keeps a master that was replaced), so they are replaced as a whole.
  */
-export class NodeRedisLink implements Link {
+export class NodeRedisLink implements RedisLink {
   readonly isCluster: boolean;
   readonly #client: NodeRedisClient;
   readonly #kind: NodeRedisKind;

@@ -7,7 +7,7 @@ import { Commands } from "./commands.ts";
 import { type IoredisClient, IoredisLink } from "./ioredis-link.ts";
 import { RedisKeyValue } from "./key-value.ts";
 import { defaultCommandMs, defaultMaxCommands, maxPrefixChars, silentDeadlines } from "./limits.ts";
-import type { Link, LinkEvents, LinkOptions } from "./link.ts";
+import type { LinkOptions, RedisLink, RedisLinkEvents } from "./link.ts";
 import { RedisLog } from "./log.ts";
 import { type NodeRedisClient, type NodeRedisKind, NodeRedisLink } from "./node-redis-link.ts";
 import { decodeText, encodeText } from "./text.ts";
@@ -67,7 +67,7 @@ export function createRedisStorage(client: RedisClient, options: RedisStorageOpt
     },
   });
   const commands = new Commands(commandLink, limits);
-  const channelEvents: LinkEvents = {
+  const channelEvents: RedisLinkEvents = {
     disturbed: () => channels.disturbed(),
     received: (name, text) => channels.received(name, text),
   };
@@ -107,7 +107,7 @@ function createBus(channels: Channels, prefix: string): Bus {
 }
 
 /** Returns the function that connects as this client would. */
-function linkMaker(client: RedisClient): (options: LinkOptions) => Link {
+function linkMaker(client: RedisClient): (options: LinkOptions) => RedisLink {
   const given = client as Partial<NodeRedisClient & IoredisClient> | null | undefined;
   const has = (...names: string[]) =>
     names.every((name) => typeof (given as { [name: string]: unknown } | null | undefined)?.[name] === "function");
@@ -117,6 +117,12 @@ function linkMaker(client: RedisClient): (options: LinkOptions) => Link {
   if (has("duplicate", "sendCommand", "subscribe", "destroy")) {
     const kind: NodeRedisKind = has("getSentinelNode") ? "sentinel" : has("nodeClient") ? "cluster" : "client";
     return (options) => new NodeRedisLink(client as NodeRedisClient, kind, options);
+  }
+  if (has("getSentinelNode")) {
+    throw new PortolanError(
+      "invalid-argument",
+      "createRedisStorage: a Sentinel client of redis 5 cannot be duplicated; use redis 6 or ioredis",
+    );
   }
   throw new PortolanError(
     "invalid-argument",
