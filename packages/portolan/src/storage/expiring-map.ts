@@ -23,6 +23,11 @@ export class ExpiringMap<V> {
     return this.#rows.keys();
   }
 
+  /** All rows, also those that have expired since the last purge. */
+  entries(): Iterable<[string, Row<V>]> {
+    return this.#rows.entries();
+  }
+
   get(key: string): V | undefined {
     const row = this.#rows.get(key);
     if (row === undefined || row.expiresAt > this.#now()) return row?.value;

@@ -21,6 +21,19 @@ export const folderSweepMs = 60_000;
 /** A temporary file of this age was left by a process that died. */
 export const staleTemporaryFileMs: number = 10 * 60_000;
 
+/** A process that starts waits this long for the one before it to leave the folder of a file storage. */
+export const defaultFilePatienceMs = 5_000;
+/** Records that are not on disk yet: without this bound, a slow disk would fill the memory. */
+export const maxUnflushedBytes: number = 64 * 1024 * 1024;
+/** A journal is copied in pieces of this size. */
+export const journalChunkBytes: number = 1024 * 1024;
+/** A smaller journal is not replaced. */
+export const minJournalBytes: number = 4 * 1024 * 1024;
+/** A journal that has grown to so many times its first size is replaced by a snapshot. */
+export const journalGrowth = 3;
+/** Ids of log entries that a process may give before it writes that it does. No id is given again after a crash. */
+export const idsPerReservation = 1_000_000;
+
 /** A sealed text travels in a message. A larger value belongs into a storage. */
 export const maxSealedChars = 1_048_576;
 /** 256 bits, the strength of the cipher. */

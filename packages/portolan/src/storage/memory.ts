@@ -55,7 +55,8 @@ const memoryStorageOptions: OptionNames<MemoryStorageOptions> = {
   now: 1,
 };
 
-class MemoryKeyValue implements KeyValue {
+/** Values in memory. `write` and `remove` are the methods of the interface without a promise. */
+export class MemoryKeyValue implements KeyValue {
   readonly #rows: ExpiringMap<string>;
   readonly #bounds: Bounds;
   #chars = 0;
@@ -71,7 +72,11 @@ class MemoryKeyValue implements KeyValue {
     return this.#rows.get(key);
   }
 
-  async set(key: string, value: string, options: SetOptions = {}): Promise<boolean> {
+  async set(key: string, value: string, options?: SetOptions): Promise<boolean> {
+    return this.write(key, value, options);
+  }
+
+  write(key: string, value: string, options: SetOptions = {}): boolean {
     const { ttlMs, expect } = options;
     const present = this.#rows.get(key);
     if (expect !== undefined && expect !== (present ?? null)) return false;
@@ -83,7 +88,17 @@ class MemoryKeyValue implements KeyValue {
   }
 
   async delete(key: string): Promise<void> {
+    this.remove(key);
+  }
+
+  remove(key: string): void {
     this.#rows.delete(key);
+  }
+
+  /** All values, and when they expire. */
+  *rows(): Iterable<StoredRow<string>> {
+    this.#rows.purge();
+    yield* this.#rows.entries();
   }
 
   async list(prefix: string, options: KeyListOptions = {}): Promise<KeyValueEntry[]> {
@@ -119,30 +134,40 @@ class MemoryKeyValue implements KeyValue {
   }
 }
 
+/** A key, its value, and when it expires by the clock of the storage. */
+export type StoredRow<V> = readonly [key: string, row: { readonly value: V; readonly expiresAt: number }];
+
 /** The limits of all keys, or of all logs, together. */
 interface Bounds {
   readonly maxEntries: number;
   readonly maxChars: number;
 }
 
-interface Numbered extends LogEntry {
+/** An entry of a log with the number that its id is made of. */
+export interface Numbered extends LogEntry {
   readonly number: number;
 }
 
-class MemoryLog implements Log {
+/** Logs in memory. `add` and `drop` are the methods of the interface without a promise. */
+export class MemoryLog implements Log {
   readonly #logs: ExpiringMap<Numbered[]>;
   readonly #bounds: Bounds;
   readonly #waiting = new Map<string, Set<() => void>>();
   #count = 0;
   #chars = 0;
-  #lastNumber = 0;
+  /** The number of the newest entry of all logs. */
+  lastNumber = 0;
 
   constructor(bounds: Bounds, now: () => number) {
     this.#logs = new ExpiringMap(now, (entries) => this.#forget(entries));
     this.#bounds = bounds;
   }
 
-  async append(key: string, value: string, options: AppendOptions = {}): Promise<string> {
+  async append(key: string, value: string, options?: AppendOptions): Promise<string> {
+    return this.add(key, value, options).id;
+  }
+
+  add(key: string, value: string, options: AppendOptions = {}): Numbered {
     const { keep = Number.MAX_SAFE_INTEGER, ttlMs } = options;
     if (!Number.isSafeInteger(keep) || keep < 1) {
       throw new PortolanError("invalid-argument", `keep: expected a whole number above 0, got ${keep}`);
@@ -151,14 +176,14 @@ class MemoryLog implements Log {
     // Read again: making room may have removed this log.
     const entries = this.#logs.get(key) ?? [];
     this.#logs.set(key, entries, ttlMs ?? "as-before");
-    this.#lastNumber += 1;
-    const id = String(this.#lastNumber);
-    entries.push({ id, value, number: this.#lastNumber });
+    this.lastNumber += 1;
+    const entry = { id: String(this.lastNumber), value, number: this.lastNumber };
+    entries.push(entry);
     this.#count += 1;
     this.#chars += value.length;
     if (entries.length > keep) this.#forget(entries.splice(0, entries.length - keep));
     this.#wake(key);
-    return id;
+    return entry;
   }
 
   after(key: string, id: string, options: FollowOptions = {}): AsyncIterable<LogEntry> {
@@ -167,7 +192,22 @@ class MemoryLog implements Log {
   }
 
   async delete(key: string): Promise<void> {
+    this.drop(key);
+  }
+
+  drop(key: string): void {
     this.#logs.delete(key);
+  }
+
+  /** Returns the newest entry of a log. */
+  newest(key: string): Numbered | undefined {
+    return this.#logs.get(key)?.at(-1);
+  }
+
+  /** All logs, and when they expire. */
+  *rows(): Iterable<StoredRow<readonly Numbered[]>> {
+    this.#logs.purge();
+    yield* this.#logs.entries();
   }
 
   /** Returns the first entry after a number. */
@@ -292,7 +332,7 @@ interface Subscription {
   readonly receive: (value: string) => void;
 }
 
-function createMemoryBus(): Bus {
+export function createMemoryBus(): Bus {
   const topics = new Map<string, Set<Subscription>>();
   return {
     async publish(topic, value) {
