@@ -1,11 +1,21 @@
 // @ts-check
-// Where a server keeps its sessions: Redis with either client, alone, with Sentinel and as a cluster.
+// Where a server keeps its sessions: a folder, or Redis with either client, alone, with Sentinel and as a cluster.
 
 import { Cluster, Redis } from "ioredis";
 import { serveHttp } from "portolan/server/http";
+import { createFileStorage } from "portolan/storage/node";
 import { createRedisStorage } from "portolan/storage/redis";
 import { createClient, createCluster, createSentinel } from "redis";
 import { dice } from "../http/server.mjs";
+
+// region file
+/** @param {string} folder */
+export async function serveFromFolder(folder) {
+  const storage = createFileStorage(folder, { onError: console.error });
+  await storage.ready(); // rejects if another process uses the folder
+  return { mcp: serveHttp(dice, { storage }), storage };
+}
+// endregion
 
 // region redis
 /** @param {string} url */

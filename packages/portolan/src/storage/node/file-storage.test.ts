@@ -197,7 +197,16 @@ test("keeps its limits, also over a restart", async () => {
   const second = open(folder, { maxEntries: 1 });
   expect(await second.kv.list("")).toHaveLength(2);
   await expect(second.kv.set("c", "1")).rejects.toMatchObject({ code: "limit-reached" });
-  await expect(second.kv.set("d", "x".repeat(70_000_000))).rejects.toMatchObject({ code: "limit-reached" });
+});
+
+test("refuses what cannot wait for the disk, and does not keep it in memory either", async () => {
+  const { kv, log } = open(makeFolder());
+  const large = "x".repeat(20 * 1024 * 1024);
+  const results = await Promise.allSettled(["a", "b", "c", "d"].map((key) => kv.set(key, large)));
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "rejected"]);
+  expect(results[2]).toMatchObject({ reason: { code: "limit-reached" } });
+  expect((await kv.list("")).map(({ key }) => key)).toEqual(["a", "b"]);
+  await log.append("l", "works on");
 });
 
 test("ends readers that wait when it is closed, and refuses calls then", async () => {

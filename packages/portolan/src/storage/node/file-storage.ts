@@ -136,6 +136,7 @@ class FileParts {
     },
     set: async (key, value, options = {}) => {
       const journal = await this.#open();
+      journal.checkRoom(key.length + value.length);
       if (!this.#memoryKv.write(key, value, options)) return false;
       await journal.append(["set", key, value, this.#expiryOf(options)] satisfies JournalRecord);
       return true;
@@ -154,6 +155,7 @@ class FileParts {
   readonly log: Log = {
     append: async (key, value, options = {}) => {
       const journal = await this.#open();
+      journal.checkRoom(key.length + value.length);
       const kind = this.#memoryLog.newest(key) ? "append" : "begin";
       const { id, number } = this.#memoryLog.add(key, value, options);
       const keep = options.keep ?? null;

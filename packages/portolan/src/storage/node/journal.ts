@@ -62,14 +62,17 @@ export class Journal {
     return journal;
   }
 
+  /** Throws if a record with so many characters would have to wait with too many others. */
+  checkRoom(chars: number): void {
+    if (this.#unflushedBytes + 2 * chars <= maxUnflushedBytes) return;
+    const advice = `at most ${maxUnflushedBytes} bytes wait for the disk. Store smaller values, or fewer at once`;
+    throw new PortolanError("limit-reached", `The disk is too slow for the file storage: ${advice}`);
+  }
+
   /** Resolves when the record is on disk. */
   append(record: unknown): Promise<void> {
     if (this.#isClosed) return Promise.reject(failure("the storage is closed"));
     const line = toLine(record);
-    if (this.#unflushedBytes + line.length > maxUnflushedBytes) {
-      const advice = `at most ${maxUnflushedBytes} bytes wait for the disk. Store smaller values, or fewer at once`;
-      return Promise.reject(new PortolanError("limit-reached", `The file storage is too slow for this: ${advice}`));
-    }
     return new Promise((resolve, reject) => {
       this.#unflushed.push({ line, resolve, reject });
       this.#unflushedBytes += line.length;
