@@ -106,6 +106,15 @@ describe("ids of log entries", () => {
   });
 });
 
+test("a reader that follows a log finds an entry although no message told of it", async () => {
+  const entries = open().log.after("a", "", { follow: true })[Symbol.asyncIterator]();
+  const next = entries.next();
+  // Written by hand, without the message that an append publishes.
+  await server.command("XADD portolan:log:{/a} 1-1 d 1");
+  expect((await next).value?.value).toBe("1");
+  await entries.return?.();
+});
+
 describe("the rights of the user", () => {
   const rights = "~portolan:* &portolan:* -@all +@read +@write +@pubsub +@scripting +@connection +info +time +select";
 

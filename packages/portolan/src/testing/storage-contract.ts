@@ -414,7 +414,15 @@ async function listen(storage: Storage, topic: string): Promise<Listener> {
     received.push(value);
     changed();
   };
-  const stop = await storage.bus.subscribe(topic, receive, nothingLost);
+  let losses = 0;
+  const unsubscribe = await storage.bus.subscribe(topic, receive, () => {
+    losses += 1;
+  });
+  const stop = async () => {
+    await unsubscribe();
+    // A storage may catch what `lost` throws, so it is counted.
+    if (losses > 0) nothingLost();
+  };
   const count = async (messages: number) => {
     while (received.length < messages) {
       await new Promise<void>((resolve) => {

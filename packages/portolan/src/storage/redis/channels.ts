@@ -15,6 +15,8 @@ interface Subscription {
 interface Channel {
   readonly subscriptions: Set<Subscription>;
   isJoined: boolean;
+  /** While set, messages are older than the subscription, and dropped until this one arrives. */
+  marker: { readonly text: string; readonly arrived: () => void } | undefined;
   /** The attempt that all waiting subscriptions share. */
   joining: Promise<void> | undefined;
   /** Joining and leaving, one after the other. */
@@ -58,8 +60,9 @@ export class Channels {
 
   /** Resolves when messages reach `receive`. */
   async subscribe(name: string, receive: (text: string) => void, lost: () => void): Promise<Unsubscribe> {
-    const channel = this.#channels.get(name) ?? newChannel();
-    this.#channels.set(name, channel);
+    // First the own channel, which is never left: without any, a client of a cluster would change the node.
+    await this.#join(this.#options.echoChannel, this.#channelOf(this.#options.echoChannel));
+    const channel = this.#channelOf(name);
     const subscription = { receive, lost };
     channel.subscriptions.add(subscription);
     try {
@@ -85,9 +88,7 @@ export class Channels {
   /** Resolves to whether a message of this process reaches it. Rejects if none could be sent. */
   async check(): Promise<boolean> {
     const { echoChannel } = this.#options;
-    const channel = this.#channels.get(echoChannel) ?? newChannel();
-    this.#channels.set(echoChannel, channel);
-    await this.#join(echoChannel, channel);
+    await this.#join(echoChannel, this.#channelOf(echoChannel));
     this.#sentEchoes += 1;
     const text = String(this.#sentEchoes);
     const arrived = new Promise<void>((resolve) => {
@@ -104,6 +105,7 @@ export class Channels {
 
   /** To be called when messages may have been lost. */
   disturbed(): void {
+    if (!this.#hasSubscriptions) return;
     this.#isDisturbed = true;
     this.#endPause();
     void this.#recover();
@@ -111,7 +113,12 @@ export class Channels {
 
   received(name: string, text: string): void {
     if (name === this.#options.echoChannel) this.#heardEcho(text);
-    for (const { receive } of [...(this.#channels.get(name)?.subscriptions ?? [])]) this.#tell(() => receive(text));
+    const channel = this.#channels.get(name);
+    if (text.startsWith(markerStart) || channel?.marker) {
+      if (text === channel?.marker?.text) channel.marker.arrived();
+      return;
+    }
+    for (const { receive } of [...(channel?.subscriptions ?? [])]) this.#tell(() => receive(text));
   }
 
   close(): void {
@@ -141,7 +148,13 @@ export class Channels {
       await this.#untilUp();
       // If this fails, the answer may still come, and messages for nobody with it.
       this.#stale.add(name);
-      await this.#withinDeadline(this.#link.subscribe(name), `no answer within ${this.#options.commandMs} ms`);
+      const marked = this.#link.isCluster ? this.#marked(channel) : undefined;
+      const late = `no answer within ${this.#options.commandMs} ms`;
+      await this.#withinDeadline(this.#link.subscribe(name), late);
+      if (marked && channel.marker) {
+        await this.publish(name, channel.marker.text);
+        await this.#withinDeadline(marked, late);
+      }
       channel.isJoined = true;
       this.#stale.delete(name);
     })
@@ -153,6 +166,29 @@ export class Channels {
         channel.joining = undefined;
       });
     return channel.joining;
+  }
+
+  /**
+   * Resolves when the marker has arrived. In a cluster a message that was published before may still be on its way to the
+   * node of this connection. Those of one channel come by the same way, one after the other.
+   */
+  #marked(channel: Channel): Promise<void> {
+    return new Promise((resolve) => {
+      const arrived = () => {
+        channel.marker = undefined;
+        resolve();
+      };
+      channel.marker = { text: markerStart + crypto.randomUUID(), arrived };
+    });
+  }
+
+  #channelOf(name: string): Channel {
+    let channel = this.#channels.get(name);
+    if (!channel) {
+      channel = { subscriptions: new Set(), isJoined: false, marker: undefined, joining: undefined, work: done };
+      this.#channels.set(name, channel);
+    }
+    return channel;
   }
 
   #leave(name: string, channel: Channel): Promise<void> {
@@ -174,9 +210,9 @@ export class Channels {
 
   /** Runs work on a channel after all earlier work on it. */
   #next(channel: Channel, work: () => Promise<void>): Promise<void> {
-    const done = channel.work.then(work);
-    channel.work = done.catch(ignore);
-    return done;
+    const result = channel.work.then(work);
+    channel.work = result.catch(ignore);
+    return result;
   }
 
   async #untilUp(): Promise<void> {
@@ -264,6 +300,7 @@ export class Channels {
   }
 }
 
-function newChannel(): Channel {
-  return { subscriptions: new Set(), isJoined: false, joining: undefined, work: Promise.resolve() };
-}
+const done = Promise.resolve();
+
+/** Begins a text that is no message of the bus: encoded texts have other characters after the first. */
+const markerStart = "\uFDD0>";

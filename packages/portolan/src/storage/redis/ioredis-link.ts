@@ -46,11 +46,15 @@ export class IoredisLink implements RedisLink {
     for (const event of ["close", "reconnecting", "end"]) duplicate.on(event, down);
     duplicate.on("message", (channel: string, text: string) => events.received(channel, text));
     if (!this.isCluster) return;
+    // Nodes that are found before it is connected disturb nothing.
+    const disturbed = () => {
+      if (this.state === "up") events.disturbed();
+    };
     duplicate.on("node error", (error: unknown) => {
       this.#error = error;
-      events.disturbed();
+      disturbed();
     });
-    for (const event of ["+node", "-node"]) duplicate.on(event, () => events.disturbed());
+    for (const event of ["+node", "-node"]) duplicate.on(event, disturbed);
   }
 
   get tried(): Promise<void> {

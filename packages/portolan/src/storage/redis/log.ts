@@ -125,7 +125,7 @@ export class RedisLog implements Log {
   readonly #check = async (): Promise<void> => {
     const readers = [...this.#followers];
     const work = async () => {
-      for (let reader = readers.pop(); reader; reader = readers.pop()) await reader.wake();
+      for (let reader = readers.pop(); reader; reader = readers.pop()) await reader.poll();
     };
     await Promise.all(Array.from({ length: followReads }, work));
     this.#checks = this.#followers.size === 0 || this.#isClosed ? undefined : setTimeout(this.#check, followCheckMs);
@@ -144,9 +144,9 @@ class LogReader implements AsyncIterator<LogEntry> {
   #entries: LogEntry[] = [];
   #unfollow: Unsubscribe | undefined;
   #isWoken = false;
+  #isWaiting = false;
   #wake: () => void = ignore;
-  /** Resolves when a read that `wake` led to has ended. */
-  #reading: Promise<unknown> = Promise.resolve();
+  #afterRead: () => void = ignore;
   #lastNext: Promise<unknown> = Promise.resolve();
 
   constructor(log: RedisLog, key: string, id: string, follow: boolean) {
@@ -168,11 +168,19 @@ class LogReader implements AsyncIterator<LogEntry> {
     return { done: true, value: undefined };
   }
 
-  /** Makes a waiting reader read. Resolves when it has read. */
-  wake(): Promise<unknown> {
+  /** Makes a waiting reader read. */
+  wake(): void {
     this.#isWoken = true;
     this.#wake();
-    return this.#reading;
+  }
+
+  /** Makes a waiting reader read, and resolves when it has read. */
+  poll(): Promise<void> {
+    if (!this.#isWaiting) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#afterRead = resolve;
+      this.wake();
+    });
   }
 
   async #next(): Promise<IteratorResult<LogEntry>> {
@@ -194,13 +202,13 @@ class LogReader implements AsyncIterator<LogEntry> {
     if (!this.#hasRead) await this.#begin();
     if (this.#isOver) return;
     this.#isWoken = false;
-    const reading = this.#log.read(this.#key, this.#position);
-    this.#reading = reading.catch(ignore);
     try {
-      this.#entries = await reading;
+      this.#entries = await this.#log.read(this.#key, this.#position);
     } catch (error) {
       // A reader that waits goes on waiting while Redis is away; only its first read fails.
       if (!this.#follow || !this.#hasRead) throw error;
+    } finally {
+      this.#afterRead();
     }
     this.#hasRead = true;
     this.#position = this.#entries.at(-1)?.id ?? this.#position;
@@ -223,9 +231,11 @@ class LogReader implements AsyncIterator<LogEntry> {
   }
 
   #woken(): Promise<void> {
+    this.#isWaiting = true;
     return new Promise((resolve) => {
       this.#wake = () => {
         this.#wake = ignore;
+        this.#isWaiting = false;
         resolve();
       };
     });
@@ -234,6 +244,7 @@ class LogReader implements AsyncIterator<LogEntry> {
   async #end(): Promise<void> {
     this.#isOver = true;
     this.#wake();
+    this.#afterRead();
     const unfollow = this.#unfollow;
     this.#unfollow = undefined;
     await unfollow?.().catch(ignore);

@@ -225,7 +225,7 @@ export class NodeRedisLink implements RedisLink {
       this.#options.events.disturbed();
       this.#dialLater(nodeAwayMs);
     });
-    for (const event of ["node-ready", "node-disconnect"]) {
+    for (const event of ["node-reconnecting", "node-disconnect"]) {
       duplicate.on(event, () => {
         if (this.#current === duplicate) this.#options.events.disturbed();
       });
