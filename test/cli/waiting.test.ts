@@ -90,6 +90,15 @@ test.each([
   expect(terminal.screen()).not.toMatch(wait);
 });
 
+test("run names the server that it waits for before it asks the model", async () => {
+  const { cwd, release } = prepare();
+  const terminal = openTerminal(["run", "--model", "demo", "hello", ...command], { cwd });
+  await terminal.see(/^\S starting slow \d\.\d s · Ctrl-C cancels$/m);
+  expect(terminal.written()).not.toContain("waiting for the model");
+  release("start");
+  expect(await terminal.exited).toBe(0);
+});
+
 test("leaves no trace in a pipe, in CI and on a terminal without escape sequences", async () => {
   const { cwd } = prepare();
   const args = ["call", "work", "--timeout", "1", ...command];

@@ -76,6 +76,68 @@ describe("servers", () => {
     expect(host.servers.map(({ state }) => state)).toEqual(["ready", "idle", "down", "disabled"]);
   });
 
+  test("runs wait only once for a server that hangs, and use it as soon as it is ready", async () => {
+    const clock = createClock();
+    let answers: () => void = () => {};
+    const opened = new Promise<void>((resolve) => {
+      answers = resolve;
+    });
+    const target = inMemory(greeter());
+    const hangs = { open: () => opened.then(() => target.open()) };
+    const host = await makeHost({ clock, servers: { here: inMemory(greeter()), hangs } });
+    const ask = async () => {
+      const model = createModel({ say: "ok" });
+      const notices: string[] = [];
+      for await (const event of host.run("go", { model })) if (event.type === "notice") notices.push(event.text);
+      return { notices, tools: model.asked[0]?.tools?.map(({ name }) => name) };
+    };
+    const first = ask();
+    await vi.waitFor(() => expect(host.servers.map(({ state }) => state)).toEqual(["ready", "starting"]));
+    expect(host.servers[1]).not.toHaveProperty("isOverdue");
+    await clock.advance(10_000);
+    const without = { notices: ["hangs is not used yet: it is still starting"], tools: ["here__greet"] };
+    expect(await first).toEqual(without);
+    expect(host.servers[1]).toMatchObject({ state: "starting", isOverdue: true });
+    // The clock stands still, so this run ends only if it does not wait.
+    expect(await ask()).toEqual(without);
+    answers();
+    await vi.waitFor(() => expect(host.servers[1]?.state).toBe("ready"));
+    expect(host.servers[1]).not.toHaveProperty("isOverdue");
+    expect(await ask()).toEqual({ notices: [], tools: ["here__greet", "hangs__greet"] });
+  });
+
+  test("ready waits for the user who is asked whether a server may start", async () => {
+    const clock = createClock();
+    let answer: (allow: boolean) => void = () => {};
+    let wasAsked = false;
+    const trust = () => {
+      wasAsked = true;
+      return new Promise<boolean>((resolve) => {
+        answer = resolve;
+      });
+    };
+    const host = await makeHost({ clock, servers: [entryFromFile(inMemory(greeter()))], answers: { trust } });
+    const ready = host.ready();
+    await vi.waitFor(() => expect(wasAsked).toBe(true));
+    await clock.advance(60_000);
+    answer(true);
+    expect(await ready).toMatchObject([{ state: "ready" }]);
+  });
+
+  test("runs do not wait again for a server whose start failed slowly", async () => {
+    const clock = createClock();
+    const hangs = { open: () => new Promise<never>(() => {}), connectMs: 3_000 };
+    const host = await makeHost({ clock, servers: { hangs } });
+    const first = host.run("go", { model: createModel({ say: "ok" }) });
+    await vi.waitFor(() => expect(host.servers[0]?.state).toBe("starting"));
+    await clock.advance(3_000);
+    await first.result;
+    expect(host.servers[0]?.state).toBe("down");
+    await clock.advance(2_000);
+    expect((await host.run("go", { model: createModel({ say: "ok" }) }).result).reason).toBe("done");
+    expect(host.servers[0]?.state).toBe("starting");
+  });
+
   test("a value that looks like a key is not logged, even under a harmless name", async () => {
     const key = "Zm9vYmFyYmF6cXV4cXV1eA";
     const loud = createServer({ name: "loud", version: "1.0.0" }).tool("leak", { run: () => `it is ${key}` });

@@ -125,7 +125,10 @@ export interface Host extends AsyncDisposable {
    */
   answer(id: string, answer: unknown): Promise<void>;
   events(filter?: EventFilter): AsyncIterableIterator<HostEvent>;
-  /** Starts every trusted server. Resolves when each is ready or has failed, at the latest after `withinMs`. */
+  /**
+   * Starts every trusted server. Resolves when each is ready or has failed, at the latest `withinMs` after the user has
+   * answered whether they may start.
+   */
   ready(options?: ReadyOptions): Promise<readonly ServerStatus[]>;
 
   callTool(server: string, tool: string, args?: JsonObject, options?: HostCallOptions): Promise<CallToolResult>;
@@ -325,6 +328,8 @@ export interface ServerStatus {
   readonly retryInMs?: number;
   /** Lists of the connected server that were not read completely. */
   readonly listProblems?: readonly ListProblem[];
+  /** True for a starting server that runs no longer wait for. It takes part as soon as it is ready. */
+  readonly isOverdue?: boolean;
   /** True for an untrusted server that the user trusted before, with another configuration. */
   readonly isChanged?: boolean;
 }
@@ -338,6 +343,7 @@ export function reasonOf({ state, reason }: Pick<ServerStatus, "state" | "reason
 /** Explains why a server is not part of a run; without a status it does not exist. */
 export function explainAbsence(name: string, status?: ServerStatus): string {
   if (!status) return `${name} is not used: there is no such server`;
+  if (status.state === "starting") return `${name} is not used yet: it is still starting`;
   const why = reasonOf(status);
   return `${name} is not used: it is ${status.state}${why === undefined ? "" : `, ${why}`}`;
 }

@@ -280,6 +280,11 @@ export class Questions {
     return (own?.[kind] ?? this.#answers[kind]) !== undefined;
   }
 
+  /** True if a function of the application asks the user now, so that a question of this kind does not wait for `answer`. */
+  asksNow(kind: QuestionKind): boolean {
+    return typeof this.#answers[kind] === "function";
+  }
+
   /** Questions that wait for `answer`. */
   get waiting(): readonly HostQuestion[] {
     return [...this.#open.values()].filter(isWaiting).map(({ question }) => question);

@@ -54,6 +54,8 @@ export class HostedServer {
   trustsHints: boolean;
   /** Switched off, by its entry or by the user. */
   isOff: boolean;
+  /** A wait for its start ended without it. Runs do not wait for it again before it was ready. */
+  isOverdue = false;
   /** The earlier configuration of the server that the user trusted. */
   previousTrust: PreviousTrust | undefined;
   readonly #dependencies: ServerDependencies;
@@ -116,6 +118,7 @@ export class HostedServer {
       ...status,
       ...(listProblems.length > 0 && { listProblems }),
       ...(isChanged && { isChanged }),
+      ...(status.state === "starting" && this.isOverdue && { isOverdue: true }),
     };
   }
 

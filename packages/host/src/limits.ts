@@ -5,6 +5,8 @@
 
 /** `host.ready()` and the start of a run wait this long for servers. Option: `withinMs`. */
 export const readyWaitMs = 10_000;
+/** A server whose start failed faster than this is awaited again by the next run: the wait would be short. */
+export const quickFailureMs = 1_000;
 /** Starting more processes at once makes each of them slower. Option: `startsAtOnce`. */
 export const maxStartsAtOnce = 8;
 /** The same as the client's own default. Option of each server: `connectMs`. */

@@ -11,7 +11,7 @@ import { isConfigured } from "./config/configured.ts";
 import { describeForTrust, type TrustHistory, trustDigest } from "./config/index.ts";
 import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
-import { listSettleMs, maxReportedChanges, maxServersInErrors } from "./limits.ts";
+import { listSettleMs, maxReportedChanges, maxServersInErrors, quickFailureMs } from "./limits.ts";
 import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
@@ -165,20 +165,39 @@ export class Servers {
     this.#options.emit({ kind: "catalog", server: name, changed: "tools" });
   }
 
-  /** Starts servers in parallel. Resolves when each is ready or has failed, at the latest after `withinMs`. */
+  /**
+   * Starts servers in parallel. Resolves when each is ready or has failed, at the latest `withinMs` after the user has
+   * answered whether they may start.
+   */
   async start(servers: readonly HostedServer[], withinMs: number, signal: AbortSignal | undefined): Promise<void> {
-    const started = servers.map(async ({ name }) => (await this.findTrusted(name)).use());
+    const { clock, questions } = this.#options;
+    const trusted = servers.map(({ name }) => this.findTrusted(name));
+    const started = trusted.map(async (found) => {
+      const server = await found;
+      const startedAt = clock.now();
+      await server.use().catch(() => {
+        server.isOverdue = clock.now() - startedAt >= quickFailureMs;
+      });
+    });
     const timer = new AbortController();
-    const pause = pauseFor(this.#options.clock, withinMs, timer.signal).catch(() => {});
+    // A user who is being asked may take longer than a server that starts.
+    const isAnswered = questions.asksNow("trust") ? Promise.allSettled(trusted) : Promise.resolve();
+    const pause = isAnswered.then(() => pauseFor(clock, withinMs, timer.signal)).catch(() => {});
     // A start that has begun continues when its caller stops waiting.
     await waitFor(Promise.race([Promise.allSettled(started), pause]), signal).finally(() => timer.abort());
+    for (const server of servers) if (server.supervisor.state === "starting") server.isOverdue = true;
   }
 
-  /** Starts the servers whose features are not cached. Returns one sentence for each server or list that failed. */
+  /**
+   * Starts the servers whose features are not cached, and waits for those that it did not wait for in vain before. Returns
+   * one sentence for each server or list that failed.
+   */
   async prepare(wanted: readonly string[] | undefined, withinMs: number, signal: AbortSignal): Promise<string[]> {
     const { catalog } = this.#options;
     const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
-    await this.start(missing, withinMs, signal);
+    for (const server of missing.filter(({ isOverdue }) => isOverdue)) server.use().catch(() => {});
+    const awaited = missing.filter(({ isOverdue }) => !isOverdue);
+    await this.start(awaited, withinMs, signal);
     const unknown = (wanted ?? []).filter((name) => !this.#servers.has(name));
     const failed = missing.filter(({ name, supervisor }) => !catalog.knows(name) && supervisor.state !== "disabled");
     const absent = failed.map(({ name, status }) => explainAbsence(name, status));
@@ -311,6 +330,7 @@ export class Servers {
     const { name, state, reason } = status;
     if (this.#lastStates.get(server) === state) return;
     this.#lastStates.set(server, state);
+    if (state === "ready" || server.supervisor.isBlocked) server.isOverdue = false;
     this.#options.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
     this.#options.emit({ kind: "server", server: name, status });
   }

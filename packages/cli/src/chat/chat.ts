@@ -233,6 +233,7 @@ export class Chat {
     });
     try {
       const done = await showRun(this.#context, run, {
+        host: this.#host,
         known: this.#notices,
         isChat: true,
         repeatsResults: this.#model.repeatsResults,

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "portolan";
-import type { Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type { Host, Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { listFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
@@ -75,6 +75,8 @@ type ToolCall = Extract<RunEvent, { type: "tool"; stage: "call" }>;
 
 /** Options of `showRun`. */
 export interface ShowRunOptions {
+  /** The host of the run. */
+  readonly host: Pick<Host, "servers">;
   /** Notices that were already shown are not repeated. */
   readonly known?: Set<string>;
   /** The text is left to the caller. */
@@ -88,10 +90,10 @@ export interface ShowRunOptions {
 }
 
 /** Shows a run: the text of the model on standard output, its tool calls on standard error. */
-export async function showRun(context: CommandContext, run: Run, options: ShowRunOptions = {}): Promise<RunDone> {
-  const { known = new Set(), isTextOnly = false, repeatsResults = false, isChat = false } = options;
+export async function showRun(context: CommandContext, run: Run, options: ShowRunOptions): Promise<RunDone> {
+  const { host, known = new Set(), isTextOnly = false, repeatsResults = false, isChat = false } = options;
   const { terminal, screen } = context;
-  const waits = showRunWaits(context);
+  const waits = showRunWaits(context, host);
   const calls = new Map<string, ToolCall>();
   const markdown = new MarkdownStream(screen, (text) => terminal.stream(text));
   const release = terminal.holdText(() => markdown.end());

@@ -31,7 +31,10 @@ export async function run(
         }
         return;
       }
-      const names = host.servers.map(({ name, state }) => (state === "ready" ? name : `${name} (${state})`));
+      const names = host.servers.map(({ name, state }) => {
+        if (state === "ready") return name;
+        return `${name} (${state === "starting" ? "still starting, joins when it is ready" : state})`;
+      });
       terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
       const hints = [modelHint(model) ?? [], "/help lists the commands, /quit leaves"].flat();
       for (const line of wrap(hints.join("\n"), screen.columns)) terminal.say(screen.style("dim", line));

@@ -33,7 +33,7 @@ export async function run(
     servers,
     async (host) => {
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
-      const done = await showRun(context, running, { isTextOnly, repeatsResults: model.repeatsResults });
+      const done = await showRun(context, running, { host, isTextOnly, repeatsResults: model.repeatsResults });
       const failure = runFailure(done, {
         "max-turns": againWith(system, "--max-turns", String(2 * (maxTurns ?? 20))),
         "max-calls": "split the task into smaller ones",

@@ -26,9 +26,28 @@ function progressText({ progress, total, message = "" }: Progress): string {
   return `${bar} ${message}`.trimEnd();
 }
 
-/** Shows what a run of a model waits for: the model, or its calls with their progress. */
-export function showRunWaits({ screen, terminal }: CommandContext): { see(event: RunEvent): void; end(): void } {
-  const model = "waiting for the model";
+/** Returns the names of the servers that are being started, as one text; undefined if there are none. */
+export function describeStarts({ screen }: CommandContext, [first, ...more]: readonly string[]): string | undefined {
+  if (first === undefined) return undefined;
+  return `starting ${screen.safe(first)}${more.length > 0 ? ` and ${more.length} more` : ""}`;
+}
+
+/** Shows what a run of a model waits for: servers that it starts, the model, or its calls with their progress. */
+export function showRunWaits(
+  context: CommandContext,
+  host: Pick<Host, "servers">,
+): { see(event: RunEvent): void; end(): void } {
+  const { screen, terminal } = context;
+  // The model is asked when every server is ready or was awaited long enough.
+  const model = () => {
+    const awaited = host.servers.filter(({ state, isOverdue }) => state === "starting" && !isOverdue);
+    return (
+      describeStarts(
+        context,
+        awaited.map(({ name }) => name),
+      ) ?? "waiting for the model"
+    );
+  };
   const calls = new Map<string, string>();
   let wait = terminal.waits.start(model);
   const restart = () => {

@@ -17,6 +17,7 @@ import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
+import { describeStarts } from "../output/progress.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import type { Wait } from "../terminal/waits.ts";
 import { info } from "../version.ts";
@@ -70,7 +71,8 @@ export async function withHost<T>(
 }
 
 /** Shows which servers are being started. */
-function showStarts({ screen, terminal }: CommandContext, host: Host): { end(): void } | undefined {
+function showStarts(context: CommandContext, host: Host): { end(): void } | undefined {
+  const { terminal } = context;
   if (!terminal.waits.isVisible) return undefined;
   const events = host.events({ kinds: ["server"] });
   const starting = new Set<string>();
@@ -82,9 +84,8 @@ function showStarts({ screen, terminal }: CommandContext, host: Host): { end(): 
       if (event.kind !== "server") continue;
       if (event.status.state === "starting") starting.add(event.server);
       else starting.delete(event.server);
-      const [first, ...more] = starting;
-      const text = `starting ${screen.safe(first ?? "")}${more.length > 0 ? ` and ${more.length} more` : ""}`;
-      if (first === undefined) {
+      const text = describeStarts(context, [...starting]);
+      if (text === undefined) {
         wait?.end();
         wait = undefined;
       } else if (wait) wait.say(text);

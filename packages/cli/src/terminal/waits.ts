@@ -42,18 +42,26 @@ export class Waits {
     this.isVisible = system.stderr.isTTY === true && !screen.isDumb && system.env["CI"] === undefined;
   }
 
-  /** Shows a spinner, a text and the elapsed time. The text may be styled, and must be escaped. */
-  start(what: string): Wait {
-    let text = what;
+  /**
+   * Shows a spinner, a text and the elapsed time. The text may be styled, and must be escaped. A function returns the
+   * text of each frame.
+   */
+  start(what: string | (() => string)): Wait {
+    let said = what;
+    let shown = "";
+    let shownSince = 0;
     const hint = ` ${this.#screen.mark("dot")} Ctrl-C cancels`;
     const end = this.draw((elapsedMs) => {
-      const time = durationOf(elapsedMs);
+      const text = typeof said === "string" ? said : said();
+      // Another text of a function is another wait.
+      if (typeof said !== "string" && text !== shown) [shown, shownSince] = [text, shown === "" ? 0 : elapsedMs];
+      const time = durationOf(elapsedMs - shownSince);
       const isWide = widthOf(`${text}${time}${hint}`) <= this.#room - 3;
       return [this.#line(text, isWide ? time + hint : time)];
     });
     return {
       say(next) {
-        text = next;
+        said = next;
       },
       end,
     };
