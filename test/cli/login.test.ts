@@ -59,6 +59,20 @@ test("--no-browser shows the address and accepts the pasted redirect", async () 
   expect((await runPortolan(["call", server.url, "whoami"], { cwd })).code).toBe(0);
 });
 
+test("--scope asks for more scopes, and keeps those that were granted before", async () => {
+  const cwd = await makeHome();
+  const { server, authority } = await startWorld({ protect: { scopes: ["read"] } });
+  const browser = put(cwd, "bin/xdg-open", `#!/bin/sh\nexec ${process.execPath} -e 'fetch(process.argv[1])' "$1"\n`);
+  chmodSync(browser, 0o755);
+  const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+  await showOf(["login", server.url, "--scope", "write", "--scope", " draw  paint"], { cwd, env });
+  await showOf(["login", server.url, "--scope", "sing"], { cwd, env });
+  expect(authority.asked("authorize").map(({ query }) => query.get("scope"))).toEqual([
+    "read write draw paint",
+    "read write draw paint sing",
+  ]);
+});
+
 test("doctor reports a token that is no longer accepted", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld();

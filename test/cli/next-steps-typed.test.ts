@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
+import type { ProtectOptions } from "portolan/auth/server";
 import { parseAst } from "rolldown/parseAst";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
@@ -390,6 +391,28 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["ls", url]);
     expect(await type(step, cwd, { env })).toMatchObject({ step: `portolan login ${url}`, code: 0 });
   },
+  async "servers/host.ts: portolan login {}{}"() {
+    const scopesFor = ({ name }: { name: string | undefined }) => (name === "write" ? ["notes:write", "admin"] : []);
+    const { cwd, env, url } = await withLogin({ scopes: ["notes:read"], scopesFor });
+    expect((await runPortolan(["login", "far"], { cwd, env })).code).toBe(0);
+    for (const [target, name] of [
+      ["far.write", "far"],
+      [url, url],
+    ] as const) {
+      const call = ["call", target, ...(target === url ? ["write"] : [])];
+      const ran = await runPortolan(call, { cwd });
+      expect([ran.code, JSON.parse(ran.stderr).error.message]).toEqual([
+        3,
+        expect.stringContaining("requires more scopes (notes:write admin): a person must sign in at "),
+      ]);
+      const step = await stepOf(cwd, call);
+      const typed = { step: `portolan login ${name} --scope 'notes:write admin'`, code: 0 };
+      expect(await type(step, cwd, { env })).toMatchObject(typed);
+      expect((await runPortolan(call, { cwd })).stdout).toContain("written");
+      expect((await runPortolan(["logout", url], { cwd })).code).toBe(0);
+      expect((await runPortolan(["login", "far"], { cwd, env })).code).toBe(0);
+    }
+  },
   async "doctor/address.ts: portolan login {}"() {
     const { cwd, env, url } = await withLogin();
     for (const [args, step] of [
@@ -521,9 +544,9 @@ async function withChangedTool(): Promise<{ cwd: string }> {
 }
 
 /** A server that requires sign-in, and a browser that does it. */
-async function withLogin(): Promise<{ cwd: string; env: Env; url: string }> {
+async function withLogin(protect: Partial<ProtectOptions> = {}): Promise<{ cwd: string; env: Env; url: string }> {
   const cwd = makeHome();
-  const { server } = await startWorld();
+  const { server } = await startWorld({ protect });
   expect((await runPortolan(["add", "far", server.url], { cwd })).code).toBe(0);
   return { cwd, env: withBrowser(cwd), url: server.url };
 }

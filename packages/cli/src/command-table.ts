@@ -218,10 +218,15 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--no-browser": "Show the address, and ask for the one that the browser is redirected to.",
       "--client-id <id>": "Use this client, which you registered by hand, from now on.",
+      "--scope <scope...>": "Also ask for this scope; several are separated by spaces. Repeatable.",
       "--client-secret-stdin": "Read the secret of the client from the first line of standard input.",
       "--timeout <seconds>": "Fail when the browser does not come back within this time. Default: 600.",
     },
-    examples: ["portolan login notes", "portolan login notes --client-id my-app --client-secret-stdin < secret.txt"],
+    examples: [
+      "portolan login notes",
+      "portolan login notes --scope notes:write",
+      "portolan login notes --client-id my-app --client-secret-stdin < secret.txt",
+    ],
     load: () => import("./commands/login.ts"),
   },
   {

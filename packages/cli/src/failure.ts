@@ -1,4 +1,5 @@
 import { PortolanError, protocolCodes, RpcError, rpcCodes } from "portolan";
+import type { AuthFailure } from "portolan/auth/client";
 import type { ProcessEnd, ProcessFailure } from "portolan/client/stdio";
 
 /** The kinds of failure and their exit codes. */
@@ -172,6 +173,12 @@ function nextStepOf(thrown: Error): string | undefined {
     if ("next" in reason && typeof reason.next === "string") return reason.next;
   }
   return undefined;
+}
+
+/** Returns the scopes that another sign-in would have to add, if they are what an error is about. */
+export function missingScopesOf(thrown: unknown): readonly string[] {
+  for (const reason of withCauses(thrown)) if ("scopes" in reason) return (reason as AuthFailure).scopes ?? [];
+  return [];
 }
 
 /** Returns how the process of a server ended, if that is the reason of an error. */

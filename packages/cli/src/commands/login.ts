@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
 import { type KnownClient, loopback, type OAuthEvent, paste } from "portolan/auth/client";
-import { secondsFlag, textFlag } from "../arguments/flags.ts";
+import { listFlag, secondsFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { entryLocation } from "../doctor/finding.ts";
 import { Failure, interruption } from "../failure.ts";
@@ -43,6 +43,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
       },
     },
     ...(newClient && { newClient }),
+    scopes: listFlag(flags, "scope").flatMap((given) => given.split(/\s+/).filter(Boolean)),
     askClient: (issuer, { isGuessed }) =>
       askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown }),
     onEvent: (event) => events.push(event),

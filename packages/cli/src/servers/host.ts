@@ -15,7 +15,7 @@ import {
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
+import { Failure, missingScopesOf, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { describeStarts } from "../output/progress.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
@@ -186,6 +186,12 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
   const { kind, message, next: known } = toFailure(reason);
   const [server] = host.servers;
   if (!server || host.servers.length > 1) return reason;
+  if (kind === "auth" && known === undefined) {
+    const scopes = missingScopesOf(reason);
+    const flags = scopes.length === 0 ? "" : ` ${quoteCommand(["--scope", scopes.join(" ")])}`;
+    const next = `portolan login ${signInArgument(servers, server.name)}${flags}`;
+    return new Failure(kind, message, { next, cause: reason });
+  }
   if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
     const next = known ?? `portolan doctor ${typed(server.name)}`;
     const end = processEndOf(reason);

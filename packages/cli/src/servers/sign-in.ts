@@ -10,12 +10,12 @@ import { findTarget } from "./find-server.ts";
 export function authFor(
   { state }: CommandContext,
   entry: ServerEntry,
-  { interactive = false, ...options }: OAuthOptions & { readonly interactive?: boolean } = {},
+  { interactive = false, scopes: more = [], ...options }: OAuthOptions & { readonly interactive?: boolean } = {},
 ): OAuth {
-  const { clientId, clientSecret, scopes } = oauthOf(entry);
+  const { clientId, clientSecret, scopes = [] } = oauthOf(entry);
   return state.auth({
     ...(clientId !== undefined && { client: { clientId, ...(clientSecret !== undefined && { clientSecret }) } }),
-    ...(scopes && { scopes }),
+    scopes: [...scopes, ...more],
     ...(interactive && { redirect: loopback(redirectFor(entry)) }),
     ...options,
   });

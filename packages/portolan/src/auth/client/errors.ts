@@ -8,12 +8,19 @@ export class AuthFailure extends PortolanError {
   readonly neverRan = true;
   /** The OAuth error code, where the authorization server has sent one. */
   readonly error: string | undefined;
+  /** The scopes that the server requires and the token lacks, where a sign-in could add them. */
+  readonly scopes: readonly string[] | undefined;
 
-  constructor(message: string, options: { readonly code?: PortolanErrorCode; readonly error?: string } = {}) {
+  constructor(message: string, options: AuthFailureOptions = {}) {
     super(options.code ?? "unauthorized", message);
     this.name = "AuthFailure";
     this.error = options.error;
+    this.scopes = options.scopes;
   }
+}
+
+interface AuthFailureOptions extends Partial<Pick<AuthFailure, "error" | "scopes">> {
+  readonly code?: PortolanErrorCode;
 }
 
 /** A person must sign in at `authorizationUrl` before the request can be made. */

@@ -42,6 +42,8 @@ interface TokenParameters {
   /** The server that the token is for, as its metadata names it. */
   readonly resource: string | undefined;
   readonly scopes: readonly string[];
+  /** The scopes that the refused token lacks. */
+  readonly missing?: readonly string[] | undefined;
   readonly key: Jwk | undefined;
 }
 
@@ -79,6 +81,7 @@ export class TokenSource {
       authority,
       resource: resource?.resource,
       scopes: scopesFor({ challenge, resource, previous, authority }, this.#options),
+      missing: need.isStepUp ? challenge.scopes?.filter((scope) => !previous?.scopes.includes(scope)) : undefined,
       key: this.#needsKey(challenge, resource) ? (previous?.key ?? (await createKey())) : undefined,
     };
     return { how: "granted", credential: await this.#grant(parameters, signal) };
@@ -176,12 +179,13 @@ export class TokenSource {
 
   async #login(parameters: TokenParameters, signal: AbortSignal): Promise<Credential> {
     const { redirect } = this.#options;
-    const { authority } = parameters;
+    const { authority, missing } = parameters;
     if (!redirect) {
+      const why = missing ? `more scopes (${oneLine(missing.join(" "))}): a person must` : "a person to";
       throw new AuthFailure(
-        `${this.#server.origin} requires a person to sign in at ${oneLine(authority.issuer)}; ` +
+        `${this.#server.origin} requires ${why} sign in at ${oneLine(authority.issuer)}; ` +
           "give oauth() a redirect, such as loopback(), or a grant",
-        { code: "login-required" },
+        { code: "login-required", ...(missing && { scopes: missing }) },
       );
     }
     checkPkce(authority, this.#options.pkceAssumedFor ?? []);
