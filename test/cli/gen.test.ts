@@ -59,7 +59,7 @@ console.log(JSON.stringify({ said, names, heard }));
     expect(await generate(["ts", "--", process.execPath, odd], cwd)).toMatchObject({
       file: join(cwd, "odd-names-client.ts"),
       tools: 17,
-      next: "npm install portolan",
+      next: `npm install ${join(root, "packages/portolan")}`,
     });
     expect(compile(cwd)).toEqual({ status: 0, stdout: "", stderr: "" });
     const { status, stdout, stderr } = run(process.execPath, ["dist/use.js"], cwd);
@@ -247,9 +247,10 @@ test("gen replaces its own files, and refuses to replace others without --force"
 
 test("gen says on a terminal what it wrote, and what to do next", async () => {
   const cwd = makeProject();
-  const terminal = openTerminal(["gen", "ts", "--", process.execPath, documented], { cwd, columns: 40 });
+  const terminal = openTerminal(["gen", "ts", "--", process.execPath, documented], { cwd, columns: 200 });
   expect(await terminal.exited).toBe(0);
-  expect(terminal.screen()).toBe("✓ documented-client.ts 2 tools\n  → npm install portolan");
+  const step = `npm install ${join(root, "packages/portolan")}`;
+  expect(terminal.screen()).toBe(`✓ documented-client.ts 2 tools\n  → ${step}`);
   expect(existsSync(join(cwd, "documented-client.ts"))).toBe(true);
   expect(statSync(join(cwd, "documented-client.ts")).mode & 0o111).toBe(0);
 });

@@ -12,7 +12,9 @@ import { findTarget, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure } from "../servers/list-problems.ts";
 import type { System } from "../system.ts";
-import { quote } from "../terminal/escape.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
+import { wrapStep } from "../terminal/wrap.ts";
+import { installable } from "../version.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** One kind of file that is generated from a server. */
@@ -22,14 +24,14 @@ interface Generator {
   readonly isProgram?: boolean;
   generate(input: GenerateInput, context: CommandContext, entry: ServerEntry): Promise<string>;
   /** Returns the next step after the file was written. */
-  next(file: string, input: GenerateInput): string | undefined;
+  next(file: string, system: System): string | undefined;
 }
 
 const generators: { readonly [kind: string]: Generator } = {
   ts: {
     file: (name) => `${name}-client.ts`,
     generate: async (input) => (await import("../generate/typescript.ts")).typescriptModule(input),
-    next: () => "npm install portolan",
+    next: (_, system) => quoteCommand(["npm", "install", installable(system, "portolan")]),
   },
   cli: {
     file: (name) => `${name}.mjs`,
@@ -77,7 +79,7 @@ export async function run(
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, text);
   if (generator.isProgram) await chmod(file, 0o755);
-  const next = generator.next(out, input);
+  const next = generator.next(out, system);
   const { variables } = input.target;
   return {
     value: { file, tools: input.tools.length, variables, ...(next !== undefined && { next }) },
@@ -85,7 +87,8 @@ export async function run(
       const count = `${input.tools.length} tool${input.tools.length === 1 ? "" : "s"}`;
       const lines = [`${screen.style("green", screen.mark("ok"))} ${screen.safe(out)} ${screen.style("dim", count)}`];
       if (variables.length > 0) lines.push(`  reads these variables: ${screen.safe(variables.join(", "))}`);
-      if (next !== undefined) lines.push(`  ${screen.mark("next")} ${screen.safe(next)}`);
+      if (next !== undefined)
+        lines.push(`  ${screen.mark("next")} ${wrapStep(screen.safe(next), screen.columns - 4).join("\n    ")}`);
       return lines.join("\n");
     },
   };

@@ -5,7 +5,8 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { filesOf, serverFile } from "../scaffold/project.ts";
 import { templates } from "../scaffold/templates.ts";
-import { version } from "../version.ts";
+import { wrap } from "../terminal/wrap.ts";
+import { cloneFolder, version } from "../version.ts";
 
 /** Creates a folder with a new server and its test. */
 export async function run(
@@ -33,7 +34,9 @@ export async function run(
       next: `portolan new ${name}-2`,
     });
   }
-  const files = filesOf({ name, template, language, version });
+  const clone = cloneFolder(system);
+  const library = clone === undefined ? `^${version}` : `file:${clone}`;
+  const files = filesOf({ name, template, language, library });
   for (const [path, text] of Object.entries(files)) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
@@ -42,13 +45,15 @@ export async function run(
   }
   const attempt = template.tryIt.replace("FILE", `./${serverFile(language)}`);
   const next = [`cd ${name}`, "npm install", "npm test", `npx portolan ${attempt}`, "npm run dev"];
+  const dim = (line: string) => screen.style("dim", `  ${screen.safe(line)}`);
   return {
     value: { folder, files: Object.keys(files), server: join(folder, serverFile(language)), next },
     text: () =>
       [
         `${screen.style("green", screen.mark("ok"))} ${name}: a server with ${template.summary}`,
-        ...Object.keys(files).map((path) => screen.style("dim", `  ${path}`)),
+        ...Object.keys(files).map(dim),
         ...next.map((line) => `${screen.mark("next")} ${line}`),
+        ...(clone === undefined ? [] : wrap(`package.json uses portolan from ${clone}`, screen.columns - 2).map(dim)),
       ].join("\n"),
   };
 }

@@ -5,8 +5,8 @@ export interface Project {
   readonly name: string;
   readonly template: ServerTemplate;
   readonly language: "ts" | "js";
-  /** The version of the library. */
-  readonly version: string;
+  /** The version of the library, or `file:` and its folder. */
+  readonly library: string;
 }
 
 /** Returns the files of a new project by path. */
@@ -24,7 +24,7 @@ export function filesOf(project: Project): { readonly [path: string]: string } {
   };
 }
 
-function packageOf({ name, language, version }: Project): string {
+function packageOf({ name, language, library }: Project): string {
   const isTyped = language === "ts";
   const main = mainFile(language);
   return toJson({
@@ -39,7 +39,7 @@ function packageOf({ name, language, version }: Project): string {
       start: `node ${main}`,
       test: isTyped ? "tsc && node --test dist/server.test.js" : "node --test",
     },
-    dependencies: { portolan: `^${version}`, zod: "^4.0.0" },
+    dependencies: { portolan: library, zod: "^4.0.0" },
     ...(isTyped && { devDependencies: { "@types/node": "^20.19.0", typescript: ">=5.8" } }),
   });
 }

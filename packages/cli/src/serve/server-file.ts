@@ -9,6 +9,8 @@ import type { Servable } from "portolan/server";
 import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import type { System } from "../system.ts";
+import { quoteCommand } from "../terminal/escape.ts";
+import { installable } from "../version.ts";
 
 const typed = new Set([".ts", ".mts", ".cts"]);
 
@@ -90,7 +92,8 @@ export function explainError(thrown: unknown, file: string, system: System): str
   const { name, message, stack = "" } = thrown;
   // The command provides `portolan` to files that have no copy of it, and no other package.
   if (/^Cannot find (?:package|module) 'portolan-host/.test(message)) {
-    return `${file}: it imports portolan-host, which is not installed. Run: npm install portolan portolan-host`;
+    const packages = (["portolan", "portolan-host"] as const).map((it) => installable(system, it));
+    return `${file}: it imports portolan-host, which is not installed. Run: ${quoteCommand(["npm", "install", ...packages])}`;
   }
   const place =
     locationIn(stack, file) ?? (thrown instanceof SyntaxError ? locationOfSyntaxError(file, system) : undefined);

@@ -188,7 +188,7 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
   if (!server || host.servers.length > 1) return reason;
   if (kind === "auth" && known === undefined) {
     const scopes = missingScopesOf(reason);
-    const flags = scopes.length === 0 ? "" : ` ${quoteCommand(["--scope", scopes.join(" ")])}`;
+    const flags = scopes.length === 0 ? "" : ` --scope ${quote(scopes.join(" "))}`;
     const next = `portolan login ${signInArgument(servers, server.name)}${flags}`;
     return new Failure(kind, message, { next, cause: reason });
   }
