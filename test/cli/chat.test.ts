@@ -196,6 +196,25 @@ test("in a pipe, reads messages line by line and prints JSON events", async () =
   ]);
 });
 
+test("in a pipe, exits with 6 after a refusal and names the flag that allows it", async () => {
+  const cwd = await makeHome();
+  const input = 'paint colour=red coats=1 {"room":1}\nhello\n';
+  const refused = await runPortolan(["chat", ...behind], { cwd, input });
+  expect({ code: refused.code, error: JSON.parse(refused.stderr).error }).toEqual({
+    code: 6,
+    error: {
+      kind: "denied",
+      message: "asking-server.paint needed approval, but there is no terminal to ask",
+      next: `portolan chat --allow asking-server.paint ${behind.join(" ")}`,
+    },
+  });
+  // The later messages are answered, and nothing speaks of options of the library.
+  expect(refused.stdout.match(/"type":"done"/g)).toHaveLength(2);
+  expect(refused.stdout).not.toMatch(/answers\.|this host/);
+  const allowed = await runPortolan(["chat", "--allow", "asking-server.paint", ...behind], { cwd, input });
+  expect(allowed).toMatchObject({ code: 0, stderr: "" });
+});
+
 test("fails with the reason without a usable server or model", async () => {
   const cwd = await makeHome();
   await writeFile(join(cwd, ".mcp.json"), "{}");

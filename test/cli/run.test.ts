@@ -4,7 +4,9 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { expect, test } from "vitest";
+import { startWorld } from "../auth/client/kit/world.ts";
 import { environment, makeHome, portolan, root, runPortolan } from "./kit.ts";
+import { expectValid } from "./output-schema.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
 const asking = join(root, "test/cli/asking-server.mjs");
@@ -48,6 +50,41 @@ test("in a pipe, prints JSON events and denies what needs approval", async () =>
   expect(events[0]).toEqual({ type: "notice", text: "demo: not a language model" });
   expect(events.at(-1)).toMatchObject({ type: "done", reason: "done", text: expect.stringContaining("approval") });
   expect(stdout).not.toContain('"state"');
+});
+
+test("says in its own words why a server is not used, and what to do", async () => {
+  const cwd = makeHome();
+  const { server } = await startWorld();
+  const servers = {
+    new: { command: process.execPath, args: [asking] },
+    dies: { command: process.execPath, args: ["-e", "process.exit(7)"] },
+    far: { url: server.url },
+    empty: { command: "" },
+  };
+  await writeFile(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  for (const name of ["dies", "far"]) await runPortolan(["trust", name, "--yes"], { cwd });
+  const { code, stdout } = await runPortolan(["run", "--model", "demo", "hello"], { cwd });
+  expect(code).toBe(0);
+  const notices = eventsOf(stdout).filter(({ type, server }) => type === "notice" && server);
+  expect(notices).toEqual([
+    { type: "notice", server: "new", text: "new is not trusted, so it is not used", next: "portolan trust new" },
+    {
+      type: "notice",
+      server: "dies",
+      text: expect.stringMatching(/^dies is not used: .* code 7/),
+      next: "portolan doctor dies",
+    },
+    { type: "notice", server: "far", text: "far requires sign-in, so it is not used", next: "portolan login far" },
+    {
+      type: "notice",
+      server: "empty",
+      text: expect.stringMatching(/^empty is not used: /),
+      next: "portolan doctor empty",
+    },
+  ]);
+  for (const notice of notices) expectValid("run", JSON.stringify(notice));
+  const text = await runPortolan(["run", "--text", "--model", "demo", "--server", "new", "hello"], { cwd });
+  expect(text.stderr).toContain("· new is not trusted, so it is not used\n  → portolan trust new\n");
 });
 
 test("--yes-read-only allows read-only tools of a server with trusted labels", async () => {

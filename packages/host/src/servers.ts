@@ -190,9 +190,13 @@ export class Servers {
 
   /**
    * Starts the servers whose features are not cached, and waits for those that it did not wait for in vain before. Returns
-   * one sentence for each server or list that failed.
+   * the name and one sentence for each server or list that failed.
    */
-  async prepare(wanted: readonly string[] | undefined, withinMs: number, signal: AbortSignal): Promise<string[]> {
+  async prepare(
+    wanted: readonly string[] | undefined,
+    withinMs: number,
+    signal: AbortSignal,
+  ): Promise<[server: string, sentence: string][]> {
     const { catalog } = this.#options;
     const missing = this.all.filter(({ name }) => (wanted?.includes(name) ?? true) && !catalog.knows(name));
     for (const server of missing.filter(({ isOverdue }) => isOverdue)) server.use().catch(() => {});
@@ -200,15 +204,16 @@ export class Servers {
     await this.start(awaited, withinMs, signal);
     const unknown = (wanted ?? []).filter((name) => !this.#servers.has(name));
     const failed = missing.filter(({ name, supervisor }) => !catalog.knows(name) && supervisor.state !== "disabled");
-    const absent = failed.map(({ name, status }) => explainAbsence(name, status));
+    const explain = (name: string, status?: ServerStatus): [string, string] => [name, explainAbsence(name, status)];
+    const absent = failed.map(({ name, status }) => explain(name, status));
     const unlisted = this.all
       .filter(({ name }) => wanted?.includes(name) ?? true)
       .flatMap(({ name, status }) =>
         (status.listProblems ?? [])
           .filter(({ kind }) => kind === "failed")
-          .map(({ message }) => `${name} did not list its features: ${message}`),
+          .map(({ message }): [string, string] => [name, `${name} did not list its features: ${message}`]),
       );
-    return [...unknown.map((name) => explainAbsence(name)), ...absent, ...unlisted];
+    return [...unknown.map((name) => explain(name)), ...absent, ...unlisted];
   }
 
   /** Resolves when the reported changes of lists are in the catalog, at the latest after 5 seconds. */

@@ -1,5 +1,5 @@
 import type { CallToolResult } from "portolan";
-import type { Host, Run, RunInput, RunState } from "portolan-host";
+import type { Host, Run, RunInput, RunState, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { askMissingOfPrompt, proposeFor } from "../ask/missing.ts";
 import type { CommandContext } from "../command.ts";
@@ -25,6 +25,8 @@ interface Exchange {
 export interface ChatOptions {
   /** The model to begin with, and others to change to. */
   readonly models: readonly [Model, ...Model[]];
+  /** The entries of the host's servers. */
+  readonly servers: readonly ServerEntry[];
 }
 
 /** A conversation with a model. */
@@ -32,6 +34,7 @@ export class Chat {
   readonly #context: CommandContext;
   readonly #host: Host;
   readonly #models: readonly Model[];
+  readonly #servers: readonly ServerEntry[];
   #model: Model;
   #history: ChatHistory | undefined;
   #attached: readonly AttachedResource[] = [];
@@ -44,10 +47,11 @@ export class Chat {
   /** Input after the current line, such as further pasted lines. */
   readonly #typed = new TypeAhead();
 
-  constructor(context: CommandContext, host: Host, { models }: ChatOptions) {
+  constructor(context: CommandContext, host: Host, { models, servers }: ChatOptions) {
     this.#context = context;
     this.#host = host;
     this.#models = models;
+    this.#servers = servers;
     this.#model = models[0];
   }
 
@@ -234,6 +238,7 @@ export class Chat {
     try {
       const done = await showRun(this.#context, run, {
         host: this.#host,
+        servers: this.#servers,
         known: this.#notices,
         isChat: true,
         repeatsResults: this.#model.repeatsResults,

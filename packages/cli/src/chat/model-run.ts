@@ -1,5 +1,5 @@
 import type { CallToolResult } from "portolan";
-import type { Host, Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type { ApprovalQuestion, Host, HostAnswers, Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { listFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
@@ -7,7 +7,9 @@ import { Failure, interruption, withoutOptionNames } from "../failure.ts";
 import { showResult } from "../output/content.ts";
 import { showRunWaits } from "../output/progress.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
+import { explainUnused } from "../servers/host.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 import { MarkdownStream } from "./markdown.ts";
@@ -50,6 +52,45 @@ function patternsOf(flags: Flags, name: string): readonly string[] {
   return patterns;
 }
 
+/** Refuses what needs an approval if there is no person to ask, and adds its name to `refused`. */
+export function refuseWithoutTerminal({ screen }: CommandContext, refused: Set<string>): HostAnswers {
+  if (screen.isInteractive) return {};
+  return {
+    approve({ server, action }: ApprovalQuestion) {
+      refused.add(action.kind === "tool" ? `${server}.${action.tool}` : `${server} ${action.uri}`);
+      return { allow: false, reason: "there is no terminal to ask for approval" };
+    },
+  };
+}
+
+/** Fails if a server that the person named is not trusted, or if something was refused because there is no terminal. */
+export function requireUnrefused(
+  context: CommandContext,
+  host: Pick<Host, "servers">,
+  flags: Flags,
+  refused: ReadonlySet<string>,
+): void {
+  const named = listFlag(flags, "server");
+  const untrusted = host.servers.find(({ name, state }) => state === "untrusted" && named.includes(name));
+  if (untrusted) {
+    throw new Failure("denied", `${untrusted.name} is not trusted yet, so it was not used`, {
+      next: `portolan trust ${quote(untrusted.name)}`,
+    });
+  }
+  if (refused.size > 0) throw refusal(context, [...refused]);
+}
+
+function refusal({ system }: CommandContext, refused: readonly string[]): Failure {
+  const tools = refused.filter((name) => !name.includes(" "));
+  const [command = "", ...rest] = system.argv;
+  const allowed = tools.flatMap((name) => ["--allow", name]);
+  const next =
+    tools.length === 0
+      ? "run it in a terminal, where you can answer"
+      : quoteCommand(["portolan", command, ...allowed, ...rest]);
+  return new Failure("denied", `${refused.join(" and ")} needed approval, but there is no terminal to ask`, { next });
+}
+
 /** Returns the name of a model with its notice. */
 export function modelLabel({ id, notice }: Model): string {
   return notice === undefined ? id : `${id} (${notice})`;
@@ -75,8 +116,9 @@ type ToolCall = Extract<RunEvent, { type: "tool"; stage: "call" }>;
 
 /** Options of `showRun`. */
 export interface ShowRunOptions {
-  /** The host of the run. */
+  /** The host of the run, and the entries of its servers. */
   readonly host: Pick<Host, "servers">;
+  readonly servers: readonly ServerEntry[];
   /** Notices that were already shown are not repeated. */
   readonly known?: Set<string>;
   /** The text is left to the caller. */
@@ -98,7 +140,8 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
   const markdown = new MarkdownStream(screen, (text) => terminal.stream(text));
   const release = terminal.holdText(() => markdown.end());
   try {
-    for await (const event of run) {
+    for await (const emitted of run) {
+      const event: ShownEvent = emitted.type === "notice" ? noticeFor(context, emitted, options) : emitted;
       if (event.type === "notice") {
         if (known.has(event.text)) continue;
         known.add(event.text);
@@ -119,8 +162,22 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
   return run.result;
 }
 
+/** A notice with the next step. */
+type Notice = Extract<RunEvent, { type: "notice" }> & { readonly next?: string };
+
+/** An event as the command shows it. */
+type ShownEvent = Exclude<RunEvent, { type: "notice" }> | Notice;
+
+/** Returns a notice in the words of the command. */
+function noticeFor(context: CommandContext, notice: Notice, { host, servers }: ShowRunOptions): Notice {
+  const status = host.servers.find(({ name }) => name === notice.server);
+  const unused = status && explainUnused(context, servers, status);
+  if (!unused) return { ...notice, text: withoutOptionNames(notice.text) };
+  return { ...notice, text: unused.message, ...(unused.next !== undefined && { next: unused.next }) };
+}
+
 /** With the text alone on standard output, a script still gets notices, and a person also sees the calls. */
-function isShownBesideText({ system }: CommandContext, { type }: RunEvent): boolean {
+function isShownBesideText({ system }: CommandContext, { type }: ShownEvent): boolean {
   return type === "notice" || (type === "tool" && system.stderr.isTTY);
 }
 
@@ -130,7 +187,7 @@ interface RunView {
   readonly isChat: boolean;
 }
 
-function show(context: CommandContext, event: RunEvent, view: RunView): void {
+function show(context: CommandContext, event: ShownEvent, view: RunView): void {
   const { screen, terminal } = context;
   switch (event.type) {
     case "text":
@@ -138,6 +195,7 @@ function show(context: CommandContext, event: RunEvent, view: RunView): void {
       break;
     case "notice":
       terminal.say(screen.style("dim", `${screen.mark("dot")} ${screen.safe(event.text)}`));
+      if (event.next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.safe(event.next)}`);
       break;
     case "tool":
       if (event.stage === "progress") break;
@@ -173,7 +231,7 @@ function showFolded({ screen, terminal }: CommandContext, result: CallToolResult
 }
 
 /** Prints an event as a line of JSON, without members that only this process can use. */
-function print({ print: printLine }: CommandContext, event: RunEvent): void {
+function print({ print: printLine }: CommandContext, event: ShownEvent): void {
   if (event.type === "approval" || event.type === "question") {
     const { signal: _, ...question } = event.question;
     printLine(JSON.stringify({ ...event, question }));

@@ -1,7 +1,15 @@
 import { createInterface } from "node:readline";
 import { createAnswers } from "../ask/answers.ts";
 import { Chat } from "../chat/chat.ts";
-import { findServers, modelHint, modelLabel, policyOf, withoutNotice } from "../chat/model-run.ts";
+import {
+  findServers,
+  modelHint,
+  modelLabel,
+  policyOf,
+  refuseWithoutTerminal,
+  requireUnrefused,
+  withoutNotice,
+} from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { findModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
@@ -18,6 +26,7 @@ export async function run(
   // The screen introduces the model at once, a pipe gets its notice with the first message.
   const models = [screen.isInteractive ? withoutNotice(model) : model, ...others];
   const servers = await findServers(context, flags);
+  const refused = new Set<string>();
   let chat: Chat | undefined;
   await withHost(
     context,
@@ -25,10 +34,11 @@ export async function run(
     async (host) => {
       await host.ready({ signal });
       if (!screen.isInteractive) {
-        const chat = new Chat(context, host, { models: [model, ...others] });
+        const chat = new Chat(context, host, { models: [model, ...others], servers });
         for await (const line of createInterface({ input: system.stdin })) {
-          if (await chat.handleLine(line)) return;
+          if (await chat.handleLine(line)) break;
         }
+        requireUnrefused(context, host, flags, refused);
         return;
       }
       const names = host.servers.map(({ name, state }) => {
@@ -38,14 +48,17 @@ export async function run(
       terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
       const hints = [modelHint(model) ?? [], "/help lists the commands, /quit leaves"].flat();
       for (const line of wrap(hints.join("\n"), screen.columns)) terminal.say(screen.style("dim", line));
-      chat = new Chat(context, host, { models: [model, ...others] });
+      chat = new Chat(context, host, { models: [model, ...others], servers });
       await chat.talk();
     },
     {
-      answers: createAnswers(context, {
-        revoke: (name) => `/grants revoke ${name}`,
-        cancelled: () => chat?.cancelRun(),
-      }),
+      answers: {
+        ...createAnswers(context, {
+          revoke: (name) => `/grants revoke ${name}`,
+          cancelled: () => chat?.cancelRun(),
+        }),
+        ...refuseWithoutTerminal(context, refused),
+      },
       model: models,
       policy: policyOf(flags),
       ...rootsOf(context, flags),

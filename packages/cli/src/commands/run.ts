@@ -1,12 +1,20 @@
 import { text } from "node:stream/consumers";
-import type { ApprovalQuestion, HostAnswers } from "portolan-host";
-import { againWith, countFlag, listFlag } from "../arguments/flags.ts";
-import { findServers, modelHint, modelLabel, policyOf, runFailure, showRun, withoutNotice } from "../chat/model-run.ts";
+import { againWith, countFlag } from "../arguments/flags.ts";
+import {
+  findServers,
+  modelHint,
+  modelLabel,
+  policyOf,
+  refuseWithoutTerminal,
+  requireUnrefused,
+  runFailure,
+  showRun,
+  withoutNotice,
+} from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { findModels, showRetries } from "../models.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
-import { quote, quoteCommand } from "../terminal/escape.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** Lets a model work on one task with servers. */
@@ -33,7 +41,7 @@ export async function run(
     servers,
     async (host) => {
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
-      const done = await showRun(context, running, { host, isTextOnly, repeatsResults: model.repeatsResults });
+      const done = await showRun(context, running, { host, servers, isTextOnly, repeatsResults: model.repeatsResults });
       const failure = runFailure(done, {
         "max-turns": againWith(system, "--max-turns", String(2 * (maxTurns ?? 20))),
         "max-calls": "split the task into smaller ones",
@@ -44,15 +52,7 @@ export async function run(
       if (failure !== undefined) throw failure;
       // The answer is useful although something was refused.
       if (isTextOnly) context.print(screen.isTerminal ? screen.safe(done.text, { lines: "keep" }) : done.text);
-      const named = listFlag(flags, "server");
-      const untrusted = host.servers.filter(({ name, state }) => state === "untrusted" && named.includes(name));
-      const [first] = untrusted;
-      if (first) {
-        throw new Failure("denied", `${first.name} is not trusted yet, so it was not used`, {
-          next: `portolan trust ${quote(first.name)}`,
-        });
-      }
-      if (refused.size > 0) throw refusal(context, [...refused]);
+      requireUnrefused(context, host, flags, refused);
       return undefined;
     },
     { model: models, policy, answers: refuseWithoutTerminal(context, refused), ...rootsOf(context, flags) },
@@ -68,26 +68,4 @@ async function readTask({ system }: CommandContext, args: readonly string[]): Pr
   throw new Failure("usage", "no task given; expected it as an argument, or on standard input", {
     next: 'portolan run "what can you do?"',
   });
-}
-
-/** Refuses what needs an approval if there is no person to ask, and remembers what it was. */
-function refuseWithoutTerminal({ screen }: CommandContext, refused: Set<string>): HostAnswers {
-  if (screen.isInteractive) return {};
-  return {
-    approve({ server, action }: ApprovalQuestion) {
-      refused.add(action.kind === "tool" ? `${server}.${action.tool}` : `${server} ${action.uri}`);
-      return { allow: false, reason: "there is no terminal to ask for approval" };
-    },
-  };
-}
-
-function refusal({ system }: CommandContext, refused: readonly string[]): Failure {
-  const tools = refused.filter((name) => !name.includes(" "));
-  const [command = "", ...rest] = system.argv;
-  const allowed = tools.flatMap((name) => ["--allow", name]);
-  const next =
-    tools.length === 0
-      ? "run it in a terminal, where you can answer"
-      : quoteCommand(["portolan", command, ...allowed, ...rest]);
-  return new Failure("denied", `${refused.join(" and ")} needed approval, but there is no terminal to ask`, { next });
 }

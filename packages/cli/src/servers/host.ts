@@ -163,6 +163,32 @@ function sendsToken(servers: readonly ServerEntry[], name: string): boolean {
   return headers.some((header) => header.toLowerCase() === "authorization");
 }
 
+/** Explains why a model does not use a server, with the next step. Undefined for a server that it uses. */
+export function explainUnused(
+  context: CommandContext,
+  servers: readonly ServerEntry[],
+  { name, state, reason = state, isChanged }: ServerStatus,
+): { readonly message: string; readonly next?: string } | undefined {
+  const typed = argumentFor(context, servers, name);
+  const why = isChanged ? "changed since you trusted it" : "is not trusted";
+  switch (state) {
+    case "untrusted":
+      return { message: `${name} ${why}, so it is not used`, next: `portolan trust ${quote(name)}` };
+    case "login":
+      return {
+        message: `${name} requires sign-in, so it is not used`,
+        next: `portolan login ${signInArgument(servers, name)}`,
+      };
+    case "misconfigured":
+    case "down":
+      return { message: `${name} is not used: ${withoutOptionNames(reason)}`, next: `portolan doctor ${typed}` };
+    case "starting":
+      return { message: `${name} is not used yet: it is still starting` };
+    default:
+      return undefined;
+  }
+}
+
 /** Converts an error to a failure with the next step that fits the state of the server. */
 function explain(reason: unknown, host: Host, context: CommandContext, servers: readonly ServerEntry[]): unknown {
   const typed = (name: string) => argumentFor(context, servers, name);

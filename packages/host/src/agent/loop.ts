@@ -46,8 +46,8 @@ export interface LoopOptions {
   readonly options: RunOptions;
   readonly signal: AbortSignal;
   readonly emit: (event: RunEvent) => Promise<void>;
-  /** Starts the servers whose features are not known yet. Returns one sentence for each that failed. */
-  readonly prepare: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Starts the servers whose features are not known yet. Returns name and one sentence for each that failed. */
+  readonly prepare: (signal: AbortSignal) => Promise<readonly (readonly [server: string, sentence: string])[]>;
   /** Resolves when the changes of lists are in the catalog. `called` are the servers that were called since. */
   readonly settleLists: (called: ReadonlySet<string>, signal: AbortSignal) => Promise<void>;
   /** True if a server's content is trusted. */
@@ -135,7 +135,7 @@ export class Loop {
   async #loop(): Promise<RunEnd> {
     const { task, options, model, emit, prepare, signal } = this.#options;
     if (model.notice !== undefined) await emit({ type: "notice", text: `${model.id}: ${model.notice}` });
-    for (const text of await prepare(signal)) await emit({ type: "notice", text });
+    for (const [server, text] of await prepare(signal)) await emit({ type: "notice", text, server });
     if (!isState(task)) this.#messages.push(...(await this.#firstMessages(task)));
     const { maxTurns = maxRunTurns, maxCalls = maxRunCalls } = options;
     for (;;) {

@@ -84,8 +84,8 @@ export type RunEvent =
   /** A server asks a question, which `answers` or `host.answer` answers. */
   | { readonly type: "question"; readonly question: HostQuestion }
   | { readonly type: "usage"; readonly model: string; readonly usage: TokenUsage }
-  /** Information for the user. */
-  | { readonly type: "notice"; readonly text: string }
+  /** Information for the user. `server` is the server that it is about. */
+  | { readonly type: "notice"; readonly text: string; readonly server?: string }
   | RunDone;
 
 /** The last event of a run. */
