@@ -85,6 +85,44 @@ describe("add", () => {
     expect(existsSync(join(cwd, ".mcp.json"))).toBe(false);
   });
 
+  test("sets a variable of a configured server in its file, and a trusted one stays trusted", async () => {
+    const cwd = await makeHome();
+    const file = put(cwd, ".mcp.json", {
+      mcpServers: {
+        a: { command: process.execPath, args: [notes], env: { KEPT: "1", OLD: "x" }, mine: true },
+        far: { url: "http://127.0.0.1:9/mcp" },
+      },
+    });
+    const servers = () => JSON.parse(readFileSync(file, "utf8")).mcpServers;
+    await showOf(["trust", "a", "--yes"], { cwd });
+    const env = { API_KEY: "k" };
+    expect(await showOf(["add", "a", "--env", "API_KEY", "--env", "OLD=y"], { cwd, env })).toMatchObject({
+      ...{ name: "a", file, isTrusted: true, isUsed: true, next: "portolan ls a" },
+      written: { env: ["KEPT", "OLD", "API_KEY"] },
+    });
+    expect(servers().a).toEqual({
+      ...{ type: "stdio", command: process.execPath, args: [notes], mine: true },
+      env: { KEPT: "1", OLD: "y", API_KEY: "${API_KEY}" },
+    });
+    expect((await runPortolan(["ls", "a"], { cwd, env })).code).toBe(0);
+    expect(await showOf(["add", "far", "--header", "X-Team=docs"], { cwd })).toMatchObject({ isTrusted: false });
+    expect(servers().far).toEqual({ type: "http", url: "http://127.0.0.1:9/mcp", headers: { "X-Team": "docs" } });
+    const wrong = await runPortolan(["add", "far", "--env", "A=1"], { cwd });
+    expect([wrong.code, errorOf(wrong).message]).toEqual([2, "--env is for a command; use --header"]);
+    const other = put(cwd, ".cursor/mcp.json", { mcpServers: { b: { command: "x" } } });
+    const refused = await runPortolan(["add", "b", "--env", "A=1"], { cwd });
+    expect([refused.code, errorOf(refused)]).toEqual([
+      6,
+      {
+        kind: "denied",
+        message: `b is in ${other}, which belongs to cursor`,
+        next: "portolan add --force b --env A=1",
+      },
+    ]);
+    expect(await showOf(["add", "--force", "b", "--env", "A=1"], { cwd })).toMatchObject({ backup: `${other}.bak` });
+    expect(JSON.parse(readFileSync(other, "utf8")).mcpServers.b).toMatchObject({ command: "x", env: { A: "1" } });
+  });
+
   test("reports a missing variable of the written entry", async () => {
     const cwd = await makeHome();
     const shown = await showOf(["add", "a", "--env", "K=${NOT_SET}", "--", node], { cwd });

@@ -141,6 +141,46 @@ export default createServer({ name: process.env.NAME, version: process.cwd() }).
   await serving.end("SIGTERM");
 });
 
+describe("run and chat", () => {
+  const model = ["--model", "demo"];
+  const flags = ["--env", "STRICT_MODE=on", "--cwd", "sub", ...stateful, "--allow", "strict.*"];
+  const call = "hello";
+
+  test("apply the flags to the command after --", async () => {
+    const ran = await runPortolan(["run", ...model, ...flags, "--text", call, ...behind], { cwd });
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+    const talked = await runPortolan(["chat", ...model, ...flags, ...behind], { cwd, input: `${call}\n` });
+    expect(talked).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining('"tool":"hello"') });
+  });
+
+  test("apply the flags of an address to the only one", async () => {
+    const given = [...model, "--server", url, "--allow", "*", ...stateful];
+    const lacks = await runPortolan(["run", ...given, call], { cwd });
+    expect(lacks.stdout).toContain("is not used");
+    const signed = ["--header", "X-Team=docs", "--client-id", "mine"];
+    const called = { code: 0, stderr: "", stdout: expect.stringContaining('"tool":"hello"') };
+    expect(await runPortolan(["run", ...given, ...signed, call], { cwd })).toMatchObject(called);
+    const input = `${call}\n`;
+    expect(await runPortolan(["chat", ...given, ...signed], { cwd, input })).toMatchObject(called);
+  });
+
+  test("refuse flags that fit no server, or several", async () => {
+    const none = await runPortolan(["run", ...model, "--env", "A=1", call], { cwd });
+    expect([none.code, errorOf(none)]).toEqual([
+      2,
+      {
+        kind: "usage",
+        message: "--env is for one command or file, and the command line names none",
+        next: "write its command after --",
+      },
+    ]);
+    const several = ["--server", url, "--server", url.replace("127.0.0.1", "localhost"), "--client-id", "mine"];
+    expect(errorOf(await runPortolan(["chat", ...model, ...several], { cwd }))).toMatchObject({
+      message: "--client-id is for one address, and the command line names several",
+    });
+  });
+});
+
 test("the flags apply to a configured server for one run, without a new trust decision", async () => {
   const entry = { command: node, args: [strict], cwd: join(cwd, "sub") };
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { strict: entry } }));

@@ -28,6 +28,8 @@ const modelFlags = {
   "--deny <pattern...>": "Deny server.tool, even if it is allowed otherwise. Repeatable.",
   "--yes-read-only": "Allow read-only tools without asking, for servers whose labels you trust.",
   "--timeout <seconds>": "Fail when a server is silent for this long. Default: 60.",
+  ...connectionFlags,
+  ...eraFlag,
 };
 
 /** All commands, in the order of help. To add one: a row here and a file in `commands/`. */
@@ -115,7 +117,7 @@ export const commands: readonly CommandDefinition[] = [
     name: "chat",
     summary: "Chat with a model that uses your servers.",
     flags: modelFlags,
-    examples: ["portolan chat --server files --server git", "portolan chat --model demo -- node server.js"],
+    examples: ["portolan chat --server files --server git", "portolan chat --model demo --env KEY -- node server.js"],
     load: () => import("./commands/chat.ts"),
   },
   {
@@ -153,8 +155,9 @@ export const commands: readonly CommandDefinition[] = [
       "--user": "Write to your own file instead, for all projects.",
       "--to <product>":
         "Write to the file of this product: cursor, claude (the desktop app), claude-code, vscode, codex, gemini, windsurf, zed, goose… Without a command or address, copy the configured server of this name.",
-      "--env <pair...>": "KEY=VALUE for a command. Repeatable.",
-      "--header <pair...>": "NAME=VALUE for an address. Repeatable.",
+      "--env <pair...>":
+        "NAME=VALUE for a command, or NAME for a reference to the variable of your shell. With the name of a configured server alone, set it there. Repeatable.",
+      "--header <pair...>": "NAME=VALUE for an address, also of a configured server. Repeatable.",
       "--from <product>": "Copy the entry of this name from this product, or from a file.",
       "--force": "Replace an existing entry of this name.",
     },
@@ -163,6 +166,7 @@ export const commands: readonly CommandDefinition[] = [
       "portolan add jira https://jira.example.com/mcp --header 'X-Team=docs'",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how a variable is written in the file
       "portolan add db --env 'PGURL=${PGURL}' -- node server.js",
+      "portolan add db --env PGPASSWORD",
       "portolan add files --from cursor",
       "portolan add files --to vscode",
       "portolan add files --to claude -- npx -y some-server .",

@@ -43,7 +43,7 @@ export function secondsFlag(flags: Flags, name: string): number | undefined {
 }
 
 /** Returns a flag as it is typed: `--max-turns` for `maxTurns`. */
-function flagOf(name: string): string {
+export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 

@@ -1,7 +1,7 @@
 import type { CallToolResult } from "portolan";
 import type { ApprovalQuestion, Host, HostAnswers, Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
-import { listFlag } from "../arguments/flags.ts";
+import { flagOf, listFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, interruption, withoutOptionNames } from "../failure.ts";
 import { showResult } from "../output/content.ts";
@@ -14,18 +14,48 @@ import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 import { MarkdownStream } from "./markdown.ts";
 
-/** Returns the servers for a model: those of `--server`, a command after `--`, or all configured ones. */
+/**
+ * Returns the servers for a model: those of `--server`, a command after `--`, or all configured ones. The flags of a
+ * connection are for the command after `--`, or for the only server that is named and can have them.
+ */
 export async function findServers(context: CommandContext, flags: Flags): Promise<readonly ServerEntry[]> {
-  const { server, timeout } = flags;
+  const { server, timeout, era } = flags;
+  const forAll = { timeout, era };
   const names = Array.isArray(server) ? server : [];
   const entries: ServerEntry[] = [];
-  for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name, { timeout })).entry);
-  if (context.command.length > 0) entries.push((await findTarget(context, undefined, { timeout })).entry);
+  for (const name of names) entries.push((await findTarget({ ...context, command: [] }, name, forAll)).entry);
+  if (context.command.length > 0) entries.push((await findTarget(context, undefined, forAll)).entry);
+  for (const flag of connectionFlagNames) {
+    const value = flags[flag];
+    if (value === undefined) continue;
+    const at = serverForFlag(entries, flag, context.command.length > 0);
+    const entry = entries[at];
+    if (entry) entries[at] = await applyTargetFlags(context, entry, { [flag]: value });
+  }
   if (entries.length > 0) return entries;
   const configuration = await readConfiguration(context);
   // The servers of the other files are used.
   for (const { message } of configuration.errors) context.note(context.screen.safe(message));
-  return Promise.all(configuration.entries.map((entry) => applyTargetFlags(context, entry, { timeout })));
+  return Promise.all(configuration.entries.map((entry) => applyTargetFlags(context, entry, forAll)));
+}
+
+const connectionFlagNames = ["env", "cwd", "header", "clientId"] as const;
+
+/** Returns the place of the server that a flag of a connection is for. */
+function serverForFlag(
+  entries: readonly ServerEntry[],
+  flag: (typeof connectionFlagNames)[number],
+  hasCommand: boolean,
+): number {
+  const [kind, what] = flag === "env" || flag === "cwd" ? ["command", "command or file"] : ["url", "address"];
+  if (kind === "command" && hasCommand) return entries.length - 1;
+  const fitting = entries.flatMap(({ target }, at) => (kind in target ? [at] : []));
+  const [first] = fitting;
+  if (first !== undefined && fitting.length === 1) return first;
+  const count = fitting.length === 0 ? "none" : "several";
+  throw new Failure("usage", `${flagOf(flag)} is for one ${what}, and the command line names ${count}`, {
+    next: kind === "command" ? "write its command after --" : "name it with --server",
+  });
 }
 
 /** Returns the rules of `--deny`, `--allow` and `--yes-read-only`. The first that matches decides. */

@@ -1,31 +1,41 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { describeForTrust, type ServerEntry, type ServerTarget } from "portolan-host";
+import { type ConfiguredServer, describeForTrust, type ServerEntry, type ServerTarget } from "portolan-host";
 import { configProducts, findConfigs, productFile, readConfigs, writeServer } from "portolan-host/node";
-import { againWith, pairsFlag, textFlag } from "../arguments/flags.ts";
+import { againWith, listFlag, pairsFlag, textFlag } from "../arguments/flags.ts";
 import { trustDetails } from "../ask/consent.ts";
 import { replaceSecrets, secretTextsOf } from "../ask/typed-secrets.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { findByName, readConfiguration } from "../servers/find-server.ts";
+import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
-/** Adds a server to the file of the project, of the user, or of another product. */
+/**
+ * Adds a server to the file of the project, of the user, or of another product. With the name of a configured server and
+ * `--env` or `--header` alone, it sets these in the file of that server.
+ */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
   const [name = "", url] = args;
   if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
   const from = textFlag(flags, "from");
-  const to = productOf(textFlag(flags, "to"));
-  const file = await fileToWrite(context, to, flags["user"] === true);
-  const isCopy = from !== undefined || (to !== undefined && url === undefined && context.command.length === 0);
-  const { entry: given, warnings } = isCopy
-    ? { entry: await entryToCopy(context, name, from, flags), warnings: [] }
-    : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
-  if (flags["force"] !== true) await requireNewName(context, name, file, isCopy || to !== undefined);
+  const changed =
+    url === undefined && context.command.length === 0 ? await entryToChange(context, name, flags) : undefined;
+  const to = changed ? changed.product : productOf(textFlag(flags, "to"));
+  const file = changed ? changed.entry.source.file : await fileToWrite(context, to, flags["user"] === true);
+  const isCopy =
+    changed === undefined &&
+    (from !== undefined || (to !== undefined && url === undefined && context.command.length === 0));
+  const { entry: given, warnings } = changed
+    ? await withPairs(context, changed.entry, flags)
+    : isCopy
+      ? { entry: await entryToCopy(context, name, from, flags), warnings: [] }
+      : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
+  if (!changed && flags["force"] !== true) await requireNewName(context, name, file, isCopy || to !== undefined);
   const before = await readFile(file, "utf8").catch(() => "");
   // Other programs own their files, and some rewrite them: the state before must be there to compare and to restore.
   const backup = to === undefined || before === "" ? undefined : await backUp(file);
@@ -40,7 +50,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const changes = to === undefined ? [] : changedLines(before, await readFile(file, "utf8"));
   const { entry, isUsed } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
-  const isTrusted = !isCopy && isUsed && entry.problem === undefined;
+  const isTrusted = (changed?.isTrusted ?? !isCopy) && isUsed && entry.problem === undefined;
   if (isTrusted) {
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
   }
@@ -59,7 +69,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
       const warn = (text: string) =>
         wrap(`${screen.mark("warn")} ${screen.safe(text)}`, screen.columns - 2).join("\n  ");
       const lines = [
-        `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `added to ${screen.safe(file)}`)}`,
+        `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `${changed ? "changed in" : "added to"} ${screen.safe(file)}`)}`,
         to === undefined ? trustDetails(describeForTrust(entry), screen) : showChanges(diff, screen),
       ];
       if (backup !== undefined) lines.push(`  ${screen.style("dim", `the file before: ${screen.safe(backup)}`)}`);
@@ -108,12 +118,12 @@ function productOf(given: string | undefined): string | undefined {
 
 /** Returns the entry on the command line: an address, or a command after `--`. */
 function entryFromCommandLine(
-  { command }: CommandContext,
+  { command, system }: CommandContext,
   name: string,
   url: string | undefined,
   flags: Flags,
 ): ServerEntry {
-  const env = pairsFlag(flags, "env");
+  const env = envOf(system, flags);
   const headers = pairsFlag(flags, "header");
   const hasCommand = command.length > 0;
   if (hasCommand === (url !== undefined)) {
@@ -134,6 +144,64 @@ function entryFromCommandLine(
   }
   const [program = "", ...args] = command;
   return toEntry(name, { command: program, args, ...(Object.keys(env).length > 0 && { env }) }, flags);
+}
+
+/** Returns the variables of `--env`. The name of a variable of the shell alone becomes a reference to it. */
+function envOf({ env }: System, flags: Flags): { readonly [name: string]: string } {
+  const pairs = listFlag(flags, "env").map((given) => (env[given] === undefined ? given : `${given}=\${${given}}`));
+  // The message does not quote what was typed: it may be a secret.
+  if (pairs.some((pair) => !/^[^=]+=/.test(pair)))
+    throw new Failure("usage", "--env: expected NAME=VALUE, or NAME for a variable that is set in your shell");
+  return pairsFlag({ env: pairs }, "env");
+}
+
+interface ChangedEntry {
+  readonly entry: ConfiguredServer;
+  readonly isTrusted: boolean;
+  /** The product that owns the file. Undefined for files of this command. */
+  readonly product: string | undefined;
+}
+
+/** Returns the configured server whose variables or headers the flags set; undefined if the flags mean something else. */
+async function entryToChange(context: CommandContext, name: string, flags: Flags): Promise<ChangedEntry | undefined> {
+  const hasPairs = flags["env"] !== undefined || flags["header"] !== undefined;
+  const others = ["from", "to", "user"].filter((flag) => flags[flag] !== undefined);
+  if (!hasPairs || others.length > 0) return undefined;
+  const { entries } = await readConfiguration(context);
+  const entry = entries.find((it) => it.name === name);
+  if (!entry) return undefined;
+  const { file, product } = entry.source;
+  const isOurs = isOwnFile(entry.source);
+  if (!isOurs && flags["force"] !== true) {
+    throw new Failure("denied", `${name} is in ${file}, which belongs to ${product}`, {
+      next: againWith(context.system, "--force"),
+    });
+  }
+  const isTrusted = await withHost(context, [entry], async ({ servers }) => servers[0]?.state !== "untrusted", {
+    isQuiet: true,
+  });
+  return { entry, isTrusted, product: isOurs ? undefined : product };
+}
+
+/** Adds the variables or headers of the flags to an entry. */
+async function withPairs(context: CommandContext, entry: ConfiguredServer, flags: Flags) {
+  const { name, configured, source } = entry;
+  const isCommand = "command" in configured;
+  const typed = entryFromCommandLine(
+    { ...context, command: isCommand ? [configured.command] : [] },
+    name,
+    "url" in configured ? configured.url : undefined,
+    flags,
+  );
+  const { entry: replaced, warnings } = await replaceSecrets(context, source.file, typed);
+  const { env, headers } = replaced.configured as { env?: object; headers?: object };
+  const before = configured as { env?: object; headers?: object };
+  const target = {
+    ...configured,
+    ...(env && { env: { ...before.env, ...env } }),
+    ...(headers && { headers: { ...before.headers, ...headers } }),
+  };
+  return { entry: { ...entry, configured: target } as ConfiguredServer, warnings };
 }
 
 /** Returns an entry. For another product its variables count as written for `.mcp.json`, so that they are translated. */

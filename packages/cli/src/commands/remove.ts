@@ -1,9 +1,8 @@
-import { basename } from "node:path";
 import { trustDigest } from "portolan-host";
 import { writeServer } from "portolan-host/node";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { findByName, readConfiguration } from "../servers/find-server.ts";
+import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 
@@ -16,8 +15,7 @@ export async function run(
   const { screen } = context;
   const entry = await findByName(context, name);
   const { file, product, path } = entry.source;
-  const isOurs = product === "portolan" || basename(file) === ".mcp.json";
-  if (!isOurs && flags["force"] !== true) {
+  if (!isOwnFile(entry.source) && flags["force"] !== true) {
     throw new Failure("denied", `${name} is in ${file}, which belongs to ${product}`, {
       next: `portolan remove ${quote(name)} --force`,
     });

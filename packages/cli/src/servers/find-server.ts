@@ -102,6 +102,11 @@ function fileOf({ system }: CommandContext, given: string): Target | undefined {
   return { entry: toEntry(basename(given, extension), { command: system.execPath, args, cwd: system.cwd }) };
 }
 
+/** True for a file that this command writes, and no other product owns. */
+export function isOwnFile({ file, product }: ConfiguredServer["source"]): boolean {
+  return product === "portolan" || basename(file) === ".mcp.json";
+}
+
 /** Finds the configured server with exactly this name. */
 export async function findByName(context: CommandContext, name: string): Promise<ConfiguredServer> {
   const machine = await readConfiguration(context);
