@@ -57,7 +57,11 @@ test("attaches a resource with @, chosen by number or Tab", async () => {
   });
   await terminal.see(/fake with asking-server/);
   await terminal.answer(prompt, "@\r");
-  await terminal.answer(/1 asking-server note:\/\/today today[\s\S]*number \(Enter for none\) >$/, "1\r");
+  const question = "number or word \\(Enter for none\\) >$";
+  // A word narrows the list again; a number that is not in it is asked for again.
+  await terminal.answer(new RegExp(`1 asking-server note://today today[\\s\\S]*${question}`), "@day\r");
+  await terminal.answer(new RegExp(`@day\n  1 asking-server note://today today[\\s\\S]*${question}`), "7\r");
+  await terminal.answer(new RegExp(`expected a number from 1 to 1, or a word\n[\\s\\S]*${question}`), "1\r");
   await terminal.answer(/note:\/\/today is attached to your next message\n>$/, "hello there\r");
   await terminal.answer(/I see milk\.[\s\S]*\n>$/, "see @no\t");
   await terminal.answer("asking-server:note://today", "\r");

@@ -14,7 +14,7 @@ function onTerminal(args: string, cwd: string, { columns = 100, lang = "C.UTF-8"
     env: { PATH: process.env["PATH"], HOME: cwd, PORTOLAN_HOME: join(cwd, ".portolan"), LANG: lang, NO_COLOR: "1" },
   });
   // A slow start shows a spinner, which is erased before anything else is written.
-  const lines = stdout.split("\r\n").map((line) => line.split("\u001b[J").at(-1) ?? "");
+  const lines = stdout.split("\r\n").map((line) => line.split("\u001b[K").at(-1) ?? "");
   return { lines: lines.filter(Boolean), status };
 }
 

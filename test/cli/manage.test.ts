@@ -5,6 +5,7 @@ import type { ActivityEntry, Grant } from "portolan-host";
 import { describe, expect, test } from "vitest";
 import { makeHome } from "./kit.ts";
 import { broken, errorOf, notes, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
+import { openTerminal } from "./pseudo-terminal.ts";
 
 const node = process.execPath;
 const project = (servers: object) => ({ mcpServers: servers });
@@ -279,6 +280,21 @@ describe("log", () => {
     ]) {
       expect((await runPortolan(["log", ...flags], { cwd })).code).toBe(2);
     }
+  });
+
+  test("shows a person the ordinary states of servers only with --kind server", async () => {
+    const cwd = await makeHome();
+    await showOf(["add", "a", "--", node, broken], { cwd });
+    await showOf(["call", "a.echo", "word=x"], { cwd });
+    const shown = async (...flags: string[]) => {
+      const terminal = openTerminal(["log", ...flags], { cwd, env: { PORTOLAN_HOME: stateOf(cwd) } });
+      expect(await terminal.exited).toBe(0);
+      return terminal.screen();
+    };
+    expect(await shown()).toMatch(/^\S+ \S+ trust +a .*\n(?:.* decision .*\n)?.* call +a\.echo/);
+    expect(await shown()).not.toContain(" server ");
+    expect(await shown("--kind", "server")).toMatch(/server +a \{"state":"ready"\}/);
+    expect((await runPortolan(["log"], { cwd })).stdout).toContain('"state":"ready"');
   });
 
   test("detects a changed byte with --verify", async () => {

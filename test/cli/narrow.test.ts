@@ -68,7 +68,7 @@ const questions: { [name: string]: (cwd: string, env?: { [name: string]: string 
     ]) {
       await terminal.answer(/\n>$/, `${command}\r`);
     }
-    await terminal.see(/number \(Enter for none\) >$/);
+    await terminal.see(/number or word \(Enter for none\) >$/);
     return terminal;
   },
 };

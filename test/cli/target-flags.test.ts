@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
 import { makeHome, type Ran, root, runPortolan } from "./kit.ts";
 import { makeProject, startPortolan } from "./make-kit.ts";
 
@@ -139,6 +140,20 @@ export default createServer({ name: process.env.NAME, version: process.cwd() }).
   const serving = startPortolan(["dev", "server.mjs", "--http", "0", "--env", "NAME=given", "--cwd", "sub"], folder);
   expect(await serving.event("ready")).toMatchObject({ name: "given", version: join(folder, "sub") });
   await serving.end("SIGTERM");
+});
+
+test("an address without the path of the server fails with the one where it answers, and the command to type", async () => {
+  const { origin } = new URL(await serveHttp(scriptOf("time")));
+  const ran = await runPortolan(["call", origin, "now", "--timeout", "20"], { cwd });
+  expect([ran.code, errorOf(ran)]).toEqual([
+    4,
+    {
+      kind: "unreachable",
+      message: `there is no server at the path /, but one answers at ${origin}/mcp`,
+      next: `portolan call ${origin}/mcp now --timeout 20`,
+    },
+  ]);
+  expect((await runPortolan(["call", `${origin}/mcp`, "now"], { cwd })).code).toBe(0);
 });
 
 describe("run and chat", () => {

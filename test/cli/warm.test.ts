@@ -100,6 +100,22 @@ test("a folder that others can open, or a link, is refused by up and not used by
   renameSync(join(cwd, "elsewhere"), join(cwd, ".portolan/warm"));
 });
 
+test("the list of servers shows which are up, and uses them", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd, { COLOUR: "red" });
+  const { count: before, pid } = await count(cwd, { COLOUR: "red" });
+  const { servers } = await succeed(["servers"], cwd, { COLOUR: "red" });
+  expect(servers).toMatchObject([
+    { name: "a", state: "ready", isUp: true },
+    { name: "b", state: "ready" },
+  ]);
+  expect(servers[1]).not.toHaveProperty("isUp");
+  expect(await count(cwd, { COLOUR: "red" })).toMatchObject({ count: before + 1, pid });
+  const terminal = openTerminal(["servers", "--offline"], { cwd, env: { COLOUR: "red" } });
+  await terminal.exited;
+  expect(terminal.screen()).toMatch(/ a .* ready \(up\)\n +b .* idle/);
+});
+
 test("a server with another configuration is not used, and nothing is said", async () => {
   const cwd = await makeCounters({ env: { COLOUR: "${COLOUR}" } });
   await succeed(["up", "a"], cwd, { COLOUR: "red" });

@@ -202,7 +202,8 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "log",
-    summary: "Show the activity log: calls, questions, decisions.",
+    summary:
+      "Show the activity log: calls, questions, decisions. Ordinary states of servers are shown with --kind server.",
     flags: {
       "--server <name>": "Only entries of this server.",
       "--kind <kind...>": "Only entries of this kind: call, result, decision, trust… Repeatable.",

@@ -181,6 +181,13 @@ export function missingScopesOf(thrown: unknown): readonly string[] {
   return [];
 }
 
+/** Returns the status of the HTTP response that an error is about. */
+export function httpStatusOf(thrown: unknown): number | undefined {
+  for (const reason of withCauses(thrown))
+    if ("status" in reason && typeof reason.status === "number") return reason.status;
+  return undefined;
+}
+
 /** Returns how the process of a server ended, if that is the reason of an error. */
 export function processEndOf(thrown: unknown): ProcessEnd | undefined {
   for (const reason of withCauses(thrown)) if ("processEnd" in reason) return (reason as ProcessFailure).processEnd;

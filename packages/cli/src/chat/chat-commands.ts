@@ -1,10 +1,14 @@
 import type { ActivityEntry, Host } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { Failure, withoutOptionNames } from "../failure.ts";
+import { detailsOf, isOrdinaryState, subjectOf } from "../output/activity.ts";
 import { findGrants, grantsTable, grantText, isInformative, sortGrants } from "../output/grants.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { wrap } from "../terminal/wrap.ts";
 import { chatCommands } from "./line.ts";
+
+/** The latest entries that `/log` shows. */
+const maxLogEntries = 15;
 
 /** The keys of the chat, for help. */
 const chatKeys: { readonly [key: string]: string } = {
@@ -58,11 +62,14 @@ export async function showCommand(context: CommandContext, host: Host, name: str
     case "log": {
       await host.activity.flush();
       const entries: ActivityEntry[] = [];
-      const query = { newestFirst: true, limit: 15, ...(rest !== "" && { text: rest }) };
-      for await (const entry of host.activity.query(query)) entries.unshift(entry);
-      for (const { at, seq: _, id: _id, run: _run, kind, server = "", name: what = "", ...more } of entries) {
-        const line = `${at.slice(11, 19)} ${kind.padEnd(9)} ${server}${what ? `.${what}` : ""}`;
-        terminal.say(screen.cut(`  ${screen.safe(line)} ${dim(screen.safe(JSON.stringify(more)))}`));
+      const query = { newestFirst: true, ...(rest !== "" && { text: rest }) };
+      for await (const entry of host.activity.query(query)) {
+        if (!isOrdinaryState(entry)) entries.unshift(entry);
+        if (entries.length === maxLogEntries) break;
+      }
+      for (const entry of entries) {
+        const line = `${entry.at.slice(11, 19)} ${entry.kind.padEnd(9)} ${subjectOf(entry)}`;
+        terminal.say(screen.cut(`  ${screen.safe(line)} ${dim(screen.safe(detailsOf(entry)))}`.trimEnd()));
       }
       break;
     }

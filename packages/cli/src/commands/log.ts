@@ -5,6 +5,7 @@ import type { ActivityEntry, ActivityKind, ActivityLog, ActivityQuery } from "po
 import { countFlag, listFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
+import { detailsOf, isOrdinaryState, subjectOf } from "../output/activity.ts";
 
 const defaultLimit = 50;
 const followMs = 250;
@@ -23,7 +24,11 @@ export async function run(
     const query = queryOf(flags);
     const limit = countFlag(flags, "limit") ?? defaultLimit;
     const latest: ActivityEntry[] = [];
-    for await (const entry of log.query({ ...query, limit, newestFirst: true })) latest.push(entry);
+    for await (const entry of log.query({ ...query, newestFirst: true })) {
+      if (isNoise(context, entry, query)) continue;
+      latest.push(entry);
+      if (latest.length === limit) break;
+    }
     for (const entry of latest.reverse()) show(context, entry);
     if (flags["follow"] === true) await follow(context, log, query, latest.at(-1)?.seq);
     else if (latest.length === 0 && !context.isJson) context.print("No entries.");
@@ -69,11 +74,16 @@ async function follow(context: CommandContext, log: ActivityLog, query: Activity
         if (entry.seq <= seen) break;
         fresh.push(entry);
       }
-      for (const entry of fresh.reverse()) show(context, entry);
-      seen = fresh.at(-1)?.seq ?? seen;
+      for (const entry of fresh.toReversed()) if (!isNoise(context, entry, query)) show(context, entry);
+      seen = fresh[0]?.seq ?? seen;
     }
     await pause(followMs, undefined, { signal }).catch(() => {});
   }
+}
+
+/** True for the ordinary states of servers, which a person sees only with `--kind server`. JSON has all entries. */
+function isNoise({ isJson }: CommandContext, entry: ActivityEntry, { kinds }: ActivityQuery): boolean {
+  return !isJson && !kinds?.includes("server") && isOrdinaryState(entry);
 }
 
 function queryOf(flags: Flags): ActivityQuery {
@@ -129,16 +139,14 @@ function show({ screen, isJson, print }: CommandContext, entry: ActivityEntry): 
     print(JSON.stringify(entry));
     return;
   }
-  // Ids and digests are for programs.
-  const { seq: _seq, at, kind, server = "", name, id: _id, digest: _digest, ...more } = entry;
-  const about = [server, name].filter(Boolean).join(".");
-  const rest = Object.keys(more).length > 0 ? JSON.stringify(more) : "";
+  const { at, kind } = entry;
+  const rest = detailsOf(entry);
   // On a narrow terminal, details get a line of their own.
   const isNarrow = screen.isTerminal && screen.columns < 72;
   const line = [
     screen.style("dim", at.slice(0, 19).replace("T", " ")),
     screen.style(colours[kind] ?? "dim", isNarrow ? kind : kind.padEnd(10)),
-    screen.safe(about),
+    screen.safe(subjectOf(entry)),
   ];
   const details = screen.style("dim", screen.safe(rest));
   if (!isNarrow) line.push(details);

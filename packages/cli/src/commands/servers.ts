@@ -9,6 +9,7 @@ import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { durationOf } from "../terminal/waits.ts";
 import { widthOf, wrap } from "../terminal/wrap.ts";
+import { useRunning } from "../warm/warm-entry.ts";
 
 /** The longest wait for a server. Default of `--timeout`. */
 const waitMs = 5_000;
@@ -18,13 +19,14 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
   const { screen, system } = context;
   const withinMs = secondsFlag(flags, "timeout") ?? waitMs;
   const { entries: configured, errors, notes, shadowed } = await readConfiguration(context);
-  const entries = configured.map(endSoon);
+  const { entries: used, running } = await useRunning(context, configured);
+  const entries = used.map(endSoon);
   const rowsOf = (host: Host, waiting: (status: ServerStatus) => ServerRow) =>
     context.secrets.hideIn(
       host.servers.map((status): ServerRow => {
         const tools = host.catalog.tools.filter(({ server }) => server === status.name).length;
         const row = status.state === "starting" ? waiting(status) : describe(status);
-        return { ...row, from: shortPath(status, system), tools };
+        return { ...row, from: shortPath(status, system), tools, ...(running.has(status.name) && { isUp: true }) };
       }),
     );
   const outputs = new Map<string, string>();
@@ -163,6 +165,8 @@ interface ServerRow {
   readonly next?: string;
   readonly problems?: readonly Pick<ListProblem, "list" | "kind" | "message">[];
   readonly isChanged?: boolean;
+  /** `portolan up` keeps it running. */
+  readonly isUp?: boolean;
   /** Shown while the server starts. */
   readonly spinner?: string;
 }
@@ -181,7 +185,8 @@ function describeState(row: ServerRow, screen: Screen): StateText {
   return [screen.safe(missing), place === "" ? "" : screen.safe(`${place})`)];
 }
 
-function shortState({ state, detail = "", isChanged, spinner }: ServerRow, screen: Screen): StateText {
+function shortState({ state, detail = "", isChanged, isUp, spinner }: ServerRow, screen: Screen): StateText {
+  if (isUp && (state === "ready" || state === "idle")) return ["ready (up)", screen.safe(detail)];
   if (isChanged) return ["changed since trusted", ""];
   if (spinner !== undefined) return [`${spinner} ${state}`, detail];
   return [words[state] ?? state, words[state] === undefined ? screen.safe(detail) : ""];

@@ -167,7 +167,7 @@ function expiryOf(header: string): Date | undefined {
 const usualPaths = ["/mcp", "/sse", "/api/mcp", "/"];
 
 /** Finds another path on the same host where a server seems to answer. */
-async function findPath({ url, headers }: HttpTarget, system: System): Promise<string | undefined> {
+export async function findPath({ url, headers }: HttpTarget, system: System): Promise<string | undefined> {
   const given = new URL(url).pathname;
   for (const path of usualPaths) {
     if (path === given) continue;

@@ -15,7 +15,7 @@ import {
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure, missingScopesOf, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
+import { Failure, httpStatusOf, missingScopesOf, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { describeStarts } from "../output/progress.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
@@ -43,9 +43,15 @@ export async function withHost<T>(
   const { state, screen, signal, system } = context;
   const activity = await state.activity();
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
+  const isInteractive = screen.isInteractive && !isQuiet;
+  const signIns = new Set<string>();
   const host = await createHost({
     info,
-    auth: (entry) => authFor(context, entry, { interactive: screen.isInteractive && !isQuiet }),
+    auth: (entry) =>
+      authFor(context, entry, {
+        interactive: isInteractive,
+        onEvent: ({ kind }) => void (kind === "visiting" ? signIns.add(entry.name) : signIns.delete(entry.name)),
+      }),
     via: viaProxy(system.env),
     ...options,
     answers,
@@ -53,7 +59,7 @@ export async function withHost<T>(
     activity,
     storage: { kv: state.kv },
   });
-  const starts = showsStarts ? undefined : showStarts(context, host);
+  const starts = showsStarts ? undefined : showStarts(context, host, signIns);
   // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
@@ -61,7 +67,8 @@ export async function withHost<T>(
   } catch (reason) {
     const [entry] = servers;
     const failure = explain(reason, host, context, servers);
-    throw entry && servers.length === 1 ? await withWithheld(context, entry, failure) : failure;
+    if (!entry || servers.length > 1) throw failure;
+    throw (await withFoundPath(context, entry, failure)) ?? (await withWithheld(context, entry, failure));
   } finally {
     starts?.end();
     await host.close();
@@ -70,26 +77,33 @@ export async function withHost<T>(
   }
 }
 
-/** Shows which servers are being started. */
-function showStarts(context: CommandContext, host: Host): { end(): void } | undefined {
-  const { terminal } = context;
+/** Shows which servers are being started, and at which of them the person has to sign in. */
+function showStarts(context: CommandContext, host: Host, signIns: Set<string>): { end(): void } | undefined {
+  const { screen, terminal } = context;
   if (!terminal.waits.isVisible) return undefined;
   const events = host.events({ kinds: ["server"] });
   const starting = new Set<string>();
   let wait: Wait | undefined;
   let isEnded = false;
+  const describe = () => {
+    const at = [...starting].find((name) => signIns.has(name));
+    if (at !== undefined) return `waiting for your sign-in at ${screen.safe(at)} in the browser`;
+    return describeStarts(context, [...starting]) ?? "";
+  };
   const follow = async () => {
     for await (const event of events) {
       if (isEnded) return;
       if (event.kind !== "server") continue;
       if (event.status.state === "starting") starting.add(event.server);
-      else starting.delete(event.server);
-      const text = describeStarts(context, [...starting]);
-      if (text === undefined) {
+      else {
+        starting.delete(event.server);
+        signIns.delete(event.server);
+      }
+      if (starting.size > 0) wait ??= terminal.waits.start(describe);
+      else {
         wait?.end();
         wait = undefined;
-      } else if (wait) wait.say(text);
-      else wait = terminal.waits.start(text);
+      }
     }
   };
   // The feed of a host never fails.
@@ -181,7 +195,10 @@ export function explainUnused(
       };
     case "misconfigured":
     case "down":
-      return { message: `${name} is not used: ${withoutOptionNames(reason)}`, next: `portolan doctor ${typed}` };
+      return {
+        message: `${name} is not used: ${withoutOptionNames(reason).replace(/^connect: the server/, "it")}`,
+        next: `portolan doctor ${typed}`,
+      };
     case "starting":
       return { message: `${name} is not used yet: it is still starting` };
     default:
@@ -232,6 +249,27 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
+}
+
+/** Adds the address where a server answers, if there is none at the path that the person typed. */
+async function withFoundPath(
+  context: CommandContext,
+  { source, target }: ServerEntry,
+  reason: unknown,
+): Promise<Failure | undefined> {
+  const status = httpStatusOf(reason);
+  if (source.kind !== "code" || !("url" in target) || (status !== 404 && status !== 405)) return undefined;
+  const { system, signal } = context;
+  if (signal.aborted || !system.argv.includes(target.url)) return undefined;
+  const { findPath } = await import("../doctor/address.ts");
+  const found = await findPath(target, system);
+  if (found === undefined) return undefined;
+  const { pathname } = new URL(target.url);
+  const typed = system.argv.map((word) => (word === target.url ? found : word));
+  return new Failure("unreachable", `there is no server at the path ${pathname}, but one answers at ${found}`, {
+    next: quoteCommand(["portolan", ...typed]),
+    cause: reason,
+  });
 }
 
 /** Adds the variables that a server missed before it ended. */

@@ -8,15 +8,20 @@ import { findTarget } from "./find-server.ts";
 
 /** Returns the OAuth client for a server, with the client id of its entry. With `interactive` it may open a browser. */
 export function authFor(
-  { state }: CommandContext,
+  { state, system, terminal }: CommandContext,
   entry: ServerEntry,
   { interactive = false, scopes: more = [], ...options }: OAuthOptions & { readonly interactive?: boolean } = {},
 ): OAuth {
   const { clientId, clientSecret, scopes = [] } = oauthOf(entry);
+  // Where no browser can be opened.
+  const show = (address: URL) => {
+    terminal.waits.clear();
+    system.stderr.write(`Open this address to sign in:\n${address.href}\n`);
+  };
   return state.auth({
     ...(clientId !== undefined && { client: { clientId, ...(clientSecret !== undefined && { clientSecret }) } }),
     scopes: [...scopes, ...more],
-    ...(interactive && { redirect: loopback(redirectFor(entry)) }),
+    ...(interactive && { redirect: loopback({ ...redirectFor(entry), show }) }),
     ...options,
   });
 }

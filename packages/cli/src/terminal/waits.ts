@@ -123,7 +123,8 @@ export class Waits {
     // A narrower terminal has broken the lines since.
     const rowsOf = (line: string) => Math.max(1, Math.ceil(widthOf(line) / this.#columns));
     const rows = this.#drawn.reduce((sum, line) => sum + rowsOf(line), 0);
-    this.#system.stderr.write(`\r${rows > 1 ? `\u001b[${rows - 1}A` : ""}\u001b[J`);
+    // Line by line: some terminals keep what is erased with the rest of the screen in their scrollback.
+    this.#system.stderr.write(`\r\u001b[K${"\u001b[1A\u001b[K".repeat(rows - 1)}`);
     this.#drawn = [];
     this.#release();
   }

@@ -54,6 +54,20 @@ export async function toWarmEntry(context: CommandContext, entry: ServerEntry): 
   return { ...entry, target: { open }, settings: { ...entry.settings, ...(era !== undefined && { era }) } };
 }
 
+/** Returns which of these servers `portolan up` keeps running, with the same configuration. */
+export async function findRunning(
+  context: CommandContext,
+  entries: readonly ServerEntry[],
+): Promise<ReadonlySet<ServerEntry>> {
+  const running = new Set((await listWarm(context))?.map(({ digest }) => digest));
+  const found = new Set<ServerEntry>();
+  for (const entry of running.size === 0 ? [] : entries) {
+    if (entry.problem !== undefined || "open" in entry.target) continue;
+    if (running.has(await warmDigest(sentEntry(entry, context)))) found.add(entry);
+  }
+  return found;
+}
+
 /** Starts a server in the background if its entry says so. A failure is left to the command, which starts it itself. */
 async function startConfigured(context: CommandContext, entry: ServerEntry): Promise<WarmServer | undefined> {
   const { env, platform } = context.system;
@@ -85,10 +99,13 @@ export async function startWarm(context: CommandContext, entry: ServerEntry, idl
 
 async function startOnce(context: CommandContext, asked: WarmRequest): Promise<WarmReply | undefined> {
   const { signal } = context;
+  signal.throwIfAborted();
   const socket = await connectOrStart(context);
   const abort = () => void socket.destroy();
   signal.addEventListener("abort", abort, { once: true });
   try {
+    // Ctrl-C may have come before there was a socket to close.
+    signal.throwIfAborted();
     const reply = await askWarm(socket, asked);
     signal.throwIfAborted();
     return reply;

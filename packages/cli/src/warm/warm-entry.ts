@@ -23,3 +23,17 @@ export async function useWarm(context: CommandContext, entry: ServerEntry): Prom
   const { toWarmEntry } = await import("./use.ts");
   return toWarmEntry(context, entry);
 }
+
+/** Returns the entries, of which those that `portolan up` keeps running use the running server, and the names of these. */
+export async function useRunning(
+  context: CommandContext,
+  entries: readonly ServerEntry[],
+): Promise<{ readonly entries: readonly ServerEntry[]; readonly running: ReadonlySet<string> }> {
+  if (!existsSync(pidFile(context.state))) return { entries, running: new Set() };
+  const { findRunning, toWarmEntry } = await import("./use.ts");
+  const running = await findRunning(context, entries);
+  return {
+    entries: await Promise.all(entries.map((entry) => (running.has(entry) ? toWarmEntry(context, entry) : entry))),
+    running: new Set([...running].map(({ name }) => name)),
+  };
+}

@@ -85,12 +85,22 @@ function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequ
     case "number":
       return reader.number(wordsOf(name), (value) => isWithin(value, schema), isRequired);
     case "array":
+      // A zone is found by its name, so that an optional one is taken, too.
+      if (isZone(name)) return orNone(reader.zones());
       return isRequired ? listFor(schema, reader) : undefined;
     case "object":
       return reader.json();
     default:
       return textFor(name, schema, reader, isRequired);
   }
+}
+
+function isZone(name: string): boolean {
+  return /^(?:time_?)?zones?$/i.test(name);
+}
+
+function orNone<T>(values: readonly T[]): readonly T[] | undefined {
+  return values.length > 0 ? values : undefined;
 }
 
 function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): string | undefined {
@@ -106,6 +116,8 @@ function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequi
   if (format === "uri" || /ur[il]$/i.test(name)) return reader.url();
   if (format === "email" || /e?mail/i.test(name)) return reader.email();
   if (/^(?:to|recipients?)$/i.test(name) && /address|mail/i.test(String(description))) return reader.email();
+  const [zone] = isZone(name) ? reader.zones(1) : [];
+  if (zone !== undefined) return zone;
   if (isPathName(name)) return reader.path() ?? (isRequired ? reader.quoted() : undefined);
   // An optional argument is only taken if the prompt names it.
   if (!isRequired) return undefined;
@@ -270,6 +282,22 @@ class PromptReader {
       this.#take(new RegExp(`${before}(\\p{Lu}${word}*(?:\\s\\p{Lu}${word}*)*)`, "u")) ??
       this.#take(new RegExp(`${before}(?!${noPlace})(\\p{L}${word}*(?: (?!${noPlace})\\p{L}${word}*)?)`, "u"))
     );
+  }
+
+  /** Returns the time zones that the prompt names, by their IANA name or by the city in it: Tokyo is Asia/Tokyo. */
+  zones(most: number = maxDemoListItems): string[] {
+    const found = Intl.supportedValuesOf("timeZone").flatMap((zone) => {
+      const city = zone.split("/").at(-1)?.replaceAll("_", " ") ?? zone;
+      const name = [zone, city].find((it) => this.#has(it));
+      if (name === undefined) return [];
+      const at = this.#text.toLowerCase().indexOf(name.toLowerCase());
+      this.#blank(at, name.length);
+      return [{ zone, at }];
+    });
+    return found
+      .toSorted((a, b) => a.at - b.at)
+      .slice(0, most)
+      .map(({ zone }) => zone);
   }
 
   /** Returns numbers with operators between them. */

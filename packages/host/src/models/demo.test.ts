@@ -40,6 +40,9 @@ const tools = [
     },
     ["from", "to", "date"],
   ),
+  tool("now", "Returns the current time in one or more zones", {
+    zones: { type: "array", items: { type: "string" } },
+  }),
 ];
 const user = (text: string): SamplingMessage => ({ role: "user", content: { type: "text", text } });
 const ask = (messages: SamplingMessage[], more: object = {}) =>
@@ -57,6 +60,9 @@ test.each([
   ["add -2.5 and 40", "add", { a: -2.5, b: 40 }],
   ["add b=1 a=2", "add", { a: 2, b: 1 }],
   ["book a flight from=Oslo to=Rome on 2027-03-01", "book-flight", { from: "Oslo", to: "Rome", date: "2027-03-01" }],
+  ["What time is it in Tokyo?", "now", { zones: ["Asia/Tokyo"] }],
+  ["what is the time in new york and London", "now", { zones: ["America/New_York", "Europe/London"] }],
+  ["what is the time now?", "now", {}],
 ])("%s → %s", async (prompt, name, input) => {
   const { content, stopReason } = await ask([user(prompt)]);
   expect(content).toEqual([{ type: "tool_use", id: "call_1", name, input }]);

@@ -111,7 +111,7 @@ class LoopbackAttempt implements RedirectAttempt {
       this.#isOver = true;
       // After the page was sent, because the program may exit as soon as it has the callback.
       response.on("close", () => this.#cameBack(new URL(`${this.redirectUri}?${query}`)));
-      sendPage(response, 200);
+      sendPage(response, new URLSearchParams(query).has("error") ? "refused" : 200);
     }
   }
 
@@ -214,12 +214,13 @@ const policy = [
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 ].join("; ");
 
-/** Statuses that have a page. */
-export type PageStatus = 200 | 400 | 403 | 404 | 405 | 410;
+/** Statuses that have a page. A sign-in that the authorization server refused has its own, with status 200. */
+export type PageStatus = 200 | "refused" | 400 | 403 | 404 | 405 | 410;
 
 /** All pages are constant: nothing of a request is shown. */
 const pages: { readonly [status in PageStatus]: string } = {
   200: toPage("Sign-in received", "You can close this window and return to the application."),
+  refused: toPage("Not signed in", "The sign-in was refused. You can close this window; the application says why."),
   400: toPage(
     "Nothing received",
     "This is not the answer to the sign-in that the application waits for. Start the sign-in in the application.",
@@ -232,7 +233,7 @@ const pages: { readonly [status in PageStatus]: string } = {
 
 /** Sends one of the constant pages. */
 export function sendPage(response: ServerResponse, status: PageStatus): void {
-  response.writeHead(status, {
+  response.writeHead(status === "refused" ? 200 : status, {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": policy,
     "cache-control": "no-store",
