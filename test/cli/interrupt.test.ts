@@ -93,6 +93,17 @@ test("Ctrl-C in a chat cancels the call and the chat continues; twice leaves", a
   await expectGone(terminal, pids());
 });
 
+test.each([["ls"], ["serve", "--http", "0"], ["gen", "ts"]])(
+  "Ctrl-C while a server starts ends %s with 130",
+  async (...args) => {
+    const hangs = ["--", process.execPath, "-e", "process.stdin.resume()"];
+    const terminal = openTerminal([...args, ...hangs], { cwd: makeHome() });
+    await terminal.answer(/starting node/, interrupt);
+    expect(await terminal.exited).toBe(130);
+    expect(terminal.screen()).toMatch(/✗ interrupted$/);
+  },
+);
+
 test("Ctrl-C twice ends watch at once", async () => {
   const { terminal, pids } = withDeaf(["watch"]);
   await terminal.see(/ready/);

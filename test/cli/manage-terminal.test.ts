@@ -48,12 +48,16 @@ test("trust shows the whole entry with control characters escaped, and asks", as
   expect(await agreed.exited).toBe(0);
 });
 
-test("Ctrl-C at the question means no", async () => {
+test("Ctrl-C at the question whether a server may start interrupts the command, and changes nothing", async () => {
   const cwd = await makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken] } } });
   const terminal = open(["trust", "a"], { cwd });
   await terminal.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "\u0003");
-  expect(await terminal.exited).toBe(6);
+  expect(await terminal.exited).toBe(130);
+  const listing = open(["ls", "a"], { cwd });
+  await listing.answer(/y yes, once[\s\S]*n no/, "\u0003");
+  expect(await listing.exited).toBe(130);
+  expect(listing.screen()).toMatch(/✗ interrupted$/);
   expect((await showOf<{ grants: unknown[] }>(["grants"], { cwd })).grants).toEqual([]);
 });
 

@@ -1,7 +1,7 @@
 import { Command, CommanderError, Option } from "commander";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commandGroups, commands } from "./command-table.ts";
-import { exitCodes, Failure, interruption, toFailure } from "./failure.ts";
+import { exitCodes, Failure, interruption, isCancellation, toFailure } from "./failure.ts";
 import type { GeneratedServer, OnlyServer } from "./generate/only-server.ts";
 import type { System } from "./system.ts";
 import { quote, toVisibleJson } from "./terminal/escape.ts";
@@ -75,7 +75,9 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     return context.exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-    const failure = thrown instanceof CommanderError ? toUsageFailure(thrown, own[0]) : toFailure(thrown);
+    const known = thrown instanceof CommanderError ? toUsageFailure(thrown, own[0]) : toFailure(thrown);
+    // Ctrl-C aborts work whose errors only say that it was cancelled.
+    const failure = stop.signal.aborted && isCancellation(known) ? interruption() : known;
     printFailure(context, forOnly(failure, only, onlyParts));
     return exitCodes[failure.kind];
   } finally {

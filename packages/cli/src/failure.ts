@@ -40,6 +40,11 @@ export function interruption(): Failure {
   return new Failure("interrupted", "interrupted");
 }
 
+/** True for a failure whose reason is that the work was cancelled. */
+export function isCancellation({ cause }: Failure): boolean {
+  return cause instanceof PortolanError && cause.code === "cancelled";
+}
+
 const kinds: { readonly [code: string]: FailureKind } = {
   "invalid-argument": "usage",
   "login-required": "auth",

@@ -1,5 +1,6 @@
 import type { HostAnswers, HostQuestion, Verdict } from "portolan-host";
 import type { CommandContext } from "../command.ts";
+import { interruption } from "../failure.ts";
 import { grantName } from "../output/grants.ts";
 import { quote } from "../terminal/escape.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
@@ -18,7 +19,7 @@ export interface AnswersOptions {
 /** Returns the answers of the person at the terminal. Without one, there are none, and the host denies. */
 export function createAnswers(context: CommandContext, options: AnswersOptions = {}): HostAnswers {
   const { screen, terminal } = context;
-  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, cancelled = () => {} } = options;
+  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, cancelled } = options;
   if (!screen.isInteractive) return {};
   /** Queues a question. Dismissing it counts as the given answer. An answer that is stored says how to undo it. */
   const queued =
@@ -34,7 +35,7 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
           return answer;
         } catch (reason) {
           if (reason instanceof QuestionDismissed) {
-            if (reason.how === "cancel") cancelled();
+            if (reason.how === "cancel") cancelled?.();
             return left(reason.how);
           }
           if (asked.signal.aborted) terminal.say(`  ${screen.style("dim", "(question withdrawn)")}`);
@@ -48,7 +49,11 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
   };
   const no = () => ({ allow: false });
   return {
-    trust: queued(askTrust, no),
+    trust: queued(askTrust, (how) => {
+      // Without a server there is nothing left to do, but in a chat.
+      if (how === "cancel" && !cancelled) throw interruption();
+      return no();
+    }),
     approve: queued(askApproval, no),
     elicit: queued(askForm, (how) => ({ action: how })),
     openUrl: queued(askOpenUrl, (how) => ({ action: how })),

@@ -13,6 +13,7 @@ import type {
   UrlQuestion,
 } from "portolan-host";
 import type { CommandContext } from "../command.ts";
+import { interruption } from "../failure.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf, wrap } from "../terminal/wrap.ts";
@@ -147,7 +148,7 @@ export async function askRoots(context: CommandContext, { server, roots }: Roots
   ]);
 }
 
-/** Asks a yes-or-no question. Dismissing it means no. */
+/** Asks a yes-or-no question. Ctrl-D means no, Ctrl-C interrupts the command. */
 export function confirm({ screen, terminal, signal }: CommandContext, question: string): Promise<boolean> {
   const answered = terminal.ask(signal, async () => {
     terminal.say(`${screen.style("yellow", screen.mark("ask"))} ${question}`);
@@ -157,6 +158,7 @@ export function confirm({ screen, terminal, signal }: CommandContext, question: 
     ]);
   });
   return answered.catch((reason: unknown) => {
+    if (reason instanceof QuestionDismissed && reason.how === "cancel") throw interruption();
     if (reason instanceof QuestionDismissed) return false;
     throw reason;
   });
