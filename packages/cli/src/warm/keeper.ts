@@ -67,7 +67,7 @@ export class Keeper {
     await chmod(path, 0o600);
     await writeFile(pid, `${this.#context.system.pid}\n`, { mode: 0o600 });
     onReady();
-    // The command that started this process may have been interrupted.
+    // The command that started this process may have been interrupted before it connected.
     const unused = setTimeout(() => this.#endIfEmpty(), firstServerMs);
     await Promise.race([this.#ended, this.#context.untilStopped()]);
     clearTimeout(unused);
@@ -86,7 +86,12 @@ export class Keeper {
 
   async #answer(socket: Socket): Promise<void> {
     const line = await readLine(socket);
-    if (line === undefined) return;
+    if (line === undefined) {
+      // The command that started this process may have been interrupted before it asked for a server.
+      this.#sockets.delete(socket);
+      if (this.#sockets.size === 0) this.#endIfEmpty();
+      return;
+    }
     const asked = JSON.parse(line) as WarmRequest;
     const [digest = ""] = asked.digests ?? [];
     // A newer or older command must not speak to servers through this one, but may end it.
