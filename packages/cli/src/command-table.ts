@@ -202,11 +202,11 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "log",
-    summary:
-      "Show the activity log: calls, questions, decisions. Ordinary states of servers are shown with --kind server.",
+    summary: "Show the activity log: calls, questions, decisions.",
     flags: {
       "--server <name>": "Only entries of this server.",
-      "--kind <kind...>": "Only entries of this kind: call, result, decision, trust… Repeatable.",
+      "--kind <kind...>":
+        "Only entries of this kind: call, result, decision, trust… Repeatable. On a terminal, ordinary states of servers are shown only with server.",
       "--text <text>": "Only entries that contain this text.",
       "--since <time>": "Only entries since a time (2026-11-15T12:00Z) or for a duration (30m, 2h, 7d).",
       "--limit <count>": "At most this many entries, the latest ones. Default: 50.",
