@@ -3,7 +3,7 @@ import { widthOf, wrap } from "../terminal/wrap.ts";
 
 /** Formats names with their descriptions beside them, or below them if names take more than half of the width. */
 export function describedRows(rows: readonly (readonly string[])[], screen: Screen): string {
-  const widest = Math.max(...rows.map(([name = ""]) => widthOf(name.trim())));
+  const widest = rows.reduce((most, [name = ""]) => Math.max(most, widthOf(name.trim())), 0);
   const isBeside = widest <= screen.columns / 2 - 4;
   const lines = rows.flatMap(([name = "", about = ""]) => {
     const label = name.trim();

@@ -155,7 +155,8 @@ function wrapCells(cells: readonly string[], columns: number): string[] {
 /** Returns the largest column width with which all columns fit. */
 function maxColumnWidth(wanted: readonly number[], room: number): number {
   const fits = (most: number) => wanted.reduce((sum, width) => sum + Math.min(width, most), 0) <= room;
-  let most = Math.max(...wanted, minColumnWidth);
+  // One cell may be very long.
+  let most = Math.max(Math.min(Math.max(...wanted), room), minColumnWidth);
   while (most >= minColumnWidth && !fits(most)) most -= 1;
   return most;
 }

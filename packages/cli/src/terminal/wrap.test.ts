@@ -23,6 +23,23 @@ test("counts the visible width of wide characters and colours", () => {
   expect(wrap(`\u001b[1m${"a".repeat(16)}\u001b[22m`, 8)).toEqual(["\u001b[1maaaaaaaa", "aaaaaaaa\u001b[22m"]);
 });
 
+test.each([" ", "\t", "\u00a0", "\u3000", " \u00a0", "\n", " \n\t"])(
+  "shows the rest of a text after many %j soon",
+  (blank) => {
+    const lines = wrap(`  before${blank.repeat(5_000)}after`, 40);
+    expect(lines[0]?.trimEnd()).toBe("  before");
+    expect(lines.at(-1)?.trim()).toBe("after");
+    expect(lines.length).toBeLessThanOrEqual(4);
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(40);
+  },
+);
+
+test("keeps blanks within a line, and breaks at a run of them", () => {
+  expect(wrap("name      about it\n\n\nnext", 40)).toEqual(["name      about it", "", "", "next"]);
+  expect(wrap("name      about the name", 20)).toEqual(["name      about the", "name"]);
+  expect(wrap("a name that is long       about", 20)).toEqual(["a name that is long", "about"]);
+});
+
 test("replaces tabs, and never underestimates the width of a character", () => {
   const lines = wrap(`${"\t".repeat(30)}y once`, 40);
   expect(lines.join("")).not.toContain("\t");

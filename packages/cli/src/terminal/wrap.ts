@@ -1,8 +1,18 @@
-/** Breaks text into lines of at most `columns`, between words if possible. */
+/** More empty lines in a row say nothing. A server could push the rest of its text off the screen with them. */
+const maxEmptyLines = 2;
+
+/**
+ * Breaks text into lines of at most `columns`, between words if possible. Blanks at a break are left out, however many,
+ * and so are further empty lines. Takes time in proportion to the length of the text.
+ */
 export function wrap(text: string, columns: number): string[] {
   // The width of a tab depends on the terminal.
   const plain = text.replaceAll("\t", "    ");
-  return plain.split("\n").flatMap((line) => wrapLine(line, Math.max(8, columns)));
+  let empty = 0;
+  return plain.split("\n").flatMap((line) => {
+    empty = line.trim() === "" ? empty + 1 : 0;
+    return empty > maxEmptyLines ? [] : wrapLine(line, Math.max(8, columns));
+  });
 }
 
 /** A command at the end of a step, after its reason. */
@@ -22,20 +32,63 @@ function wrapLine(line: string, columns: number): string[] {
   // Continuation lines keep the indentation.
   const indent = (/^ */.exec(line)?.[0] ?? "").slice(0, columns / 2);
   let current = indent;
-  for (const word of line.trimStart().split(/(?<= )/)) {
-    if (current.trim() !== "" && widthOf(current + word.trimEnd()) > columns) {
-      lines.push(current.trimEnd());
-      current = indent;
+  let width = indent.length;
+  let isEmpty = true;
+  const breakLine = () => {
+    lines.push(current);
+    current = indent;
+    width = indent.length;
+  };
+  for (const { gap, word } of wordsOf(line.trim(), columns)) {
+    const gapWidth = widthOf(gap);
+    const wordWidth = widthOf(word);
+    if (!isEmpty && width + gapWidth + wordWidth > columns) {
+      breakLine();
+    } else {
+      current += gap;
+      width += gapWidth;
     }
+    isEmpty = false;
+    if (width + wordWidth <= columns) {
+      current += word;
+      width += wordWidth;
+      continue;
+    }
+    // A word that no line has room for is broken.
+    let last = 0;
     for (const piece of piecesOf(word)) {
-      if (widthOf(current + piece) > columns && piece !== " ") {
-        lines.push(current);
-        current = indent;
-      }
+      const added = isSequence(piece) ? 0 : addedWidth(piece, last);
+      if (width + added > columns) breakLine();
       current += piece;
+      width += added;
+      if (added > 0) last = added;
     }
   }
   return [...lines, current.trimEnd()];
+}
+
+interface Word {
+  /** The blanks before it. */
+  readonly gap: string;
+  readonly word: string;
+}
+
+/** Splits a line into words. Non-breaking spaces belong to a word, unless more of them stand together than a line has. */
+function wordsOf(line: string, columns: number): Word[] {
+  const words: Word[] = [];
+  let gap = "";
+  let word = "";
+  for (const [part] of line.matchAll(/\s+|\S+/g)) {
+    const isBreak = part.trim() === "" && (part.length > columns || part.replaceAll("\u00a0", "") !== "");
+    if (!isBreak) word += part;
+    else {
+      words.push({ gap, word });
+      gap = part;
+      word = "";
+    }
+  }
+  words.push({ gap, word });
+  return words;
 }
 
 const escapeCode = "\u001b";
@@ -43,6 +96,7 @@ const escapeCode = "\u001b";
 const sequence = new RegExp(`${escapeCode}\\[[\\d;]*m`, "g");
 const pieces = new RegExp(`${escapeCode}\\[[\\d;]*m|[^${escapeCode}]`, "gu");
 
+const isPrintableAscii = /^[ -~]*$/;
 /** Characters without width: combining marks and joiners. */
 const isNothing = /[\p{Mn}\p{Me}\u200d]/u;
 const isWide =
@@ -50,16 +104,25 @@ const isWide =
 
 /** Returns the largest number of columns that a text may take. Wide characters take two. */
 export function widthOf(text: string): number {
+  if (isPrintableAscii.test(text)) return text.length;
   let width = 0;
   let last = 0;
   for (const character of text.replace(sequence, "")) {
-    // Asks for the wide emoji form of a narrow character.
-    if (character === "\ufe0f") width += last === 1 ? 1 : 0;
-    if (isNothing.test(character)) continue;
-    last = isWide.test(character) ? 2 : 1;
-    width += last;
+    const added = addedWidth(character, last);
+    width += added;
+    if (added > 0) last = added;
   }
   return width;
+}
+
+/** Returns the columns that a character adds. The visible character before it takes `last` columns. */
+function addedWidth(character: string, last: number): number {
+  // Most text, so the patterns below are left to the rest.
+  if (character >= " " && character <= "~") return 1;
+  // Asks for the wide emoji form of a narrow character.
+  if (character === "\ufe0f") return last === 1 ? 1 : 0;
+  if (isNothing.test(character)) return 0;
+  return isWide.test(character) ? 2 : 1;
 }
 
 /**

@@ -1,0 +1,17 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { root } from "./kit.ts";
+
+/** The system ends the program after so much time of a processor, which other programs on the machine do not change. */
+const processorSeconds = 60;
+
+test("shows long lines of blanks and markers without quadratic work", { timeout: 600_000 }, () => {
+  const program = `ulimit -t ${processorSeconds}; exec '${process.execPath}' --import tsx test/cli/fixtures/render-lines.ts`;
+  const { stdout, stderr } = spawnSync("sh", ["-c", program], {
+    cwd: root,
+    encoding: "utf8",
+    env: { ...process.env, TSX_TSCONFIG_PATH: "tsconfig.sources.json" },
+  });
+  // The last line names the function, and the sign of the text that it did not finish.
+  expect(stdout, stderr.trimEnd().split("\n").at(-1)).toBe("all shown\n");
+});
