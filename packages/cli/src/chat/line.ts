@@ -98,6 +98,17 @@ function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt
   ]);
 }
 
+/** Returns the last word of a line, with the spaces between quotes. */
+function lastWordOf(line: string): string {
+  let start = 0;
+  let isQuoted = false;
+  for (const { 0: sign, index } of line.matchAll(/[\s"]/g)) {
+    if (sign === '"') isQuoted = !isQuoted;
+    else if (!isQuoted) start = index + 1;
+  }
+  return line.slice(start);
+}
+
 /** Completes a line: commands and prompts, arguments with values from the server, resources. */
 export async function completeLine(
   line: string,
@@ -106,7 +117,7 @@ export async function completeLine(
   models: readonly string[] = [],
 ): Promise<readonly [readonly string[], string]> {
   const { catalog } = host;
-  const part = /(?:[^\s"]|"[^"]*"?)*$/.exec(line)?.[0] ?? "";
+  const part = lastWordOf(line);
   if (part.startsWith("@")) {
     const all = catalog.resources.map(({ server, uri }) => `@${server}:${uri}`);
     const near = all.filter((it) => it.startsWith(part));

@@ -120,3 +120,23 @@ test.each(["`", "*", "**", "_", "[", "[](", "~~", "\\", "` ", "* a ", "[a]( "])(
     expect(show(long.slice(0, 10_000))).toContain("x");
   },
 );
+
+test.each([
+  ["blanks before a text", `${" ".repeat(2_000)}x\n`, "            x\n"],
+  ["blanks within a line", `a${" ".repeat(2_000)}x\n`, "a\nx\n"],
+  ["blanks before a marker", `${" ".repeat(2_000)}- x\n`, "            - x\n"],
+  [
+    "a line that is too long for a rule",
+    `${"-".repeat(300)}\n`,
+    `${"-".repeat(40)}\n`.repeat(7).concat("-".repeat(20), "\n"),
+  ],
+])("shows %s, whole and in pieces", (_, text, shown) => {
+  expect(show([text])).toBe(shown);
+  expect(show(text)).toBe(shown);
+});
+
+test("repeats only the beginning of a long title of a table", () => {
+  const shown = plain(show([`| ${"t".repeat(1_000)} |\n|---|\n${"| x |\n".repeat(100)}`]));
+  expect(shown.match(/x/g)).toHaveLength(100);
+  expect(shown.length).toBeLessThan(100 * 100);
+});

@@ -3,6 +3,8 @@ import { piecesOf, widthOf, wrap } from "../terminal/wrap.ts";
 
 /** Longer pieces are shown as they are, so that no text makes the search for markers slow. */
 const maxInlineChars = 500;
+/** The marker of a block is looked for in so much of a line, and a rule is no longer. */
+const maxMarkerChars = 200;
 
 /** Text at the beginning of a line that may still become a marker of a block. */
 const maybeBlock = /^\s*(?:#{1,6}|[-*+_=]+|\d{1,9}[.)]?|>|`{1,}|~{1,})?\s*$/;
@@ -12,7 +14,7 @@ const bulletLine = /^(\s*)[-*+]\s+/;
 const numberedLine = /^(\s*)(\d{1,9}[.)])\s+/;
 const quoteLine = /^\s{0,3}>\s?/;
 const ruleLine = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/;
-const tableRule = /^\s*\|?[\s|:-]+\|?\s*$/;
+const tableRule = /^[\s|:-]+$/;
 
 /** Matches one inline marker with its text. */
 const inline =
@@ -27,6 +29,8 @@ export class MarkdownStream {
   readonly #write: (text: string) => void;
   /** The rest of the current line, which is not shown yet. */
   #pending = "";
+  /** The current line is shown when it is complete: it is part of a table or of a code block. */
+  #isHeld = false;
   /** The block of the current line, once it has begun. */
   #block: { readonly hang: string; readonly style: (text: string) => string } | undefined;
   #column = 0;
@@ -45,13 +49,17 @@ export class MarkdownStream {
 
   /** Adds text of the model. */
   push(text: string): void {
-    this.#pending += text;
-    for (let end = this.#pending.indexOf("\n"); end >= 0; end = this.#pending.indexOf("\n")) {
-      const line = this.#pending.slice(0, end);
-      this.#pending = this.#pending.slice(end + 1);
+    // Only the new text is searched: a long line may come in many pieces.
+    const lines = text.split("\n");
+    const rest = lines.pop() ?? "";
+    for (const end of lines) {
+      const line = this.#pending + end;
+      this.#pending = "";
       this.#endLine(line);
     }
-    this.#showWords();
+    this.#pending += rest;
+    // No word ends without a blank, so that the search for markers is not repeated for each piece of a long word.
+    if (!this.#block || this.#pending.length > maxInlineChars || /\s/.test(rest)) this.#showWords();
   }
 
   /** Shows everything that is left, and ends the text. */
@@ -64,16 +72,19 @@ export class MarkdownStream {
   }
 
   #endLine(line: string): void {
+    this.#isHeld = false;
+    const head = line.slice(0, maxMarkerChars);
     if (this.#block) {
       this.#addText(line);
       this.#newLine();
     } else if (this.#fence !== undefined) this.#addCode(line);
-    else if (/^\s*\|/.test(line)) this.#table.push(line);
+    else if (/^\s*\|/.test(head)) this.#table.push(line);
     else {
       this.#showTable();
-      const [, fence] = fenceLine.exec(line) ?? [];
+      const [, fence] = fenceLine.exec(head) ?? [];
       if (fence !== undefined) this.#fence = fence;
-      else if (ruleLine.test(line)) this.#write(`${this.#dim(this.#screen.mark("line").repeat(this.#columns / 2))}\n`);
+      else if (line.length === head.length && ruleLine.test(line))
+        this.#write(`${this.#dim(this.#screen.mark("line").repeat(this.#columns / 2))}\n`);
       else {
         this.#addText(this.#begin(line));
         this.#newLine();
@@ -83,9 +94,12 @@ export class MarkdownStream {
 
   /** Shows the complete words of the current line, as soon as its block is known. */
   #showWords(): void {
+    if (this.#isHeld) return;
     const line = this.#pending;
     if (!this.#block) {
-      if (this.#fence !== undefined || maybeBlock.test(line) || /^\s*(?:\||`{3}|~{3})/.test(line)) return;
+      const head = line.slice(0, maxMarkerChars);
+      this.#isHeld = this.#fence !== undefined || /^\s*(?:\||`{3}|~{3})/.test(head);
+      if (this.#isHeld || (line.length === head.length && maybeBlock.test(line))) return;
       this.#showTable();
       this.#pending = this.#begin(line);
     }
@@ -108,13 +122,14 @@ export class MarkdownStream {
       this.#put(shown);
       return line.slice(marker.length);
     };
-    const heading = headingLine.exec(line);
+    const head = line.slice(0, maxMarkerChars);
+    const heading = headingLine.exec(head);
     if (heading && hasStyles(screen)) return begin(heading[0], "", (text) => screen.style("bold", text));
-    const bullet = bulletLine.exec(line);
+    const bullet = bulletLine.exec(head);
     if (bullet) return begin(bullet[0], `${indentOf(bullet[1])}${screen.mark("bullet")} `, plain);
-    const numbered = numberedLine.exec(line);
+    const numbered = numberedLine.exec(head);
     if (numbered) return begin(numbered[0], `${indentOf(numbered[1])}${numbered[2]} `, plain);
-    const quoted = quoteLine.exec(line);
+    const quoted = quoteLine.exec(head);
     const bar = `${this.#dim(screen.mark("bar"))} `;
     if (quoted) return begin(quoted[0], bar, plain, bar);
     const [space = ""] = /^\s*/.exec(line) ?? [];
@@ -132,7 +147,9 @@ export class MarkdownStream {
     const width = widthOf(text);
     if (width > 0) {
       const isFirst = this.#column <= widthOf(hang);
-      if (!isFirst && this.#column + this.#gap.length + width > this.#columns) this.#breakLine(hang);
+      // Blanks before the first word are its indentation, which is shown.
+      if (isFirst) this.#gap = "";
+      else if (this.#column + this.#gap.length + width > this.#columns) this.#breakLine(hang);
       this.#put(this.#gap);
       // A word that no line has room for is broken.
       for (const piece of width > this.#columns - widthOf(hang) ? piecesOf(text) : [text]) {
@@ -162,15 +179,20 @@ export class MarkdownStream {
     const [titles = [], ...rows] = lines.filter((line) => !tableRule.test(line)).map((line) => cellsOf(line, screen));
     const bold = titles.map((title) => screen.style("bold", title));
     const all = [bold, ...rows];
-    const widths = titles.map((_, at) => Math.max(...all.map((row) => widthOf(row[at] ?? ""))));
+    const widths = titles.map((title) => widthOf(title));
+    for (const row of rows) {
+      for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, widthOf(cell));
+    }
     const needed = widths.reduce((sum, width) => sum + width + 2, 0);
     if (needed <= this.#columns) {
       this.#write(`${screen.table(all, { isTitled: true })}\n`);
       return;
     }
+    // Each row repeats them.
+    const labels = bold.map((title) => `${screen.cut(title, this.#columns)}: `);
     for (const row of rows.length > 0 ? rows : [titles]) {
       for (const [at, cell] of row.entries()) {
-        const label = rows.length > 0 && bold[at] !== undefined ? `${bold[at]}: ` : "";
+        const label = rows.length > 0 ? (labels[at] ?? "") : "";
         for (const line of wrap(`  ${label}${cell}`, this.#columns)) this.#write(`${line}\n`);
       }
       this.#write("\n");
@@ -220,7 +242,8 @@ const openMarker = /`|\*\*|~~|(?<![\w*])\*(?=[^\s*])|(?<!\w)_{1,2}(?=[^\s_])|\[[
 
 /** Returns where the complete words of an unfinished line end: after a blank that is outside of every marker. */
 function endOfWords(line: string): number {
-  if (line.length > maxInlineChars) return line.lastIndexOf(" ") + 1;
+  // A word without an end is shown in pieces.
+  if (line.length > maxInlineChars) return line.lastIndexOf(" ") + 1 || line.length;
   const outside = line.replace(inline, (whole) => "x".repeat(whole.length));
   const open = outside.search(openMarker);
   return outside.lastIndexOf(" ", open < 0 ? line.length : open) + 1;

@@ -107,11 +107,11 @@ function heldBack(text: string): number {
 
 /** Removes control characters and trailing newlines from pasted text. */
 function plain(text: string): string {
-  return (
-    text
-      .replace(/\r\n?/g, "\n")
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
-      .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "")
-      .replace(/\n+$/, "")
-  );
+  const shown = text
+    .replace(/\r\n?/g, "\n")
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get through
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "");
+  let end = shown.length;
+  while (shown[end - 1] === "\n") end -= 1;
+  return shown.slice(0, end);
 }
