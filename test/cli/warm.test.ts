@@ -6,12 +6,14 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { startWorld, type Way } from "../auth/client/kit/world.ts";
 import { makeHome, root, runPortolan } from "./kit.ts";
 import { startPortolan, stateOf } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
@@ -234,6 +236,92 @@ test("up fails with the reason of a server that is not trusted, does not start o
     message: expect.stringContaining("Cannot find module"),
   });
   expect(existsSync(warm(cwd, "pid"))).toBe(false);
+});
+
+/** Signs in at the server `far` without a browser. */
+async function signIn(cwd: string): Promise<void> {
+  const env = { PORTOLAN_HOME: join(cwd, ".portolan") };
+  const running = startPortolan(["login", "far", "--no-browser"], { cwd, env });
+  const { headers } = await fetch(await running.until(/^https?:\/\//), { redirect: "manual" });
+  running.child.stdin.end(`${headers.get("location")}\n`);
+  expect(await running.ended).toBe(0);
+}
+
+/** Creates a home where `far` requires sign-in, and is up as `ada`. */
+async function makeSignedIn(way: Way = "stateless") {
+  const cwd = makeHome();
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  const { server, authority, clock } = await startWorld({ way });
+  await succeed(["add", "far", server.url], cwd);
+  const signedOut = await failure(["call", "far.whoami"], cwd);
+  expect(signedOut).toMatchObject({ code: 3, kind: "auth", next: "portolan login far" });
+  await signIn(cwd);
+  await succeed(["up", "far"], cwd);
+  const whoami = async () => (await succeed(["call", "far.whoami"], cwd)).content[0].text;
+  expect(await whoami()).toMatch(/^ada by /);
+  return { cwd, authority, clock, whoami, signedOut };
+}
+
+const isUp = async (cwd: string) => existsSync(warm(cwd, "pid"));
+
+test.each<Way>(["stateless", "HTTP+SSE"])(
+  "no call acts as the person who signed out, or as the one of before (%s)",
+  async (way) => {
+    const { cwd, authority, whoami, signedOut } = await makeSignedIn(way);
+    await succeed(["logout", "far"], cwd);
+    await expect.poll(() => isUp(cwd), { timeout: 20_000 }).toBe(false);
+    expect(await failure(["call", "far.whoami"], cwd)).toEqual(signedOut);
+    authority.subject = "bob";
+    await signIn(cwd);
+    expect(await whoami()).toMatch(/^bob by /);
+    await succeed(["up", "far"], cwd);
+    authority.subject = "eve";
+    await signIn(cwd);
+    expect(await whoami()).toMatch(/^eve by /);
+    // It is still kept running, for the next person.
+    expect((await succeed(["down"], cwd)).stopped).toEqual(["far"]);
+  },
+);
+
+test("tokens that another program deletes or replaces count too", async () => {
+  const { cwd, authority, whoami, signedOut } = await makeSignedIn();
+  const file = join(cwd, ".portolan/credentials.json");
+  const ofAda = readFileSync(file, "utf8");
+  rmSync(file);
+  expect(await failure(["call", "far.whoami"], cwd)).toEqual(signedOut);
+  authority.subject = "bob";
+  await signIn(cwd);
+  await succeed(["up", "far"], cwd);
+  expect(await whoami()).toMatch(/^bob by /);
+  writeFileSync(file, ofAda, { mode: 0o600 });
+  expect(await whoami()).toMatch(/^ada by /);
+});
+
+test("a token that the server in the background renews itself does not end its connection", async () => {
+  const { cwd, authority, clock, whoami } = await makeSignedIn();
+  const [before] = (await succeed(["up", "far"], cwd)).servers;
+  clock.pass(2 * 3_600_000);
+  expect(await whoami()).toMatch(/^ada by /);
+  expect(authority.accessTokens.length).toBe(2);
+  expect((await succeed(["up", "far"], cwd)).servers).toEqual([before]);
+});
+
+test.each([
+  ["trust", "a", "--revoke"],
+  ["remove", "a"],
+])("portolan %s stops the server, wherever it was started", async (...args) => {
+  const cwd = makeHome();
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  const server = ["--", "node", counter];
+  for (const name of ["a", "b"]) await succeed(["add", name, "--user", ...server], cwd);
+  const folder = join(cwd, "below");
+  mkdirSync(folder);
+  const env = { PORTOLAN_HOME: join(cwd, ".portolan"), HOME: cwd };
+  await succeed(["up", "a", "b"], folder, env);
+  const { pid } = await count(folder, env);
+  await succeed(args, cwd);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  expect((await succeed(["down"], cwd)).stopped).toEqual(["b"]);
 });
 
 test("a command after -- and a server file can be kept running too", async () => {

@@ -8,6 +8,7 @@ import { requireUsable } from "../servers/host.ts";
 import { authFor, findHttpServer, hasClient, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
+import { refreshWarmTokens } from "../warm/warm-entry.ts";
 
 /** Signs in at a server: in a browser on this machine, or at an address that is opened anywhere and pasted back. */
 export async function run(context: CommandContext, [given]: readonly string[], flags: Flags): Promise<CommandResult> {
@@ -52,6 +53,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
   // Without a browser, the person pastes an address where the wait would be drawn.
   if (flags["browser"] === false) await signingIn;
   else await terminal.waits.during(`waiting for your sign-in at ${screen.safe(shown)}`, signingIn);
+  await refreshWarmTokens(context);
   const { issuer, scopes = [] } = events.findLast(({ kind }) => kind === "signed-in") ?? {};
   return {
     value: { server: shown, issuer, scopes },

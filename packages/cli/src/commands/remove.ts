@@ -5,8 +5,9 @@ import { Failure } from "../failure.ts";
 import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
+import { stopWarmTrusted } from "../warm/warm-entry.ts";
 
-/** Removes a server from its file, and revokes its grants. */
+/** Removes a server from its file, revokes its grants, and stops it if it is kept running. */
 export async function run(
   context: CommandContext,
   [name = ""]: readonly string[],
@@ -35,6 +36,7 @@ export async function run(
     for (const { id } of grants) await host.grants.revoke(id);
     return grants.length;
   });
+  await stopWarmTrusted(context, digest);
   return {
     value: { name, file, revoked, ...(left && { nowFrom: left.source.file }) },
     text() {

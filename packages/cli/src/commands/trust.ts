@@ -6,6 +6,7 @@ import { fillInputs, findByName } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
+import { stopWarmTrusted } from "../warm/warm-entry.ts";
 
 /** Allows a configured server to start, or accepts its changed definitions. */
 export async function run(
@@ -53,11 +54,13 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
   };
 }
 
-async function revoke({ screen }: CommandContext, host: Host, entry: ServerEntry): Promise<CommandResult> {
+async function revoke(context: CommandContext, host: Host, entry: ServerEntry): Promise<CommandResult> {
+  const { screen } = context;
   const { name } = entry;
   const digest = await trustDigest(entry);
   const grants = host.grants.list().filter(({ kind, serverDigest }) => kind === "trust" && serverDigest === digest);
   for (const { id } of grants) await host.grants.revoke(id);
+  await stopWarmTrusted(context, digest);
   return {
     value: { name, isTrusted: false, revoked: grants.length },
     text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is no longer trusted`,

@@ -38,7 +38,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   }
   return {
     failure,
-    value: { servers: servers.map(({ digest: _, ...server }) => server) },
+    value: { servers: servers.map(({ digest: _, trust: __, ...server }) => server) },
     text() {
       const lines = servers.flatMap(({ name, idleMs: idle }) => {
         const text = `${screen.safe(name)} is kept running; it stops after ${minutes(idle)} without use`;

@@ -1,5 +1,6 @@
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
+import { fileStore, type OAuthOptions } from "portolan/auth/client";
 import { type ServedChannel, serveChannel } from "portolan/server";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
@@ -17,12 +18,16 @@ import {
   type WarmServer,
   warmFolder,
 } from "./socket.ts";
+import { TrackedTokens } from "./tracked-tokens.ts";
 import { pidFile } from "./warm-entry.ts";
 
 /** A running server with the commands that use it. */
 interface RunningServer {
   readonly name: string;
   readonly digest: string;
+  /** The request that started it. */
+  readonly asked: WarmRequest;
+  readonly tokens: TrackedTokens;
   readonly startedAt: number;
   readonly proxy: ProxyServer;
   readonly upstream: Upstream;
@@ -47,6 +52,8 @@ export class Keeper {
   readonly #listener = createServer((socket) => this.#accept(socket));
   readonly #ended: Promise<void>;
   #end: () => void = () => {};
+  /** The checks of stored tokens, one after another. */
+  #checking: Promise<void> = Promise.resolve();
 
   constructor(context: CommandContext) {
     this.#context = context;
@@ -98,6 +105,7 @@ export class Keeper {
     const isSame = asked.version === version;
     if (asked.do === "stop") return this.#answerStop(socket, asked);
     if (!isSame) return this.#reply(socket, { isOk: false });
+    await this.#checkTokens();
     if (asked.do === "list") return this.#reply(socket, { isOk: true, servers: this.#list() });
     if (asked.do === "start") return this.#answerStart(socket, digest, asked);
     const server = this.#servers.get(digest);
@@ -113,9 +121,38 @@ export class Keeper {
     this.#scheduleIdle(server);
   }
 
-  async #answerStart(socket: Socket, digest: string, { entry, idleMs = 0 }: WarmRequest): Promise<void> {
+  /**
+   * Ends every server whose stored tokens another process has changed: after a sign-out, or a sign-in as somebody else,
+   * no call may act as the person of before. A server that still has tokens is started again, with the new ones.
+   */
+  #checkTokens(): Promise<void> {
+    const check = async () => {
+      // A server that is being started has read the tokens of now.
+      const started = [...this.#servers.values()].filter(({ revision }) => revision !== undefined);
+      for (const server of started) {
+        const change = await server.tokens.change();
+        if (change === undefined) continue;
+        await this.#stop(server);
+        if (change === "replaced" && !this.#servers.has(server.digest)) this.#startAgain(server);
+        this.#endIfEmpty();
+      }
+    };
+    this.#checking = this.#checking.then(check, check);
+    return this.#checking;
+  }
+
+  #startAgain({ digest, asked }: RunningServer): void {
+    const server = this.#start(digest, asked);
+    server.ready.then(
+      () => this.#scheduleIdle(server),
+      () => this.#stop(server).then(() => this.#endIfEmpty(), this.#end),
+    );
+  }
+
+  async #answerStart(socket: Socket, digest: string, asked: WarmRequest): Promise<void> {
+    const { idleMs = 0 } = asked;
     const known = this.#servers.get(digest);
-    const server = known ?? this.#start(digest, entry as ServerEntry & { readonly era?: string }, idleMs);
+    const server = known ?? this.#start(digest, asked);
     // The start is only for the command that asked for it.
     const abandon = () => server.starting.abort();
     if (!known) socket.once("close", abandon);
@@ -141,14 +178,21 @@ export class Keeper {
     this.#endIfEmpty();
   }
 
-  #start(digest: string, sent: ServerEntry & { readonly era?: string }, idleMs: number): RunningServer {
+  #start(digest: string, asked: WarmRequest): RunningServer {
+    const sent = asked.entry as ServerEntry & { readonly era?: string };
     const { name, target, era } = sent;
+    const { state } = this.#context;
+    const tokens = new TrackedTokens(fileStore(state.credentials, { onWait: state.onWait }));
     const settings = era === undefined ? {} : { era };
     const entry: ServerEntry = { ...sent, target, configured: target, settings, source: { kind: "code" } };
     // Problems of a server are told by the commands that use it.
     const proxy = new ProxyServer(() => {});
     const starting = new AbortController();
-    const context = { ...this.#context, signal: AbortSignal.any([this.#context.signal, starting.signal]) };
+    const context = {
+      ...this.#context,
+      signal: AbortSignal.any([this.#context.signal, starting.signal]),
+      state: { ...state, auth: (options?: OAuthOptions) => state.auth({ ...options, store: tokens }) },
+    };
     const upstream: Upstream = new Upstream(entry, context, {
       onLog: (message) => proxy.log(message),
       async onConnected(client) {
@@ -158,7 +202,8 @@ export class Keeper {
       onStderr: () => {},
     });
     const server: RunningServer = {
-      ...{ name, digest, proxy, upstream, starting, idleMs, idleTimer: undefined, revision: undefined },
+      ...{ name, digest, asked, tokens, proxy, upstream, starting, idleTimer: undefined, revision: undefined },
+      idleMs: asked.idleMs ?? 0,
       startedAt: Date.now(),
       ready: upstream.client(),
       channels: new Set(),
@@ -201,6 +246,6 @@ export class Keeper {
   }
 }
 
-function describe({ name, digest, idleMs, channels, startedAt, revision }: RunningServer): WarmServer {
-  return { name, digest, idleMs, uses: channels.size, startedAt, revision };
+function describe({ name, digest, asked, idleMs, channels, startedAt, revision }: RunningServer): WarmServer {
+  return { name, digest, trust: asked.trust, idleMs, uses: channels.size, startedAt, revision };
 }

@@ -17,6 +17,8 @@ export interface WarmRequest {
   readonly digests?: readonly string[];
   /** The server to start. */
   readonly entry?: unknown;
+  /** The digest by which its configured entry is trusted. */
+  readonly trust?: string;
   /** The server is stopped after it was unused for this long. */
   readonly idleMs?: number;
 }
@@ -25,6 +27,8 @@ export interface WarmRequest {
 export interface WarmServer {
   readonly name: string;
   readonly digest: string;
+  /** The digest by which its entry is trusted; undefined for a server that is not configured. */
+  readonly trust: string | undefined;
   readonly idleMs: number;
   /** Commands that use it now. */
   readonly uses: number;

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { childEnvironment } from "portolan/client/stdio";
 import { holdFileLock } from "portolan/storage/node";
-import type { ConfiguredServer, ServerEntry } from "portolan-host";
+import { type ConfiguredServer, type ServerEntry, trustDigest } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { exitCodes, Failure, type FailureKind } from "../failure.ts";
 import { createLink, requireStartable } from "../servers/link.ts";
@@ -75,7 +75,10 @@ async function startConfigured(context: CommandContext, entry: ServerEntry): Pro
   return startWarm(context, entry, defaultIdleMs).catch(() => undefined);
 }
 
-/** Returns the servers that are kept running by this version of the command; undefined if there is no such process. */
+/**
+ * Returns the servers that are kept running by this version of the command; undefined if there is no such process. The
+ * process first ends servers whose stored tokens were changed since.
+ */
 export async function listWarm(context: CommandContext): Promise<readonly WarmServer[] | undefined> {
   const socket = await connectWarm(context);
   if (!socket) return undefined;
@@ -89,7 +92,11 @@ export async function startWarm(context: CommandContext, entry: ServerEntry, idl
   await requireStartable(context, entry);
   const sent = sentEntry(entry, context);
   const digest = await warmDigest(sent);
-  const asked = request("start", { digests: [digest], entry: withEnvironment(sent, context), idleMs });
+  const trust = entry.source.kind === "file" ? await trustDigest(entry) : undefined;
+  const asked = request("start", {
+    ...{ digests: [digest], entry: withEnvironment(sent, context), idleMs },
+    ...(trust !== undefined && { trust }),
+  });
   // A process that ends in this moment, because its last server was unused, gives no reply.
   const reply = (await startOnce(context, asked)) ?? (await startOnce(context, asked));
   const [server] = reply?.servers ?? [];
@@ -129,6 +136,13 @@ export async function stopWarm(
   await ended;
   if (!reply?.isOk) throw failureOf(reply);
   return reply.servers ?? [];
+}
+
+/** Stops the servers whose entry is trusted by this digest, in whichever folder they were started. */
+export async function stopTrusted(context: CommandContext, trust: string): Promise<void> {
+  const running = (await listWarm(context)) ?? [];
+  const digests = running.filter((server) => server.trust === trust).map(({ digest }) => digest);
+  if (digests.length > 0) await stopWarm(context, digests);
 }
 
 function request(what: WarmRequest["do"], more: Partial<WarmRequest> = {}): WarmRequest {

@@ -37,3 +37,17 @@ export async function useRunning(
     running: new Set([...running].map(({ name }) => name)),
   };
 }
+
+/** Makes the background process, if there is one, end the servers whose stored tokens this command has changed. */
+export async function refreshWarmTokens(context: CommandContext): Promise<void> {
+  if (!existsSync(pidFile(context.state))) return;
+  const { listWarm } = await import("./use.ts");
+  await listWarm(context);
+}
+
+/** Stops the servers in the background whose entry was trusted by this digest. */
+export async function stopWarmTrusted(context: CommandContext, trust: string): Promise<void> {
+  if (!existsSync(pidFile(context.state))) return;
+  const { stopTrusted } = await import("./use.ts");
+  await stopTrusted(context, trust);
+}

@@ -41,6 +41,8 @@ export class TestAuthority {
   readonly site: Site;
   readonly issuer: string;
   readonly clients = new Map<string, AuthorityClient>();
+  /** The person who signs in next. */
+  subject = "ada";
   /** The members of its metadata, and its path. */
   readonly metadata: { [member: string]: unknown };
   readonly metadataPaths: Set<string>;
@@ -236,7 +238,7 @@ export class TestAuthority {
     const accessToken = await new SignJWT({ client_id: clientId, scope, ...(jkt && { cnf: { jkt } }) })
       .setProtectedHeader({ alg: "ES256", kid: "one", typ: "at+jwt" })
       .setIssuer(this.issuer)
-      .setSubject("ada")
+      .setSubject(this.subject)
       .setAudience(resource ?? "nobody")
       .setIssuedAt(now)
       .setExpirationTime(now + this.lifeSeconds)
