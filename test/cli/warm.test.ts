@@ -12,6 +12,7 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { holdFileLock } from "portolan/storage/node";
 import { expect, onTestFinished, test } from "vitest";
 import { startWorld, type Way } from "../auth/client/kit/world.ts";
 import { makeHome, root, runPortolan } from "./kit.ts";
@@ -396,6 +397,19 @@ test("Ctrl-C during up ends the start, and nothing is kept", async () => {
   const terminal = openTerminal(["up", "--", "node", "-e", "setInterval(() => {}, 1000)"], { cwd, columns: 80 });
   await terminal.see("waiting for");
   terminal.type("\u0003");
+  expect(await terminal.exited).toBe(130);
+  await expect.poll(() => existsSync(warm(cwd, "pid")), { timeout: 20_000 }).toBe(false);
+});
+
+test("Ctrl-C while the background process is being started ends up, and nothing is kept", async () => {
+  const cwd = await makeCounters();
+  mkdirSync(warm(cwd), { mode: 0o700 });
+  const release = await holdFileLock(warm(cwd, "start.lock"));
+  const terminal = openTerminal(["up", "--", "node", "-e", "setInterval(() => {}, 1000)"], { cwd, columns: 80 });
+  await terminal.see("waiting for");
+  terminal.type("\u0003");
+  await terminal.see("^C");
+  release();
   expect(await terminal.exited).toBe(130);
   await expect.poll(() => existsSync(warm(cwd, "pid")), { timeout: 20_000 }).toBe(false);
 });

@@ -150,6 +150,8 @@ export class Keeper {
   }
 
   async #answerStart(socket: Socket, digest: string, asked: WarmRequest): Promise<void> {
+    // The command was interrupted before this request was read.
+    if (socket.destroyed) return this.#endIfEmpty();
     const { idleMs = 0 } = asked;
     const known = this.#servers.get(digest);
     const server = known ?? this.#start(digest, asked);

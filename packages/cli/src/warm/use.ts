@@ -108,6 +108,11 @@ async function startOnce(context: CommandContext, asked: WarmRequest): Promise<W
   const { signal } = context;
   signal.throwIfAborted();
   const socket = await connectOrStart(context);
+  if (signal.aborted) {
+    // Ctrl-C came while the process was being started. It would wait a minute for its first server.
+    await askWarm(socket, request("stop", { digests: [] }));
+    signal.throwIfAborted();
+  }
   const abort = () => void socket.destroy();
   signal.addEventListener("abort", abort, { once: true });
   try {
