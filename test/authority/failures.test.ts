@@ -68,8 +68,11 @@ test("a storage that fails in the middle of a refresh does not cost the login", 
   storage.fullFor = undefined;
   const { status, body: renewed } = await app.refresh(body["refresh_token"]);
   expect(status).toBe(200);
-  // The tokens are issued, even if nothing about them can be stored afterwards.
+  // The new tokens are withheld, because a repeated request could not get them.
   storage.fullFor = "/refreshed/";
+  const withheld = await app.refresh(renewed["refresh_token"]);
+  expect([withheld.status, withheld.body["refresh_token"]]).toEqual([503, undefined]);
+  storage.fullFor = undefined;
   expect((await app.refresh(renewed["refresh_token"])).status).toBe(200);
 });
 

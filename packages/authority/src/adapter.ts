@@ -1,4 +1,5 @@
 import Provider, { type Adapter, type AdapterPayload, errors } from "oidc-provider";
+import type { Redeemable, RedeemablePayload, Redemptions, TokenState } from "./redemptions.ts";
 import type { Rows } from "./rows.ts";
 
 /** The index entry of a grant, by which it is found from its person and client. */
@@ -11,6 +12,7 @@ export interface GrantRecord {
 
 export interface AdapterOptions {
   readonly rows: Rows;
+  readonly redemptions: Redemptions;
   /** A client that is never used is deleted after this time. */
   readonly unusedClientMs: number;
   /** Called when a grant has ended, for whatever reason. */
@@ -25,11 +27,13 @@ export class RowsAdapter implements Adapter {
   readonly #kind: string;
   readonly #options: AdapterOptions;
   readonly #rows: Rows;
+  readonly #redemptions: Redemptions;
 
   constructor(kind: string, options: AdapterOptions) {
     this.#kind = kind;
     this.#options = options;
     this.#rows = options.rows;
+    this.#redemptions = options.redemptions;
   }
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
@@ -53,7 +57,12 @@ export class RowsAdapter implements Adapter {
   }
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    return this.#rows.get<AdapterPayload>(await this.#rows.keyOf(this.#kind, id));
+    const payload = await this.#rows.get<RedeemablePayload>(await this.#rows.keyOf(this.#kind, id));
+    if (payload?.consumed === undefined) return payload;
+    const { consumed, pending, ...unused } = payload;
+    // Only `consume` decides about a code, when the provider has checked everything else about the request.
+    const isUnused = this.#kind === "AuthorizationCode" || (await this.#redemptions.isUnused(this.#token(id), payload));
+    return isUnused ? unused : payload;
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
@@ -65,14 +74,22 @@ export class RowsAdapter implements Adapter {
     return undefined;
   }
 
-  /** Marks a record as used, for one caller only; every other one gets `InvalidGrant`, even in parallel. */
+  /** Marks a code or refresh token as used, for one caller only; every other one gets `InvalidGrant`, even in parallel. */
   async consume(id: string): Promise<void> {
-    const row = await this.#rows.read<AdapterPayload>(await this.#rows.keyOf(this.#kind, id));
-    const isFirst = row && row.value.consumed === undefined;
-    if (isFirst && (await row.replace({ ...row.value, consumed: Date.now() }))) return;
-    const context = Provider.ctx;
-    if (context && row) context.state["replayedToken"] = { kind: this.#kind, id, grantId: row.value.grantId };
+    const token = this.#token(id);
+    const row = await this.#rows.read<RedeemablePayload>(await this.#rows.keyOf(this.#kind, id));
+    const redeemed = row && (await this.#redemptions.begin(token, row));
+    const state = Provider.ctx?.state as TokenState | undefined;
+    if (redeemed) {
+      if (state) state.redeemed = redeemed;
+      return;
+    }
+    if (state && row) state.usedBefore = { ...token, grantId: row.value.grantId };
     throw new errors.InvalidGrant(`${this.#kind} was used before`);
+  }
+
+  #token(id: string): Redeemable {
+    return { kind: this.#kind, id };
   }
 
   async destroy(id: string): Promise<void> {

@@ -7,7 +7,6 @@ import type { Authority } from "./create.ts";
 import { revokeGrant } from "./grants.ts";
 import { Interactions } from "./interaction.ts";
 import { introspectionSecret, resealKeys, signingKeys } from "./keys.ts";
-import { refreshRepeatMs } from "./limits.ts";
 import { createListener } from "./listener.ts";
 import { reportLostClient } from "./lost.ts";
 import {
@@ -16,12 +15,12 @@ import {
   headersMiddleware,
   keysMiddleware,
   metadataMiddleware,
-  RefreshResponses,
   registrationMiddleware,
   tokenMiddleware,
 } from "./middleware.ts";
 import type { AuthorityOptions } from "./options.ts";
 import { createProvider } from "./provider.ts";
+import { Redemptions, type TokenState } from "./redemptions.ts";
 import { UnknownSecretError } from "./rows.ts";
 import { type Settings, toSettings } from "./settings.ts";
 import { connectUpstream, Upstream, type UpstreamConnection } from "./upstream/upstream.ts";
@@ -38,9 +37,12 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   await resealKeys(rows);
   const connection = signIn.kind === "upstream" ? connectUpstream(settings, signIn, endedUpstream) : undefined;
 
+  const { refreshTokenSeconds, reportError } = settings;
+  const redemptions = new Redemptions({ rows, refreshTokenSeconds, reportError });
   const configuration = toConfiguration(settings, {
     keys: keys.map(({ jwk }) => jwk),
     introspection,
+    redemptions,
     hooks: {
       findAccount: (context, subject, token) => findAccount(settings, connection, context, subject, token),
       isActive: async (grantId) => !connection || (grantId !== undefined && connection.tokens.isActive(grantId)),
@@ -63,7 +65,7 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
   provider.use(keysMiddleware(settings));
   provider.use(authorizationMiddleware(settings));
   provider.use(registrationMiddleware(settings));
-  provider.use(tokenMiddleware(settings, { responses: new RefreshResponses(rows), revokeGrant: revokeOne }));
+  provider.use(tokenMiddleware(settings, { redemptions, revokeGrant: revokeOne }));
   // Without a listener, the provider writes errors to the console.
   (provider as EventEmitter).on("error", settings.reportError);
   // The provider has written a response already; the middleware for failures writes a better one.
@@ -75,9 +77,6 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
     else if (detailOf(error) === "client not found") reportLostClient(settings, context);
   });
   provider.on("grant.error", (context, error) => {
-    const clientId = context.oidc.client?.clientId ?? "";
-    const what = replayOf(error);
-    if (what) settings.emit({ type: "replayed", what, clientId });
     context.state["refusal"] = detailOf(error);
   });
 
@@ -151,10 +150,10 @@ export async function findAccount(
 ): Promise<Account | undefined> {
   const { kind, jti, grantId, consumed } = (token ?? {}) as Partial<RefreshToken> & Pick<AdapterPayload, "consumed">;
   const isRefresh = kind === "RefreshToken";
-  if (isRefresh && typeof consumed === "number" && Math.abs(Date.now() - consumed) < refreshRepeatMs) {
+  if (isRefresh && jti !== undefined && consumed !== undefined) {
     // The provider has already checked everything else about the request.
-    context.state["replayedToken"] = { kind, id: jti, grantId };
-    throw new errors.InvalidGrant("refresh token is in use");
+    (context.state as TokenState).usedBefore = { kind, id: jti, grantId };
+    throw new errors.InvalidGrant("refresh token was used before");
   }
   const { signIn, accessTokenSeconds } = settings;
   if (signIn.kind === "passwords" && !(await signIn.find(subject))) return undefined;
@@ -165,13 +164,6 @@ export async function findAccount(
     if (!isActive) throw new errors.InvalidGrant("the upstream session has ended");
   }
   return { accountId: subject, claims: async () => ({ sub: subject }) };
-}
-
-/** Returns what was used twice, if the error of the token endpoint says so. */
-export function replayOf(error: errors.OIDCProviderError): "code" | "refresh-token" | undefined {
-  const detail = detailOf(error);
-  if (detail === "refresh token already used") return "refresh-token";
-  return detail === "authorization code already consumed" ? "code" : undefined;
 }
 
 /** Returns the reason of an error that the provider does not send to clients. */

@@ -21,6 +21,7 @@ import {
 } from "./limits.ts";
 import { renderError } from "./pages/messages.ts";
 import { tryConsume } from "./rate-limit.ts";
+import type { Redemptions } from "./redemptions.ts";
 import type { Settings } from "./settings.ts";
 
 export const introspectionRoute = "/introspect";
@@ -38,14 +39,16 @@ export interface ConfigurationParts {
   /** The signing keys. The first one signs. */
   readonly keys: readonly JWK[];
   readonly introspection: { readonly clientId: string; readonly clientSecret: string };
+  readonly redemptions: Redemptions;
   readonly hooks: ProviderHooks;
 }
 
 /** Configures the provider as OAuth 2.1 for MCP: codes with S256 only, a resource always, all other features off. */
-export function toConfiguration(settings: Settings, { keys, introspection, hooks }: ConfigurationParts): Configuration {
+export function toConfiguration(settings: Settings, parts: ConfigurationParts): Configuration {
+  const { keys, introspection, redemptions, hooks } = parts;
   const { options, rows, isHttps, isOpaque, accessTokenSeconds, refreshTokenSeconds } = settings;
   const { dynamic = false, metadataDocuments = true } = options.registration ?? {};
-  const adapterOptions = { rows, unusedClientMs, grantEnded: hooks.grantEnded };
+  const adapterOptions = { rows, redemptions, unusedClientMs, grantEnded: hooks.grantEnded };
   const cookie = { httpOnly: true, sameSite: "lax", signed: true, secure: isHttps } as const;
 
   return {

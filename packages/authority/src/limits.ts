@@ -30,8 +30,16 @@ export const maxKeyAttempts: number = 20;
 
 /** How long the response to a refresh is repeated for the same token: clients retry, and tabs refresh in parallel. */
 export const refreshRepeatMs: number = 10_000;
-/** How long a parallel refresh waits for the response to the first one. */
+/** How long a second use of a code or refresh token waits for the first one. */
 export const refreshWaitMs: number = 5_000;
+/** A code or refresh token whose use failed, or has no response after this time, may be used again. */
+export const redemptionMs: number = 5_000;
+/** When a client should try again with a code, which expires soon, or with a token that another request uses. */
+export const redemptionRetrySeconds: number = 5;
+/** How long a response is stored after it was sent: a slow request that used the same token sends it, too. */
+export const keptResponseMs: number = 60_000;
+/** Attempts to note that a response is sent, while other requests with the same token do so. */
+export const maxDeliveryAttempts: number = 5;
 
 /** Dynamic registrations per network and hour. */
 export const defaultRegistrationsPerHour: number = 20;

@@ -7,15 +7,14 @@ import {
   dayMs,
   defaultRegistrationsPerHour,
   maxRegistrationBytes,
-  refreshRepeatMs,
-  refreshWaitMs,
+  redemptionRetrySeconds,
   usedClientMs,
 } from "./limits.ts";
 import { reportLostSignIn, reportLostToken } from "./lost.ts";
 import { pageHeaders } from "./pages/layout.ts";
 import { errorPage } from "./pages/messages.ts";
 import { tryConsume } from "./rate-limit.ts";
-import type { Rows } from "./rows.ts";
+import type { Redeemed, Redemptions, TokenResponse, TokenState } from "./redemptions.ts";
 import type { Settings } from "./settings.ts";
 
 type Next = () => Promise<unknown>;
@@ -83,6 +82,9 @@ export function failureMiddleware(settings: Settings) {
     const { status, headers, page, body } = toFailureResponse(settings, error);
     context.status = status;
     context.set(headers);
+    // A code would have expired by then.
+    const isCode = context.path === "/token" && context.oidc?.params?.["grant_type"] === "authorization_code";
+    if (isCode && status === 503) context.set("retry-after", String(redemptionRetrySeconds));
     const isPage = context.path === "/authorize" || context.path.startsWith("/authorize/");
     if (isPage) context.type = "html";
     context.body = isPage ? page : body;
@@ -166,12 +168,12 @@ export function keysMiddleware({ rows, reportError }: Settings) {
 }
 
 export interface TokenMiddlewareParts {
-  readonly responses: RefreshResponses;
+  readonly redemptions: Redemptions;
   revokeGrant(grantId: string): Promise<void>;
 }
 
-/** Repeats the response for parallel refreshes, revokes grants after a replay, and extends grants that are in use. */
-export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: TokenMiddlewareParts) {
+/** Sends one response for each code and refresh token, revokes grants after a replay, and extends grants that are in use. */
+export function tokenMiddleware(settings: Settings, { redemptions, revokeGrant }: TokenMiddlewareParts) {
   const { rows, emit, reportError, refreshTokenSeconds } = settings;
 
   async function keepAlive(grantId: string, clientId: string): Promise<void> {
@@ -186,43 +188,79 @@ export function tokenMiddleware(settings: Settings, { responses, revokeGrant }: 
     await record?.replace(record.value, ttlMs);
   }
 
-  /** Lets the client try again with a token for which it got no other one. */
-  async function unconsume(id: string): Promise<void> {
-    const row = await rows.read<AdapterPayload>(await rows.keyOf("RefreshToken", id));
-    const { consumed, ...unused } = row?.value ?? {};
-    if (consumed !== undefined) await row?.replace(unused);
+  /** Deletes tokens that no client has received. */
+  async function deleteIssued({ oidc }: KoaContextWithOIDC, { id }: Redeemed): Promise<void> {
+    const { RefreshToken: refreshToken, AccessToken: accessToken } = oidc.entities;
+    for (const token of [refreshToken, accessToken]) if (token?.jti && token.jti !== id) await token.destroy();
+  }
+
+  /** Stores the response. If this fails, the tokens are withheld: if the response was stored, it is repeated later. */
+  async function keep(context: KoaContextWithOIDC, redeemed: Redeemed): Promise<TokenResponse | undefined> {
+    try {
+      return await redemptions.keep(redeemed, context.body as TokenResponse);
+    } catch (error) {
+      await redemptions.release(redeemed).catch(reportError);
+      throw error;
+    }
+  }
+
+  /** Answers a request whose code or refresh token was used before. */
+  async function secondUse(context: KoaContextWithOIDC, used: NonNullable<TokenState["usedBefore"]>): Promise<void> {
+    const found = await redemptions.secondUse(used);
+    if (found.type === "pending") return pending(context);
+    if (found.type === "repeated") {
+      context.status = 200;
+      context.body = found.answer;
+      return;
+    }
+    if (used.grantId !== undefined) await revokeGrant(used.grantId);
+    const what = used.kind === "RefreshToken" ? "refresh-token" : "code";
+    emit({ type: "replayed", what, clientId: context.oidc.client?.clientId ?? "" });
   }
 
   return async (context: KoaContextWithOIDC, next: Next): Promise<void> => {
     await next();
     if (context.path !== "/token" || context.method !== "POST") return;
     await reportLostToken(settings, context);
-    if (context.state["failure"] !== undefined) {
-      const { RotatedRefreshToken: used } = context.oidc.entities;
-      if (used) await unconsume(used.jti).catch(reportError);
+    const { redeemed, usedBefore } = context.state as TokenState;
+    if (usedBefore && context.state["failure"] === undefined) return secondUse(context, usedBefore);
+    if (context.status !== 200 || context.state["failure"] !== undefined) {
+      // It has given nothing. If this fails, too, it can be used again a little later.
+      const release = async (used: Redeemed) => {
+        await redemptions.release(used);
+        await deleteIssued(context, used);
+      };
+      if (redeemed) await release(redeemed).catch(reportError);
       return;
     }
-    const clientId = context.oidc.client?.clientId ?? "";
-    const second = replayedToken(context);
-    if (second) {
-      const answer = second.kind === "RefreshToken" ? await responses.find(second.id) : undefined;
-      if (answer !== undefined) {
-        context.status = 200;
-        context.body = answer;
-        return;
-      }
-      if (second.grantId !== undefined) await revokeGrant(second.grantId);
-      const what = second.kind === "RefreshToken" ? "refresh-token" : "code";
-      return emit({ type: "replayed", what, clientId });
+    if (redeemed) {
+      const kept = await keep(context, redeemed);
+      const isOwn = kept?.refresh_token === (context.body as TokenResponse).refresh_token;
+      const maySend = kept && (await redemptions.deliver(redeemed, kept, redeemed.row).catch(storedAnyway));
+      if (!isOwn || !maySend) await deleteIssued(context, redeemed).catch(reportError);
+      if (!maySend) return pending(context);
+      context.body = kept;
     }
-    if (context.status !== 200) return;
-    const { RotatedRefreshToken: rotated, Grant: grant, AuthorizationCode: code } = context.oidc.entities;
-    // The tokens are issued, and the old one is used up: a failure from here on must not withhold them.
-    if (rotated) await responses.keep(rotated.jti, context.body).catch(reportError);
+    const { Grant: grant, AuthorizationCode: code } = context.oidc.entities;
     if (!grant) return;
+    const clientId = context.oidc.client?.clientId ?? "";
+    // The tokens are issued: a failure from here on must not withhold them.
     await keepAlive(grant.jti, clientId).catch(reportError);
     emit({ type: code ? "token-issued" : "token-refreshed", subject: grant.accountId ?? "", clientId });
   };
+
+  /** The response is stored, so that it is the only one for its token, whether this is noted or not. */
+  function storedAnyway(error: unknown): true {
+    reportError(error);
+    return true;
+  }
+}
+
+/** Asks the client to try again with the same code or refresh token. */
+function pending(context: KoaContextWithOIDC): void {
+  context.status = 503;
+  context.set("retry-after", String(redemptionRetrySeconds));
+  context.body = { error: "temporarily_unavailable", error_description: "another request uses the same token now" };
 }
 
 /** Sets security headers on every response; pages have their own. */
@@ -233,50 +271,4 @@ export async function headersMiddleware(context: KoaContextWithOIDC, next: Next)
     if (name === "cache-control" && isMetadata) continue;
     context.set(name, value);
   }
-}
-
-/** Keeps responses to refreshes for a short time, so that parallel or repeated requests get the same one. */
-export class RefreshResponses {
-  readonly #rows: Rows;
-
-  constructor(rows: Rows) {
-    this.#rows = rows;
-  }
-
-  async keep(token: string, answer: unknown): Promise<void> {
-    const key = await this.#rows.keyOf("refreshed", token);
-    await this.#rows.set(key, answer, refreshRepeatMs);
-    await this.#rows.storage.bus.publish(key, "");
-  }
-
-  /** Returns the response to the first request with this token; `undefined` if there is none in time. */
-  async find(token: string): Promise<unknown> {
-    const key = await this.#rows.keyOf("refreshed", token);
-    let heard = (): void => {};
-    const isThere = new Promise<void>((resolve) => {
-      heard = resolve;
-    });
-    const unsubscribe = await this.#rows.storage.bus.subscribe(key, heard, heard);
-    const timer = setTimeout(heard, refreshWaitMs);
-    try {
-      const known = await this.#rows.get(key);
-      if (known !== undefined) return known;
-      await isThere;
-      return await this.#rows.get(key);
-    } finally {
-      clearTimeout(timer);
-      await unsubscribe();
-    }
-  }
-}
-
-/** A code or refresh token that was already used when the request arrived. */
-export interface ReplayedToken {
-  readonly kind: string;
-  readonly id: string;
-  readonly grantId: string | undefined;
-}
-
-export function replayedToken(context: KoaContextWithOIDC): ReplayedToken | undefined {
-  return context.state["replayedToken"] as ReplayedToken | undefined;
 }

@@ -8,8 +8,15 @@ export interface Row<T> {
   readonly value: T;
   /** Sealed with the secret that this process seals with. */
   readonly isSealedWithFirst: boolean;
-  /** Replaces the value. Resolves to false if the row has changed since it was read. Default `ttlMs`: the present expiry. */
-  replace(value: T, ttlMs?: number): Promise<boolean>;
+  /** Replaces the value. Resolves to `undefined` if the row has changed since it was read. Default `ttlMs`: the present expiry. */
+  replace(value: T, ttlMs?: number): Promise<Row<T> | undefined>;
+}
+
+/** The sealed text of a row. */
+interface Stored<T> {
+  readonly value: T;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
 }
 
 /** A row that this process cannot open, because it does not have the secret that sealed it. */
@@ -95,12 +102,18 @@ export class Rows {
   async read<T>(key: string): Promise<Row<T> | undefined> {
     const text = await this.storage.kv.get(key);
     const stored = text === undefined ? undefined : await this.#open<T>(key, text);
-    if (text === undefined || stored === undefined) return undefined;
-    const replace = async (value: T, ttlMs = stored.until - Date.now()): Promise<boolean> => {
-      if (ttlMs <= 0) return false;
-      return this.storage.kv.set(key, await this.#seal(key, value, ttlMs), { ttlMs, expect: text });
+    return text === undefined || stored === undefined ? undefined : this.#toRow(key, text, stored);
+  }
+
+  #toRow<T>(key: string, text: string, { value, until }: Stored<T>): Row<T> {
+    const replace = async (next: T, ttlMs = until - Date.now()): Promise<Row<T> | undefined> => {
+      if (ttlMs <= 0) return undefined;
+      const stored: Stored<T> = { value: next, until: Date.now() + ttlMs };
+      const sealed = await this.#seal(key, next, ttlMs);
+      const isReplaced = await this.storage.kv.set(key, sealed, { ttlMs, expect: text });
+      return isReplaced ? this.#toRow(key, sealed, stored) : undefined;
     };
-    return { value: stored.value, isSealedWithFirst: keyIdIn(text) === this.keyId, replace };
+    return { value, isSealedWithFirst: keyIdIn(text) === this.keyId, replace };
   }
 
   async set(key: string, value: unknown, ttlMs: number): Promise<void> {
@@ -191,9 +204,9 @@ export class Rows {
     return this.#sealer.seal(text, { purpose, binding: key, ttlMs });
   }
 
-  async #open<T>(key: string, text: string): Promise<{ readonly value: T; readonly until: number } | undefined> {
+  async #open<T>(key: string, text: string): Promise<Stored<T> | undefined> {
     const opened = await this.#sealer.open(text, { purpose, binding: key });
-    if (opened.ok) return JSON.parse(opened.value) as { value: T; until: number };
+    if (opened.ok) return JSON.parse(opened.value) as Stored<T>;
     if (opened.reason === "unknown-key") {
       await this.checkKey(keyIdIn(text));
       const what =
