@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -172,4 +172,37 @@ test("rejects after the patience with the path of the lock file", async () => {
   const release = await holdFileLock(path, limits);
   await expect(holdFileLock(path, { ...limits, patienceMs: 20 })).rejects.toThrow(path);
   release();
+});
+
+/** A namespace of its own, in which any user may mount a file system; it ends with its process. */
+const namespace = ["unshare", "--map-root-user", "--mount"];
+const mayMount = spawnSync(namespace[0] ?? "", [...namespace.slice(1), "true"]).status === 0;
+
+/** Runs a program that holds the lock `path` in a small file system, with the function `fill`. Returns its lines. */
+function onSmallDisk(options: string, program: string): string[] {
+  const { folder } = setUp();
+  const module = JSON.stringify(new URL("./file-lock.ts", import.meta.url).href);
+  const text = `import { appendFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+    const { holdFileLock } = await import(${module});
+    const folder = process.argv[1], path = folder + "/a.lock";
+    const show = () => console.log("left:", ...readdirSync(folder).filter((name) => !name.startsWith("filler")));
+    const fill = (write) => { try { for (let n = 0; n < 100_000; n += 1) write(n); } catch ({ code }) { console.log(code); } };
+    const release = await holdFileLock(path, { heartbeatMs: 1_000_000, staleMs: 1_000_000 });
+    ${program}`;
+  const mount = 'mount -t tmpfs -o "$1" none "$0" && exec "$2" --import tsx --input-type=module -e "$3" "$0"';
+  const command = [...namespace, "bash", "-c", mount, folder, options, process.execPath, text];
+  const { stdout, stderr } = spawnSync(command[0] ?? "", command.slice(1), { encoding: "utf8", timeout: 30_000 });
+  return stderr === "" ? stdout.trimEnd().split("\n") : [stderr];
+}
+
+test.runIf(mayMount)("removes the lock on release although the disk is full", () => {
+  const program = 'fill(() => appendFileSync(folder + "/filler", "x".repeat(4_096))); show(); release(); show();';
+  expect(onSmallDisk("size=64k", program)).toEqual(["ENOSPC", "left: a.lock", "left:"]);
+});
+
+test.runIf(mayMount)("removes the lock as soon as there is room again, if there was none for a link on release", () => {
+  const program = `fill((n) => writeFileSync(folder + "/filler" + n, "")); release(); show(); rmSync(folder + "/filler0");
+    while (readdirSync(folder).includes("a.lock")) await new Promise((resolve) => setTimeout(resolve, 10));
+    show();`;
+  expect(onSmallDisk("size=64k,nr_inodes=20", program)).toEqual(["ENOSPC", "left: a.lock", "left:"]);
 });

@@ -174,15 +174,25 @@ class Contender {
     }
   }
 
+  /** Removes the lock. If the disk has no room even for a link, tries again until the lock is stale. */
   release(): void {
     if (this.#file === undefined) return;
+    // The claim is a link to the lock, so that it counts as new.
+    this.beat();
     closeSync(this.#file);
     this.#file = undefined;
-    try {
-      this.#withOwnFile((own) => this.#remove(this.#text, own));
-    } catch {
-      // The work is done. Another process takes over the lock when it is stale.
-    }
+    const begunAt = performance.now();
+    const attempt = (): void => {
+      try {
+        // A link to the lock itself: a full disk has no room for another file.
+        this.#remove(this.#text, this.#path);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
+        // The work is done. Another process takes over the lock when it is stale.
+        if (performance.now() - begunAt < this.#staleMs) setTimeout(attempt, maxLockPauseMs).unref();
+      }
+    };
+    attempt();
   }
 
   /** Creates a file with the own text to link from. It stays open if it became the lock. */
@@ -211,7 +221,8 @@ class Contender {
         return true;
       }
       const found = look(claim);
-      if (!found || !this.#isDead(claim, found)) return false;
+      // The own claim is left from an attempt that failed.
+      if (!found || (found.text !== this.#text && !this.#isDead(claim, found))) return false;
     }
     return false;
   }
