@@ -76,6 +76,20 @@ test("a storage that fails in the middle of a refresh does not cost the login", 
   expect((await app.refresh(renewed["refresh_token"])).status).toBe(200);
 });
 
+test("a sign-in that could not be stored is no event", async () => {
+  const storage = createDisk();
+  const { issuer, events } = await start({ storage, secrets: ["s".repeat(32)] });
+  const app = await App.register(issuer);
+  const page = await app.browser.open(app.authorizeUrl());
+  storage.fullFor = "/Interaction/";
+  const signIn = () => app.browser.press(page, "sign-in", { name: "ada", password: "correct horse" });
+  expect((await signIn()).status).toBe(503);
+  expect(events.map(({ type }) => type)).toEqual(["client-registered"]);
+  storage.fullFor = undefined;
+  await signIn();
+  expect(events.map(({ type }) => type)).toEqual(["client-registered", "signed-in"]);
+});
+
 test("failures of one kind are written as one line", async () => {
   const written = vi.spyOn(console, "error").mockReturnValue();
   onTestFinished(() => written.mockRestore());

@@ -110,6 +110,22 @@ describe.each(["die", "after", "write"] as const)("a storage with the fault %s",
     }
     expect(points).toBeGreaterThan(12);
   });
+
+  test("at any operation of a revocation leaves nothing that is valid, if the client retries", async () => {
+    const { app, issuer, login, isActive, during } = await setUp();
+    let points = 0;
+    for (let isReached = true; isReached && points < 100; points += 1) {
+      const given = await app.redeem(await login());
+      const parameters = { client_id: app.clientId, token: given.body["access_token"] };
+      const revoke = () => post(`${issuer}/revoke`, new URLSearchParams(parameters));
+      let answer: Answered;
+      [answer, isReached] = await during(how, points + 1, revoke);
+      if (answer.status !== 200) answer = await revoke();
+      expect([points, answer.status, await isActive(given)]).toEqual([points, 200, false]);
+      expect([points, (await app.refresh(given.body["refresh_token"])).status]).toEqual([points, 400]);
+    }
+    expect(points).toBeGreaterThan(8);
+  });
 });
 
 describe("a refresh token that another request uses", () => {

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { createMemoryStorage, randomSecret } from "portolan/storage";
+import { createMemoryStorage, randomSecret, type Storage } from "portolan/storage";
 import { type AuthorityOptions, upstream } from "portolan-authority";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Browser } from "./browser.ts";
@@ -34,6 +34,24 @@ async function startBoth(
   const started = await start({ signIn: late, ...options });
   remote = await UpstreamProvider.start({ redirectUri: `${started.issuer}/callback`, ...remoteOptions });
   return { ...started, remote };
+}
+
+/** A storage that cannot write upstream tokens while `failing.isOn`. */
+function createFailingTokens() {
+  const inner = createMemoryStorage();
+  const failing = { isOn: false };
+  const { kv, log, bus } = inner;
+  const set: Storage["kv"]["set"] = async (key, ...rest) => {
+    const isToken = key.includes("/upstream/") && !key.endsWith("/lock");
+    if (failing.isOn && isToken) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+    return kv.set(key, ...rest);
+  };
+  const storage: Storage = {
+    log,
+    bus,
+    kv: { set, get: kv.get.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv) },
+  };
+  return { storage, failing };
 }
 
 /** Allows, and signs in at the upstream provider. */
@@ -318,6 +336,24 @@ describe("N24: our tokens live as long as those upstream", () => {
     expect((await app.refresh(refresh_token)).status).toBe(200);
   });
 
+  test("renewed upstream tokens that cannot be stored are not lost", async () => {
+    letTimePass();
+    const { storage, failing } = createFailingTokens();
+    const both = await startBoth({}, { storage, secrets: [randomSecret()] });
+    const app = await App.register(both.issuer);
+    const { refresh_token } = await loginForTokens(app);
+    minutes(11);
+    failing.isOn = true;
+    const before = both.remote.countOf("POST /token");
+    expect((await app.refresh(refresh_token)).status).toBe(503);
+    // The provider accepts neither the old tokens any more, nor a second use of the old refresh token.
+    expect(both.remote.countOf("POST /token") - before).toBe(1);
+    failing.isOn = false;
+    expect((await app.refresh(refresh_token)).status).toBe(200);
+    const token = await both.authority.upstreamToken({ subject: "zoe", clientId: app.clientId });
+    expect(await both.remote.knows(token)).toBe(true);
+  });
+
   test("a refresh of ours renews the upstream token in time", async () => {
     letTimePass();
     const both = await startBoth();
@@ -357,6 +393,19 @@ describe("N24: our tokens live as long as those upstream", () => {
     const there = await both.authority.upstreamToken({ subject: "zoe", clientId: app.clientId });
     await both.authority.revoke({ subject: "zoe" });
     expect(await introspect(both, access_token)).toEqual({ active: false });
+    expect(await both.remote.knows(there)).toBe(false);
+  });
+
+  test("a revocation here that fails half-way can be repeated", async () => {
+    const { storage, failing } = createFailingTokens();
+    const both = await startBoth({}, { storage, secrets: [randomSecret()] });
+    const app = await App.register(both.issuer);
+    await loginForTokens(app);
+    const there = await both.authority.upstreamToken({ subject: "zoe", clientId: app.clientId });
+    failing.isOn = true;
+    await expect(both.authority.revoke({ subject: "zoe" })).rejects.toThrow("connect ECONNREFUSED");
+    failing.isOn = false;
+    await both.authority.revoke({ subject: "zoe" });
     expect(await both.remote.knows(there)).toBe(false);
   });
 

@@ -95,18 +95,23 @@ export class RowsAdapter implements Adapter {
   async destroy(id: string): Promise<void> {
     const key = await this.#rows.keyOf(this.#kind, id);
     const payload = await this.#rows.get<AdapterPayload>(key);
-    await this.#rows.delete(key);
     const { grantId, uid, accountId, clientId } = payload ?? {};
+    if (grantId !== undefined && Provider.ctx?.oidc?.route === "revocation" && this.#kind !== "Grant") {
+      // The token is deleted last: if its grant cannot be ended now, the client can revoke the same token again.
+      await new RowsAdapter("Grant", this.#options).destroy(grantId);
+    }
+    await this.#rows.delete(key);
     if (grantId !== undefined && ofGrant.has(this.#kind)) {
       await this.#rows.delete(await this.#rows.keyOf(`of-grant-${this.#kind}`, grantId, id));
     }
     if (this.#kind === "Session" && uid !== undefined)
       await this.#rows.delete(await this.#rows.keyOf("session-of", uid));
     if (this.#kind !== "Grant") return;
+    await this.#options.grantEnded(id);
+    // Deleted last: if something fails before, the grant can be found and revoked again.
     if (accountId !== undefined && clientId !== undefined) {
       await this.#rows.delete(await this.#rows.keyOf("grant-record", accountId, clientId, id));
     }
-    await this.#options.grantEnded(id);
   }
 
   async revokeByGrantId(grantId: string): Promise<void> {

@@ -133,7 +133,9 @@ export async function createAuthority(options: AuthorityOptions): Promise<Author
       } catch (failure) {
         fail(failure);
       }
-      if (failures.length > 0) throw failures[0];
+      const [first, ...others] = failures;
+      for (const failure of others) settings.reportError(failure);
+      if (failures.length > 0) throw first;
       settings.emit({ type: "revoked", ...filter });
     },
     close,

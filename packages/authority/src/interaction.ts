@@ -7,6 +7,7 @@ import { toFailureResponse } from "./failure.ts";
 import { endOtherSession, requestedAccess, scopeOf, writeGrant } from "./grants.ts";
 import { passwordLimits } from "./limits.ts";
 import { reportLostSignIn } from "./lost.ts";
+import type { AuthorityEvent } from "./options.ts";
 import { consentPage, signInPage } from "./pages/forms.ts";
 import { errorPage, expiredPage, redirectPage } from "./pages/messages.ts";
 import { refund, tryConsume } from "./rate-limit.ts";
@@ -139,9 +140,9 @@ export class Interactions {
       return sendPage(response, 401, signInPage({ ...this.#signInFacts(page), userName, problem }));
     }
     await this.#wasRight(userName, address);
-    emit({ type: "signed-in", subject: person.subject, clientId: client.clientId });
     await endOtherSession(this.#provider, interaction, person.subject, request, response);
-    await this.#finish(page, { login: { accountId: person.subject } });
+    const event = { type: "signed-in", subject: person.subject, clientId: client.clientId } as const;
+    await this.#finish(page, { login: { accountId: person.subject } }, event);
   }
 
   /** Counts an attempt before it is made, so that parallel attempts count, too. */
@@ -165,8 +166,8 @@ export class Interactions {
     const subject = interaction.session?.accountId;
     if (subject === undefined || interaction.prompt.name !== "consent") return this.#show(page);
     const grantId = await writeGrant(this.#provider, this.#settings, interaction, subject);
-    this.#settings.emit({ type: "allowed", subject, clientId: client.clientId, scope: scopeOf(interaction.params) });
-    await this.#finish(page, { consent: { grantId } });
+    const event = { type: "allowed", subject, clientId: client.clientId, scope: scopeOf(interaction.params) } as const;
+    await this.#finish(page, { consent: { grantId } }, event);
   }
 
   async #sendUpstream({ interaction, browser, response }: PageContext, upstream: Upstream): Promise<void> {
@@ -185,13 +186,9 @@ export class Interactions {
     const { interaction, client } = page;
     const subject = interaction.session?.accountId;
     const scope = scopeOf(interaction.params);
-    this.#settings.emit({
-      type: "denied",
-      clientId: client.clientId,
-      scope,
-      ...(subject !== undefined && { subject }),
-    });
-    await this.#finish(page, { error: "access_denied", error_description: "the person denied access" });
+    const who = subject === undefined ? {} : { subject };
+    const event = { type: "denied", clientId: client.clientId, scope, ...who } as const;
+    await this.#finish(page, { error: "access_denied", error_description: "the person denied access" }, event);
   }
 
   /** Ends the session and starts the authorization request again. */
@@ -206,8 +203,10 @@ export class Interactions {
     sendPage(response, 200, redirectPage(this.#settings.options.name, address));
   }
 
-  async #finish({ request, response }: PageContext, result: InteractionResults): Promise<void> {
+  /** Stores a result, and tells of it when it is stored. */
+  async #finish({ request, response }: PageContext, result: InteractionResults, event: AuthorityEvent): Promise<void> {
     const address = await this.#provider.interactionResult(request, response, result);
+    this.#settings.emit(event);
     sendPage(response, 200, redirectPage(this.#settings.options.name, address));
   }
 

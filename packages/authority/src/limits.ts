@@ -98,3 +98,5 @@ export const upstreamLoginMs: number = 15 * minuteMs;
 export const maxUpstreamCheckSeconds: number = 60;
 /** An upstream token is renewed this long before it expires. */
 export const renewUpstreamBeforeExpiryMs: number = 30_000;
+/** Renewed upstream tokens that are kept in memory because the storage failed. Beyond it, the oldest login is lost. */
+export const maxUnsavedRenewals: number = 1_000;

@@ -37,7 +37,13 @@ test("replaces a row only if it has not changed since it was read", async () => 
   const { rows, key } = await make();
   await rows.set(key, 1, 1_000);
   const [one, two] = [await rows.read<number>(key), await rows.read<number>(key)];
-  expect([await one?.replace(2), await two?.replace(3), await rows.get(key)]).toEqual([true, false, 2]);
+  const replaced = await one?.replace(2);
+  expect([replaced?.value, await two?.replace(3), await rows.get(key)]).toEqual([2, undefined, 2]);
+  expect([(await replaced?.replace(4))?.value, await replaced?.replace(5), await rows.get(key)]).toEqual([
+    4,
+    undefined,
+    4,
+  ]);
 });
 
 test("gives a row to one of several takers", async () => {

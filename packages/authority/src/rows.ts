@@ -271,8 +271,12 @@ export async function withLock<T>(rows: Rows, key: string, work: () => Promise<T
   try {
     return await work();
   } finally {
-    // Only our own lock: another process may have taken it over because this took too long.
-    if ((await kv.get(lock)) === holder) await kv.delete(lock);
-    await bus.publish(lock, "");
+    try {
+      // Only our own lock: another process may have taken it over because this took too long.
+      if ((await kv.get(lock)) === holder) await kv.delete(lock);
+      await bus.publish(lock, "");
+    } catch {
+      // The work is done, or has failed for its own reason. The lock expires.
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { renewUpstreamBeforeExpiryMs } from "../limits.ts";
+import { maxUnsavedRenewals, renewUpstreamBeforeExpiryMs } from "../limits.ts";
 import { type Rows, withLock } from "../rows.ts";
 import { type UpstreamClient, UpstreamSessionEnded, type UpstreamTokens } from "./client.ts";
 
@@ -23,6 +23,10 @@ export class UpstreamTokenStore {
   readonly #options: UpstreamTokenStoreOptions;
   /** Checks under way in this process, by grant. */
   readonly #checks = new Map<string, Promise<boolean>>();
+  /** Renewals under way in this process, by grant: if the provider does not answer, all callers wait for it once. */
+  readonly #renewals = new Map<string, Promise<string | undefined>>();
+  /** Renewed tokens that could not be stored, by the token they replace: the provider accepts no others. */
+  readonly #unsaved = new Map<string, UpstreamTokens>();
 
   constructor(options: UpstreamTokenStoreOptions) {
     this.#options = options;
@@ -69,16 +73,26 @@ export class UpstreamTokenStore {
   }
 
   /** Renews once for all parallel callers, in all processes. */
-  async #renew(grantId: string, seen: string): Promise<string | undefined> {
-    const { rows, client, ended, keepMs } = this.#options;
+  #renew(grantId: string, seen: string): Promise<string | undefined> {
+    const known = this.#renewals.get(grantId);
+    if (known) return known;
+    const renewal = this.#renewNow(grantId, seen).finally(() => this.#renewals.delete(grantId));
+    this.#renewals.set(grantId, renewal);
+    return renewal;
+  }
+
+  async #renewNow(grantId: string, seen: string): Promise<string | undefined> {
+    const { rows, ended, keepMs } = this.#options;
     const key = await this.#keyOf(grantId);
     const renewed = await withLock(rows, key, async () => {
       const row = await rows.read<StoredTokens>(key);
       if (!row || row.value.accessToken !== seen) return row?.value.accessToken;
       try {
-        const tokens = await client.renew(row.value);
+        const tokens = await this.#renewedFrom(row.value);
         // Compare-and-set: if the grant was revoked in the meantime, the new tokens are revoked, too.
-        if (await row.replace({ ...tokens, checkedAt: Date.now() }, keepMs)) return tokens.accessToken;
+        const isWritten = await row.replace({ ...tokens, checkedAt: Date.now() }, keepMs);
+        this.#unsaved.delete(seen);
+        if (isWritten) return tokens.accessToken;
         if (!(await rows.read(key))) await this.#giveBack(tokens);
         return (await rows.get<StoredTokens>(key))?.accessToken;
       } catch (error) {
@@ -88,6 +102,17 @@ export class UpstreamTokenStore {
     });
     if (renewed === undefined) await ended(grantId);
     return renewed;
+  }
+
+  /** Returns renewed tokens. They stay in memory until they are stored. */
+  async #renewedFrom(stored: StoredTokens): Promise<UpstreamTokens> {
+    const unsaved = this.#unsaved.get(stored.accessToken);
+    if (unsaved && !isDue(unsaved)) return unsaved;
+    const tokens = await this.#options.client.renew(unsaved ?? stored);
+    const [oldest] = this.#unsaved.keys();
+    if (oldest !== undefined && this.#unsaved.size >= maxUnsavedRenewals) this.#unsaved.delete(oldest);
+    this.#unsaved.set(stored.accessToken, tokens);
+    return tokens;
   }
 
   /** Revokes the upstream tokens of a grant that has ended. */

@@ -8,6 +8,7 @@ import { toFailureResponse } from "../failure.ts";
 import { endOtherSession, scopeOf, writeGrant } from "../grants.ts";
 import { dayMs, maxUpstreamCheckSeconds, upstreamLoginMs } from "../limits.ts";
 import { reportLostSignIn } from "../lost.ts";
+import type { AuthorityEvent } from "../options.ts";
 import { expiredPage } from "../pages/messages.ts";
 import type { Settings } from "../settings.ts";
 import { UpstreamClient, type UpstreamLogin } from "./client.ts";
@@ -20,6 +21,12 @@ interface PendingUpstreamLogin extends UpstreamLogin {
   readonly uid: string;
   /** The digest of the browser in which consent was given. */
   readonly browser: string;
+}
+
+/** The end of an upstream login, and the events that tell of it when it is stored. */
+interface Finished {
+  readonly result: InteractionResults;
+  readonly events: readonly AuthorityEvent[];
 }
 
 /** The client of the upstream provider, and the tokens stored for it. */
@@ -71,8 +78,10 @@ export class Upstream {
       this.#reportLost(request);
       return sendPage(response, 400, expiredPage(settings.options.name));
     }
-    interaction.result = await this.#finish(interaction, attempt, query, request, response);
+    const { result, events } = await this.#finish(interaction, attempt, query, request, response);
+    interaction.result = result;
     await interaction.persist();
+    for (const event of events) settings.emit(event);
     redirect(response, interaction.returnTo);
   }
 
@@ -82,29 +91,37 @@ export class Upstream {
     query: URLSearchParams,
     request: IncomingMessage,
     response: ServerResponse,
-  ): Promise<InteractionResults> {
+  ): Promise<Finished> {
     const settings = this.#settings;
     const { client } = this.#connection;
     const clientId = String(interaction.params["client_id"]);
     const scope = scopeOf(interaction.params);
     if (query.get("error") === "access_denied") {
-      settings.emit({ type: "denied", clientId, scope });
-      return { error: "access_denied", error_description: `${this.name} was not allowed to sign the person in` };
+      const result = {
+        error: "access_denied",
+        error_description: `${this.name} was not allowed to sign the person in`,
+      };
+      return { result, events: [{ type: "denied", clientId, scope }] };
     }
     try {
       const [subject, tokens] = await client.redeem(query, attempt);
       const grantId = await writeGrant(this.#provider, settings, interaction, subject);
       await this.#connection.tokens.keep(grantId, tokens);
       await endOtherSession(this.#provider, interaction, subject, request, response);
-      settings.emit({ type: "signed-in", subject, clientId });
-      settings.emit({ type: "allowed", subject, clientId, scope });
-      return { login: { accountId: subject }, consent: { grantId } };
+      return {
+        result: { login: { accountId: subject }, consent: { grantId } },
+        events: [
+          { type: "signed-in", subject, clientId },
+          { type: "allowed", subject, clientId, scope },
+        ],
+      };
     } catch (error) {
       settings.reportError(error);
       const { status, body } = toFailureResponse(settings, error);
-      if (status === 503) return body;
-      settings.emit({ type: "sign-in-failed", reason: "upstream", address: settings.addressOf(request) });
-      return { error: "server_error", error_description: `the sign-in with ${this.name} failed` };
+      if (status === 503) return { result: body, events: [] };
+      const result = { error: "server_error", error_description: `the sign-in with ${this.name} failed` };
+      const address = settings.addressOf(request);
+      return { result, events: [{ type: "sign-in-failed", reason: "upstream", address }] };
     }
   }
 
