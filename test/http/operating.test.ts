@@ -4,11 +4,13 @@ import { Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { format } from "node:util";
 import { createServer, type ErrorReport } from "portolan/server";
 import { type RefusalReport, type ServeHttpOptions, serveHttp } from "portolan/server/http";
+import { createMemoryStorage } from "portolan/storage";
 import { expect, onTestFinished, test } from "vitest";
 import { createFixture } from "./fixture.ts";
-import { type Headers, plainHeaders, send, start } from "./kit.ts";
+import { type Headers, plainHeaders, send, start, toRequest } from "./kit.ts";
 import { begin, open } from "./peer.ts";
 import { byUser } from "./users.ts";
 
@@ -41,22 +43,42 @@ test.each(eras)("onError gets the caller and the name of the tool, and no argume
 test("by default an error is printed with the tool and the caller, without control characters", async () => {
   const printed: string[] = [];
   const { error } = console;
-  console.error = (...parts: unknown[]) => void printed.push(parts.slice(0, 2).join(" "));
+  console.error = (...parts: unknown[]) => void printed.push(format(...parts));
   onTestFinished(() => {
     console.error = error;
   });
   const server = createServer({ name: "failing", version: "1.0.0" }).tool("fail", {
-    run() {
-      throw new Error("no");
+    run({ path }) {
+      throw new Error(`no such file: ${path}`);
     },
   });
   const { url } = await start(server, { verify: () => ({ key: "ada\u001b[2J\u202e" }) });
-  await (await (await open(url, "2026-07-28")).call("fail")).response();
-  expect(printed).toEqual([
-    expect.stringMatching(
-      /^portolan: {"method":"tools\/call","name":"fail","principal":"ada\\u001b\[2J\?","caller":.*"reference":"[0-9a-f]{8}"}$/,
-    ),
-  ]);
+  const path = "a\u001b[2J\u009b31m\r\nportolan: {} forged\u2028forged";
+  await (await (await open(url, "2026-07-28")).call("fail", { path })).response();
+  await expect.poll(() => printed).toHaveLength(1);
+  const [first, second, ...others] = printed.join("\n").split("\n");
+  expect(first).toMatch(
+    /^portolan: {"method":"tools\/call","name":"fail","principal":"ada\\u001b\[2J\\u{202e}","caller":.*"reference":"[0-9a-f]{8}"} Error: no such file: a\\u{1b}\[2J\\u{9b}31m\\u{d}$/,
+  );
+  expect(second).toBe("  portolan: {} forged\\u{2028}forged");
+  for (const line of others) expect(line).toMatch(/^ {6}at \P{C}+$/u);
+});
+
+test("the report of requests that are cut off has no control characters of a client", async () => {
+  const fixture = createFixture();
+  const memory = createMemoryStorage();
+  const hang = () => new Promise<undefined>(() => {});
+  Object.assign(memory.kv, { get: hang, delete: hang });
+  const serving = serveHttp(fixture.server, { storage: memory });
+  const { url } = await serving.listen();
+  const headers = { ...plainHeaders, "mcp-session-id": "waits for the storage" };
+  const answer = send(url, { headers, body: toRequest("own/\u001b[2J\nforged") }).catch(() => {});
+  await expect.poll(async () => (await serving.usage()).calls).toHaveLength(1);
+  await serving.close(0);
+  await answer;
+  expect(fixture.reported).toContainEqual(
+    expect.stringMatching(/^close: 1 request was cut off.*; the oldest: own\/\\u{1b}\[2J\\u{a}forged \(/),
+  );
 });
 
 /** Serves the fixture and collects the refusals that are reported. */

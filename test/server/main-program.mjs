@@ -31,8 +31,8 @@ await runMain({
         },
       })
       .tool("forget", {
-        run() {
-          Promise.reject(new Error("forgotten by its author"));
+        run({ what = "" }) {
+          Promise.reject(new Error(`forgotten by its author${what}`));
           return "forgot";
         },
       })

@@ -70,11 +70,14 @@ test("over standard input and output an unhandled rejection is logged, and servi
   onTestFinished(() => client.close());
   const waiting = client.callTool("wait");
   await vi.waitUntil(() => lines.includes("waiting"));
-  await client.callTool("forget");
+  await client.callTool("forget", { what: "\u001b[2J\ngreeter: forged" });
   await vi.waitUntil(() => lines.some((line) => line.includes("forgotten by its author")));
   expect(lines.join("\n")).toContain(
     'greeter: a promise was rejected and not handled; calls in progress: tools/call "wait"',
   );
+  await vi.waitUntil(() => lines.some((line) => line.includes("greeter: forged")));
+  const text = lines.join("\n");
+  expect(text).toContain("forgotten by its author\\u{1b}[2J\n  greeter: forged");
   await client.callTool("finish");
   expect((await waiting).content).toEqual([{ type: "text", text: "waited" }]);
 });

@@ -4,6 +4,7 @@ import { nameIn, type ServedExchange } from "./call/exchange.ts";
 import { runtimeOf, type Servable } from "./define/server.ts";
 import { isLoopback } from "./http/hosts.ts";
 import type { ServeHttpOptions } from "./http/options.ts";
+import { toLines, visible } from "./print-error.ts";
 import { serveStdio } from "./stdio.ts";
 
 /** A flag of a server's command line. */
@@ -141,8 +142,9 @@ export function logUnhandledRejections(name: string, server: Servable): void {
   process.stderr.on("error", () => {});
   process.on("unhandledRejection", (reason) => {
     const calls = [...runtimeOf(server).inFlight].flatMap((requests) => [...requests()]).map(describe);
-    const shown = calls.slice(0, maxNamedCalls).join(", ") + (calls.length > maxNamedCalls ? ", …" : "");
-    console.error(`${name}: a promise was rejected and not handled; calls in progress: ${shown || "none"}\n`, reason);
+    const shown = visible(calls.slice(0, maxNamedCalls).join(", ")) + (calls.length > maxNamedCalls ? ", …" : "");
+    const what = "a promise was rejected and not handled; calls in progress";
+    console.error(`${name}: ${what}: ${shown || "none"}\n  ${toLines(reason)}`);
   });
 }
 
@@ -152,7 +154,8 @@ const maxNamedCalls = 10;
 /** Returns the method of a request and the name or URI that it names: `tools/call "greet"`. */
 function describe({ method, params }: ServedExchange): string {
   const name = nameIn(params);
-  return name === undefined ? method : `${method} ${JSON.stringify(name.slice(0, 80))}`;
+  const shown = method.slice(0, 80);
+  return name === undefined ? shown : `${shown} ${JSON.stringify(name.slice(0, 80))}`;
 }
 
 /** Returns the options of the flags for HTTP. Throws a `UsageError` if one of them has no use or no valid value. */

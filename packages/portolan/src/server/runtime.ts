@@ -1,4 +1,4 @@
-import { Lazy } from "../async.ts";
+import { Lazy, whenDone } from "../async.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
@@ -107,7 +107,8 @@ const toolsPerTurn = 250;
 const riskPauseMs = 10;
 
 type Warnings = typeof import("./define/warnings.ts");
-const warnings: Lazy<Warnings> = /* @__PURE__ */ new Lazy(() => import("./define/warnings.ts"));
+/** The texts for an operator, and the code that prints them. */
+export const warnings: Lazy<Warnings> = /* @__PURE__ */ new Lazy(() => import("./define/warnings.ts"));
 
 function hasPattern(schema: unknown): boolean | undefined {
   try {
@@ -119,20 +120,17 @@ function hasPattern(schema: unknown): boolean | undefined {
 }
 
 /** Hands an error to `onError`. If `onError` throws, both errors are printed. */
-export function reportError(
-  { onError = printError }: ServerOptions<unknown>,
-  error: unknown,
-  about: ErrorReport,
-): void {
+export function reportError({ onError = print }: ServerOptions<unknown>, error: unknown, about: ErrorReport): void {
   try {
     onError(error, about);
   } catch (failure) {
-    printError(error, about);
-    printError(failure, about);
+    print(error, about);
+    print(failure, about);
   }
 }
 
-function printError(error: unknown, about: ErrorReport): void {
-  // Peers choose names and keys: a control character could change what a terminal shows.
-  console.error("portolan:", JSON.stringify(about).replace(/\p{C}/gu, "?"), error);
+function print(error: unknown, about: ErrorReport): void {
+  Promise.resolve(whenDone(warnings.get(), (late) => late.printError(error, about))).catch(() =>
+    console.error("portolan:", JSON.stringify(String(error))),
+  );
 }

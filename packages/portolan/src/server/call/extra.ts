@@ -10,7 +10,7 @@ import { isObject } from "../../schema/shape.ts";
 import { sessions } from "../channel/serve-channel.ts";
 import { loadUriTemplates } from "../define/resources.ts";
 import { type CustomMethod, knows, type LoadPart, type Middleware } from "../extension.ts";
-import type { ServerRuntime } from "../runtime.ts";
+import { type ServerRuntime, warnings } from "../runtime.ts";
 import { checkParams, description, listening, prompts, resources } from "./dispatch.ts";
 import { type Exchange, loadQuestions, ServedExchange } from "./exchange.ts";
 
@@ -18,7 +18,7 @@ export { collectResponses, problemOfBatch } from "./batch.ts";
 
 /** Loads every part that a later request may need, and `others`. A part that cannot be loaded is reported. */
 export async function loadParts(runtime: ServerRuntime, others: readonly LoadPart[]): Promise<void> {
-  const parts = [sessions, description, resources, prompts, listening].map((part) => () => part.get());
+  const parts = [warnings, sessions, description, resources, prompts, listening].map((part) => () => part.get());
   for (const load of [...others, ...parts, loadQuestions, loadJsonSchema, loadUriTemplates]) {
     try {
       await load();

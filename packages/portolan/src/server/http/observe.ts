@@ -241,7 +241,7 @@ export class Observer {
     const names = this.#calls(open, waiting)
       .slice(0, maxNamedLostCalls)
       .map(({ method, name, ageMs }) => {
-        const what = name === undefined ? method : `${method} ${toReason(JSON.stringify(name))}`;
+        const what = toReason(name === undefined ? method : `${method} ${JSON.stringify(name)}`);
         return `${what} (${(ageMs / 1_000).toFixed(1)} s)`;
       });
     const oldest = names.length === 0 ? "" : `; the oldest: ${names.join(", ")}`;

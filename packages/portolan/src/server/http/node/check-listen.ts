@@ -2,6 +2,7 @@
 import { nameOf, PortolanError } from "../../../errors.ts";
 import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
+import { toLines } from "../../print-error.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import type { ServeHttpOptions } from "../options.ts";
 import type { ListenSettings } from "../serve-http.ts";
@@ -73,7 +74,7 @@ export function closeOnSignals(close: () => Promise<void>): void {
     close().then(
       () => process.exit(0),
       (reason) => {
-        console.error(reason);
+        console.error(toLines(reason));
         process.exit(1);
       },
     );
