@@ -44,6 +44,37 @@ test("add --to writes the file of another product, keeps its comments and a back
   expect(read(`${file}.bak`)).toBe(commented);
 });
 
+test("add --to shows no secret of the file, however it is written", async () => {
+  const cwd = makeHome();
+  const token = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+  const password = 'hunter"2\\hunter-S3cret';
+  const github = { command: "npx", args: ["gh-server"], env: { GITHUB_TOKEN: token, DB_PASSWORD: password } };
+  const file = { api_key: "unknown-to-any-server", mcpServers: { github } };
+  put(cwd, ".cursor/mcp.json", JSON.stringify(file));
+  put(cwd, ".codeium/windsurf/mcp_config.json", JSON.stringify(file, undefined, 2));
+  const own = ["--env", `DB_PASSWORD=${password}`, "--", "node", "x.js"];
+  for (const product of ["cursor", "windsurf"]) {
+    const plain = await showOf(["add", "hello", "--to", product, "--", "node", "hello.js"], { cwd });
+    const secret = await showOf(["add", "secret", "--to", product, ...own], { cwd });
+    const replaced = await showOf(["add", "github", "--to", product, "--force", "--", "node", "hello.js"], { cwd });
+    const other = ["--env", `DB_PASSWORD=${password}-other`, "--", "node", "x.js"];
+    const changed = await showOf(["add", "secret", "--to", product, "--force", ...other], { cwd });
+    expect(changed["diff"]).toHaveLength(2);
+    const shown = JSON.stringify([plain["diff"], secret["diff"], replaced["diff"], changed["diff"]]);
+    expect(shown).toContain("hello");
+    expect(shown).not.toMatch(/ghp_|hunter|unknown-to/);
+  }
+});
+
+test("add --to shows little of a file that is one long line", async () => {
+  const cwd = makeHome();
+  const others = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`s${at}`, { command: "x" }]));
+  put(cwd, ".cursor/mcp.json", JSON.stringify({ mcpServers: others, last: "y".repeat(500) }));
+  const { diff } = await showOf<{ diff: string[] }>(["add", "db", "--to", "cursor", "--", "node"], { cwd });
+  expect(diff.at(-1)).toMatch(/^\+ ….*"db".*…$/);
+  for (const line of diff) expect(line.length).toBeLessThan(300);
+});
+
 test.each([
   ["claude", ".config/Claude/claude_desktop_config.json", [], "mcpServers"],
   ["claude-code", ".mcp.json", [], "mcpServers"],

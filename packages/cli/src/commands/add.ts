@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type ConfiguredServer, describeForTrust, type ServerEntry, type ServerTarget } from "portolan-host";
+import { type ConfiguredServer, describeForTrust, redact, type ServerEntry, type ServerTarget } from "portolan-host";
 import { configProducts, findConfigs, productFile, readConfigs, writeServer } from "portolan-host/node";
 import { againWith, listFlag, pairsFlag, textFlag } from "../arguments/flags.ts";
 import { trustDetails } from "../ask/consent.ts";
@@ -39,7 +39,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const before = await readFile(file, "utf8").catch(() => "");
   // Other programs own their files, and some rewrite them: the state before must be there to compare and to restore.
   const backup = to === undefined || before === "" ? undefined : await backUp(file);
-  for (const entry of [given, ...(await entriesNamed(context, name))]) context.secrets.add(secretTextsOf(entry));
+  // A change of one entry may show others: some files are one long line.
+  for (const entry of [given, ...(await allEntries(context))]) context.secrets.add(secretTextsOf(entry));
   await writeServer(file, name, given, {
     ...(to !== undefined && { product: to }),
     lock: { onWait: context.state.onWait },
@@ -47,7 +48,8 @@ export async function run(context: CommandContext, args: readonly string[], flag
     if (backup !== undefined) await rm(backup);
     throw reason;
   });
-  const changes = to === undefined ? [] : changedLines(before, await readFile(file, "utf8"));
+  const hide = (text: string) => context.secrets.hide(text);
+  const diff = to === undefined ? [] : changedLines(before, await readFile(file, "utf8"), hide);
   const { entry, isUsed } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
   const isTrusted = (changed?.isTrusted ?? !isCopy) && isUsed && entry.problem === undefined;
@@ -55,7 +57,6 @@ export async function run(context: CommandContext, args: readonly string[], flag
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
   }
   const next = nextStep({ name, isTrusted, isUsed, hasProblem: entry.problem !== undefined });
-  const diff = changes.map((line) => context.secrets.hide(line));
   return {
     value: {
       ...{ name, file, written: withoutValues(entry.configured), isTrusted, isUsed },
@@ -262,17 +263,17 @@ function settingsFolder({ home, platform, env }: CommandContext["system"]): stri
 
 /** Fails if the name is in use: in the file to write, or anywhere for a new server. */
 async function requireNewName(context: CommandContext, name: string, file: string, isElsewhereFine: boolean) {
-  const all = await entriesNamed(context, name);
+  const all = (await allEntries(context)).filter((entry) => entry.name === name);
   const known = all.find((entry) => fileOf(entry) === file) ?? (isElsewhereFine ? undefined : all[0]);
   if (!known) return;
   const message = `${fileOf(known)} already has a server ${JSON.stringify(name)}; --force replaces it`;
   throw new Failure("usage", message, { next: againWith(context.system, "--force") });
 }
 
-/** Returns the entries of this name in all files. */
-async function entriesNamed(context: CommandContext, name: string): Promise<readonly ServerEntry[]> {
+/** Returns the entries of all files. */
+async function allEntries(context: CommandContext): Promise<readonly ServerEntry[]> {
   const { entries, shadowed } = await readConfiguration(context);
-  return [...entries, ...shadowed.map((pair) => pair.shadowed)].filter((entry) => entry.name === name);
+  return [...entries, ...shadowed.map((pair) => pair.shadowed)];
 }
 
 function fileOf({ source }: ServerEntry): string | undefined {
@@ -292,19 +293,49 @@ async function backUp(file: string): Promise<string> {
   }
 }
 
-/** Returns the changed lines with `- ` or `+ ` before them. An edit changes one place of a file. */
-export function changedLines(before: string, after: string): string[] {
+/**
+ * Returns the changed lines with `- ` or `+ ` before them. `hide` replaces known secrets. An edit changes one place of a
+ * file. The unchanged beginning of the first line and end of the last one may be anything in the file, so they are short
+ * and without secrets.
+ */
+export function changedLines(before: string, after: string, hide: (text: string) => string): string[] {
   const old = before === "" ? [] : before.trimEnd().split("\n");
   const now = after.trimEnd().split("\n");
-  let start = 0;
-  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
-  let end = 0;
-  const most = Math.min(old.length, now.length) - start;
-  while (end < most && old[old.length - 1 - end] === now[now.length - 1 - end]) end += 1;
-  return [
-    ...old.slice(start, old.length - end).map((line) => `- ${line}`),
-    ...now.slice(start, now.length - end).map((line) => `+ ${line}`),
-  ];
+  const start = countEqual(old.length, now.length, (at) => old[at] === now[at]);
+  const end = countEqual(old.length - start, now.length - start, (at) => old.at(-1 - at) === now.at(-1 - at));
+  const removed = hide(old.slice(start, old.length - end).join("\n"));
+  const added = hide(now.slice(start, now.length - end).join("\n"));
+  const head = countEqual(removed.length, added.length, (at) => removed[at] === added[at]);
+  const tail = countEqual(
+    removed.length - head,
+    added.length - head,
+    (at) => removed[removed.length - 1 - at] === added[added.length - 1 - at],
+  );
+  const show = (text: string, mark: string) => {
+    if (text === "") return [];
+    const context = [text.slice(0, head), text.slice(text.length - tail)].map((part) => redactText(part));
+    const [first = "", last = ""] = context;
+    const begin = first.length > maxContext ? `…${first.slice(-maxContext)}` : first;
+    const finish = last.length > maxContext ? `${last.slice(0, maxContext)}…` : last;
+    return `${begin}${text.slice(head, text.length - tail)}${finish}`.split("\n").map((line) => `${mark} ${line}`);
+  };
+  return [...show(removed, "-"), ...show(added, "+")];
+}
+
+/** Longest unchanged part of a changed line that is shown. */
+const maxContext = 100;
+
+/** Counts the positions from 0 at which two lists are equal, up to the first difference. */
+function countEqual(left: number, right: number, isEqual: (at: number) => boolean): number {
+  const most = Math.min(left, right);
+  let count = 0;
+  while (count < most && isEqual(count)) count += 1;
+  return count;
+}
+
+/** Hides everything in a text that looks like a secret. */
+function redactText(text: string): string {
+  return (redact(text) as string).replaceAll("[redacted]", "[hidden]");
 }
 
 function showChanges(changes: readonly string[], screen: Screen): string {

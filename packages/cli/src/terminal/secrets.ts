@@ -9,7 +9,8 @@ export class Secrets {
   add(values: Iterable<string>): void {
     for (const value of values) {
       if (value.length < minChars) continue;
-      for (const form of [value, encodeURIComponent(value), encodeURI(value)]) this.#known.add(form);
+      const inJson = JSON.stringify(value).slice(1, -1);
+      for (const form of [value, encodeURIComponent(value), encodeURI(value), inJson]) this.#known.add(form);
     }
   }
 
