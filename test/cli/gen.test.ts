@@ -41,6 +41,24 @@ function run(program: string, args: readonly string[], cwd: string, env: { [name
 
 const compile = (cwd: string) => run(process.execPath, [join(root, "node_modules/typescript/bin/tsc")], cwd);
 
+test("gen names the flags whose values it writes as they are", async () => {
+  const cwd = makeHome();
+  const server = { command: process.execPath, args: [odd, "-p", "hunter2", "-t", "${T}", "--token", "secret-value"] };
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { it: server } }));
+  const env = { T: "x" };
+  await runPortolan(["trust", "it", "--yes"], { cwd, env });
+  const advice = "write a variable such as ${PASSWORD} into the entry instead, and generate again";
+  for (const kind of ["ts", "cli"]) {
+    const { code, stderr } = await runPortolan(["gen", kind, "it"], { cwd, env });
+    expect([code, stderr]).toEqual([0, `! the value of -p is written as it is; if it is a secret, ${advice}\n`]);
+  }
+  expect(await generate(["skill", "it"], cwd, env)).toMatchObject({ tools: expect.any(Number) });
+  const typed = await runPortolan(["gen", "skill", "--", process.execPath, odd, "-p", "hunter2"], { cwd });
+  expect(typed.stderr).toBe(
+    "! the value of -p is written as it is; if it is a secret, portolan add --help shows how an entry names a variable instead\n",
+  );
+});
+
 describe("gen ts", () => {
   test("writes a module that compiles and calls tools of any name", async () => {
     const cwd = makeTyped({

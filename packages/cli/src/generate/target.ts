@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { redact, type ServerEntry } from "portolan-host";
 import { Failure } from "../failure.ts";
+import { shortFlagsWithValue } from "../servers/command-name.ts";
 import type { System } from "../system.ts";
 
 /** The expression for the environment in generated code. Only the generated program reads it. */
@@ -14,6 +15,8 @@ export interface TargetCode {
   readonly isCommand: boolean;
   /** Environment variables that the expression reads. */
   readonly variables: readonly string[];
+  /** Flags whose values are written as they are, although nothing tells what they mean: `-p`. */
+  readonly unclear: readonly string[];
 }
 
 /** Writes the target of a server as code. Secrets and placeholders become environment variables. */
@@ -25,7 +28,12 @@ export function targetCode(entry: ServerEntry, system: System): TargetCode {
     const written = "url" in configured ? configured : target;
     const url = texts.code("url", written.url, target.url);
     const headers = texts.members((written.headers ?? {}) as Pairs, (target.headers ?? {}) as Pairs, "header");
-    return { expression: `{ url: ${url}${headers && `, headers: ${headers}`} }`, isCommand: false, variables };
+    return {
+      expression: `{ url: ${url}${headers && `, headers: ${headers}`} }`,
+      isCommand: false,
+      variables,
+      unclear: [],
+    };
   }
   if (!("command" in target)) throw new Failure("usage", `${entry.name} has no command and no address`);
   const written = "command" in configured ? configured : target;
@@ -33,12 +41,15 @@ export function targetCode(entry: ServerEntry, system: System): TargetCode {
   if (program === system.self && (kind === "serve-file" || kind === "serve-recording")) {
     // The server file is run by the command, wherever that is installed.
     const args = JSON.stringify(["portolan", "serve", file, "--stdio"]);
-    return { expression: `{ command: "npx", args: ${args} }`, isCommand: true, variables };
+    return { expression: `{ command: "npx", args: ${args} }`, isCommand: true, variables, unclear: [] };
   }
   const { args = [], env = {}, cwd } = target;
   const words = args.map((arg, at) => texts.code(`argument ${at + 1}`, written.args?.[at] ?? arg, arg, args[at - 1]));
   const folder = cwd ?? system.cwd;
   const isRelative = [target.command, ...args].some((word) => !isAbsolute(word) && existsSync(resolve(folder, word)));
+  const unclear = shortFlagsWithValue(target.command, args)
+    .filter(({ at }) => words[at + 1] === JSON.stringify(args[at + 1]))
+    .map(({ flag }) => flag);
   const members = [
     `command: ${texts.code("command", written.command, target.command)}`,
     ...(words.length > 0 ? [`args: [${words.join(", ")}]`] : []),
@@ -46,7 +57,7 @@ export function targetCode(entry: ServerEntry, system: System): TargetCode {
   ];
   const variablesOfServer = texts.members(written.env ?? {}, env, "variable");
   if (variablesOfServer) members.push(`env: ${variablesOfServer}`);
-  return { expression: `{ ${members.join(", ")} }`, isCommand: true, variables };
+  return { expression: `{ ${members.join(", ")} }`, isCommand: true, variables, unclear };
 }
 
 type Pairs = { readonly [name: string]: string };

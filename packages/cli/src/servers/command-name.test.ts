@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nameOfCommand } from "./command-name.ts";
+import { nameOfCommand, shortFlagsWithValue } from "./command-name.ts";
 
 test.each([
   ["node server.js", "server"],
@@ -37,4 +37,18 @@ test.each([
   ["", "server"],
 ])("names the server of %s %s", (line, name) => {
   expect(nameOfCommand(line.split(" "))).toBe(name);
+});
+
+test.each([
+  ["node server.js -p hunter2", ["-p"]],
+  ["node -r ./hook.js server.js", []],
+  ["npx -y @scope/server -p hunter2 -v --port 1", ["-p"]],
+  ["python -m some.server -t hunter2", ["-t"]],
+  ["./server -p hunter2", ["-p"]],
+  ["node -e code", []],
+  ["docker run -i -e PW=hunter2 image", ["-e"]],
+  ["docker run --rm image -p hunter2", ["-p"]],
+])("finds the short flags of the server in %s", (command, flags) => {
+  const [program = "", ...args] = command.split(" ");
+  expect(shortFlagsWithValue(program, args).map(({ flag }) => flag)).toEqual(flags);
 });

@@ -36,9 +36,32 @@ const like: { readonly [program: string]: string } = {
   ...{ npm: "npx", pnpm: "npx", yarn: "npx", bunx: "npx", pnpx: "npx", pipx: "uvx" },
 };
 
+/**
+ * Returns the short flags among these arguments of a program that may have the next word as their value. Flags of a known
+ * program that runs the server are left out, except variables that are passed to a container.
+ */
+export function shortFlagsWithValue(program: string, args: readonly string[]): { flag: string; at: number }[] {
+  const own = programName(program);
+  const isRunner = runners.has(own) || fetchers.has(own) || Object.hasOwn(verbs, own);
+  const rest = args.slice(isRunner && verbs[own]?.includes(args[0] ?? "") ? 1 : 0);
+  const operand = isRunner ? firstOperand(own, rest)?.replaceAll("/", ".") : undefined;
+  const first = args.findIndex((word) => word.replaceAll("/", ".") === operand);
+  return args.flatMap((flag, at) => {
+    const value = args[at + 1] ?? "-";
+    if (!/^-[A-Za-z]$/.test(flag) || value.startsWith("-")) return [];
+    const isOwn = at > first && (operand !== undefined || !isRunner);
+    const isVariable = flag === "-e" && (own === "docker" || own === "podman");
+    return isOwn || isVariable ? [{ flag, at }] : [];
+  });
+}
+
+function programName(program: string): string {
+  return basename(program.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat)$/i, "");
+}
+
 /** Returns a name for the server that a command starts: the name of what runs, not of the program that runs it. */
 export function nameOfCommand([program = "", ...args]: readonly string[]): string {
-  const own = basename(program.replaceAll("\\", "/")).replace(/\.(exe|cmd|bat)$/i, "");
+  const own = programName(program);
   if (own === "env") return nameOfCommand(args.slice(args.findIndex((word) => !/^-|^\w+=/.test(word))));
   const verb = verbs[own]?.includes(args[0] ?? "");
   const isFetcher = fetchers.has(own) || (verb === true && !runners.has(own)) || (own === "bun" && args[0] === "x");
