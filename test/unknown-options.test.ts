@@ -7,6 +7,7 @@ import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { serveStdio } from "portolan/server/stdio";
 import { createMemoryStorage } from "portolan/storage";
+import { createFileStorage } from "portolan/storage/node";
 import { connectInMemory } from "portolan/testing";
 import { createHost } from "portolan-host";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -33,6 +34,7 @@ describe("an unknown option is refused by", () => {
     ["createHost", () => createHost(given({ servers: {}, polcy: [] })), "did you mean `policy`?"],
     ["protect", () => protect(given({ issuer: "x" })), "did you mean `issuers`?"],
     ["oauth", () => oauth(given({ redirct: {} })), "did you mean `redirect`?"],
+    ["createFileStorage", () => createFileStorage("x", given({ maxEntrys: 1 })), "did you mean `maxEntries`?"],
     ["createMemoryStorage", () => createMemoryStorage(given({ maxEntrys: 1 })), "did you mean `maxEntries`?"],
   ])("%s", async (_, call, message) => {
     await expect(async () => call()).rejects.toThrow(message);

@@ -225,7 +225,11 @@ export class Channels {
   async #withinDeadline(work: Promise<unknown>, message: string): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(message)), this.#options.commandMs);
+      // After another turn: a process that was busy for long has not read yet what has arrived.
+      const end = () => {
+        timer = setTimeout(() => reject(new Error(message)), 1);
+      };
+      timer = setTimeout(end, this.#options.commandMs);
     });
     try {
       await Promise.race([work, late]);

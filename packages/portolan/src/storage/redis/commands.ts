@@ -150,8 +150,13 @@ export class Commands {
     this.#timer = undefined;
   }
 
-  /** Ends commands that ran out of time, and replaces a connection that stays silent. */
+  /** A process that was busy for long has not read yet what has arrived. It reads before the next timer. */
   readonly #look = (): void => {
+    this.#timer = setTimeout(this.#judge, 1);
+  };
+
+  /** Ends commands that ran out of time, and replaces a connection that stays silent. */
+  readonly #judge = (): void => {
     const { commandMs } = this.#limits;
     const now = performance.now();
     for (const pending of this.#pending) {

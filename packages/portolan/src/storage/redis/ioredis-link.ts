@@ -114,7 +114,12 @@ function duplicateOf(client: IoredisClient, silentMs: number): Duplicate {
     ...{ keyPrefix: "", readOnly: false, stringNumbers: false, replyMapping: "legacy", enableAutoPipelining: false },
     // By default ioredis sends commands again whose reply was lost: an entry would be appended twice.
     ...{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, reconnectOnError: isReadOnlyReply },
-    ...{ commandTimeout: undefined, connectTimeout: dialMs, socketTimeout: silentMs, disconnectTimeout: closeMs },
+    ...{
+      commandTimeout: undefined,
+      connectTimeout: dialMs,
+      socketTimeout: Math.max(dialMs, silentMs),
+      disconnectTimeout: closeMs,
+    },
     ...{ autoResubscribe: true, enableReadyCheck: true, monitor: false },
   };
   if (!client.isCluster) {

@@ -235,14 +235,17 @@ export class NodeRedisLink implements RedisLink {
 
 function duplicateOf(client: NodeRedisClient, kind: NodeRedisKind, silentMs: number): Duplicate {
   const given = optionsOf(client, kind);
+  // For connections that hang in their handshake, and nodes of a cluster. Long, because it also ends one that a busy process
+  // has not read from.
+  const idleMs = Math.max(dialMs, silentMs);
   const socketOf = (socket: object | undefined) => ({
     ...socket,
     // A ping each third of the time keeps a connection from being silent while it works.
-    ...{ connectTimeout: dialMs, socketTimeout: silentMs, reconnectStrategy: dialPauseMs },
+    ...{ connectTimeout: dialMs, socketTimeout: idleMs, reconnectStrategy: dialPauseMs },
   });
   const ofNode = {
     // A command for a server that is away fails at once instead of waiting in a queue.
-    ...{ disableOfflineQueue: true, pingInterval: Math.ceil(silentMs / 3) },
+    ...{ disableOfflineQueue: true, pingInterval: Math.ceil(idleMs / 3) },
     // Replies are plain text, and nothing is cached or pushed.
     ...{ commandOptions: {}, readonly: false, clientSideCache: undefined, emitInvalidate: undefined },
     ...{ commandsQueueMaxLength: undefined, maintNotifications: "disabled" },
