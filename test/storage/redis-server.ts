@@ -150,7 +150,8 @@ export async function startSentinel(): Promise<Sentinel> {
   const port = await freePort();
   const file = join(folder, "sentinel.conf");
   const lines = [`port ${port}`, "bind 127.0.0.1", `dir ${folder}`, `sentinel monitor m 127.0.0.1 ${master.port} 1`];
-  const times = ["sentinel down-after-milliseconds m 500", "sentinel failover-timeout m 1000"];
+  // A Sentinel looks once a second whether the replica has become the master: a timeout near that ends in neither of them.
+  const times = ["sentinel down-after-milliseconds m 500", "sentinel failover-timeout m 10000"];
   writeFileSync(file, [...lines, ...times, ""].join("\n"));
   const child = await start([file, "--sentinel"]);
   await until(async () => (await command(port, "SENTINEL REPLICAS m")).includes(String(replica.port)));
