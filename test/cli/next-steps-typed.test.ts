@@ -168,7 +168,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["up", "my notes.paint"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan up 'my notes'", code: 0 });
   },
-  async "commands/run.ts: portolan trust {}"() {
+  async "chat/model-run.ts: portolan trust {}"() {
     await trusts(["run", "hello", "--model", "demo", "--server", "notes"]);
   },
   async "servers/withheld.ts: portolan ls {} {}"() {
