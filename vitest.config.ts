@@ -34,6 +34,7 @@ export default defineConfig({
           name: "unit",
           include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           // They leave nothing behind, and loading everything anew for each file takes as long as all of them.
           pool: "threads",
           isolate: false,
@@ -47,6 +48,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: [...quick, "test/peers/**", "test/{conformance,release}/runtime/**"],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
           // Thousands of processes and sockets on a busy machine: one that hangs is tried again, and named at the end.
           retry: 1,
         },
