@@ -357,18 +357,14 @@ export class EndpointState {
       this.count(size, -1);
       this.#remove(call);
       ended?.();
-      if (this.#isIdle) this.#endDraining();
+      this.endIfIdle();
     };
   }
 
-  get #isIdle(): boolean {
-    return this.running.length === 0 && !this.waiting?.size;
-  }
-
-  /** Ends draining if nothing is left of a request that has waited for the storage: it may be running now. */
-  endedWaiting(): void {
-    if (this.#whenIdle.length > 0) setTimeout(() => this.#isIdle && this.#endDraining(), 0);
-  }
+  /** Ends draining if no request is running or waits. */
+  readonly endIfIdle = (): void => {
+    if (this.running.length === 0 && !this.waiting?.size) this.#endDraining();
+  };
 
   #remove({ index }: RunningCall): void {
     const last = this.running.pop();
@@ -386,8 +382,10 @@ export class EndpointState {
   drain(): Promise<void> {
     this.endTurn();
     for (const { exchange } of [...this.running]) exchange.endGracefully();
-    if (this.#isIdle) return Promise.resolve();
-    return new Promise((resolve) => this.#whenIdle.push(resolve));
+    return new Promise((resolve) => {
+      this.#whenIdle.push(resolve);
+      this.endIfIdle();
+    });
   }
 
   /** Closes all streams, and waits for nothing any more. */

@@ -109,7 +109,8 @@ export function whileWaiting<T>(
   const waited = work().finally(() => {
     state.waiting?.delete(entry);
     state.count(context, -1);
-    state.endedWaiting();
+    // After this turn, because the request may be running then.
+    setTimeout(state.endIfIdle, 0);
   });
   // A request that was answered already must not be carried out: its client may retry it elsewhere.
   return waited.then((value) => (entry.isCutOff ? new Promise<T>(() => {}) : value));

@@ -58,10 +58,10 @@ export class Streams {
   /**
    * Opens a stream in a reserved place.
    *
-   * @param ended is called once when the stream gives its place back, for whatever reason
+   * @param ended is called once when an opened stream gives its place back, for whatever reason
    */
   openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller, ended?: () => void): OpenStream {
-    const stream = new OpenStream(this.#begin(reply, headers, caller, ended), this.#backlog, caller, () => {
+    const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, () => {
       if (this.#open.delete(stream)) this.release(caller);
       ended?.();
     });
@@ -79,12 +79,11 @@ export class Streams {
     for (const stream of [...this.#open]) stream.end();
   }
 
-  #begin(reply: HttpReply, headers: HttpHeaders, caller: Caller, ended?: () => void): EventStream {
+  #begin(reply: HttpReply, headers: HttpHeaders, caller: Caller): EventStream {
     try {
       return reply.stream(headers);
     } catch (cause) {
       this.release(caller);
-      ended?.();
       throw cause;
     }
   }

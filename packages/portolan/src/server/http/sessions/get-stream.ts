@@ -91,13 +91,22 @@ export class GetStreams {
       answerError(reply, caller.beyond("streams", full), headers);
       return;
     }
-    const stream = this.#state.streams.openReserved(reply, headers, caller, release);
+    const stream = this.#openReserved(context, release);
     this.#sessions.hold(known.id, caller);
     if (uris) {
       const { proof } = this.#attach(known, uris, context, stream, position);
       if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);
       await announce(known.id);
     } else if (position) await this.#resume(known.id, position, stream, reply);
+  }
+
+  #openReserved({ reply, headers, caller }: HttpContext, release: () => void): OpenStream {
+    try {
+      return this.#state.streams.openReserved(reply, headers, caller, release);
+    } catch (cause) {
+      release();
+      throw cause;
+    }
   }
 
   /** Reads what a stream needs from the storage; answers with an error and returns undefined if it must not begin. */
