@@ -19,11 +19,11 @@ export function tooLarge(limits: BodyLimits): BodyProblem {
 }
 
 export function tooSlow(limits: BodyLimits): BodyProblem {
-  return { status: 408, why: `The body is too slow: it has to arrive within ${limits.ms} ms` };
+  return { status: 408, why: `The body is too slow: expected it within ${limits.ms} ms` };
 }
 
 export function incomplete(): BodyProblem {
-  return { status: 400, why: "The connection was closed before the whole body arrived" };
+  return { status: 400, why: "The connection was closed before the body arrived" };
 }
 
 export function alreadyRead(): BodyProblem {

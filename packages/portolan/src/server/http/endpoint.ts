@@ -176,16 +176,15 @@ export class Endpoint {
     const problem = caller === this.state.callers.total ? undefined : countWithinMinute(caller, body);
     if (problem) return this.#refuseBody(problem, context);
     context.size = body.length;
-    const begun = body.length > uncountedBytes ? performance.now() : undefined;
     const value = parseBody(body);
     const message = readMessage(value);
     if (!message) return whenDone(bodies.get(), ({ readOther }) => this.#route(readOther(body, value), context));
-    const routed = this.#route(message, context);
-    if (begun !== undefined) {
-      const busyMs = performance.now() - begun;
-      this.state.observe((observer) => observer.largeRequest(message, context, busyMs));
+    if (body.length > uncountedBytes) {
+      const begun = performance.now();
+      // Told after the synchronous part of the request.
+      this.state.observe((observer) => observer.largeRequest(message, context, begun));
     }
-    return routed;
+    return this.#route(message, context);
   }
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {

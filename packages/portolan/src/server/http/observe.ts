@@ -181,7 +181,8 @@ export class Observer {
    * Counts the time of a large request as bytes of its caller, because some schemas and handlers need seconds for a
    * megabyte, and nothing else is served meanwhile. Reports a long time, once a minute for each caller.
    */
-  largeRequest(message: object, { caller, size }: HttpContext, busyMs: number): void {
+  largeRequest(message: object, { caller, size }: HttpContext, begun: number): void {
+    const busyMs = performance.now() - begun;
     const bytes = Math.round((busyMs / msPerMebibyte) * mebibyte);
     if (bytes > size) caller.count("bodyBytes", bytes - size);
     if (busyMs < busyReportMs) return;

@@ -109,7 +109,7 @@ export class PostReply {
     const { reply, caller } = this.#context;
     if (reply.isGone) return undefined;
     const full = caller.take("keptBytes", characters);
-    if (full) return caller.beyond("keptBytes", full, `the response, ${characters} characters, is not sent`);
+    if (full) return caller.beyond("keptBytes", full, "the response is not sent");
     let unread = characters;
     reply.onSent(() => {
       caller.release("keptBytes", unread);
