@@ -472,6 +472,69 @@ test("a stream beyond the limit of all processes is refused like one beyond the 
   await expect.poll(() => refusals).toMatchObject([{ caller: "principal Ada", limit: "streams", status: 429 }]);
 });
 
+describe("the stream of a session that another process has taken over", () => {
+  const headers = { authorization: "Ada" };
+
+  test("ends after a lost bus, so that nothing is sent twice", async () => {
+    const shared = createMemoryStorage();
+    const { storage, ...connection } = losable(shared);
+    const [a, b] = [createFixture(), createFixture()];
+    const one = await start(a.server, { storage: shared, verify: byUser });
+    const other = await start(b.server, { storage, verify: byUser });
+    const peer = await begin(one.url, revision, { headers });
+    const [kept, replaced] = [await peer.get(), await peer.at(other.url).get()];
+    expect(await kept.messages()).toEqual([]);
+    connection.disconnect();
+    const newest = await peer.get();
+    connection.reconnect();
+    expect((await replaced.messages()).every(({ method }) => method?.endsWith("_changed"))).toBe(true);
+    a.server.publish("tools/list_changed", {});
+    expect((await newest.message()).method).toBe("notifications/tools/list_changed");
+  });
+
+  test("does not end because of news that are older than itself", async () => {
+    const shared = createMemoryStorage();
+    const news: (() => Promise<void>)[] = [];
+    let isLate = false;
+    const { bus } = shared;
+    const publish = async (topic: string, value: string) => {
+      if (isLate && topic === "mcp/session-stream") news.push(() => bus.publish(topic, value));
+      else await bus.publish(topic, value);
+    };
+    const late = { ...shared, bus: { publish, subscribe: bus.subscribe.bind(bus) } };
+    const [a, b] = [createFixture(), createFixture()];
+    const one = await start(a.server, { storage: late, verify: byUser });
+    const other = await start(b.server, { storage: shared, verify: byUser });
+    const peer = await begin(one.url, revision, { headers });
+    isLate = true;
+    const first = await peer.get();
+    await expect.poll(() => news.length).toBe(1);
+    const second = await peer.at(other.url).get();
+    expect(await first.messages()).toEqual([]);
+    for (const publishLate of news) await publishLate();
+    await (await peer.request("ping")).response();
+    b.server.publish("tools/list_changed", {});
+    expect((await second.message()).method).toBe("notifications/tools/list_changed");
+  });
+
+  test("leaves the claim of the process that has it", async () => {
+    const shared = createMemoryStorage();
+    const { storage, disconnect } = losable(shared);
+    const a = createFixture();
+    const serving = serveHttp(a.server, { storage });
+    onTestFinished(() => serving.close(0));
+    const [one, other] = [await serving.listen(), await start(createFixture().server, { storage: shared })];
+    const peer = await begin(one.url, revision);
+    const first = await peer.get();
+    const { id } = (await first.event()) ?? {};
+    disconnect();
+    expect((await peer.at(other.url).get(id)).status).toBe(200);
+    first.drop();
+    await expect.poll(async () => (await serving.usage()).total.streams).toBe(0);
+    expect((await peer.at(other.url).get()).status).toBe(409);
+  });
+});
+
 test("a stream that a newer connection has replaced counts no longer", async () => {
   const options = { storage: createMemoryStorage(), verify: byUser, limits: { streamsPerCaller: 2 } };
   const [one, other] = [await start(createFixture().server, options), await start(createFixture().server, options)];

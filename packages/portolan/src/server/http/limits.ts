@@ -180,8 +180,11 @@ export const sessionReorderMs = 1_000;
 /** Random bytes of a session id: more than can be guessed. */
 export const sessionIdBytes = 24;
 
-/** Lifetime of the claim on a standalone stream, in keep-alive intervals: it survives one that is late. */
+/** Lifetime of the claim on the stream of an anonymous session, in keep-alive intervals: it survives one that is late. */
 export const streamClaimIntervals = 1.5;
+
+/** Lifetime of the claim on another stream. It says which process has the stream, and refuses nobody. */
+export const streamClaimMs: number = 24 * 60 * 60_000;
 
 /** Time for which a standalone stream outlives its connection, so that the client misses nothing. */
 export const standaloneGraceMs = 60_000;

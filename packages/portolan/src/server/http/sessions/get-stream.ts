@@ -56,13 +56,17 @@ export class GetStreams {
     this.#liveSessions = liveSessions;
   }
 
-  /** Renews the claims on streams whose clients read. */
+  /** Renews the claims on the streams of anonymous clients that read. */
   renew(): void {
-    for (const { id, standalone } of this.#liveSessions.values()) {
+    for (const { standalone } of this.#liveSessions.values()) {
       if (standalone?.isRead && isAnonymous(standalone.session.principal)) {
-        this.#state.background(this.#claims.hold(id, standalone.proof));
+        this.#state.background(this.#renew(standalone));
       }
     }
+  }
+
+  async #renew(standalone: StandaloneStream): Promise<void> {
+    if (!(await this.#claims.renew(standalone.known, standalone.proof))) standalone.end();
   }
 
   close(): void {
@@ -75,7 +79,7 @@ export class GetStreams {
 
   /** @param announce tells other processes that this one has the standalone stream of the session now */
   async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
-    const { reply, principal, caller, headers, accepts } = context;
+    const { reply, caller, headers, accepts } = context;
     if (!accepts.events) {
       refuse(reply, 406, "Accept: expected text/event-stream", headers);
       return;
@@ -95,7 +99,9 @@ export class GetStreams {
     this.#sessions.hold(known.id, caller);
     if (uris) {
       const { proof } = this.#attach(known, uris, context, stream, position);
-      if (isAnonymous(principal.key)) await this.#claims.hold(known.id, proof);
+      // Without the claim the stream is served all the same.
+      await this.#claims.take(known, proof).catch((cause) => void this.#state.runtime.report(cause));
+      if (stream.isClosed) await this.#claims.release(known.id);
       await announce(known.id);
     } else if (position) await this.#resume(known.id, position, stream, reply);
   }
@@ -176,9 +182,9 @@ export class GetStreams {
     const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
     standalone.attach(stream, position);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
-    reply.onGone(() => {
-      standalone.detach(stream);
-      if (isAnonymous(principal.key)) this.#state.background(this.#claims.release(known.id));
+    reply.onGone(() => standalone.detach(stream));
+    reply.onSent(() => {
+      if (standalone.isLatest(stream)) this.#state.background(this.#claims.release(known.id));
     });
     return standalone;
   }
@@ -248,6 +254,15 @@ export class StandaloneStream {
     this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, (method, params) => {
       this.#send(serialize({ jsonrpc: "2.0", method, params }));
     });
+  }
+
+  get known(): KnownSession {
+    return this.#owner.known;
+  }
+
+  /** Returns whether no newer connection has replaced this one. */
+  isLatest(stream: OpenStream): boolean {
+    return this.#connection === stream;
   }
 
   /** True if a client is connected. */

@@ -4,7 +4,7 @@ import type { Storage } from "../../../storage/storage.ts";
 import type { EndpointState } from "../endpoint.ts";
 import { keepSubscribed, retry } from "../processes/keep-subscribed.ts";
 import type { LiveSession, LiveSessions } from "./live-session.ts";
-import type { Sessions } from "./sessions.ts";
+import type { Sessions, StreamClaims } from "./sessions.ts";
 
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
@@ -25,6 +25,7 @@ export interface OwnSessions {
   readonly live: LiveSessions;
   /** Ends everything that runs for a session in this process. */
   end(id: string, why: string): void;
+  readonly claims: StreamClaims;
 }
 
 /** Tells the processes that share the storage what happens to sessions here, and applies what they tell. */
@@ -45,7 +46,7 @@ export class OtherProcesses {
     this.#stops = [
       this.#hear(cancelTopic, (value) => this.#cancelHere(value)),
       this.#hear(endTopic, (id) => own.end(id, sessionEnded)),
-      this.#hear(takeTopic, (value) => this.#taken(value)),
+      this.#hear(takeTopic, (value) => state.background(this.#taken(value))),
       this.#hear(changeTopic, (value) => state.background(this.#changed(value))),
     ];
   }
@@ -106,10 +107,11 @@ export class OtherProcesses {
     if (known?.peer.logLevel !== undefined) standalone?.session.setLogLevel(known.peer.logLevel);
   }
 
-  /** Ends the standalone stream here if another process has a newer connection. */
-  #taken(value: string): void {
+  /** Ends the standalone stream here if another process has a newer connection. The news may be older than ours. */
+  async #taken(value: string): Promise<void> {
     const [id, by] = JSON.parse(value) as [string, string];
-    if (by !== this.#processId) this.#own.live.get(id)?.standalone?.end();
+    const standalone = by === this.#processId ? undefined : this.#own.live.get(id)?.standalone;
+    if (standalone && !(await this.#own.claims.isLatest(id).catch(() => false))) standalone.end();
   }
 
   // All topics lose their messages at once: the sessions are read again once for all of them.
@@ -144,9 +146,13 @@ export class OtherProcesses {
 
   /** Applies what others have changed of a session, and ends it here if they have ended it. */
   async readAgain({ id, standalone }: LiveSession): Promise<void> {
-    const { sessions, end } = this.#own;
+    const { sessions, claims, end } = this.#own;
     const known = await sessions.find(id);
     if (!known) end(id, sessionEnded);
-    else standalone?.applySettings(known.peer, await sessions.subscriptions(id));
+    else if (standalone) {
+      standalone.applySettings(known.peer, await sessions.subscriptions(id));
+      // Messages would be sent twice otherwise.
+      if (!(await claims.renew(known, standalone.proof))) standalone.end();
+    }
   }
 }

@@ -102,6 +102,7 @@ export class StatefulServer {
       sessions: this.#sessions,
       live: this.#live,
       end: (id, why) => this.#endHere(id, why),
+      claims: this.#claims,
     });
   }
 
