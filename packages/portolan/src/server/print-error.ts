@@ -9,9 +9,9 @@ const maxPrintedDepth = 5;
 /** Errors of an `AggregateError` that are printed. */
 const maxPrintedErrors = 3;
 
-/** Prints an error for the operator. */
-export function printError(error: unknown, about: ErrorReport): void {
-  console.error(`portolan: ${visible(JSON.stringify(about))} ${toLines(error)}`);
+/** Returns an error for the log of the operator. */
+export function toLog(error: unknown, about: ErrorReport): string {
+  return `${visible(JSON.stringify(about))} ${toLines(error)}`;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { Lazy, whenDone } from "../async.ts";
+import { Lazy } from "../async.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
@@ -130,7 +130,11 @@ export function reportError({ onError = print }: ServerOptions<unknown>, error: 
 }
 
 function print(error: unknown, about: ErrorReport): void {
-  Promise.resolve(whenDone(warnings.get(), (late) => late.printError(error, about))).catch(() =>
-    console.error("portolan:", JSON.stringify(String(error))),
+  const { stack = error, cause = "" } = Object(error);
+  console.error(
+    "portolan:",
+    warnings.loaded?.toLog(error, about) ??
+      // At once, because the process may be about to end. Controls and lines of a peer must not pass for ours.
+      `${JSON.stringify(about)} ${stack} ${cause}`.replace(/\p{C}/gu, (found) => (found === "\n" ? "\n  " : "?")),
   );
 }

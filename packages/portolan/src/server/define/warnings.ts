@@ -5,7 +5,7 @@ import type { ServerOptions } from "./definition.ts";
 import type { CompiledTool } from "./tools.ts";
 
 // Loaded with the warnings: alone it would be too small.
-export { printError } from "../print-error.ts";
+export { toLog } from "../print-error.ts";
 
 /** Texts up to this length are short enough for every pattern. */
 const shortText = 16;
