@@ -208,12 +208,12 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "inputRequired of undefined",
       () => inputRequired(wrong(undefined)),
-      /^inputRequired: expected requests, a state, or both; got neither/,
+      /^inputRequired: expected requests or a state/,
     ],
     [
       "inputRequired without requests and state",
       () => inputRequired({}),
-      /^inputRequired: expected requests, a state, or both; got neither/,
+      /^inputRequired: expected requests or a state/,
     ],
     [
       "an unknown value of asks",

@@ -30,7 +30,9 @@ test("a state of another process without secrets is reported once, with what to 
   const other = start();
   await continueElsewhere(start(), other);
   expect(other.reported).toHaveLength(1);
-  expect(other.reported[0]?.message).toMatch(/sealed with a key that this process does not have.*give all of them a common `storage`, or the same `secrets`/);
+  expect(other.reported[0]?.message).toMatch(
+    /sealed with a key that this process does not have.*give all of them a common `storage`, or the same `secrets`/,
+  );
 });
 
 test("a state of another process with other secrets is reported once, with the steps to change one", async () => {

@@ -130,11 +130,9 @@ export function reportError({ onError = print }: ServerOptions<unknown>, error: 
 }
 
 function print(error: unknown, about: ErrorReport): void {
-  const { stack = error, cause = "" } = Object(error);
-  console.error(
-    "portolan:",
-    warnings.loaded?.toLog(error, about) ??
-      // At once, because the process may be about to end. Controls and lines of a peer must not pass for ours.
-      `${JSON.stringify(about)} ${stack} ${cause}`.replace(/\p{C}/gu, (found) => (found === "\n" ? "\n  " : "?")),
-  );
+  const { stack = error } = Object(error);
+  // At once, because the process may be about to end. Controls and lines of a peer must not pass for ours.
+  const plain = () =>
+    `${JSON.stringify(about)} ${stack}`.replace(/\p{C}/gu, (found) => (found === "\n" ? "\n  " : "?"));
+  console.error("portolan:", warnings.loaded?.toLog(error, about) ?? plain());
 }

@@ -163,7 +163,7 @@ function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Comp
   if (full.structuredContent === undefined) {
     throw new PortolanError(
       "invalid-definition",
-      `Tool "${tool.key}" has an output schema but returned no structuredContent`,
+      `Tool "${tool.key}" returned no structuredContent for its output schema`,
     );
   }
   return finishStructured(tool, tool.output, full.structuredContent, full);

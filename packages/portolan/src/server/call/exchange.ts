@@ -64,7 +64,7 @@ export interface ExplicitQuestions {
 export function inputRequired(round: { requests?: InputRequests; state?: unknown }): ExplicitQuestions {
   if (typeof round === "object" && round !== null) checkOptions(round, { requests: 1, state: 1 }, "inputRequired");
   if (round?.requests === undefined && round?.state === undefined) {
-    throw new PortolanError("invalid-argument", "inputRequired: expected requests, a state, or both; got neither");
+    throw new PortolanError("invalid-argument", "inputRequired: expected requests or a state");
   }
   return { kind: "questions", requests: round.requests, state: JSON.stringify(round.state) };
 }

@@ -54,11 +54,8 @@ export class Endpoint {
     this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(options, this.state));
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
-      const { state } = this;
-      state.runtime.storage ??= storage;
-      this.joined = import("./processes/relay.ts").then(({ joinProcesses }) =>
-        joinProcesses(state, storage, sessions || {}),
-      );
+      this.state.runtime.storage ??= storage;
+      this.joined = import("./processes/relay.ts").then((part) => part.joinProcesses(this.state, storage, options));
       this.joined.catch(() => {});
     }
     if (sessions) {

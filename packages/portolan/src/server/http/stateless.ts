@@ -26,7 +26,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     if (revision.requests.get(message.method)?.openEnded && !answer.mayStream) {
       const full = caller.exhausts("streams");
       if (full) throw caller.beyond("streams", full);
-      throw new RpcError(rpcCodes.internalError, "No event stream: Accept lacks text/event-stream");
+      throw new RpcError(rpcCodes.internalError, "Accept lacks text/event-stream");
     }
     const refusal = state.refusal(message, context);
     if (refusal) throw refusal;

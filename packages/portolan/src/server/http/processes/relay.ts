@@ -5,7 +5,7 @@ import type { ServerRuntime } from "../../runtime.ts";
 import type { Publication } from "../../subscribe/hub.ts";
 import type { EndpointState } from "../endpoint.ts";
 import { defaultSessionIdleMs, sharedSessionShare } from "../limits.ts";
-import type { SessionOptions } from "../options.ts";
+import type { ServeHttpOptions } from "../options.ts";
 import { keepSubscribed } from "./keep-subscribed.ts";
 import { register } from "./register.ts";
 import { SharedUse } from "./shared-use.ts";
@@ -28,8 +28,9 @@ const memberships = new WeakMap<ServerRuntime, Map<Storage, Membership>>();
 export async function joinProcesses(
   state: EndpointState,
   storage: Storage,
-  { idleMs = defaultSessionIdleMs }: SessionOptions,
+  { sessions }: ServeHttpOptions,
 ): Promise<() => Promise<void>> {
+  const { idleMs = defaultSessionIdleMs } = sessions || {};
   try {
     return await join(state, storage, idleMs * sharedSessionShare);
   } catch (cause) {
