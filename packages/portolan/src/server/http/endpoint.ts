@@ -174,13 +174,13 @@ export class Endpoint {
     if (problem) return this.#refuseBody(problem, context);
     context.size = body.length;
     const value = parseBody(body);
-    const message = readMessage(value);
-    if (!message) return whenDone(bodies.get(), ({ readOther }) => this.#route(readOther(body, value), context));
     if (body.length > uncountedBytes) {
       const begun = performance.now();
       // Told after the synchronous part of the request.
-      this.state.observe((observer) => observer.largeRequest(message, context, begun));
+      this.state.observe((observer) => observer.largeRequest(value, context, begun, body));
     }
+    const message = readMessage(value);
+    if (!message) return whenDone(bodies.get(), ({ readOther }) => this.#route(readOther(body, value), context));
     return this.#route(message, context);
   }
 

@@ -137,6 +137,8 @@ export class Observer {
   readonly #acceptErrors: ReportThrottle<AcceptError>;
   readonly #longRequests: ReportThrottle<{ readonly error: PortolanError; readonly about: ErrorReport }>;
   readonly #maxConnections: number | undefined;
+  /** The characters of large requests, and the time for which they have kept the process busy. */
+  readonly #large = new WeakMap<HttpContext, { readonly length: number; readonly busyMs: number }>();
   /** The reasons of this minute, by status and caller. */
   readonly #reasons = new Map<string, Set<string>>();
   #minute = 0;
@@ -179,17 +181,31 @@ export class Observer {
 
   /**
    * Counts the time of a large request as bytes of its caller, because some schemas and handlers need seconds for a
-   * megabyte, and nothing else is served meanwhile. Reports a long time, once a minute for each caller.
+   * megabyte, and nothing else is served meanwhile. Reports a long time, once a minute for each caller. A request that waits
+   * for the storage is told again after its wait, without its body.
+   *
+   * @param value the messages, or whatever else the request contains
    */
-  largeRequest(message: object, { caller, size }: HttpContext, begun: number): void {
-    const busyMs = performance.now() - begun;
-    const bytes = Math.round((busyMs / msPerMebibyte) * mebibyte);
-    if (bytes > size) caller.count("bodyBytes", bytes - size);
+  largeRequest(value: unknown, context: HttpContext, begun: number, body?: string): void {
+    const { caller } = context;
+    const { length, busyMs: earlierMs } = this.#large.get(context) ?? { length: body?.length, busyMs: 0 };
+    // The values of a small body may take much memory.
+    if (length === undefined) return;
+    const busyMs = earlierMs + performance.now() - begun;
+    this.#large.set(context, { length, busyMs });
+    // The body itself has been counted.
+    const more = Math.max(length, bytesFor(busyMs)) - Math.max(length, bytesFor(earlierMs));
+    if (more > 0) caller.count("bodyBytes", more);
     if (busyMs < busyReportMs) return;
-    const { method = "response", params } = message as Partial<RpcRequest>;
+    const [message] = [value].flat();
+    const { method, params } = (message ?? {}) as Partial<RpcRequest>;
     const name = nameIn(params);
-    const about = { method: copyOf(method), ...(name !== undefined && { name: copyOf(name) }), caller: caller.key };
-    const kilobytes = Math.ceil(size / 1024);
+    const about = {
+      method: typeof method === "string" ? copyOf(method) : "response",
+      ...(name !== undefined && { name: copyOf(name) }),
+      caller: caller.key,
+    };
+    const kilobytes = Math.ceil(length / 1024);
     const error = new PortolanError(
       "limit-reached",
       `One request of ${kilobytes} KiB kept the process busy for ${(busyMs / 1_000).toFixed(1)} s, and nothing else was ` +
@@ -302,6 +318,11 @@ export class Observer {
       ...[...waiting].map((request) => toWaitingCall(request, now)),
     ].sort((a, b) => b.ageMs - a.ageMs);
   }
+}
+
+/** Returns the bytes of requests that a process has time for. */
+function bytesFor(ms: number): number {
+  return Math.round((ms / msPerMebibyte) * mebibyte);
 }
 
 function notAccepted(error: Error & { code?: string }, count: number): PortolanError {

@@ -142,8 +142,18 @@ export class StatefulServer {
     const found = findSession(this.#state, this.#sessions, context, messages);
     // Hot path: no whenDone, because most requests find their session in the cache.
     return isPromise(found)
-      ? found.then((known) => this.#postTo(known, messages, context))
+      ? found.then((known) => this.#postLater(known, messages, context))
       : this.#postTo(found, messages, context);
+  }
+
+  /** Serves messages whose session was read from the storage. */
+  #postLater(known: KnownSession | undefined, messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
+    if (context.size > uncountedBytes) {
+      const begun = performance.now();
+      // Told after the synchronous part of the request.
+      this.#state.observe((observer) => observer.largeRequest(messages, context, begun));
+    }
+    return this.#postTo(known, messages, context);
   }
 
   #postTo(known: KnownSession | undefined, messages: Message[] | Message, context: HttpContext): MaybePromise<void> {
