@@ -142,6 +142,16 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["gen", "java"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan gen --help", code: 0 });
   },
+  async "portolan add --help shows how an entry names a variable instead"() {
+    const cwd = makeHome();
+    const { stderr } = await runPortolan(["gen", "skill", "--", node, asking, "-p", "hunter2"], { cwd });
+    const [step = ""] = /portolan add --help(?= shows how an entry names a variable)/.exec(stderr) ?? [];
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan add --help",
+      code: 0,
+      screen: expect.stringContaining("--env 'PGURL=${PGURL}'"),
+    });
+  },
   async "portolan up"() {
     const cwd = await withWarmServer();
     expect(await type("portolan up", cwd)).toMatchObject({
