@@ -83,16 +83,15 @@ test("chat --yes-read-only allows read-only tools of a server with trusted label
   const cwd = makeHome();
   await runPortolan(["add", "time", "--", node, scriptOf("time")], { cwd });
   const say = "what time is it now in zones=Asia/Tokyo\n";
-  const chat = async (...flags: string[]) => {
-    const given = ["chat", "--server", "time", "--model", "demo", ...flags];
-    const { code, stdout } = await runPortolan(given, { cwd, input: say });
-    expect(code).toBe(0);
-    return stdout;
-  };
-  expect(await chat("--yes-read-only")).not.toContain('"zone":"Asia/Tokyo"');
+  const chat = (...flags: string[]) =>
+    runPortolan(["chat", "--server", "time", "--model", "demo", ...flags], { cwd, input: say });
+  // Nobody could be asked.
+  expect((await chat("--yes-read-only")).code).toBe(6);
   expect((await runPortolan(["trust", "time", "--hints", "--yes"], { cwd })).code).toBe(0);
-  expect(await chat()).not.toContain('"zone":"Asia/Tokyo"');
-  expect(await chat("--yes-read-only")).toContain("Asia/Tokyo");
+  expect((await chat()).code).toBe(6);
+  const allowed = await chat("--yes-read-only");
+  expect(allowed.code).toBe(0);
+  expect(allowed.stdout).toContain("Asia/Tokyo");
 });
 
 test("new writes TypeScript, also with --ts, and JavaScript with --js", async () => {

@@ -180,8 +180,9 @@ export class Endpoint {
       this.state.observe((observer) => observer.largeRequest(value, context, begun, body));
     }
     const message = readMessage(value);
-    if (!message) return whenDone(bodies.get(), ({ readOther }) => this.#route(readOther(body, value), context));
-    return this.#route(message, context);
+    return message
+      ? this.#route(message, context)
+      : whenDone(bodies.get(), (part) => this.#route(part.readOther(body, value), context));
   }
 
   #route(read: Message | Message[] | Unreadable, context: HttpContext): MaybePromise<void> {
