@@ -70,6 +70,32 @@ describe("the index of keys", () => {
   });
 });
 
+describe("reading a log", () => {
+  const sentBytes = async () => Number(/total_net_output_bytes:(\d+)/.exec(await server.command("INFO stats"))?.[1]);
+
+  test("fetches only one large entry at a time", async () => {
+    const { log } = open();
+    const large = "x".repeat(300_000);
+    for (let n = 0; n < 10; n += 1) await log.append("a", large);
+    const before = await sentBytes();
+    for await (const { value } of log.after("a", "")) {
+      expect(value).toBe(large);
+      break;
+    }
+    expect((await sentBytes()) - before).toBeLessThan(2 * large.length);
+    expect(await valuesOf(log.after("a", ""))).toHaveLength(10);
+  });
+
+  test("waits for others if many logs are read at once, and reads all of them", async () => {
+    const { log } = open();
+    const keys = Array.from({ length: 100 }, (_, n) => `log${n}`);
+    for (const key of keys) for (let n = 0; n < 40; n += 1) await log.append(key, `${key} ${n}`);
+    const read = await Promise.all(keys.map((key) => valuesOf(log.after(key, ""))));
+    expect(read.map((values) => values.length)).toEqual(keys.map(() => 40));
+    expect(read[99]?.at(-1)).toBe("log99 39");
+  });
+});
+
 describe("ids of log entries", () => {
   test("continue after the last id of a log whose server has a clock that is behind", async () => {
     const { log } = open();

@@ -28,10 +28,18 @@ async function untilWorks(storage: RedisStorage): Promise<void> {
   await expect.poll(() => storage.kv.get("").then(() => true, String), { timeout: 20_000 }).toBe(true);
 }
 
-/** A proxy in front of a server, which can lose replies with the socket. */
+/** The bytes of a reply with one character. */
+const shortReply = "$1\r\n1\r\n".length;
+
+/** A proxy in front of a server, which can lose replies with the socket, or pass on one short reply at a time. */
 async function proxyTo(port: number) {
   const sockets = new Set<Socket>();
-  let mode: "pass" | "lose-replies" | "drop-messages" = "pass";
+  let mode: "pass" | "lose-replies" | "drop-messages" | "delay-replies" = "pass";
+  /** Sends the next reply of each socket that holds some. */
+  const sendNext = new Set<() => void>();
+  const timer = setInterval(() => {
+    for (const send of sendNext) send();
+  }, 50);
   const server: Server = createServer((near) => {
     const far = connect(port, "127.0.0.1");
     for (const socket of [near, far]) {
@@ -39,18 +47,30 @@ async function proxyTo(port: number) {
       socket.on("error", () => {}).on("close", () => sockets.delete(socket));
     }
     let isDeaf = false;
+    let held: Buffer = Buffer.alloc(0);
+    const send = () => {
+      const end = mode === "delay-replies" ? shortReply : held.length;
+      if (held.length > 0) near.write(held.subarray(0, end));
+      held = held.subarray(end);
+    };
+    sendNext.add(send);
     near.on("data", (data) => far.write(data));
     far.on("data", (data) => {
       // The connection that receives messages goes deaf, and stays open.
       if (mode === "drop-messages" && data.includes("message")) isDeaf = true;
-      if (mode !== "lose-replies" && !isDeaf) near.write(data);
+      if (mode === "delay-replies" || held.length > 0) held = Buffer.concat([held, data]);
+      else if (mode !== "lose-replies" && !isDeaf) near.write(data);
       if (mode === "lose-replies") near.destroy();
     });
-    near.on("close", () => far.destroy());
+    near.on("close", () => {
+      sendNext.delete(send);
+      far.destroy();
+    });
     far.on("close", () => near.destroy());
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
+    clearInterval(timer);
     server.close();
     for (const socket of sockets) socket.destroy();
   });
@@ -108,6 +128,23 @@ describe.each(libraryNames)("%s", (name) => {
     // It was sent once, so it happened once or never.
     expect((await valuesOf(storage.log.after("a", ""))).length).toBeLessThanOrEqual(1);
     expect(await storage.kv.get("a")).toBeUndefined();
+  });
+
+  test("a server that is slow but answers fails the late command only, and the error says so", async () => {
+    const server = await setUp();
+    const proxy = await proxyTo(server.port);
+    const storage = open(library.single(proxy.port), { commandMs: 400 });
+    await storage.ready();
+    await storage.kv.set("a", "1");
+    // Each reply comes later than the one before it, so that the last ones are overdue while others arrive.
+    proxy.setMode("delay-replies");
+    const reads = Array.from({ length: 12 }, () => storage.kv.get("a").catch(({ message }) => message as string));
+    const late = await Promise.all(reads);
+    expect(late[0]).toBe("1");
+    expect(late.at(-1)).toMatch(/^kv.get: Redis did not answer within 400 ms, but answered other commands meanwhile/);
+    const further = storage.kv.get("a").catch(({ message }) => message as string);
+    proxy.setMode("pass");
+    expect(await further).toBe("1");
   });
 
   test("a server that hangs for long is connected to anew, and no call waits for it", async () => {

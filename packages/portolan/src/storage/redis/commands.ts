@@ -29,7 +29,8 @@ interface Pending {
 }
 
 /**
- * Sends commands over a link. Each ends within its deadline. A command that ran out of time counts against the limits
+ * Sends commands over a link. Each ends within its deadline. While one is overdue and no other is answered, all further ones
+ * fail at once. A command that ran out of time counts against the limits
  * until the link has forgotten it, so that memory stays bounded while Redis hangs.
  */
 export class Commands {
@@ -40,6 +41,8 @@ export class Commands {
   /** Those that ran out of time, in the order in which they were sent. */
   readonly #overdue = new Set<Pending>();
   readonly #overdueOfPart: number[] = [];
+  /** The times of the latest answers. */
+  readonly #answeredAt: number[] = [];
   /** Commands that wait for the first connection. */
   #waiting = 0;
   #bytes = 0;
@@ -90,7 +93,7 @@ export class Commands {
 
   #send(command: Command): Promise<unknown> {
     const part = this.isCluster ? partOf(command.key) : 0;
-    if (this.#overdueOfPart[part]) {
+    if (this.#overdueOfPart[part] && this.#isSilent(part, this.#limits.commandMs)) {
       return Promise.reject(storeFailure(`${command.operation}: Redis does not answer; nothing was sent`));
     }
     const bytes = sizeOf(command);
@@ -102,10 +105,12 @@ export class Commands {
       this.#timer ??= setTimeout(this.#look, this.#limits.commandMs);
       this.#sent(command).then(
         (reply) => {
+          this.#answeredAt[part] = performance.now();
           this.#forget(pending);
           resolve(reply);
         },
         (error) => {
+          if (isErrorReply(error)) this.#answeredAt[part] = performance.now();
           this.#forget(pending);
           reject(this.#failure(command, error));
         },
@@ -141,6 +146,15 @@ export class Commands {
     return storeFailure(`${operation}: the connection to Redis was lost: ${explain(error)}${unknown}`, error);
   }
 
+  #tooLate({ command: { operation, writes }, part }: Pending): PortolanError {
+    const { commandMs } = this.#limits;
+    const others = this.#isSilent(part, commandMs)
+      ? ""
+      : ", but answered other commands meanwhile. It is up; it has too much to do, or its answers are large";
+    const unknown = writes ? ". The write may have happened, or may happen later" : "";
+    return storeFailure(`${operation}: Redis did not answer within ${commandMs} ms${others}${unknown}`);
+  }
+
   #forget(pending: Pending): void {
     this.#bytes -= pending.bytes;
     this.#pending.delete(pending);
@@ -148,6 +162,12 @@ export class Commands {
     if (this.#pending.size + this.#overdue.size > 0) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** Returns whether a server has answered nothing for this long. A slow one that answers is not silent. */
+  #isSilent(part: number, ms: number): boolean {
+    const answeredAt = this.#answeredAt[part];
+    return answeredAt === undefined || performance.now() - answeredAt >= ms;
   }
 
   /** A process that was busy for long has not read yet what has arrived. It reads before the next timer. */
@@ -164,13 +184,13 @@ export class Commands {
       this.#pending.delete(pending);
       this.#overdue.add(pending);
       this.#overdueOfPart[pending.part] = (this.#overdueOfPart[pending.part] ?? 0) + 1;
-      const unknown = pending.command.writes ? ". The write may have happened, or may happen later" : "";
-      pending.reject(
-        storeFailure(`${pending.command.operation}: Redis did not answer within ${commandMs} ms${unknown}`),
-      );
+      pending.reject(this.#tooLate(pending));
     }
     const [oldest] = this.#overdue;
-    if (oldest && !this.isCluster && now - oldest.sentAt >= silentDeadlines * commandMs) this.#link.reset();
+    const silentMs = silentDeadlines * commandMs;
+    if (oldest && !this.isCluster && now - oldest.sentAt >= silentMs && this.#isSilent(oldest.part, silentMs)) {
+      this.#link.reset();
+    }
     const [first] = this.#pending;
     const restMs = first ? first.sentAt + commandMs - now : commandMs;
     this.#timer = first || oldest ? setTimeout(this.#look, Math.max(1, restMs)) : undefined;

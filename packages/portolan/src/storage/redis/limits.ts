@@ -35,8 +35,12 @@ export const sweptEntries = 64;
 /** An entry is removed this long after its value was found missing: much longer than a write takes. */
 export const indexGraceMs = 60_000;
 
-/** Entries of a log that are read at once. */
+/** At most this many entries of a log are read at once. The first read asks for one, and later ones for more. */
 export const entriesPerRead = 32;
+/** Characters that a read asks for at most, as far as the entries before tell. */
+export const charactersPerRead: number = 256 * 1024;
+/** Reads of logs under way. Further ones wait: other commands are answered after all that these fetch. */
+export const maxLogReads = 8;
 /** The last id of a log is kept this long after the log: a server whose clock is behind by less continues after it. */
 export const idRetentionMs: number = 60 * 60_000;
 /** Followed logs are read this often even if no message came. */

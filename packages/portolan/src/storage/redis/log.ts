@@ -3,7 +3,7 @@ import type { AppendOptions, FollowOptions, Log, LogEntry, Unsubscribe } from ".
 import type { Channels } from "./channels.ts";
 import type { Commands } from "./commands.ts";
 import { toTtl } from "./key-value.ts";
-import { entriesPerRead, followCheckMs, followReads, idRetentionMs } from "./limits.ts";
+import { charactersPerRead, entriesPerRead, followCheckMs, followReads, idRetentionMs, maxLogReads } from "./limits.ts";
 import { ignore } from "./link.ts";
 import { appendEntry, deleteLog } from "./scripts.ts";
 import { decodeText, encodeText } from "./text.ts";
@@ -18,6 +18,9 @@ export class RedisLog implements Log {
   readonly #prefix: string;
   readonly #followers = new Set<LogReader>();
   #checks: ReturnType<typeof setTimeout> | undefined;
+  /** Reads under way. */
+  #reads = 0;
+  readonly #waitingReads = new Set<() => void>();
   /** The greatest ms of all ids that this process has seen. */
   #seenMs = 0;
   /** Appended ids have at least these ms: another server may have taken over, whose clock is behind. */
@@ -61,16 +64,35 @@ export class RedisLog implements Log {
     await this.#commands.run({ operation: "log.delete", key: stream, args, writes: true });
   }
 
-  /** Returns the first entries after an id. */
-  async read(key: string, id: string): Promise<LogEntry[]> {
+  /** Returns the first entries after an id, at most `count`. */
+  async read(key: string, id: string, count: number): Promise<LogEntry[]> {
     const { stream } = this.#placesOf(key);
     const from = id === "" ? "-" : `(${id}`;
-    const args = ["XRANGE", stream, from, "+", "COUNT", String(entriesPerRead)];
-    const reply = await this.#commands.run({ operation: "log.after", key: stream, args, writes: false });
+    const args = ["XRANGE", stream, from, "+", "COUNT", String(count)];
+    await this.#readTurn();
+    const reply = await this.#commands
+      .run({ operation: "log.after", key: stream, args, writes: false })
+      .finally(() => this.#endReadTurn());
     return (reply as [string, string[]][]).map(([entryId, fields]) => {
       this.#seen(entryId);
       return { id: entryId, value: decodeText(fields[1] ?? "") };
     });
+  }
+
+  /** Resolves when one more read may be under way. */
+  async #readTurn(): Promise<void> {
+    if (this.#reads >= maxLogReads) await new Promise<void>((resolve) => this.#waitingReads.add(resolve));
+    else this.#reads += 1;
+  }
+
+  /** Gives the turn to the read that has waited longest. */
+  #endReadTurn(): void {
+    const [next] = this.#waitingReads;
+    if (!next) this.#reads -= 1;
+    else {
+      this.#waitingReads.delete(next);
+      next();
+    }
   }
 
   /** Calls the reader's `wake` when there may be new entries. */
@@ -140,6 +162,8 @@ class LogReader implements AsyncIterator<LogEntry> {
   #position: string;
   #isOver = false;
   #hasRead = false;
+  /** Entries that the next read asks for. One at first, because it may be large. */
+  #count = 1;
   /** Entries that were read and not yet returned. */
   #entries: LogEntry[] = [];
   #unfollow: Unsubscribe | undefined;
@@ -203,7 +227,8 @@ class LogReader implements AsyncIterator<LogEntry> {
     if (this.#isOver) return;
     this.#isWoken = false;
     try {
-      this.#entries = await this.#log.read(this.#key, this.#position);
+      this.#entries = await this.#log.read(this.#key, this.#position, this.#count);
+      this.#count = nextCount(this.#entries, this.#count);
     } catch (error) {
       // A reader that waits goes on waiting while Redis is away; only its first read fails.
       if (!this.#follow || !this.#hasRead) throw error;
@@ -253,3 +278,11 @@ class LogReader implements AsyncIterator<LogEntry> {
 
 /** Ids of Redis Streams, as this storage makes them. */
 const idPattern = /^\d{1,16}-\d{1,16}$/;
+
+/** Returns how many entries to ask for: twice as many as before, but fewer if those that were read are large. */
+function nextCount(entries: readonly LogEntry[], count: number): number {
+  if (entries.length === 0) return count;
+  const characters = entries.reduce((sum, { value }) => sum + value.length, 0);
+  const fitting = Math.floor((charactersPerRead * entries.length) / Math.max(characters, 1));
+  return Math.max(1, Math.min(2 * count, fitting, entriesPerRead));
+}
