@@ -32,7 +32,7 @@ describe("the log of an answer", () => {
   });
   const after = async (log: EventLog, id: string) => {
     const texts: string[] = [];
-    for await (const { id: eventId, text } of log.follow("session", { stream: "s", id }))
+    for await (const { id: eventId, text } of log.follow("session", { stream: "s", id }, caller))
       texts.push(`${eventId} ${text}`);
     return texts;
   };
@@ -64,11 +64,11 @@ describe("the log of an answer", () => {
 
   test("is complete after a position unless the next message was dropped", async () => {
     const { log, storage } = await open();
-    expect(await log.isKept("session", { stream: "s", id: "" })).toBe(true);
+    expect(await log.isKept("session", { stream: "s", id: "" }, caller)).toBe(true);
     await storage.log.append("mcp/events/session/s", "m3 three");
-    expect(await log.isKept("session", { stream: "s", id: "2" })).toBe(true);
-    expect(await log.isKept("session", { stream: "s", id: "1" })).toBe(false);
-    expect(await log.isKept("session", { stream: "unknown", id: "" })).toBe(false);
+    expect(await log.isKept("session", { stream: "s", id: "2" }, caller)).toBe(true);
+    expect(await log.isKept("session", { stream: "s", id: "1" }, caller)).toBe(false);
+    expect(await log.isKept("session", { stream: "unknown", id: "" }, caller)).toBe(false);
   });
 });
 
@@ -77,8 +77,8 @@ test("the log of a standalone stream yields the messages after a position, and n
   const first = await log.appendStandalone("session", "one", caller);
   await log.appendStandalone("session", "two", caller);
   const position = { stream: "get", id: String(first) };
-  expect((await log.read("session", position))?.map(({ text }) => text)).toEqual(["two"]);
-  expect(await log.read("session", { stream: "get", id: "unknown" })).toBeUndefined();
+  expect((await log.read("session", position, caller))?.map(({ text }) => text)).toEqual(["two"]);
+  expect(await log.read("session", { stream: "get", id: "unknown" }, caller)).toBeUndefined();
 });
 
 describe("a log that its caller may not keep", () => {
@@ -92,12 +92,12 @@ describe("a log that its caller may not keep", () => {
     await log.open("session", "s", limited(1_000));
     await log.append("session", "s", 1, "one", false);
     await log.append("session", "s", 2, large, false);
-    const isKept = (id: string) => log.isKept("session", { stream: "s", id });
+    const isKept = (id: string) => log.isKept("session", { stream: "s", id }, caller);
     expect([await isKept(""), await isKept("1"), await isKept("2")]).toEqual([false, false, true]);
     await log.append("session", "s", 3, "three", true);
     expect([await isKept(""), await isKept("1"), await isKept("2")]).toEqual([false, false, true]);
     const rest: string[] = [];
-    for await (const { text } of log.follow("session", { stream: "s", id: "2" })) rest.push(text);
+    for await (const { text } of log.follow("session", { stream: "s", id: "2" }, caller)) rest.push(text);
     expect(rest).toEqual(["three"]);
     log.close();
   });
@@ -123,8 +123,8 @@ describe("a log that its caller may not keep", () => {
     const first = String(await log.appendStandalone("session", "one", owner));
     expect(await log.appendStandalone("session", large, owner)).toBeUndefined();
     await log.restartStandalone("session", "new");
-    expect(await log.read("session", { stream: "get", id: first, proof: "old" })).toBeUndefined();
-    expect(await log.read("session", { stream: "get", id: "", proof: "new" })).toEqual([]);
+    expect(await log.read("session", { stream: "get", id: first, proof: "old" }, caller)).toBeUndefined();
+    expect(await log.read("session", { stream: "get", id: "", proof: "new" }, caller)).toEqual([]);
   });
 });
 
@@ -134,7 +134,7 @@ test("a reader that follows an answer stops at a gap", async () => {
   await log.open("session", "s", caller);
   for (const entry of ["m1 one", "m3 three", "e4 four"]) await storage.log.append("mcp/events/session/s", entry);
   const read: string[] = [];
-  for await (const { text } of log.follow("session", { stream: "s", id: "" })) read.push(text);
+  for await (const { text } of log.follow("session", { stream: "s", id: "" }, caller)) read.push(text);
   expect(read).toEqual(["one"]);
   log.close();
 });

@@ -1,6 +1,6 @@
 import { PortolanError } from "../../../errors.ts";
 import { type RequestId, rpcCodes } from "../../../jsonrpc/message.ts";
-import type { Storage } from "../../../storage/storage.ts";
+import type { LogEntry, Storage } from "../../../storage/storage.ts";
 import type { Caller } from "../../callers.ts";
 import {
   defaultLeaseMs,
@@ -174,13 +174,22 @@ export class EventLog {
   }
 
   /** Returns the stored messages of the standalone stream after a position; undefined if there is no such position. */
-  async read(session: string, { stream, id, proof }: EventPosition): Promise<SentEvent[] | undefined> {
+  async read(session: string, position: EventPosition, caller: Caller): Promise<SentEvent[] | undefined> {
+    return this.#readStandalone(session, position, caller, maxKeptEvents);
+  }
+
+  async #readStandalone(
+    session: string,
+    { stream, id, proof }: EventPosition,
+    caller: Caller,
+    count: number,
+  ): Promise<SentEvent[] | undefined> {
     const restarted = await this.#storage.kv.get(restartKey(session));
     if (restarted !== undefined && restarted !== proof) return undefined;
     const events: SentEvent[] = [];
     try {
-      for await (const entry of this.#storage.log.after(keyOf(session, stream), id)) {
-        events.push({ id: entry.id, text: entry.value, isLast: false });
+      for await (const entry of this.#entries(keyOf(session, stream), id, caller)) {
+        if (events.push({ id: entry.id, text: entry.value, isLast: false }) >= count) break;
       }
     } catch (cause) {
       if (cause instanceof PortolanError && cause.code === "invalid-argument") return undefined;
@@ -189,10 +198,12 @@ export class EventLog {
     return events;
   }
 
-  /** Returns whether every message of an answer after a position is still stored. */
-  async isKept(session: string, { stream, id }: EventPosition): Promise<boolean> {
+  /** Returns whether every message after a position is still stored. Reads one message at most, because all may be many. */
+  async isKept(session: string, position: EventPosition, caller: Caller): Promise<boolean> {
+    const { stream, id } = position;
+    if (stream === standaloneName) return (await this.#readStandalone(session, position, caller, 1)) !== undefined;
     const key = keyOf(session, stream);
-    for await (const entry of this.#storage.log.after(key, "")) return numberOf(entry.value) <= Number(id) + 1;
+    for await (const entry of this.#entries(key, "", caller)) return numberOf(entry.value) <= Number(id) + 1;
     const lost = await this.#storage.kv.get(leaseOf(key));
     if (lost !== undefined) return Number(lost) <= Number(id);
     return (await this.#lostAnswers(key)) !== undefined;
@@ -200,16 +211,16 @@ export class EventLog {
 
   /**
    * Yields the messages of an answer after a position, until the last one or a gap. If the process that writes it has
-   * ended, the last one is an error.
+   * ended, the last one is an error. Throws the error for the client if the caller may not keep the next one.
    */
-  async *follow(session: string, { stream, id }: EventPosition): AsyncGenerator<SentEvent> {
+  async *follow(session: string, { stream, id }: EventPosition, caller: Caller): AsyncGenerator<SentEvent> {
     const key = keyOf(session, stream);
     let read = "";
     let last = Number(id);
     for (;;) {
       // Read first, so that messages written before the lease ended are read in any case.
       const isWritten = (await this.#storage.kv.get(leaseOf(key))) !== undefined;
-      for await (const entry of this.#storage.log.after(key, read)) {
+      for await (const entry of this.#entries(key, read, caller)) {
         read = entry.id;
         const event = toEvent(stream, entry.value);
         const number = numberOf(entry.value);
@@ -224,6 +235,24 @@ export class EventLog {
         return;
       }
       await this.#more(key, read);
+    }
+  }
+
+  /**
+   * Yields the entries of a log after an id. Each counts as kept bytes of the caller until the next one is asked for, and as
+   * bytes of this minute, because a small request can ask for any number of large ones.
+   */
+  async *#entries(key: string, id: string, caller: Caller): AsyncGenerator<LogEntry> {
+    for await (const entry of this.#storage.log.after(key, id)) {
+      const size = entry.value.length;
+      caller.count("bodyBytes", size);
+      const full = caller.take("keptBytes", size);
+      if (full) throw caller.beyond("keptBytes", full);
+      try {
+        yield entry;
+      } finally {
+        caller.release("keptBytes", size);
+      }
     }
   }
 

@@ -1,5 +1,5 @@
 import { headerKeys } from "../../../http/headers.ts";
-import { serialize } from "../../../jsonrpc/message.ts";
+import { RpcError, serialize } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { toBase64url } from "../../../storage/crypto.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
@@ -8,7 +8,6 @@ import { Session } from "../../channel/session.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import { holdWatch } from "../../subscribe/watches.ts";
-import type { HttpReply } from "../adapter.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
 import { maxKeptEvents, retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
 import { anonymous } from "../options.ts";
@@ -103,7 +102,7 @@ export class GetStreams {
       await this.#claims.take(known, proof).catch((cause) => void this.#state.runtime.report(cause));
       if (stream.isClosed) await this.#claims.release(known.id);
       await announce(known.id);
-    } else if (position) await this.#resume(known.id, position, stream, reply);
+    } else if (position) await this.#resume(known.id, position, stream, context);
   }
 
   #openReserved({ reply, headers, caller }: HttpContext, release: () => void): OpenStream {
@@ -122,7 +121,8 @@ export class GetStreams {
   ): Promise<BegunGet | undefined> {
     const lastEventId = request.header(headerKeys.lastEventId);
     const position = lastEventId === undefined ? undefined : parseEventId(lastEventId);
-    if (lastEventId !== undefined && !(position && (await this.#isKept(known.id, position)))) {
+    if (lastEventId !== undefined) checkRate(caller);
+    if (lastEventId !== undefined && !(position && (await this.#isKept(known.id, position, caller)))) {
       refuse(reply, 400, "Last-Event-ID: expected an event of this session that is still stored", headers);
       return undefined;
     }
@@ -148,22 +148,29 @@ export class GetStreams {
   }
 
   /** Returns whether every message after a position is still stored. */
-  async #isKept(session: string, position: EventPosition): Promise<boolean> {
-    if (position.stream !== standaloneName) return this.#log.isKept(session, position);
-    const standalone = this.#liveSessions.get(session)?.standalone;
-    if (standalone?.hasLost(position)) return false;
-    return (await this.#log.read(session, position)) !== undefined;
+  async #isKept(session: string, position: EventPosition, caller: Caller): Promise<boolean> {
+    const isStandalone = position.stream === standaloneName;
+    if (isStandalone && this.#liveSessions.get(session)?.standalone?.hasLost(position)) return false;
+    return this.#log.isKept(session, position, caller);
   }
 
   /** Sends the rest of an answer whose connection was lost. */
-  async #resume(session: string, position: EventPosition, stream: OpenStream, reply: HttpReply): Promise<void> {
-    const events = this.#log.follow(session, position);
+  async #resume(
+    session: string,
+    position: EventPosition,
+    stream: OpenStream,
+    { reply, caller }: HttpContext,
+  ): Promise<void> {
+    const events = this.#log.follow(session, position, caller);
     reply.onGone(() => events.return(undefined).catch((cause) => this.#state.runtime.report(cause)));
     const live = this.#liveSessions.open(session);
     live.resumed.push(stream);
     live.connectedAt = performance.now();
     try {
       for await (const { id, text } of events) if (text !== "") await stream.replay(eventOf(text, id));
+    } catch (cause) {
+      // The client can resume from its last event when its caller has room again.
+      if (!(cause instanceof RpcError)) throw cause;
     } finally {
       stream.end();
       live.resumed.splice(live.resumed.indexOf(stream), 1);
@@ -202,6 +209,14 @@ export class GetStreams {
     }
     return live.standalone;
   }
+}
+
+/** Counts a resumption for its caller. Throws the error for the client if there were too many, or too large ones. */
+function checkRate(caller: Caller): void {
+  const calls = caller.count("calls");
+  if (calls) throw caller.tooOften("calls", calls);
+  const bytes = caller.count("bodyBytes", 0);
+  if (bytes) throw caller.tooOften("bodyBytes", bytes);
 }
 
 function isAnonymous(key: string): boolean {
@@ -294,7 +309,7 @@ export class StandaloneStream {
       }
       const missed = await this.#missedBy(stream, position);
       this.#firstUnsent = undefined;
-      for (const { id, text } of missed ?? []) await stream.replay(this.#toEvent(id, text));
+      await this.#replay(missed ?? [], stream);
       this.#stream = stream;
     });
   }
@@ -346,10 +361,22 @@ export class StandaloneStream {
     });
   }
 
+  /** Sends stored messages. They count for the caller until the client has read them. */
+  async #replay(events: readonly SentEvent[], stream: OpenStream): Promise<void> {
+    const { caller } = this.#owner;
+    const size = events.reduce((sum, { text }) => sum + text.length, 0);
+    caller.release("keptBytes", -size);
+    try {
+      for (const { id, text } of events) await stream.replay(this.#toEvent(id, text));
+    } finally {
+      caller.release("keptBytes", size);
+    }
+  }
+
   /** Reads the messages that a connection missed. If that fails, ends the connection, so that its client tries again. */
   async #missedBy(stream: OpenStream, position: EventPosition | undefined): Promise<SentEvent[] | undefined> {
     try {
-      return await (position ? this.#log.read(this.#owner.known.id, position) : this.#unsent());
+      return await (position ? this.#log.read(this.#owner.known.id, position, this.#owner.caller) : this.#unsent());
     } catch (cause) {
       stream.end();
       this.endUnlessConnected();
@@ -361,7 +388,7 @@ export class StandaloneStream {
   async #unsent(): Promise<SentEvent[] | undefined> {
     if (this.#firstUnsent === undefined) return undefined;
     const start = { stream: standaloneName, id: "", proof: this.proof };
-    const events = await this.#log.read(this.#owner.known.id, start);
+    const events = await this.#log.read(this.#owner.known.id, start, this.#owner.caller);
     // Without the first one, all older ones are dropped too.
     return events?.slice(
       Math.max(
