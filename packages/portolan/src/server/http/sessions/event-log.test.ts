@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import { Callers } from "../../callers.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
+import { makeProof } from "./get-stream.ts";
 
 describe("parseEventId", () => {
   test.each([
@@ -10,6 +11,13 @@ describe("parseEventId", () => {
     [`${standaloneNameWith("p-1")}_9-0`, { stream: "get", id: "9-0", proof: "p-1" }],
   ])("reads %s", (text, position) => {
     expect(parseEventId(text)).toEqual(position);
+  });
+
+  test("reads the ids of a standalone stream whatever its secret is", () => {
+    for (let count = 0; count < 200; count += 1) {
+      const proof = makeProof();
+      expect(parseEventId(`${standaloneNameWith(proof)}_9-0`)).toEqual({ stream: "get", id: "9-0", proof });
+    }
   });
 
   test.each(["", "_1", "abc", "abc_x", "abc_-1", "abc_1234567890", `${"a".repeat(200)}_1`])("refuses %j", (text) => {
