@@ -240,5 +240,8 @@ export const sharedUseMs = 2_000;
 /** Attempts to change a stored value while other processes change it too. */
 export const maxChangeTries = 20;
 
+/** Ended streams and sessions that a process remembers until the storage has taken them out. The oldest are left to expire. */
+export const maxUnwrittenReleases = 10_000;
+
 /** Processes with the same storage that a starting one compares itself with. */
 export const maxKnownProcesses = 1_000;

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { KeyValue } from "../../../storage/storage.ts";
 import { Callers } from "../../callers.ts";
-import { sharedUseMs } from "../limits.ts";
+import { sharedStreamMs, sharedUseMs } from "../limits.ts";
 import { SharedUse } from "./shared-use.ts";
 
 beforeEach(() => {
@@ -133,4 +133,47 @@ test("what a process counts whose clock is a few seconds ahead does count", asyn
   for (const id of ["a", "b"]) await use.beginSession(ada, id);
   vi.setSystemTime(Date.now() - 5_000);
   await expect(use.beginSession(ada, "c")).rejects.toThrow("Limit reached");
+});
+
+/** A storage whose operations fail while it is down. */
+function failing() {
+  const { kv } = createMemoryStorage();
+  const state = { isDown: false };
+  const orFail = <T>(work: () => Promise<T>) => (state.isDown ? Promise.reject(new Error("down")) : work());
+  const failingKv: KeyValue = {
+    get: (key) => orFail(() => kv.get(key)),
+    set: (key, value, options) => orFail(() => kv.set(key, value, options)),
+    delete: (key) => orFail(() => kv.delete(key)),
+    list: (prefix, options) => orFail(() => kv.list(prefix, options)),
+  };
+  return { kv: failingKv, state };
+}
+
+test("streams and sessions that end while the storage is down are taken out by the next change of their caller", async () => {
+  const { kv, state } = failing();
+  const { use, ada } = createUse(kv);
+  const digest = await use.beginSession(ada, "ended");
+  const releases = [await use.openStream(ada), await use.openStream(ada)];
+  state.isDown = true;
+  for (const release of releases) release();
+  await use.endSession(String(digest), "ended");
+  state.isDown = false;
+  const release = await use.openStream(ada);
+  expect(await use.of(ada)).toEqual({ sessions: 0, streams: 1 });
+  release();
+  use.close();
+});
+
+test("streams that end while the storage is down are taken out when it is back, without another change", async () => {
+  const { kv, state } = failing();
+  const { use, ada } = createUse(kv);
+  const release = await use.openStream(ada);
+  state.isDown = true;
+  release();
+  await vi.advanceTimersByTimeAsync(sharedUseMs);
+  state.isDown = false;
+  expect(await use.of(ada)).toEqual({ sessions: 0, streams: 1 });
+  await vi.advanceTimersByTimeAsync(sharedStreamMs / 3);
+  expect(await use.of(ada)).toEqual({ sessions: 0, streams: 0 });
+  use.close();
 });

@@ -5,7 +5,7 @@ import type { KeyValue } from "../../../storage/storage.ts";
 import { ReportThrottle } from "../../../throttle.ts";
 import type { Caller, CallerLimits } from "../../callers.ts";
 import type { ErrorReport } from "../../define/definition.ts";
-import { clockSkewMs, maxChangeTries, sharedStreamMs, sharedUseMs } from "../limits.ts";
+import { clockSkewMs, maxChangeTries, maxUnwrittenReleases, sharedStreamMs, sharedUseMs } from "../limits.ts";
 
 /** The use of one caller in all processes, as it is stored. Times are milliseconds since 1970. */
 interface StoredUse {
@@ -47,6 +47,11 @@ export class SharedUse {
   readonly #changes = new Map<string, Promise<unknown>>();
   /** The open streams of this process, by digest of their caller. */
   readonly #streams = new Map<string, Set<string>>();
+  /**
+   * The streams and sessions that have ended and may still be stored, by id, with the digest of their caller. Each change of
+   * the caller takes them out.
+   */
+  readonly #released = new Map<string, string>();
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(kv: KeyValue, { limits, sessionMs, report }: SharedUseOptions) {
@@ -85,8 +90,7 @@ export class SharedUse {
 
   /** Ends the count of a session. Never rejects: the entry expires in any case. */
   async endSession(digest: string, id: string): Promise<void> {
-    const end: Change = ({ sessions: { [id]: _ended, ...sessions }, ...use }) => ({ ...use, sessions });
-    await this.#change(digest, end).catch((cause) => this.#report(cause, { method: "storage" }));
+    await this.#release(digest, id).catch((cause) => this.#report(cause, { method: "storage" }));
   }
 
   /**
@@ -111,10 +115,19 @@ export class SharedUse {
     return () => {
       if (!open.delete(id)) return;
       if (open.size === 0 && this.#streams.get(digest) === open) this.#streams.delete(digest);
-      const ended = this.#change(digest, ({ streams: { [id]: _ended, ...streams }, ...use }) => ({ ...use, streams }));
-      // The entry expires in any case.
-      ended.catch(() => {});
+      // It is tried again with the next change.
+      this.#release(digest, id).catch(() => {});
     };
+  }
+
+  /** Takes a stream or session out of the stored use: now, or with a later change if the storage does not answer. */
+  #release(digest: string, id: string): Promise<void> {
+    const [oldest] = this.#released.keys();
+    // Its entry expires in any case.
+    if (oldest !== undefined && this.#released.size >= maxUnwrittenReleases) this.#released.delete(oldest);
+    this.#released.set(id, digest);
+    this.#timer ??= this.#startRenewing();
+    return this.#change(digest, (use) => use);
   }
 
   /** Returns the sessions and streams of a caller in all processes; undefined if they are not known in time. */
@@ -147,8 +160,9 @@ export class SharedUse {
   }
 
   #renewStreams(): void {
-    if (this.#streams.size === 0) this.close();
-    for (const [digest, open] of this.#streams) {
+    if (this.#streams.size === 0 && this.#released.size === 0) this.close();
+    for (const digest of new Set([...this.#streams.keys(), ...this.#released.values()])) {
+      const open = this.#streams.get(digest) ?? [];
       const renewed = this.#change(digest, (use, now) => {
         const streams: { [id: string]: number } = { ...use.streams };
         for (const id of open) streams[id] = now + sharedStreamMs;
@@ -190,12 +204,15 @@ export class SharedUse {
       // Nobody waits for it any more, and what it counts may have ended.
       if (turn.isOver) return;
       const now = Date.now();
-      const changed = change(this.#parse(text, now), now);
+      const released = [...this.#released].filter(([, owner]) => owner === digest).map(([id]) => id);
+      const changed = change(without(this.#parse(text, now), released), now);
       if (changed instanceof Error) throw changed;
       const ttlMs = Math.max(60_000, ...timesOf(changed).map((at) => at - now));
       // After many tries the last writer wins: a count that is slightly wrong is better than a refused client.
       const expect = tries < maxChangeTries ? { expect: text ?? null } : {};
-      if (await this.#kv.set(key, JSON.stringify(changed), { ttlMs, ...expect })) return;
+      if (!(await this.#kv.set(key, JSON.stringify(changed), { ttlMs, ...expect }))) continue;
+      for (const id of released) this.#released.delete(id);
+      return;
     }
   }
 
@@ -205,6 +222,14 @@ export class SharedUse {
     const { sessions, streams } = use;
     return { ...use, sessions: open(sessions, now, this.#sessionMs), streams: open(streams, now, sharedStreamMs) };
   }
+}
+
+/** Returns a use without the streams and sessions that have ended. */
+function without({ sessions, streams, ...use }: StoredUse, ids: readonly string[]): StoredUse {
+  const ended = new Set(ids);
+  const rest = (entries: StoredUse["sessions"]) =>
+    ended.size === 0 ? entries : Object.fromEntries(Object.entries(entries).filter(([id]) => !ended.has(id)));
+  return { ...use, sessions: rest(sessions), streams: rest(streams) };
 }
 
 function keyOf(digest: string): string {
