@@ -30,6 +30,7 @@ test.each([
   ["2 * 3 * 4, snake_case_name, a\\*b", "2 * 3 * 4, snake_case_name, a*b\n"],
   ["[here](https://a.example/x)", "here (\u001b[4mhttps://a.example/x\u001b[24m)\n"],
   ["[https://a.example](https://a.example)", "https://a.example\n"],
+  ['[a [b](<https://a.example> "title" )', "[a b (\u001b[4mhttps://a.example\u001b[24m)\n"],
   ["## Title", "\u001b[1mTitle\u001b[22m\n"],
   ["#hashtag", "#hashtag\n"],
   ["- a\n  - b\n* c\n+ d", "• a\n  • b\n• c\n• d\n"],

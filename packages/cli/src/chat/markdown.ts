@@ -1,5 +1,6 @@
 import type { Screen } from "../terminal/screen.ts";
 import { piecesOf, widthOf, wrap } from "../terminal/wrap.ts";
+import { type InlineMarker, inlineMarkers, openLink } from "./inline-markers.ts";
 
 /** Longer pieces are shown as they are, so that no text makes the search for markers slow. */
 const maxInlineChars = 500;
@@ -15,10 +16,6 @@ const numberedLine = /^(\s*)(\d{1,9}[.)])\s+/;
 const quoteLine = /^\s{0,3}>\s?/;
 const ruleLine = /^\s{0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const tableRule = /^[\s|:-]+$/;
-
-/** Matches one inline marker with its text. */
-const inline =
-  /(?<!`)(`{1,3})(?!`)(.*?[^`])\1(?!`)|\*\*(?=\S)(.*?\S)\*\*|(?<!\w)__(?=\S)(.*?\S)__(?!\w)|(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?![\w*])|(?<!\w)_(?=[^\s_])([^_]*[^\s_])_(?!\w)|~~(?=\S)(.*?\S)~~|!?\[([^\]]*)\]\(\s*<?([^\s)>]*)>?(?:\s+"[^"]*")?\s*\)|\\([!-/:-@[-`{-~])/g;
 
 /**
  * Shows Markdown while it arrives: headings, emphasis, code, links, lists, quotes and tables. Lines are broken between
@@ -237,33 +234,37 @@ function cellsOf(line: string, screen: Screen): string[] {
   return inner.split(/(?<!\\)\|/).map((cell) => renderInline(cell.trim(), screen));
 }
 
-/** A marker that is not closed yet. */
-const openMarker = /`|\*\*|~~|(?<![\w*])\*(?=[^\s*])|(?<!\w)_{1,2}(?=[^\s_])|\[[^\]]*(?:\]?|\]\([^)]*)$/;
+/** A marker that is not closed yet, other than a link. */
+const openMarker = /`|\*\*|~~|(?<![\w*])\*(?=[^\s*])|(?<!\w)_{1,2}(?=[^\s_])/;
 
 /** Returns where the complete words of an unfinished line end: after a blank that is outside of every marker. */
 function endOfWords(line: string): number {
   // A word without an end is shown in pieces.
   if (line.length > maxInlineChars) return line.lastIndexOf(" ") + 1 || line.length;
-  const outside = line.replace(inline, (whole) => "x".repeat(whole.length));
-  const open = outside.search(openMarker);
-  return outside.lastIndexOf(" ", open < 0 ? line.length : open) + 1;
+  const outside = replaceMarkers(line, ({ start, end }) => "x".repeat(end - start));
+  const open = [outside.search(openMarker), openLink(outside)].filter((at) => at >= 0);
+  return outside.lastIndexOf(" ", Math.min(line.length, ...open)) + 1;
+}
+
+function replaceMarkers(line: string, replace: (marker: InlineMarker) => string): string {
+  let text = "";
+  let at = 0;
+  for (const marker of inlineMarkers(line)) {
+    text += line.slice(at, marker.start) + replace(marker);
+    at = marker.end;
+  }
+  return text + line.slice(at);
 }
 
 /** Replaces inline markers by styles. An address is always shown: a link must not hide where it leads. */
-function renderInline(text: string, screen: Screen): string {
-  if (text.length > maxInlineChars || !hasStyles(screen)) return text;
-  return text.replace(inline, (whole, ticks, code, bold, bold2, italic, italic2, struck, label, address, escaped) => {
-    if (ticks !== undefined) return screen.style("cyan", code.trim() || code);
-    if (escaped !== undefined) return escaped;
-    if (address !== undefined) {
-      const shown = renderInline(label, screen);
-      return label === address || label === "" ? address : `${shown} (${screen.style("underline", address)})`;
-    }
-    const strong = bold ?? bold2;
-    if (strong !== undefined) return screen.style("bold", renderInline(strong, screen));
-    const emphasized = italic ?? italic2;
-    if (emphasized !== undefined) return screen.style("italic", renderInline(emphasized, screen));
-    return struck === undefined ? whole : screen.style("strikethrough", renderInline(struck, screen));
+function renderInline(line: string, screen: Screen): string {
+  if (line.length > maxInlineChars || !hasStyles(screen)) return line;
+  return replaceMarkers(line, ({ kind, text, address }) => {
+    if (kind === "escape") return text;
+    if (kind === "code") return screen.style("cyan", text.trim() || text);
+    if (kind !== "link") return screen.style(kind, renderInline(text, screen));
+    if (address === undefined || text === address || text === "") return address ?? text;
+    return `${renderInline(text, screen)} (${screen.style("underline", address)})`;
   });
 }
 
