@@ -325,6 +325,31 @@ test.each([
   expect((await succeed(["down"], cwd)).stopped).toEqual(["b"]);
 });
 
+test.each([
+  ["trust", "a", "--revoke"],
+  ["remove", "a"],
+])("portolan %s stops the server and revokes its trust, also after its entry was edited", async (...args) => {
+  const cwd = await makeCounters();
+  const file = join(cwd, ".mcp.json");
+  const first = readFileSync(file, "utf8");
+  await succeed(["up", "a", "b"], cwd, { COLOUR: "red" });
+  const { pid } = await count(cwd, { COLOUR: "red" });
+  const edit = (word: string) =>
+    writeFileSync(file, first.replace(JSON.stringify(counter), `${JSON.stringify(counter)},"${word}"`));
+  edit("second");
+  await succeed(["trust", "a", "--yes"], cwd);
+  edit("third");
+  const { revoked } = await succeed(args, cwd);
+  expect(revoked).toBe(4);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  writeFileSync(file, first);
+  expect(await failure(["call", "a.count"], cwd)).toMatchObject({ code: 6, next: "portolan trust a" });
+  expect((await succeed(["down"], cwd)).stopped).toEqual(["b"]);
+  const { screen, exited } = openTerminal(["trust", "a", "--revoke"], { cwd });
+  await exited;
+  expect(screen()).toContain("a was not trusted: nothing was revoked");
+});
+
 test("a command after -- and a server file can be kept running too", async () => {
   const cwd = await makeCounters();
   const server = ["--", "node", counter];

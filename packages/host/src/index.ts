@@ -83,6 +83,7 @@ export {
   type TrustLine,
   type TrustSubject,
   trustDigest,
+  trustPlace,
 } from "./config/index.ts";
 export {
   type DisplayOptions,

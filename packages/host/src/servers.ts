@@ -8,7 +8,7 @@ import { explainAbsence, type HostEvent, type ServerDefinition, type ServerState
 import { type Catalog, createNameFilter, FeatureCache } from "./catalog/catalog.ts";
 import { type ListedFeatures, noFeatures } from "./catalog/load-lists.ts";
 import { isConfigured } from "./config/configured.ts";
-import { describeForTrust, type TrustHistory, trustDigest } from "./config/index.ts";
+import { describeForTrust, type TrustHistory, trustDigest, trustPlace } from "./config/index.ts";
 import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
 import { listSettleMs, maxReportedChanges, maxServersInErrors, quickFailureMs } from "./limits.ts";
@@ -305,8 +305,10 @@ export class Servers {
     const { name, digest } = server;
     // Without storing a "no", the same question would come again at once.
     const kept = scope === "always" ? "always" : "session";
-    await grants.add({ ...trustIn(server), allow, scope: kept });
-    await grants.add({ ...trustIn(server), subject: "hints", allow: allow && trustHints, scope: kept });
+    const place = await trustPlace(server.entry);
+    const decision = { ...trustIn(server), ...(place !== undefined && { place }), scope: kept } as const;
+    await grants.add({ ...decision, allow });
+    await grants.add({ ...decision, subject: "hints", allow: allow && trustHints });
     activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
     if (allow) {
       const { trustHistory } = this.#options;

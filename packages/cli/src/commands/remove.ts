@@ -1,9 +1,8 @@
-import { trustDigest } from "portolan-host";
 import { writeServer } from "portolan-host/node";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
-import { withHost } from "../servers/host.ts";
+import { findTrusted, withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 import { stopWarmTrusted } from "../warm/warm-entry.ts";
 
@@ -21,8 +20,6 @@ export async function run(
       next: `portolan remove ${quote(name)} --force`,
     });
   }
-  // Servers of the same name in other projects keep their grants.
-  const digest = await trustDigest(entry);
   await writeServer(file, name, undefined, { product, lock: { onWait: context.state.onWait } });
   const { entries } = await readConfiguration(context);
   const left = entries.find((other) => other.name === name);
@@ -32,11 +29,13 @@ export async function run(
     });
   }
   const revoked = await withHost(context, [], async (host) => {
-    const grants = host.grants.list().filter(({ serverDigest }) => serverDigest === digest);
+    // Servers of the same name in other projects keep their grants.
+    const trusted = await findTrusted(host, entry);
+    const grants = host.grants.list().filter(({ serverDigest }) => trusted.has(serverDigest));
     for (const { id } of grants) await host.grants.revoke(id);
+    await stopWarmTrusted(context, entry, trusted);
     return grants.length;
   });
-  await stopWarmTrusted(context, digest);
   return {
     value: { name, file, revoked, ...(left && { nowFrom: left.source.file }) },
     text() {

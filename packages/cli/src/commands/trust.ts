@@ -1,9 +1,9 @@
-import { type ChangedDefinition, type Host, renderChanges, type ServerEntry, trustDigest } from "portolan-host";
+import { type ChangedDefinition, type Host, renderChanges, type ServerEntry } from "portolan-host";
 import { confirm, grantDays, trustDetails } from "../ask/consent.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { fillInputs, findByName } from "../servers/find-server.ts";
-import { withHost } from "../servers/host.ts";
+import { findTrusted, withHost } from "../servers/host.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 import { stopWarmTrusted } from "../warm/warm-entry.ts";
@@ -57,13 +57,16 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
 async function revoke(context: CommandContext, host: Host, entry: ServerEntry): Promise<CommandResult> {
   const { screen } = context;
   const { name } = entry;
-  const digest = await trustDigest(entry);
-  const grants = host.grants.list().filter(({ kind, serverDigest }) => kind === "trust" && serverDigest === digest);
+  const trusted = await findTrusted(host, entry);
+  const grants = host.grants.list().filter(({ kind, serverDigest }) => kind === "trust" && trusted.has(serverDigest));
   for (const { id } of grants) await host.grants.revoke(id);
-  await stopWarmTrusted(context, digest);
+  await stopWarmTrusted(context, entry, trusted);
   return {
     value: { name, isTrusted: false, revoked: grants.length },
-    text: () => `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is no longer trusted`,
+    text: () =>
+      grants.length > 0
+        ? `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is no longer trusted`
+        : `${screen.safe(name)} was not trusted: nothing was revoked`,
   };
 }
 

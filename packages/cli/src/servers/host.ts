@@ -12,6 +12,8 @@ import {
   type RootDefinition,
   type ServerEntry,
   type ServerStatus,
+  trustDigest,
+  trustPlace,
 } from "portolan-host";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
@@ -115,6 +117,13 @@ function showStarts(context: CommandContext, host: Host, signIns: Set<string>): 
       void events.return?.();
     },
   };
+}
+
+/** Returns the digests by which an entry is trusted: as it is now, and as it was before it was edited. */
+export async function findTrusted(host: Host, entry: ServerEntry): Promise<ReadonlySet<string>> {
+  const place = await trustPlace(entry);
+  const before = host.grants.list().filter((grant) => grant.kind === "trust" && grant.place === place);
+  return new Set([await trustDigest(entry), ...before.map(({ serverDigest }) => serverDigest)]);
 }
 
 /** Fails if a server has a configuration problem or is not trusted. */

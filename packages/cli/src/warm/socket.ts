@@ -17,18 +17,25 @@ export interface WarmRequest {
   readonly digests?: readonly string[];
   /** The server to start. */
   readonly entry?: unknown;
-  /** The digest by which its configured entry is trusted. */
-  readonly trust?: string;
+  /** How its configured entry is trusted. */
+  readonly trust?: WarmTrust;
   /** The server is stopped after it was unused for this long. */
   readonly idleMs?: number;
+}
+
+/** How the entry of a server was trusted when it was started. */
+export interface WarmTrust {
+  readonly digest: string;
+  /** The same after the entry was edited. */
+  readonly place: string;
 }
 
 /** One server that the background process keeps running. */
 export interface WarmServer {
   readonly name: string;
   readonly digest: string;
-  /** The digest by which its entry is trusted; undefined for a server that is not configured. */
-  readonly trust: string | undefined;
+  /** Undefined for a server that is not configured. */
+  readonly trust: WarmTrust | undefined;
   readonly idleMs: number;
   /** Commands that use it now. */
   readonly uses: number;

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { childEnvironment } from "portolan/client/stdio";
 import { holdFileLock } from "portolan/storage/node";
-import { type ConfiguredServer, type ServerEntry, trustDigest } from "portolan-host";
+import { type ConfiguredServer, type ServerEntry, trustDigest, trustPlace } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { exitCodes, Failure, type FailureKind } from "../failure.ts";
 import { createLink, requireStartable } from "../servers/link.ts";
@@ -92,7 +92,8 @@ export async function startWarm(context: CommandContext, entry: ServerEntry, idl
   await requireStartable(context, entry);
   const sent = sentEntry(entry, context);
   const digest = await warmDigest(sent);
-  const trust = entry.source.kind === "file" ? await trustDigest(entry) : undefined;
+  const place = await trustPlace(entry);
+  const trust = place === undefined ? undefined : { digest: await trustDigest(entry), place };
   const asked = request("start", {
     ...{ digests: [digest], entry: withEnvironment(sent, context), idleMs },
     ...(trust !== undefined && { trust }),
@@ -143,10 +144,16 @@ export async function stopWarm(
   return reply.servers ?? [];
 }
 
-/** Stops the servers whose entry is trusted by this digest, in whichever folder they were started. */
-export async function stopTrusted(context: CommandContext, trust: string): Promise<void> {
+/** Stops the servers whose entry is trusted by one of these digests or in this place, wherever they were started. */
+export async function stopTrusted(
+  context: CommandContext,
+  entry: ServerEntry,
+  trusted: ReadonlySet<string>,
+): Promise<void> {
+  const place = await trustPlace(entry);
   const running = (await listWarm(context)) ?? [];
-  const digests = running.filter((server) => server.trust === trust).map(({ digest }) => digest);
+  const isIt = ({ trust }: WarmServer) => trust && (trusted.has(trust.digest) || trust.place === place);
+  const digests = running.filter(isIt).map(({ digest }) => digest);
   if (digests.length > 0) await stopWarm(context, digests);
 }
 

@@ -45,9 +45,13 @@ export async function refreshWarmTokens(context: CommandContext): Promise<void> 
   await listWarm(context);
 }
 
-/** Stops the servers in the background whose entry was trusted by this digest. */
-export async function stopWarmTrusted(context: CommandContext, trust: string): Promise<void> {
+/** Stops the servers in the background that were started from this entry, also before it was edited. */
+export async function stopWarmTrusted(
+  context: CommandContext,
+  entry: ServerEntry,
+  trusted: ReadonlySet<string>,
+): Promise<void> {
   if (!existsSync(pidFile(context.state))) return;
   const { stopTrusted } = await import("./use.ts");
-  await stopTrusted(context, trust);
+  await stopTrusted(context, entry, trusted);
 }

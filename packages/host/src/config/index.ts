@@ -23,5 +23,6 @@ export {
   type TrustLine,
   type TrustSubject,
   trustDigest,
+  trustPlace,
 } from "./trust.ts";
 export { TrustHistory } from "./trust-history.ts";

@@ -3,7 +3,7 @@ import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { createRedactor } from "../activity/redact.ts";
 import type { ServerEntry } from "../options.ts";
-import { factsOf, type PreviousTrust, type TrustChange, type TrustFact } from "./trust.ts";
+import { factsOf, type PreviousTrust, type TrustChange, type TrustFact, trustPlace } from "./trust.ts";
 
 /** A fact as it is stored: without secrets, and with a digest that shows any change. */
 interface StoredFact {
@@ -67,9 +67,9 @@ export class TrustHistory {
 }
 
 /** Returns the key of a server in a file; one that is defined in code needs no decision. */
-async function keyOf({ name, source }: ServerEntry): Promise<string | undefined> {
-  if (source.kind !== "file") return undefined;
-  return `host/trusted/${await sha256(canonicalJson([name, source.file, source.path]))}`;
+async function keyOf(entry: ServerEntry): Promise<string | undefined> {
+  const place = await trustPlace(entry);
+  return place === undefined ? undefined : `host/trusted/${place}`;
 }
 
 function parseRecord(text: string | undefined): TrustRecord | undefined {

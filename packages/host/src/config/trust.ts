@@ -64,6 +64,14 @@ export async function trustDigest(entry: ServerEntry): Promise<string> {
   );
 }
 
+/**
+ * Returns the SHA-256 of the place of a server: its name, its file and its path there, which stay the same when its
+ * configuration changes. Undefined for a server that is defined in code.
+ */
+export async function trustPlace({ name, source }: ServerEntry): Promise<string | undefined> {
+  return source.kind === "file" ? await sha256(canonicalJson([name, source.file, source.path])) : undefined;
+}
+
 /** Returns the lines of a trust question. Show them with the display functions of the host. */
 export function describeForTrust(entry: ServerEntry, previous?: PreviousTrust): TrustSubject {
   const { name, source } = entry;

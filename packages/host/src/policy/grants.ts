@@ -21,6 +21,8 @@ export interface Grant {
   readonly subject: string;
   /** Digest of the definition that the user saw. */
   readonly digest: string;
+  /** Where a trusted server is configured, by `trustPlace`: the same for each configuration that was trusted there. */
+  readonly place?: string;
   readonly scope: "session" | "always";
   /** Digest of the only arguments that the grant covers, by `argumentsDigest`. */
   readonly args?: string;
@@ -253,7 +255,7 @@ function isGrant(value: unknown): value is Grant {
     kinds.includes(grant.kind) &&
     typeof grant.allow === "boolean" &&
     [grant.id, grant.server, grant.subject].every((text) => typeof text === "string") &&
-    [grant.serverDigest, grant.digest, grant.args ?? "none"].every(isDigest) &&
+    [grant.serverDigest, grant.digest, grant.args ?? "none", grant.place ?? "none"].every(isDigest) &&
     (isSession || grant.scope === "always") &&
     Array.isArray(grant.contentFrom) &&
     grant.contentFrom.every((server) => typeof server === "string") &&
