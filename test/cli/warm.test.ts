@@ -1,4 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
+import { EventEmitter, once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -10,8 +11,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { holdFileLock } from "portolan/storage/node";
 import { expect, onTestFinished, test } from "vitest";
 import { startWorld, type Way } from "../auth/client/kit/world.ts";
@@ -260,7 +262,7 @@ async function makeSignedIn(way: Way = "stateless") {
   await succeed(["up", "far"], cwd);
   const whoami = async () => (await succeed(["call", "far.whoami"], cwd)).content[0].text;
   expect(await whoami()).toMatch(/^ada by /);
-  return { cwd, authority, clock, whoami, signedOut };
+  return { cwd, server, authority, clock, whoami, signedOut };
 }
 
 const isUp = async (cwd: string) => existsSync(warm(cwd, "pid"));
@@ -283,6 +285,54 @@ test.each<Way>(["stateless", "HTTP+SSE"])(
     expect((await succeed(["down"], cwd)).stopped).toEqual(["far"]);
   },
 );
+
+/** Sends a request to the background process. Returns its answer. */
+async function askKeeper(cwd: string, request: object): Promise<{ isOk: boolean; servers?: { digest: string }[] }> {
+  const { version } = JSON.parse(readFileSync(join(root, "packages/cli/package.json"), "utf8"));
+  const socket = createConnection(warm(cwd, "socket"));
+  onTestFinished(() => void socket.destroy());
+  socket.write(`${JSON.stringify({ version, ...request })}\n`);
+  for await (const line of createInterface({ input: socket })) return JSON.parse(line);
+  throw new Error("no answer");
+}
+
+test("no call acts as the person who signed out while the server was being started", async () => {
+  const { cwd, server, signedOut } = await makeSignedIn();
+  await succeed(["down"], cwd);
+  const { serve } = server.site;
+  const gate = new EventEmitter();
+  const [arrived, released] = [once(gate, "arrived"), once(gate, "released")];
+  server.site.serve = async (...args) => {
+    if (args[1].headers.authorization !== undefined) {
+      gate.emit("arrived");
+      await released;
+    }
+    return serve(...args);
+  };
+  const up = failure(["up", "far"], cwd);
+  await arrived;
+  await succeed(["logout", "far"], cwd);
+  const [starting] = (await askKeeper(cwd, { do: "list" })).servers ?? [];
+  const used = askKeeper(cwd, { do: "use", digests: [starting?.digest] });
+  // Requests are read in their order.
+  await askKeeper(cwd, { do: "list" });
+  gate.emit("released");
+  expect(await used).toMatchObject({ isOk: false });
+  expect(await up).toMatchObject({
+    kind: "failed",
+    message: "far was stopped, or signed out, while it was being started",
+  });
+  expect(await failure(["call", "far.whoami"], cwd)).toEqual(signedOut);
+});
+
+test("up tells that the server it started does not run any more", async () => {
+  const cwd = await makeCounters();
+  expect(await failure(["up", "a", "--idle", "0.000001"], cwd)).toMatchObject({
+    kind: "failed",
+    message: expect.stringContaining("a was started, but does not run any more"),
+    next: "portolan up a",
+  });
+});
 
 test("tokens that another program deletes or replaces count too", async () => {
   const { cwd, authority, whoami, signedOut } = await makeSignedIn();

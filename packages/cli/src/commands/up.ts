@@ -29,8 +29,17 @@ export async function run(context: CommandContext, args: readonly string[], flag
     }
   }
   const servers = (await listWarm(context)) ?? [];
+  for (const { entry, server } of started) {
+    if (servers.some(({ digest }) => digest === server.digest)) continue;
+    const why = "it was stopped, its sign-in changed, or --idle is too short";
+    failures.push(
+      new Failure("failed", `${entry.name} was started, but does not run any more: ${why}`, {
+        next: `portolan up ${targetArgument(entry, system)}`,
+      }),
+    );
+  }
   const [failure] = failures;
-  if (failure && started.length === 0) throw failure;
+  if (failure && (started.length === 0 || servers.length === 0)) throw failure;
   if (servers.length === 0) {
     throw new Failure("usage", 'no server is named, and no configured server has "keepAlive": true', {
       next: "portolan servers",

@@ -4,7 +4,7 @@ import { fileStore, type OAuthOptions } from "portolan/auth/client";
 import { type ServedChannel, serveChannel } from "portolan/server";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { toFailure } from "../failure.ts";
+import { Failure, toFailure } from "../failure.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { version } from "../version.ts";
@@ -43,6 +43,9 @@ interface RunningServer {
 
 /** A process that has no server after this time ends. */
 const firstServerMs = 60_000;
+
+/** A command waits for a server whose tokens change so often while it is being started. */
+const maxRestarts = 3;
 
 /** Keeps servers running for the commands of one user, until they are stopped or unused for a while. */
 export class Keeper {
@@ -108,9 +111,8 @@ export class Keeper {
     await this.#checkTokens();
     if (asked.do === "list") return this.#reply(socket, { isOk: true, servers: this.#list() });
     if (asked.do === "start") return this.#answerStart(socket, digest, asked);
-    const server = this.#servers.get(digest);
+    const server = await this.#untilReady(digest);
     if (!server) return this.#reply(socket, { isOk: false });
-    await server.ready;
     // Before the reply: the client may speak at once.
     clearTimeout(server.idleTimer);
     socket.write(this.#replyLine({ isOk: true }));
@@ -127,7 +129,7 @@ export class Keeper {
    */
   #checkTokens(): Promise<void> {
     const check = async () => {
-      // A server that is being started has read the tokens of now.
+      // A server that is being started may be renewing its tokens. It is checked when it is ready.
       const started = [...this.#servers.values()].filter(({ revision }) => revision !== undefined);
       for (const server of started) {
         const change = await server.tokens.change();
@@ -139,6 +141,18 @@ export class Keeper {
     };
     this.#checking = this.#checking.then(check, check);
     return this.#checking;
+  }
+
+  /** Returns the server when it has answered, with the tokens of now; undefined if there is none. */
+  async #untilReady(digest: string): Promise<RunningServer | undefined> {
+    for (let tries = 0; tries < maxRestarts; tries += 1) {
+      const server = this.#servers.get(digest);
+      if (!server) return undefined;
+      await server.ready;
+      await this.#checkTokens();
+      if (this.#servers.get(digest) === server) return server;
+    }
+    return undefined;
   }
 
   #startAgain({ digest, asked }: RunningServer): void {
@@ -154,13 +168,15 @@ export class Keeper {
     if (socket.destroyed) return this.#endIfEmpty();
     const { idleMs = 0 } = asked;
     const known = this.#servers.get(digest);
-    const server = known ?? this.#start(digest, asked);
+    let server = known ?? this.#start(digest, asked);
     // The start is only for the command that asked for it.
     const abandon = () => server.starting.abort();
     if (!known) socket.once("close", abandon);
     try {
-      await server.ready;
+      const ready = await this.#untilReady(digest);
       socket.off("close", abandon);
+      if (!ready) throw new Failure("failed", `${server.name} was stopped, or signed out, while it was being started`);
+      server = ready;
       server.idleMs = idleMs;
       this.#scheduleIdle(server);
       this.#reply(socket, { isOk: true, servers: [describe(server)] });
