@@ -24,8 +24,8 @@ test("add --to writes the file of another product, keeps its comments and a back
   const file = join(cwd, ".cursor/mcp.json");
   expect(shown).toMatchObject({ name: "db", file, backup: `${file}.bak`, isTrusted: true, next: "portolan ls db" });
   expect(shown["diff"]).toEqual([
-    '-     "old": { "command": "x" } // keep',
-    '+     "old": { "command": "x" }, // keep',
+    "+ {",
+    '+   "mcpServers": {',
     '+     "db": {',
     '+       "command": "node",',
     '+       "args": [',
@@ -35,6 +35,8 @@ test("add --to writes the file of another product, keeps its comments and a back
     '+         "URL": "${env:DB_URL}"',
     "+       }",
     "+     }",
+    "+   }",
+    "+ }",
   ]);
   expect(read(`${file}.bak`)).toBe(commented);
   expect(statSync(`${file}.bak`).mode & 0o777).toBe(0o600);
@@ -66,13 +68,25 @@ test("add --to shows no secret of the file, however it is written", async () => 
   }
 });
 
-test("add --to shows little of a file that is one long line", async () => {
+test.each([
+  { command: "x", args: ["-p", "hunter2"] },
+  { command: "x", args: ["login", "hunter2"] },
+  { command: "x", disabled: true, env: { DB: "hunter2" } },
+  { url: "https://far.example/", headers: { "X-Custom": "hunter2" } },
+])("add --to shows nothing of another server: %j", async (other) => {
   const cwd = makeHome();
-  const others = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`s${at}`, { command: "x" }]));
-  put(cwd, ".cursor/mcp.json", JSON.stringify({ mcpServers: others, last: "y".repeat(500) }));
-  const { diff } = await showOf<{ diff: string[] }>(["add", "db", "--to", "cursor", "--", "node"], { cwd });
-  expect(diff.at(-1)).toMatch(/^\+ ….*"db".*…$/);
-  for (const line of diff) expect(line.length).toBeLessThan(300);
+  for (const text of [
+    JSON.stringify({ mcpServers: { other } }),
+    JSON.stringify({ mcpServers: { other } }, undefined, 2),
+    JSON.stringify({ mcpServers: { other } }).replace("}}}", "} /* hunter2 */ } }"),
+  ]) {
+    put(cwd, ".cursor/mcp.json", text);
+    const added = await runPortolan(["add", "db", "--to", "cursor", "--", "node"], { cwd });
+    const replaced = await runPortolan(["add", "db", "--to", "cursor", "--force", "--", "deno"], { cwd });
+    expect([added.code, replaced.code]).toEqual([0, 0]);
+    expect(JSON.stringify([added, replaced])).not.toMatch(/hunter2|other/);
+    expect(JSON.parse(replaced.stdout).diff).toEqual(['-       "command": "node"', '+       "command": "deno"']);
+  }
 });
 
 test.each([

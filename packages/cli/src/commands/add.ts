@@ -1,6 +1,12 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type ConfiguredServer, describeForTrust, redact, type ServerEntry, type ServerTarget } from "portolan-host";
+import {
+  type ConfiguredServer,
+  describeForTrust,
+  editConfig,
+  type ServerEntry,
+  type ServerTarget,
+} from "portolan-host";
 import { configProducts, findConfigs, productFile, readConfigs, writeServer } from "portolan-host/node";
 import { againWith, listFlag, pairsFlag, textFlag } from "../arguments/flags.ts";
 import { trustDetails } from "../ask/consent.ts";
@@ -39,8 +45,9 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const before = await readFile(file, "utf8").catch(() => "");
   // Other programs own their files, and some rewrite them: the state before must be there to compare and to restore.
   const backup = to === undefined || before === "" ? undefined : await backUp(file);
-  // A change of one entry may show others: some files are one long line.
-  for (const entry of [given, ...(await allEntries(context))]) context.secrets.add(secretTextsOf(entry));
+  const all = await allEntries(context);
+  const replaced = all.find((entry) => entry.name === name && fileOf(entry) === file);
+  for (const entry of [given, ...all]) context.secrets.add(secretTextsOf(entry));
   await writeServer(file, name, given, {
     ...(to !== undefined && { product: to }),
     lock: { onWait: context.state.onWait },
@@ -48,8 +55,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     if (backup !== undefined) await rm(backup);
     throw reason;
   });
-  const hide = (text: string) => context.secrets.hide(text);
-  const diff = to === undefined ? [] : changedLines(before, await readFile(file, "utf8"), hide);
+  const diff = to === undefined ? [] : await changedLines(context, { file, product: to }, replaced, given);
   const { entry, isUsed } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
   const isTrusted = (changed?.isTrusted ?? !isCopy) && isUsed && entry.problem === undefined;
@@ -294,36 +300,26 @@ async function backUp(file: string): Promise<string> {
 }
 
 /**
- * Returns the changed lines with `- ` or `+ ` before them. `hide` replaces known secrets. An edit changes one place of a
- * file. The unchanged beginning of the first line and end of the last one may be anything in the file, so they are short
- * and without secrets.
+ * Returns the changed lines of an entry with `- ` or `+ ` before them, and without secrets. Each entry is written as if it
+ * were alone in the file: the lines around it may hold anything of other servers.
  */
-export function changedLines(before: string, after: string, hide: (text: string) => string): string[] {
-  const old = before === "" ? [] : before.trimEnd().split("\n");
-  const now = after.trimEnd().split("\n");
+async function changedLines(
+  { secrets }: CommandContext,
+  options: { readonly file: string; readonly product: string },
+  replaced: ServerEntry | undefined,
+  given: ServerEntry,
+): Promise<string[]> {
+  const linesOf = (text: string) => (text === "" ? [] : text.trimEnd().split("\n"));
+  // An entry that cannot be written again has no lines to compare.
+  const before = replaced ? await editConfig("", options, replaced.name, replaced).catch(() => "") : "";
+  const old = linesOf(before);
+  const now = linesOf(await editConfig("", options, given.name, given));
   const start = countEqual(old.length, now.length, (at) => old[at] === now[at]);
   const end = countEqual(old.length - start, now.length - start, (at) => old.at(-1 - at) === now.at(-1 - at));
-  const removed = hide(old.slice(start, old.length - end).join("\n"));
-  const added = hide(now.slice(start, now.length - end).join("\n"));
-  const head = countEqual(removed.length, added.length, (at) => removed[at] === added[at]);
-  const tail = countEqual(
-    removed.length - head,
-    added.length - head,
-    (at) => removed[removed.length - 1 - at] === added[added.length - 1 - at],
-  );
-  const show = (text: string, mark: string) => {
-    if (text === "") return [];
-    const context = [text.slice(0, head), text.slice(text.length - tail)].map((part) => redactText(part));
-    const [first = "", last = ""] = context;
-    const begin = first.length > maxContext ? `…${first.slice(-maxContext)}` : first;
-    const finish = last.length > maxContext ? `${last.slice(0, maxContext)}…` : last;
-    return `${begin}${text.slice(head, text.length - tail)}${finish}`.split("\n").map((line) => `${mark} ${line}`);
-  };
-  return [...show(removed, "-"), ...show(added, "+")];
+  const show = (lines: readonly string[], mark: string) =>
+    linesOf(secrets.hide(lines.join("\n"))).map((line) => `${mark} ${line}`);
+  return [...show(old.slice(start, old.length - end), "-"), ...show(now.slice(start, now.length - end), "+")];
 }
-
-/** Longest unchanged part of a changed line that is shown. */
-const maxContext = 100;
 
 /** Counts the positions from 0 at which two lists are equal, up to the first difference. */
 function countEqual(left: number, right: number, isEqual: (at: number) => boolean): number {
@@ -331,11 +327,6 @@ function countEqual(left: number, right: number, isEqual: (at: number) => boolea
   let count = 0;
   while (count < most && isEqual(count)) count += 1;
   return count;
-}
-
-/** Hides everything in a text that looks like a secret. */
-function redactText(text: string): string {
-  return (redact(text) as string).replaceAll("[redacted]", "[hidden]");
 }
 
 function showChanges(changes: readonly string[], screen: Screen): string {
