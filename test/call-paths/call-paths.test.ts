@@ -9,10 +9,10 @@ const page = readFileSync(join(root, "ARCHITECTURE.md"), "utf8");
 /** The most files that a call may pass, without those of the validator, and the most functions that may run. */
 const limits = {
   statelessHttp: { files: 18, functions: 118 },
-  statefulStdio: { files: 15, functions: 88 },
+  statefulStdio: { files: 15, functions: 89 },
   clientCall: { files: 12, functions: 53 },
   clientHttpCall: { files: 20, functions: 96 },
-  elicitation: { files: 24, functions: 256 },
+  elicitation: { files: 24, functions: 257 },
   hostCall: { files: 30, functions: 192 },
 };
 

@@ -176,7 +176,14 @@ export class Calls {
     }
     const call = this.#callOptions(logged);
     const succeed = (result: T) => this.#succeed(logged, result);
-    return send(client, request, call).then(succeed, (thrown) => {
+    let sent: Promise<T>;
+    try {
+      sent = request(client, call);
+    } catch (thrown) {
+      // A request that cannot be sent is a rejection, too.
+      sent = Promise.reject(thrown);
+    }
+    return sent.then(succeed, (thrown) => {
       if (!wasNotSent(thrown)) return this.#fail(logged, thrown);
       const sentAgain = this.#sendAgain(logged, request, call);
       return sentAgain.then(succeed, (reason) => this.#fail(logged, reason));
@@ -233,15 +240,6 @@ export class Calls {
   #emitEnd({ id, server, name, startedAt }: LoggedCall, how: "done" | "failed" | "cancelled"): void {
     const { feed, clock } = this.#options;
     feed.emit({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - startedAt });
-  }
-}
-
-/** Sends a request; one that cannot be sent is a rejection, too. */
-function send<T>(client: Client, request: ServerRequest<T>, options: CallOptions): Promise<T> {
-  try {
-    return request(client, options);
-  } catch (thrown) {
-    return Promise.reject(thrown);
   }
 }
 
