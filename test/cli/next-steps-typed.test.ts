@@ -340,6 +340,12 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await adviceOf(cwd, "changed-definitions", ["notes"]);
     expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
   },
+  async "servers/host.ts: portolan trust {} --changes"() {
+    const { cwd } = await withChangedTool();
+    const step = await stepOf(cwd, ["call", "notes.echo"]);
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes --changes", code: 0 });
+    expect((await runPortolan(["call", "notes.echo"], { cwd })).code).toBe(0);
+  },
   async "commands/trust.ts: portolan trust {} --changes --yes"() {
     const { cwd } = await withChangedTool();
     const step = await stepOf(cwd, ["trust", "notes", "--changes"]);

@@ -119,6 +119,7 @@ const libraryTexts: readonly (readonly [text: RegExp, instead: string])[] = [
   [/; if you know that it does, list it in pkceAssumedFor$/, ""],
   [/; register a client by hand and pass it as client$/, "; register a client by hand and name it with --client-id"],
   [/^fileStore: /, ""],
+  [/ since it was accepted\. Review it with changedDefinitions\(\), then accept\(\) it/, " since you accepted it"],
   [/; read changedDefinitions\(\) again$/, "; run the command again to see it"],
   [/; write \{ command, args \} to start a program$/, "; write a command after --"],
   [

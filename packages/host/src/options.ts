@@ -21,6 +21,8 @@ export interface ServerEntry {
   readonly configured: ServerTarget;
   /** The reason why the entry is invalid. Such an entry is shown and never started. */
   readonly problem?: string;
+  /** The user typed the server for this one use. Its definitions are used as they are now, and none is pinned. */
+  readonly isTyped?: boolean;
 }
 
 /** How to reach a server. */

@@ -1,7 +1,7 @@
 import { PortolanError } from "portolan";
 import type { Answers } from "portolan/client";
 import { checkOptions, nameOf, type OptionNames, pauseFor } from "portolan/internal";
-import type { KeyValue } from "portolan/storage";
+import { createMemoryStorage, type KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
 import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
 import { explainAbsence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
@@ -13,7 +13,7 @@ import { type Questions, waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
 import { listSettleMs, maxReportedChanges, maxServersInErrors, quickFailureMs } from "./limits.ts";
 import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
-import type { ChangedDefinition, Grants, Pins } from "./policy/index.ts";
+import { type ChangedDefinition, createPins, type Grants, type Pins } from "./policy/index.ts";
 import type { TrustVerdict } from "./questions.ts";
 import type { BlockedState } from "./supervisor.ts";
 
@@ -237,8 +237,10 @@ export class Servers {
 
   /** Compares a server's features with the pinned definitions, and puts them into the catalog. */
   async #comparePins(server: HostedServer): Promise<void> {
-    const { pins, catalog, activity, emit } = this.#options;
-    const { name, digest: serverDigest, features } = server;
+    const { catalog, activity, emit } = this.#options;
+    const { name, digest: serverDigest, features, entry } = server;
+    // Empty pins give the definitions their digests, and have nothing to differ from.
+    const pins = entry.isTyped ? createPins(createMemoryStorage().kv) : this.#options.pins;
     const isWanted = () => !server.supervisor.isBlocked;
     const report = await pins.check({ server: name, serverDigest }, features.tools, features.instructions);
     if (!isWanted()) return;

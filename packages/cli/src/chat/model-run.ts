@@ -3,11 +3,11 @@ import type { ApprovalQuestion, Host, HostAnswers, Rule, Run, RunDone, RunEvent,
 import type { Model } from "portolan-host/models";
 import { flagOf, listFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
-import { Failure, interruption, withoutOptionNames } from "../failure.ts";
+import { Failure, type FailureKind, interruption, toFailure, withoutOptionNames } from "../failure.ts";
 import { showResult } from "../output/content.ts";
 import { showRunWaits } from "../output/progress.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
-import { explainUnused } from "../servers/host.ts";
+import { explainChanged, explainUnused } from "../servers/host.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
@@ -93,6 +93,29 @@ export function refuseWithoutTerminal({ screen }: CommandContext, refused: Set<s
   };
 }
 
+/** Starts the servers that the person named. Fails if none of them can be used. */
+export async function requireOne(context: CommandContext, host: Host, servers: readonly ServerEntry[]): Promise<void> {
+  const starts = servers.map(({ name }) => host.start(name));
+  const [only] = starts;
+  if (only && starts.length === 1) {
+    await only;
+    return;
+  }
+  // The run waits for the others, and says which are missing.
+  await Promise.any(starts).catch(({ errors: [first] }: AggregateError) => {
+    const reasons = host.servers.flatMap((status) => explainUnused(context, servers, status) ?? []);
+    const kind = kindOfState[host.servers[0]?.state ?? ""] ?? toFailure(first).kind;
+    const message = reasons.map(({ message }) => message).join("\n");
+    throw new Failure(kind, message || toFailure(first).message, { next: reasons[0]?.next, cause: first });
+  });
+}
+
+const kindOfState: { readonly [state: string]: FailureKind } = {
+  login: "auth",
+  untrusted: "denied",
+  misconfigured: "usage",
+};
+
 /** Fails if a server that the person named is not trusted, or if something was refused because there is no terminal. */
 export function requireUnrefused(
   context: CommandContext,
@@ -147,7 +170,7 @@ type ToolCall = Extract<RunEvent, { type: "tool"; stage: "call" }>;
 /** Options of `showRun`. */
 export interface ShowRunOptions {
   /** The host of the run, and the entries of its servers. */
-  readonly host: Pick<Host, "servers">;
+  readonly host: Pick<Host, "servers" | "changedDefinitions">;
   readonly servers: readonly ServerEntry[];
   /** Notices that were already shown are not repeated. */
   readonly known?: Set<string>;
@@ -170,8 +193,7 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
   const markdown = new MarkdownStream(screen, (text) => terminal.stream(text));
   const release = terminal.holdText(() => markdown.end());
   try {
-    for await (const emitted of run) {
-      const event: ShownEvent = emitted.type === "notice" ? noticeFor(context, emitted, options) : emitted;
+    for await (const event of withNotices(context, run, options)) {
       if (event.type === "notice") {
         if (known.has(event.text)) continue;
         known.add(event.text);
@@ -197,6 +219,16 @@ type Notice = Extract<RunEvent, { type: "notice" }> & { readonly next?: string }
 
 /** An event as the command shows it. */
 type ShownEvent = Exclude<RunEvent, { type: "notice" }> | Notice;
+
+/** Yields the events of a run in the words of the command, with notices about definitions that the model does not get. */
+async function* withNotices(context: CommandContext, run: Run, options: ShowRunOptions): AsyncGenerator<ShownEvent> {
+  for await (const event of run) {
+    // The servers have listed their tools before the first event, and may list others at any time.
+    for (const { server, message, next } of explainChanged(options.host))
+      yield { type: "notice", server, text: message, next };
+    yield event.type === "notice" ? noticeFor(context, event, options) : event;
+  }
+}
 
 /** Returns a notice in the words of the command. */
 function noticeFor(context: CommandContext, notice: Notice, { host, servers }: ShowRunOptions): Notice {

@@ -158,9 +158,9 @@ export function targetArgument(entry: ServerEntry, system: System): string {
   return join(quote(near.startsWith("..") ? file : `./${near}`), flags);
 }
 
-/** Returns an entry for a server on the command line. It needs no trust: the person typed it. */
+/** Returns an entry for a server on the command line. It needs no trust, and may change: the person typed it. */
 function toEntry(name: string, target: ServerTarget): ServerEntry {
-  return { name, target, configured: target, settings: {}, source: { kind: "code" } };
+  return { name, target, configured: target, settings: {}, source: { kind: "code" }, isTyped: true };
 }
 
 function nameOfUrl(url: string): string {

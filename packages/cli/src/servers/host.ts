@@ -186,6 +186,32 @@ function sendsToken(servers: readonly ServerEntry[], name: string): boolean {
   return headers.some((header) => header.toLowerCase() === "authorization");
 }
 
+/** Explains which definitions a model does not get, because they changed since the person accepted them. */
+export function explainChanged(
+  host: Pick<Host, "changedDefinitions">,
+): { readonly server: string; readonly message: string; readonly next: string }[] {
+  const byServer = new Map<string, string[]>();
+  for (const { server, kind, name } of host.changedDefinitions()) {
+    const what = kind === "tool" ? `${server}.${name}` : `the instructions of ${server}`;
+    byServer.set(server, [...(byServer.get(server) ?? []), what]);
+  }
+  return [...byServer].map(([server, all]) => {
+    const more = all.length - maxChangedShown;
+    const names = [...all.slice(0, maxChangedShown), ...(more > 0 ? [`${more} more`] : [])].join(", ");
+    const message =
+      all.length === 1
+        ? `${names} is left out: its definition changed since you accepted it`
+        : `${names} are left out: their definitions changed since you accepted them`;
+    return { server, message, next: changesStep(server) };
+  });
+}
+
+const maxChangedShown = 5;
+
+function changesStep(name: string): string {
+  return `portolan trust ${quote(name)} --changes`;
+}
+
 /** Explains why a model does not use a server, with the next step. Undefined for a server that it uses. */
 export function explainUnused(
   context: CommandContext,
@@ -255,6 +281,8 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
     const text = message.replace(/^connect: the server/, () => server.name);
     return new Failure(kind, text, { next: known ?? `portolan doctor ${typed(server.name)}`, cause: reason });
   }
+  if (kind === "denied" && host.changedDefinitions().some(({ name }) => message.startsWith(`${server.name}.${name} `)))
+    return new Failure(kind, message, { next: changesStep(server.name), cause: reason });
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
