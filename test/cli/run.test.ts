@@ -83,8 +83,46 @@ test("says in its own words why a server is not used, and what to do", async () 
     },
   ]);
   for (const notice of notices) expectValid("run", JSON.stringify(notice));
-  const text = await runPortolan(["run", "--text", "--model", "demo", "--server", "new", "hello"], { cwd });
+  const text = await runPortolan(["run", "--text", "--model", "demo", "hello"], { cwd });
   expect(text.stderr).toContain("· new is not trusted, so it is not used\n  → portolan trust new\n");
+});
+
+test("fails before the model is asked if no server that was named can be used", async () => {
+  const cwd = makeHome();
+  const { server } = await startWorld();
+  const node = process.execPath;
+  const servers = {
+    dies: { command: node, args: ["-e", "console.error('no disk'); process.exit(7)"] },
+    far: { url: server.url },
+    asking: { command: node, args: [asking] },
+  };
+  await writeFile(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  for (const name of Object.keys(servers)) await runPortolan(["trust", name, "--yes"], { cwd });
+  const run = (...args: readonly string[]) => runPortolan(["run", "--model", "demo", "hello", ...args], { cwd });
+  const failureOf = async (...args: readonly string[]) => {
+    const { code, stdout, stderr } = await run(...args);
+    expect(stdout).toBe("");
+    return { code, ...JSON.parse(stderr).error };
+  };
+  expect(await failureOf("--server", "dies")).toMatchObject({
+    code: 4,
+    message: expect.stringMatching(/code 7[\s\S]*no disk/),
+    next: "portolan doctor dies",
+  });
+  expect(await failureOf("--server", "far")).toMatchObject({ code: 3, next: "portolan login far" });
+  const silent = ["--", node, join(root, "test/cli/fixtures/broken.mjs"), "silent"];
+  expect(await failureOf("--timeout", "0.5", ...silent)).toMatchObject({
+    code: 7,
+    next: `portolan doctor ${silent.join(" ")}`,
+  });
+  expect(await failureOf("--server", "dies", "--server", "far")).toMatchObject({
+    code: 4,
+    message: expect.stringMatching(/^dies is not used: [\s\S]*\nfar requires sign-in/),
+    next: "portolan doctor dies",
+  });
+  const some = await run("--server", "dies", "--server", "asking");
+  expect(some.code).toBe(0);
+  expect(some.stdout).toContain("dies is not used");
 });
 
 test("--yes-read-only allows read-only tools of a server with trusted labels", async () => {
