@@ -160,6 +160,24 @@ test.each([
   expect([ran.code, errorOf(ran).message]).toEqual([code, expect.stringContaining(message)]);
 });
 
+test("says first why a server cannot be checked at all, and gives no report", async () => {
+  const cwd = await makeHome();
+  const dead = ["--", node, "-e", 'console.error("no disk"); process.exit(7)'];
+  const ended = await runPortolan(["check", ...dead], { cwd });
+  expect([ended.code, ended.stdout]).toEqual([4, ""]);
+  expect(errorOf(ended)).toMatchObject({
+    message: expect.stringMatching(/code 7[\s\S]*no disk/),
+    next: expect.stringMatching(/^portolan doctor -- /),
+  });
+  const silent = `console.error("waiting for the disk"); setInterval(() => {}, 1_000)`;
+  const hung = await runPortolan(["check", "--timeout", "0.5", "--", node, "-e", silent], { cwd });
+  expect([hung.code, hung.stdout]).toEqual([7, ""]);
+  expect(errorOf(hung)).toMatchObject({
+    message: expect.stringMatching(/1\.5 s[\s\S]*waiting for the disk/),
+    next: expect.stringMatching(/^portolan doctor -- /),
+  });
+});
+
 test("Ctrl-C ends a check", async () => {
   const cwd = await makeHome();
   const mark = join(cwd, "started");

@@ -1,3 +1,4 @@
+import { connect } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
 import {
   formatReport,
@@ -12,14 +13,16 @@ import {
 import type { ServerEntry } from "portolan-host";
 import { listFlag, secondsFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, httpStatusOf, toFailure } from "../failure.ts";
 import { proxyFor } from "../http-proxy/choose.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
-import { requireUsable } from "../servers/host.ts";
+import { explainStart, requireUsable } from "../servers/host.ts";
+import { createLink } from "../servers/link.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { maskSecrets, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
+import { info } from "../version.ts";
 
 /** Grades how well a server follows the protocol. */
 export async function run(
@@ -37,6 +40,11 @@ export async function run(
   let tried = 0;
   const target = await targetOf(context, entry);
   const wait = context.terminal.waits.start(`checking ${screen.safe(entry.name)}`);
+  // A process may take three times as long to start, as in the scenarios.
+  await requireAnswering(context, entry, 3 * (timeoutMs ?? 10_000)).catch((reason: unknown) => {
+    wait.end();
+    throw reason;
+  });
   const graded = await grade(target, {
     ...(wanted.length > 0 && { revisions: wanted }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -61,6 +69,41 @@ export async function run(
   const count = `${failed.size} required scenario${failed.size === 1 ? "" : "s"}`;
   const message = report.problem ?? `${count} failed: ${[...failed].join(", ")}`;
   throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
+}
+
+/**
+ * Fails if a server does not start, does not answer at all or requires sign-in: a report would blame it for the protocol.
+ * Everything else is left to the report.
+ */
+async function requireAnswering(context: CommandContext, entry: ServerEntry, connectMs: number): Promise<void> {
+  const { target, settings } = entry;
+  const { signal } = context;
+  const said: string[] = [];
+  const tried = "url" in target ? { ...entry, target: { auth: authFor(context, entry), ...target } } : entry;
+  try {
+    const link = await createLink(tried, context, (line) => void (said.length < maxSaidLines && said.push(line)));
+    const { era } = settings;
+    const client = await connect(link, { info, signal, connectMs, cache: false, ...(era !== undefined && { era }) });
+    await client.close();
+  } catch (reason) {
+    signal.throwIfAborted();
+    const { kind } = toFailure(reason);
+    const status = httpStatusOf(reason);
+    const isAbsent = kind === "unreachable" && (status === undefined || status === 404);
+    if (!isAbsent && kind !== "timeout" && kind !== "auth") return;
+    throw await explainStart(context, entry, withSaid(toFailure(reason), said));
+  }
+}
+
+/** The first lines of what a server wrote before it fell silent. */
+const maxSaidLines = 5;
+
+/** Adds what a silent server wrote first, in place of its latest output. The reason of an ended process has it already. */
+function withSaid(failure: Failure, said: readonly string[]): Failure {
+  const { kind, message, next, cause } = failure;
+  if (kind !== "timeout" || said.length === 0) return failure;
+  const reason = message.replace(/; its latest output: [\s\S]*$/, "");
+  return new Failure(kind, `${reason}; it wrote: ${said.join(" | ")}`, { next, cause });
 }
 
 /** Names the flags for tools that may be called too, and for gaps that the author cannot repair. */
