@@ -222,6 +222,41 @@ test("a server with keepAlive is kept running from its first use, and by up with
   expect(existsSync(warm(cwd, "pid"))).toBe(false);
 });
 
+test("up names the server that failed, with the reason and the next step of the other commands", async () => {
+  const cwd = makeHome();
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  const node = process.execPath;
+  const needs = 'console.error("MY_SECRET_KEY is missing"); process.exit(1)';
+  const silent = [join(root, "test/cli/fixtures/broken.mjs"), "silent"];
+  const servers = {
+    dead: { command: node, args: ["-e", 'console.error("no disk"); process.exit(7)'] },
+    hangs: { command: node, args: silent },
+    needs: { command: node, args: ["-e", needs] },
+  };
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  for (const name of Object.keys(servers)) await succeed(["trust", name, "--yes"], cwd);
+  expect(await failure(["up", "dead"], cwd)).toMatchObject({
+    code: 4,
+    message: expect.stringMatching(/^dead: .*code 7[\s\S]*no disk/),
+    next: "portolan doctor dead",
+  });
+  expect(await failure(["up", "hangs", "--timeout", "0.5"], cwd)).toMatchObject({
+    code: 7,
+    message: expect.stringMatching(/^hangs .*0\.5 s/),
+    next: "portolan doctor hangs",
+  });
+  const typed = ["--", node, ...silent];
+  expect(await failure(["up", "--timeout", "0.5", ...typed], cwd)).toMatchObject({
+    code: 7,
+    next: `portolan doctor ${typed.join(" ")}`,
+  });
+  const env = { MY_SECRET_KEY: "x" };
+  const withheld = JSON.parse((await runPortolan(["up", "needs"], { cwd, env })).stderr).error;
+  expect(withheld.message).toContain("MY_SECRET_KEY is set in your shell, but was not passed to the server");
+  const called = JSON.parse((await runPortolan(["trust", "needs", "--changes"], { cwd, env })).stderr).error;
+  expect(withheld.next).toBe(called.next);
+});
+
 test("up fails with the reason of a server that is not trusted, does not start or does not exist", async () => {
   const cwd = await makeCounters();
   expect(await failure(["up"], cwd)).toEqual({

@@ -4,6 +4,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
 import { findTarget, readConfiguration, targetArgument } from "../servers/find-server.ts";
+import { applyTargetFlags } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 import { wrap } from "../terminal/wrap.ts";
 import type { WarmServer } from "../warm/socket.ts";
@@ -13,7 +14,7 @@ import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, system } = context;
   const idleMs = idleOf(flags);
-  const entries = await chosenEntries(context, args);
+  const entries = await chosenEntries(context, args, { timeout: flags["timeout"] });
   const started: { readonly entry: ServerEntry; readonly server: WarmServer }[] = [];
   const failures: Failure[] = [];
   // One after another: a failure of one server must not hide the others.
@@ -61,15 +62,20 @@ export async function run(context: CommandContext, args: readonly string[], flag
   };
 }
 
-async function chosenEntries(context: CommandContext, names: readonly string[]): Promise<readonly ServerEntry[]> {
-  if (context.command.length > 0) return [(await findTarget(context, undefined)).entry];
+async function chosenEntries(
+  context: CommandContext,
+  names: readonly string[],
+  flags: Flags,
+): Promise<readonly ServerEntry[]> {
+  if (context.command.length > 0) return [(await findTarget(context, undefined, flags)).entry];
   if (names.length === 0) {
     const { entries } = await readConfiguration(context);
-    return entries.filter(({ settings }) => settings.keepAlive === true && settings.disabled !== true);
+    const kept = entries.filter(({ settings }) => settings.keepAlive === true && settings.disabled !== true);
+    return Promise.all(kept.map((entry) => applyTargetFlags(context, entry, flags)));
   }
   return Promise.all(
     names.map(async (name) => {
-      const { entry, member } = await findTarget(context, name);
+      const { entry, member } = await findTarget(context, name, flags);
       if (member === undefined) return entry;
       throw new Failure("usage", `expected a server, got a tool: ${name}`, {
         next: `portolan up ${quote(entry.name)}`,

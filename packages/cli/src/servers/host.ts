@@ -261,31 +261,52 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
     if (state === "misconfigured")
       return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
   }
-  const { kind, message, next: known } = toFailure(reason);
+  const { kind, message } = toFailure(reason);
   const [server] = host.servers;
   if (!server || host.servers.length > 1) return reason;
-  if (kind === "auth" && known === undefined) {
-    const scopes = missingScopesOf(reason);
-    const flags = scopes.length === 0 ? "" : ` --scope ${quote(scopes.join(" "))}`;
-    const next = `portolan login ${signInArgument(servers, server.name)}${flags}`;
-    return new Failure(kind, message, { next, cause: reason });
-  }
-  if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
-    const next = known ?? `portolan doctor ${typed(server.name)}`;
-    const end = processEndOf(reason);
-    return (
-      childFailure(end) ?? new Failure(kind, withTypedName(message, end, typed(server.name)), { next, cause: reason })
-    );
-  }
-  if (kind === "timeout") {
-    const text = message.replace(/^connect: the server/, () => server.name);
-    return new Failure(kind, text, { next: known ?? `portolan doctor ${typed(server.name)}`, cause: reason });
-  }
+  const explained = explainConnection(reason, server.name, context, servers);
+  if (explained) return explained;
   if (kind === "denied" && host.changedDefinitions().some(({ name }) => message.startsWith(`${server.name}.${name} `)))
     return new Failure(kind, message, { next: changesStep(server.name), cause: reason });
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
+}
+
+/** Explains the failure of a connection to a server, with the next step. Undefined for another failure. */
+function explainConnection(
+  reason: Error,
+  name: string,
+  context: CommandContext,
+  servers: readonly ServerEntry[],
+): Failure | undefined {
+  const { kind, message, next: known } = toFailure(reason);
+  const typed = argumentFor(context, servers, name);
+  if (kind === "auth" && known === undefined) {
+    const scopes = missingScopesOf(reason);
+    const flags = scopes.length === 0 ? "" : ` --scope ${quote(scopes.join(" "))}`;
+    const next = `portolan login ${signInArgument(servers, name)}${flags}`;
+    return new Failure(kind, message, { next, cause: reason });
+  }
+  if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
+    const next = known ?? `portolan doctor ${typed}`;
+    const end = processEndOf(reason);
+    return childFailure(end) ?? new Failure(kind, withTypedName(message, end, typed), { next, cause: reason });
+  }
+  if (kind === "timeout") {
+    const text = message.replace(/^connect: the server/, () => name);
+    return new Failure(kind, text, { next: known ?? `portolan doctor ${typed}`, cause: reason });
+  }
+  return undefined;
+}
+
+/** Explains why a server did not start, where no host starts it. The message names a configured server first. */
+export async function explainStart(context: CommandContext, entry: ServerEntry, reason: Failure): Promise<Failure> {
+  const { name, source } = entry;
+  const explained = explainConnection(reason, name, context, [entry]) ?? reason;
+  const { kind, message, next, cause } = toFailure(await withWithheld(context, entry, explained));
+  const isNamed = source.kind === "code" || message.startsWith(`${name} `);
+  return new Failure(kind, isNamed ? message : `${name}: ${message}`, { next, cause });
 }
 
 /** Adds the address where a server answers, if there is none at the path that the person typed. */

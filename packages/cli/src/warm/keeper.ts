@@ -4,7 +4,7 @@ import { fileStore, type OAuthOptions } from "portolan/auth/client";
 import { type ServedChannel, serveChannel } from "portolan/server";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
-import { Failure, toFailure } from "../failure.ts";
+import { Failure, processEndOf, toFailure } from "../failure.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { version } from "../version.ts";
@@ -182,7 +182,9 @@ export class Keeper {
       this.#reply(socket, { isOk: true, servers: [describe(server)] });
     } catch (reason) {
       const { kind, message, next } = toFailure(reason);
-      this.#reply(socket, { isOk: false, error: { kind, message, ...(next !== undefined && { next }) } });
+      const processEnd = processEndOf(reason);
+      const error = { kind, message, ...(next !== undefined && { next }), ...(processEnd && { processEnd }) };
+      this.#reply(socket, { isOk: false, error });
       await this.#stop(server);
       this.#endIfEmpty();
     }
@@ -201,7 +203,8 @@ export class Keeper {
     const { name, target, era } = sent;
     const { state } = this.#context;
     const tokens = new TrackedTokens(fileStore(state.credentials, { onWait: state.onWait }));
-    const settings = era === undefined ? {} : { era };
+    const { connectMs } = asked;
+    const settings = { ...(era !== undefined && { era }), ...(connectMs !== undefined && { connectMs }) };
     const entry: ServerEntry = { ...sent, target, configured: target, settings, source: { kind: "code" } };
     // Problems of a server are told by the commands that use it.
     const proxy = new ProxyServer(() => {});

@@ -3,6 +3,7 @@ import { createConnection, type Socket } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { type Channel, type ChannelEvents, LineReader, type Sendable, serialize } from "portolan";
+import type { ProcessEnd } from "portolan/client/stdio";
 import { canonicalJson, sha256 } from "portolan/storage";
 import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
@@ -21,6 +22,8 @@ export interface WarmRequest {
   readonly trust?: WarmTrust;
   /** The server is stopped after it was unused for this long. */
   readonly idleMs?: number;
+  /** Longest duration of connecting to it. */
+  readonly connectMs?: number;
 }
 
 /** How the entry of a server was trusted when it was started. */
@@ -45,12 +48,21 @@ export interface WarmServer {
   readonly revision: string | undefined;
 }
 
+/** Why a server did not start. */
+export interface WarmError {
+  readonly kind: string;
+  readonly message: string;
+  readonly next?: string;
+  /** How its process ended. */
+  readonly processEnd?: ProcessEnd;
+}
+
 /** The answer to a request. After a `use` that is ok, both sides speak the Model Context Protocol. */
 export interface WarmReply {
   readonly version: string;
   readonly pid: number;
   readonly isOk: boolean;
-  readonly error?: { readonly kind: string; readonly message: string; readonly next?: string };
+  readonly error?: WarmError;
   /** The servers that are running, or that were stopped. */
   readonly servers?: readonly WarmServer[];
 }

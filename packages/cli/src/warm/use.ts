@@ -6,6 +6,7 @@ import { holdFileLock } from "portolan/storage/node";
 import { type ConfiguredServer, type ServerEntry, trustDigest, trustPlace } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { exitCodes, Failure, type FailureKind } from "../failure.ts";
+import { explainStart } from "../servers/host.ts";
 import { createLink, requireStartable } from "../servers/link.ts";
 import { version } from "../version.ts";
 import {
@@ -97,12 +98,13 @@ export async function startWarm(context: CommandContext, entry: ServerEntry, idl
   const asked = request("start", {
     ...{ digests: [digest], entry: withEnvironment(sent, context), idleMs },
     ...(trust !== undefined && { trust }),
+    ...(entry.settings.connectMs !== undefined && { connectMs: entry.settings.connectMs }),
   });
   // A process that ends in this moment, because its last server was unused, gives no reply.
   const reply = (await startOnce(context, asked)) ?? (await startOnce(context, asked));
   const [server] = reply?.servers ?? [];
   if (reply?.isOk && server) return server;
-  throw failureOf(reply);
+  throw await explainStart(context, entry, failureOf(reply));
 }
 
 async function startOnce(context: CommandContext, asked: WarmRequest): Promise<WarmReply | undefined> {
@@ -162,9 +164,11 @@ function request(what: WarmRequest["do"], more: Partial<WarmRequest> = {}): Warm
 }
 
 function failureOf(reply: WarmReply | undefined): Failure {
-  const { kind = "failed", message = "the background process ended", next } = reply?.error ?? {};
+  const { kind = "failed", message = "the background process ended", next, processEnd } = reply?.error ?? {};
   const known = Object.hasOwn(exitCodes, kind) ? (kind as FailureKind) : "failed";
-  return new Failure(known, message, { next });
+  // As if the process had been started here.
+  const cause = processEnd && Object.assign(new Error(message), { processEnd });
+  return new Failure(known, message, { next, cause });
 }
 
 function sentEntry(entry: ServerEntry, { system }: CommandContext): SentEntry {
