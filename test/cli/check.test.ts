@@ -143,7 +143,13 @@ test("runs only the named scenarios", async () => {
 
 test("passes none of our environment variables to the server", async () => {
   const cwd = await makeHome();
-  const shows = put(cwd, "shows.mjs", "console.error(`SECRET is ${process.env.SECRET}`); process.exit(1);");
+  const program = `import { createInterface } from "node:readline";
+const error = { code: -32000, message: \`SECRET is \${process.env.SECRET}\` };
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id } = JSON.parse(line);
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, error }));
+}`;
+  const shows = put(cwd, "shows.mjs", program);
   const args = ["check", "--revision", "2025-06-18", "--", node, shows];
   const ran = await runPortolan(args, { cwd, env: { SECRET: "s3cret-of-mine" } });
   expect(ran.code).toBe(8);
