@@ -104,6 +104,24 @@ describe("definitions", () => {
     expect(await systemOf(second)).toContain(instructions);
   });
 
+  test("a server that the user typed is used as it is now, and nothing is pinned", async () => {
+    const storage = createMemoryStorage();
+    for (const instructions of ["Say hello first.", "Say it twice."]) {
+      const target = { open: () => inMemory(greeter({ instructions })).open() };
+      const source = { kind: "code" } as const;
+      const host = await makeHost({
+        servers: [{ name: "s", target, configured: target, settings: {}, source, isTyped: true }],
+        storage,
+      });
+      await host.ready();
+      expect(host.changedDefinitions()).toEqual([]);
+      const model = createModel({ say: "ok" });
+      await host.run("go", { model }).result;
+      expect(model.asked[0]?.system).toContain(instructions);
+      await host.close();
+    }
+  });
+
   test("a change is reported and logged once, even if the list is read again", async () => {
     const greet = (description: string) =>
       createServer({ name: "s", version: "1.0.0" }).tool("greet", { description, run: () => "hello" });
