@@ -117,7 +117,7 @@ describe("add", () => {
       {
         kind: "denied",
         message: `b is in ${other}, which belongs to cursor`,
-        next: "portolan add --force b --env A=1",
+        next: "with A set in your shell: portolan add --force b --env A",
       },
     ]);
     expect(await showOf(["add", "--force", "b", "--env", "A=1"], { cwd })).toMatchObject({ backup: `${other}.bak` });

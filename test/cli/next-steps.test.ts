@@ -72,3 +72,24 @@ test.each([40, 60, 100])("shows the next step of every server in %i columns", as
   expect(terminal.screen()).toMatch(/→ portolan trust other$/m);
   for (const line of terminal.screen().split("\n")) expect(line.length).toBeLessThanOrEqual(columns);
 });
+
+test("a next step has no value of --env and --header, and says what it needs", async () => {
+  const cwd = makeHome();
+  const behind = ["--", process.execPath, asking];
+  const typed = `--env DB_PASS -- ${process.execPath} ${asking}`;
+  const pass = ["--env", "DB_PASS=hunter2", "--env=MODE=quick"];
+  const unset = await failure(["call", "nothing", ...pass, ...behind], cwd);
+  expect(unset.next).toBe(
+    `with DB_PASS set in your shell and MODE set in your shell: portolan ls --env DB_PASS --env MODE -- ${process.execPath} ${asking}`,
+  );
+  const env = { DB_PASS: "hunter2" };
+  const { stderr } = await runPortolan(["call", "nothing", "--env", "DB_PASS=hunter2", ...behind], { cwd, env });
+  expect(JSON.parse(stderr).error.next).toBe(`portolan ls ${typed}`);
+  expect(JSON.stringify([unset, stderr])).not.toMatch(/hunter2|quick/);
+  const url = await serveHttp(scriptOf("time"));
+  const header = await failure(["call", url, "nothing", "--header", "X-Access=hunter2"], cwd);
+  expect(header.next).toBe(`with the same --header X-Access: portolan ls ${url}`);
+  const late = await failure(["call", "--timeout", "0.01", "paint", "--env", "DB_PASS=hunter2", ...behind], cwd);
+  expect(late.next).toMatch(/^with DB_PASS set in your shell: portolan /);
+  expect(late.next).not.toContain("hunter2");
+});

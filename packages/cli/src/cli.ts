@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
+import { withNeeds } from "./arguments/flags.ts";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commandGroups, commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, isCancellation, toFailure } from "./failure.ts";
@@ -240,7 +241,7 @@ function printFailure({ system, screen, terminal, isJson, secrets }: BaseContext
   terminal.waits.endAll();
   const { kind } = failure;
   const message = secrets.hide(failure.message);
-  const next = failure.next === undefined ? undefined : secrets.hide(failure.next);
+  const next = failure.next === undefined ? undefined : secrets.hide(withNeeds(failure.next, system));
   if (isJson) {
     const error = { kind, message, ...(next !== undefined && { next }) };
     system.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);

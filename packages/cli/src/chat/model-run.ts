@@ -1,7 +1,7 @@
 import type { CallToolResult } from "portolan";
 import type { ApprovalQuestion, Host, HostAnswers, Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
 import type { Model } from "portolan-host/models";
-import { flagOf, listFlag } from "../arguments/flags.ts";
+import { flagOf, listFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, type FailureKind, interruption, toFailure, withoutOptionNames } from "../failure.ts";
 import { showResult } from "../output/content.ts";
@@ -135,7 +135,7 @@ export function requireUnrefused(
 
 function refusal({ system }: CommandContext, refused: readonly string[]): Failure {
   const tools = refused.filter((name) => !name.includes(" "));
-  const [command = "", ...rest] = system.argv;
+  const [command = "", ...rest] = withoutValues(system.argv);
   const allowed = tools.flatMap((name) => ["--allow", name]);
   const next =
     tools.length === 0

@@ -11,7 +11,7 @@ import {
   type Target,
 } from "portolan-check";
 import type { ServerEntry } from "portolan-host";
-import { listFlag, secondsFlag } from "../arguments/flags.ts";
+import { listFlag, secondsFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, httpStatusOf, toFailure } from "../failure.ts";
 import { proxyFor } from "../http-proxy/choose.ts";
@@ -141,7 +141,7 @@ async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Ta
   if (proxy) {
     // The report would blame the server for changes that a proxy makes.
     throw new Failure("usage", `check needs a direct connection, but ${proxy.variable} sets a proxy for this server`, {
-      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan ${quoteCommand(context.system.argv)}`,
+      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan ${quoteCommand(withoutValues(context.system.argv))}`,
     });
   }
   const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });

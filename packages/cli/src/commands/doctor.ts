@@ -1,5 +1,5 @@
 import type { Host, ServerEntry, ServerStatus } from "portolan-host";
-import { secondsFlag } from "../arguments/flags.ts";
+import { secondsFlag, withNeeds } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
@@ -51,7 +51,7 @@ export async function run(
         const found = await Promise.all(examined.map((it) => withWithheld(context, entry, it)));
         left.delete(entry.name);
         wait.say(what());
-        return found.map((it): Finding => ({ ...it, server: entry.name }));
+        return found.map((it): Finding => ({ ...it, next: withNeeds(it.next, context.system), server: entry.name }));
       }),
     ).finally(() => wait.end());
     const toolsOf = (name: string) => host.catalog.tools.filter(({ server }) => server === name).length;

@@ -15,6 +15,7 @@ import {
   trustDigest,
   trustPlace,
 } from "portolan-host";
+import { withoutValues } from "../arguments/flags.ts";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, httpStatusOf, missingScopesOf, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
@@ -323,7 +324,7 @@ async function withFoundPath(
   const found = await findPath(target, system);
   if (found === undefined) return undefined;
   const { pathname } = new URL(target.url);
-  const typed = system.argv.map((word) => (word === target.url ? found : word));
+  const typed = withoutValues(system.argv).map((word) => (word === target.url ? found : word));
   return new Failure("unreachable", `there is no server at the path ${pathname}, but one answers at ${found}`, {
     next: quoteCommand(["portolan", ...typed]),
     cause: reason,

@@ -90,17 +90,15 @@ export async function eraFlag(flags: Flags): Promise<string | undefined> {
   throw new Failure("usage", `--era: expected one of ${known.join(", ")}, got ${JSON.stringify(given)}`);
 }
 
-/** Returns the flags that an entry got from the command line, as words of a command line. */
-export function flagWordsOf(entry: ServerEntry, { env, cwd }: System): string[] {
+/** Returns the flags that an entry got from the command line, as words of a command line without values of pairs. */
+export function flagWordsOf(entry: ServerEntry, { cwd }: System): string[] {
   const { target, settings, source } = entry;
   const words: string[] = [];
   if (source.kind === "code" && "command" in target) {
-    for (const [name, value = ""] of Object.entries(target.env ?? {}))
-      words.push("--env", env[name] === value ? name : `${name}=${value}`);
+    for (const name of Object.keys(target.env ?? {})) words.push("--env", name);
     if (target.cwd !== undefined && target.cwd !== cwd) words.push("--cwd", target.cwd);
   }
   if (source.kind === "code" && "url" in target) {
-    for (const [name, value] of Object.entries(target.headers ?? {})) words.push("--header", `${name}=${value}`);
     const { clientId } = (entry as Partial<ConfiguredServer>).oauth ?? {};
     if (clientId !== undefined) words.push("--client-id", clientId);
   }

@@ -1,4 +1,5 @@
 import type { ServerEntry } from "portolan-host";
+import { withoutValues } from "../arguments/flags.ts";
 import type { CommandContext } from "../command.ts";
 import { commands } from "../command-table.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
@@ -32,7 +33,7 @@ export async function findWithheld(
   const names = named.filter((name) => !Object.hasOwn(passed, name));
   if (names.length === 0) return undefined;
   const flags = names.flatMap((name) => ["--env", name]);
-  const [command = "", ...rest] = system.argv;
+  const [command = "", ...rest] = withoutValues(system.argv);
   const hasFlag = commands.some(({ name, flags = {} }) => name === command && "--env <pair...>" in flags);
   // A command without a target is about all servers.
   const isTyped = hasFlag && rest.some((word) => !word.startsWith("-") || word === "--");
