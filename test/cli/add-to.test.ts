@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeHome } from "./kit.ts";
@@ -189,4 +189,30 @@ test("in a pipe, a secret is written, and the output says how to keep it out", a
   const line = ["add", "db", "--env", "API_KEY=sk-0123456789abcdef0123", "--", "node", "x.js"];
   const { warnings } = await showOf<{ warnings: string[] }>(line, { cwd });
   expect(warnings).toEqual(["the value of API_KEY is in the file; to keep it out, write --env 'API_KEY=${API_KEY}'"]);
+});
+
+test("a copy of a secret into another file is reported, with the command that keeps it out, and offered as a reference", async () => {
+  const cwd = makeHome();
+  const secret = "sk-0123456789abcdef0123";
+  writeFileSync(
+    join(cwd, "private.json"),
+    JSON.stringify({ mcpServers: { k: { command: "node", args: ["x.js"], env: { API_KEY: secret, MODE: "fast" } } } }),
+  );
+  const line = ["add", "k", "--from", "private.json"];
+  const { warnings } = await showOf<{ warnings: string[] }>(line, { cwd });
+  const command = "portolan add --force k --from private.json --env 'API_KEY=${API_KEY}'";
+  expect(warnings).toEqual([
+    `the value of API_KEY is copied to ${join(cwd, ".mcp.json")} in clear; to keep it out: ${command}`,
+  ]);
+  const written = () => JSON.parse(read(cwd, ".mcp.json")).mcpServers.k.env;
+  expect(written()).toEqual({ API_KEY: secret, MODE: "fast" });
+  const typed = ["add", "--force", "k", "--from", "private.json", "--env", "API_KEY=${API_KEY}"];
+  expect(await showOf(typed, { cwd })).not.toHaveProperty("warnings");
+  expect(written()).toEqual({ API_KEY: "${API_KEY}", MODE: "fast" });
+  const to = await showOf<{ warnings: string[] }>(["add", "k", "--from", "private.json", "--to", "cursor"], { cwd });
+  expect(to.warnings).toEqual([expect.stringContaining(`copied to ${join(cwd, ".cursor/mcp.json")} in clear`)]);
+  const terminal = openTerminal([...line, "--force"], { cwd, env: { PORTOLAN_HOME: stateOf(cwd) }, columns: 80 });
+  await terminal.answer(/API_KEY looks like a secret[\s\S]*w write the value/, "r");
+  expect(await terminal.exited).toBe(0);
+  expect(written()).toEqual({ API_KEY: "${API_KEY}", MODE: "fast" });
 });

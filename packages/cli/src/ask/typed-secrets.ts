@@ -11,25 +11,41 @@ interface TypedSecret {
   readonly reference: string;
 }
 
-/** Offers to write variables instead of the secrets on the command line. Where nobody can be asked, it only warns. */
+/** A flag that keeps a secret out of a file: `--env 'KEY=${KEY}'`. */
+interface KeepingFlag {
+  readonly flag: "--env" | "--header";
+  readonly pair: string;
+}
+
+/** Returns the warning about one secret. `all` are the flags for all that are written. */
+type SecretWarning = (name: string, all: readonly KeepingFlag[], own: KeepingFlag) => string;
+
+const typedWarning: SecretWarning = (name, _, { flag, pair }) =>
+  `the value of ${name} is in the file; to keep it out, write ${flag} '${pair}'`;
+
+/**
+ * Offers to write variables instead of the secrets of an entry. Where nobody can be asked, it only warns, by default about
+ * secrets on the command line.
+ */
 export async function replaceSecrets(
   context: CommandContext,
   file: string,
   entry: ServerEntry,
+  warning: SecretWarning = typedWarning,
 ): Promise<{ readonly entry: ServerEntry; readonly warnings: readonly string[] }> {
   const secrets = secretsIn(entry);
   let target = entry.configured;
-  const warnings: string[] = [];
+  const written: (KeepingFlag & { readonly name: string })[] = [];
   for (const secret of secrets) {
     const { where, name, reference } = secret;
     const isWanted = context.screen.isInteractive && (await askReference(context, secret, file));
     if (isWanted) {
       target = { ...target, [where]: { ...pairsOf(target, where), [name]: reference } };
     } else {
-      const flag = where === "env" ? "--env" : "--header";
-      warnings.push(`the value of ${name} is in the file; to keep it out, write ${flag} '${name}=${reference}'`);
+      written.push({ flag: where === "env" ? "--env" : "--header", pair: `${name}=${reference}`, name });
     }
   }
+  const warnings = written.map((own) => warning(own.name, written, own));
   return { entry: { ...entry, target, configured: target }, warnings };
 }
 

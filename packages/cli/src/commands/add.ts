@@ -39,7 +39,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const { entry: given, warnings } = changed
     ? await withPairs(context, changed.entry, flags)
     : isCopy
-      ? { entry: await entryToCopy(context, name, from, flags), warnings: [] }
+      ? await copyOf(context, await entryToCopy(context, name, from), file, flags)
       : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
   if (!changed && flags["force"] !== true) await requireNewName(context, name, file, isCopy || to !== undefined);
   const before = await readFile(file, "utf8").catch(() => "");
@@ -211,6 +211,35 @@ async function withPairs(context: CommandContext, entry: ConfiguredServer, flags
   return { entry: { ...entry, configured: target } as ConfiguredServer, warnings };
 }
 
+/**
+ * Adds the variables or headers of the flags to an entry from another file, and offers references for its secrets: that
+ * file may be private, and the one to write part of a project.
+ */
+async function copyOf(context: CommandContext, found: ServerEntry, file: string, flags: Flags) {
+  const { name, configured } = found;
+  const { env = {}, headers = {} } = entryFromCommandLine(
+    { ...context, command: "command" in configured ? [configured.command] : [] },
+    name,
+    "url" in configured ? configured.url : undefined,
+    flags,
+  ).configured as { env?: object; headers?: object };
+  const own = configured as { env?: object; headers?: object };
+  const target = {
+    ...configured,
+    ...(Object.keys(env).length > 0 && { env: { ...own.env, ...env } }),
+    ...(Object.keys(headers).length > 0 && { headers: { ...own.headers, ...headers } }),
+  } as ServerTarget;
+  const again = againWith(context.system, "--force");
+  const { entry, warnings } = await replaceSecrets(context, file, { ...found, configured: target }, (secret, all) => {
+    const flagsOf = all.map(({ flag, pair }) => `${flag} '${pair}'`).join(" ");
+    return `the value of ${secret} is copied to ${file} in clear; to keep it out: ${again} ${flagsOf}`;
+  });
+  if (JSON.stringify(entry.configured) === JSON.stringify(configured)) return { entry: found, warnings };
+  // The references are written as in `.mcp.json`, unless the entry has others.
+  const { source } = toEntry(name, target, { to: "" });
+  return { entry: JSON.stringify(configured).includes("${") ? entry : { ...entry, source }, warnings };
+}
+
 /** Returns an entry. For another product its variables count as written for `.mcp.json`, so that they are translated. */
 function toEntry(name: string, target: ServerTarget, flags: Flags): ServerEntry {
   const portable = { kind: "file", file: "", path: "", product: "claude-code", scope: "user" } as const;
@@ -219,17 +248,8 @@ function toEntry(name: string, target: ServerTarget, flags: Flags): ServerEntry 
 }
 
 /** Returns the entry to copy: from a product or a file, otherwise the one that is configured under this name. */
-async function entryToCopy(
-  context: CommandContext,
-  name: string,
-  from: string | undefined,
-  flags: Flags,
-): Promise<ServerEntry> {
+async function entryToCopy(context: CommandContext, name: string, from: string | undefined): Promise<ServerEntry> {
   if (context.command.length > 0) throw new Failure("usage", "expected --from or a command after --, got both");
-  for (const flag of ["env", "header"]) {
-    if (flags[flag] !== undefined)
-      throw new Failure("usage", `--${flag} needs an address, or a command after --; a copy keeps its own`);
-  }
   if (from === undefined) return findByName(context, name);
   const { home, platform, env, cwd } = context.system;
   const product = aliases[from.toLowerCase()] ?? from.toLowerCase();
