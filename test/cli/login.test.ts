@@ -59,6 +59,19 @@ test("--no-browser shows the address and accepts the pasted redirect", async () 
   expect((await runPortolan(["call", server.url, "whoami"], { cwd })).code).toBe(0);
 });
 
+test("while a sign-in is open in a terminal, a command without one fails at once", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const running = startPortolan(["login", server.url, "--no-browser"], { cwd });
+  await running.until(/^https?:\/\//);
+  const ran = await runPortolan(["ls", server.url], { cwd });
+  expect([ran.code, errorOf(ran).next]).toEqual([3, `portolan login ${server.url}`]);
+  expect(ran.stderr.trim().split("\n")).toHaveLength(1);
+  expect(running.child.exitCode).toBeNull();
+  running.child.stdin.end();
+  await running.ended;
+});
+
 test("--scope asks for more scopes, and keeps those that were granted before", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld({ protect: { scopes: ["read"] } });

@@ -232,23 +232,30 @@ export class Account {
     return (await this.#acquiring.token.join(signal)).how;
   }
 
-  #acquireAlone(need: TokenNeed, signal: AbortSignal): Promise<AcquiredToken> {
-    return this.#vault.exclusive(
-      this.#server,
-      async () => {
-        // The caller may have left while this waited for the lock.
-        signal.throwIfAborted();
-        const kept = await this.#vault.readCredential(this.#server);
-        const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
-        try {
-          return isNewer ? { how: "found", credential: kept } : await this.#source.acquire(need, kept, signal);
-        } finally {
-          // Cleared at the end: a request may have read the old credential in the meantime.
-          this.#credential = undefined;
-        }
-      },
-      this.#patienceMs,
-    );
+  async #acquireAlone(need: TokenNeed, signal: AbortSignal): Promise<AcquiredToken> {
+    const acquire = async (): Promise<AcquiredToken> => {
+      // The caller may have left while this waited for the lock.
+      signal.throwIfAborted();
+      const kept = await this.#vault.readCredential(this.#server);
+      const isNewer = kept !== undefined && kept.accessToken !== "" && kept.accessToken !== need.stale;
+      try {
+        return isNewer ? { how: "found", credential: kept } : await this.#source.acquire(need, kept, signal);
+      } finally {
+        // Cleared at the end: a request may have read the old credential in the meantime.
+        this.#credential = undefined;
+      }
+    };
+    return (await this.#mayChangeToken())
+      ? this.#vault.exclusive(this.#server, acquire, this.#patienceMs)
+      : // Another process may hold the lock for minutes while a person signs in there.
+        acquire();
+  }
+
+  /** False if all that this program can do is to say that a person must sign in. */
+  async #mayChangeToken(): Promise<boolean> {
+    const { redirect, grant } = this.#options;
+    if (redirect || grant) return true;
+    return (await this.#vault.readCredential(this.#server))?.refreshToken !== undefined;
   }
 
   #known(): Promise<Credential | undefined> {
