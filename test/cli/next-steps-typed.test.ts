@@ -188,9 +188,20 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const env = { MY_SECRET_KEY: "x" };
     const step = await stepOf(cwd, ["gen", "ts", "--", node, "needs.mjs"], env);
     expect(await type(step, cwd, { env })).toMatchObject({
-      step: `portolan ls --env MY_SECRET_KEY -- ${node} needs.mjs`,
+      step: `portolan gen --env MY_SECRET_KEY ts -- ${node} needs.mjs`,
       code: 0,
     });
+    const entry = { command: node, args: [join(cwd, "needs.mjs")] };
+    put(cwd, ".cursor/mcp.json", { mcpServers: { theirs: entry } });
+    put(cwd, ".mcp.json", { mcpServers: { ours: entry } });
+    await trust(cwd, "theirs", "ours");
+    const { stdout } = await runPortolan(["doctor"], { cwd, env });
+    const { findings } = JSON.parse(stdout) as { findings: { server: string; next: string }[] };
+    const stepFor = (name: string) => findings.find(({ server }) => server === name)?.next ?? "";
+    const [theirs, ours] = [stepFor("theirs"), stepFor("ours")];
+    expect([theirs, ours]).toEqual(["portolan ls --env MY_SECRET_KEY theirs", "portolan add ours --env MY_SECRET_KEY"]);
+    for (const typed of [theirs, ours]) expect(await type(typed, cwd, { env })).toMatchObject({ code: 0 });
+    expect((await runPortolan(["ls", "ours"], { cwd, env })).code).toBe(0);
   },
   async "commands/ls.ts: portolan ls {}"() {
     const cwd = homeWith({ notes: { command: node, args: [asking] } });

@@ -205,10 +205,30 @@ test("the flags apply to a configured server for one run, without a new trust de
   expect(failed.code).toBe(4);
   expect(errorOf(failed)).toMatchObject({
     message: expect.stringMatching(/\nSTRICT_MODE is set in your shell, but was not passed to the server$/),
-    next: "portolan call --env STRICT_MODE strict.hello --era 2025-06-18",
+    next: "portolan add strict --env STRICT_MODE",
   });
+  const once = ["call", "--env", "STRICT_MODE", "strict.hello", ...stateful];
+  expect(json(await runPortolan(once, { cwd, env })).content).toHaveLength(1);
   const next = errorOf(failed).next.split(" ").slice(1);
-  expect(json(await runPortolan(next, { cwd, env })).content).toHaveLength(1);
+  expect((await runPortolan(next, { cwd, env })).code).toBe(0);
+  expect(json(await runPortolan(["call", "strict.hello", ...stateful], { cwd, env })).content).toHaveLength(1);
+});
+
+test("gen passes variables and headers, and writes references to them", async () => {
+  const flags = ["--env", "STRICT_MODE=on", "--cwd", "sub", ...stateful];
+  const made = await runPortolan(["gen", "ts", "--out", "-", ...flags, ...behind], { cwd });
+  expect(made.code).toBe(0);
+  expect(made.stdout).toContain('"STRICT_MODE": (process.env["STRICT_MODE"] ?? "")');
+  expect(made.stdout).toContain(`portolan gen ts --env STRICT_MODE --cwd ${join(cwd, "sub")}`);
+  expect(made.stdout).not.toMatch(/STRICT_MODE(=|": )"?on/);
+  const sent = await runPortolan(["gen", "ts", url, "--out", "-", "--header", "X-Team=docs", ...stateful], { cwd });
+  expect(sent.code).toBe(0);
+  expect(sent.stdout).toMatch(/"X-Team": \(process\.env\["\w+_X_TEAM"\] \?\? ""\)/);
+  const failed = await runPortolan(["gen", "ts", "--cwd", "sub", ...stateful, ...behind], {
+    cwd,
+    env: { STRICT_MODE: "on" },
+  });
+  expect(errorOf(failed).next).toMatch(/^portolan gen --env STRICT_MODE ts --cwd sub /);
 });
 
 test("a server that dies without a variable of the shell: the message shows the command that passes it", async () => {

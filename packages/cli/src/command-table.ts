@@ -340,9 +340,16 @@ export const commands: readonly CommandDefinition[] = [
     flags: {
       "--out <file>": "The file to write; - is standard output. Default: named after the server.",
       "--force": "Replace a file that was not generated.",
+      ...connectionFlags,
+      "--env <pair...>":
+        "NAME=VALUE for a command or file, or NAME to pass a variable of your shell. What is generated reads the variable NAME. Repeatable.",
+      "--header <pair...>": "NAME=VALUE for an address. What is generated reads the value from a variable. Repeatable.",
+      ...eraFlag,
+      ...timeoutFlag,
     },
     examples: [
       "portolan gen ts files",
+      "portolan gen ts --env KEY -- node server.js",
       "portolan gen cli files --out files.mjs",
       "portolan gen skill -- node server.js",
     ],

@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { ServerEntry } from "portolan-host";
-import { againWith, textFlag } from "../arguments/flags.ts";
+import { againWith, textFlag, withNeeds } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { targetCode } from "../generate/target.ts";
+import { targetCode, withReferences } from "../generate/target.ts";
 import { type GenerateInput, generatedMark } from "../generate/typescript.ts";
 import { modelFor } from "../models.ts";
 import { findTarget, targetArgument } from "../servers/find-server.ts";
@@ -66,8 +66,8 @@ export async function run(
       next: "portolan gen --help",
     });
   }
-  const { entry } = await findTarget(context, given);
-  const input = await inputFrom(context, entry, kind);
+  const { entry } = await findTarget(context, given, flags);
+  const input = await inputFrom(context, entry, kind, flags);
   const text = await generator.generate(input, context, entry);
   const out = textFlag(flags, "out") ?? generator.file(fileName(entry.name));
   warnOfValues(context, entry, kind, input);
@@ -96,7 +96,12 @@ export async function run(
 }
 
 /** Reads the tools of a server. Fails if they cannot be listed. */
-async function inputFrom(context: CommandContext, entry: ServerEntry, kind: string): Promise<GenerateInput> {
+async function inputFrom(
+  context: CommandContext,
+  entry: ServerEntry,
+  kind: string,
+  flags: Flags,
+): Promise<GenerateInput> {
   const { system } = context;
   return withHost(
     context,
@@ -111,8 +116,8 @@ async function inputFrom(context: CommandContext, entry: ServerEntry, kind: stri
         version: info?.version ?? "",
         instructions: host.catalog.instructions(entry.name),
         tools: host.catalog.tools.map(({ definition }) => definition),
-        target: targetCode(entry, system),
-        again: `portolan gen ${kind} ${targetArgument(entry, system)}`,
+        target: targetCode(withReferences(entry, flags), system),
+        again: withNeeds(`portolan gen ${kind} ${targetArgument(entry, system)}`, system),
       };
     },
     modelFor(context),

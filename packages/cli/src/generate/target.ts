@@ -1,6 +1,8 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, resolve } from "node:path";
 import { redact, type ServerEntry } from "portolan-host";
+import { listFlag } from "../arguments/flags.ts";
+import type { Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { shortFlagsWithValue } from "../servers/command-name.ts";
 import type { System } from "../system.ts";
@@ -17,6 +19,21 @@ export interface TargetCode {
   readonly variables: readonly string[];
   /** Flags whose values are written as they are, although nothing tells what they mean: `-p`. */
   readonly unclear: readonly string[];
+}
+
+/** Returns an entry whose pairs of `--env` and `--header` are references to variables: any value may be a secret. */
+export function withReferences(entry: ServerEntry, flags: Flags): ServerEntry {
+  const { name: server, configured } = entry;
+  const namesOf = (flag: string) => listFlag(flags, flag).map((pair) => pair.replace(/=[\s\S]*$/, ""));
+  const env = Object.fromEntries(namesOf("env").map((name) => [name, `\${${name}}`]));
+  const headers = Object.fromEntries(namesOf("header").map((name) => [name, `\${${toVariable(`${server} ${name}`)}}`]));
+  const target =
+    "command" in configured
+      ? { ...configured, env: { ...configured.env, ...env } }
+      : "url" in configured
+        ? { ...configured, headers: { ...configured.headers, ...headers } }
+        : configured;
+  return { ...entry, configured: target };
 }
 
 /** Writes the target of a server as code. Secrets and placeholders become environment variables. */
@@ -41,7 +58,9 @@ export function targetCode(entry: ServerEntry, system: System): TargetCode {
   if (program === system.self && (kind === "serve-file" || kind === "serve-recording")) {
     // The server file is run by the command, wherever that is installed.
     const args = JSON.stringify(["portolan", "serve", file, "--stdio"]);
-    return { expression: `{ command: "npx", args: ${args} }`, isCommand: true, variables, unclear: [] };
+    const env = texts.members(written.env ?? {}, target.env ?? {}, "variable");
+    const expression = `{ command: "npx", args: ${args}${env && `, env: ${env}`} }`;
+    return { expression, isCommand: true, variables, unclear: [] };
   }
   const { args = [], env = {}, cwd } = target;
   const words = args.map((arg, at) => texts.code(`argument ${at + 1}`, written.args?.[at] ?? arg, arg, args[at - 1]));

@@ -1,9 +1,9 @@
-import type { ServerEntry } from "portolan-host";
+import type { ConfiguredServer, ServerEntry } from "portolan-host";
 import { withoutValues } from "../arguments/flags.ts";
 import type { CommandContext } from "../command.ts";
 import { commands } from "../command-table.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
-import { targetArgument } from "./find-server.ts";
+import { isOwnFile, targetArgument } from "./find-server.ts";
 
 /** A sentence about variables of the shell that a server did not get, and the command that passes them. */
 export interface WithheldVariables {
@@ -37,9 +37,14 @@ export async function findWithheld(
   const hasFlag = commands.some(({ name, flags = {} }) => name === command && "--env <pair...>" in flags);
   // A command without a target is about all servers.
   const isTyped = hasFlag && rest.some((word) => !word.startsWith("-") || word === "--");
-  const next = isTyped
-    ? quoteCommand(["portolan", command, ...flags, ...rest])
-    : `portolan ls ${flags.map(quote).join(" ")} ${targetArgument(entry, system)}`;
+  const { source } = entry as Partial<ConfiguredServer>;
+  // The variable stays in the entry of a server, so that every command and program passes it.
+  const isOurs = source?.kind === "file" && isOwnFile(source);
+  const next = isOurs
+    ? quoteCommand(["portolan", "add", entry.name, ...flags])
+    : isTyped
+      ? quoteCommand(["portolan", command, ...flags, ...rest])
+      : `portolan ls ${flags.map(quote).join(" ")} ${targetArgument(entry, system)}`;
   const list = names.join(" and ");
   const are = names.length === 1 ? "is set in your shell, but was" : "are set in your shell, but were";
   return { sentence: `${list} ${are} not passed to the server`, next };
