@@ -303,8 +303,10 @@ export class Sessions {
     if (cached && now - cached.touchedAt < this.#maxCacheAgeMs) return false;
     if (cached) {
       this.#renewed(id, cached, now);
-      // Without `expect`, a session that another process has ended would come back.
-      if (await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs, expect: cached.text })) {
+      // Without `expect`, a session that another process has ended would come back. Where there is no other process, it has
+      // not ended: a record that expired, because this process was suspended, is written again.
+      const expect = this.isShared ? { expect: cached.text } : {};
+      if (await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs, ...expect })) {
         await this.#renewCount(id, cached);
         await this.#renewUris(id, cached);
         return false;
