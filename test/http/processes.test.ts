@@ -582,6 +582,24 @@ describe("keys", () => {
 describe("a process that starts beside others", () => {
   const secrets = ["a".repeat(32), "b".repeat(32), "c".repeat(32)] as const;
 
+  test("does not see one that has ended, although a write of that one comes late", async () => {
+    const shared = createMemoryStorage();
+    const { kv } = shared;
+    const late: (() => void)[] = [];
+    const set: Storage["kv"]["set"] = async (key, value, options) => {
+      if (key.startsWith("mcp/process/")) await new Promise<void>((resolve) => late.push(resolve));
+      return kv.set(key, value, options);
+    };
+    const slow = { get: kv.get.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv), set };
+    const ending = serveHttp(createFixture([secrets[0]]).server, { storage: { ...shared, kv: slow } });
+    await ending.listen();
+    expect(late).toHaveLength(1);
+    await ending.close(20);
+    for (const write of late) write();
+    await expect.poll(() => kv.list("mcp/process/")).toEqual([]);
+    await start(createFixture([secrets[1]]).server, { storage: shared });
+  });
+
   test("is refused if its secrets differ, and joins if each opens what the other one seals", async () => {
     const storage = createMemoryStorage();
     const [a, b, c] = secrets;

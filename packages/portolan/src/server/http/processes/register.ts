@@ -35,9 +35,11 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
   };
   /** Renewals after which this process compares itself with the others. */
   let comparisons = 1;
+  let writing: Promise<unknown> | undefined;
   const renew = async () => {
     try {
-      await kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs: processLeaseMs });
+      writing = kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs: processLeaseMs });
+      await writing;
       if (comparisons === 0) return;
       for (const [otherKey, other] of await othersOf(storage, key)) {
         if (!compared.has(otherKey)) compare(runtime, own, other, refuse);
@@ -50,7 +52,11 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
       throw cause;
     }
   };
-  const remove = () => kv.delete(key).catch(report);
+  const remove = async () => {
+    // A write that arrives later would bring the record back, and refuse a process with new secrets.
+    await writing?.catch(() => {});
+    await kv.delete(key).catch(report);
+  };
   try {
     await within(compareMs, renew(), report);
   } catch (cause) {
