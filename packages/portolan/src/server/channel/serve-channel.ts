@@ -91,6 +91,7 @@ export interface ChannelUse {
 export class ChannelServer implements ServedChannel, ReturnPath {
   readonly closed: Promise<void>;
   readonly writesText: boolean;
+  readonly caller: Caller | undefined;
   readonly #runtime: ServerRuntime;
   readonly #channel: Channel;
   readonly #outbox: Outbox;
@@ -115,6 +116,7 @@ export class ChannelServer implements ServedChannel, ReturnPath {
   constructor(runtime: ServerRuntime, channel: Channel, options: ServeChannelOptions, use?: ChannelUse) {
     this.#runtime = runtime;
     this.#use = use;
+    this.caller = use?.caller;
     this.#channel = channel;
     this.#outbox = new Outbox(channel, (reason) => {
       runtime.report(reason);
@@ -126,7 +128,7 @@ export class ChannelServer implements ServedChannel, ReturnPath {
     this.writesText = channel.writesText === true;
     this.#statelessPath = {
       writesText: this.writesText,
-      caller: use?.caller,
+      caller: this.caller,
       notify: (method, params) => this.notify(method, params),
     };
     this.closed = new Promise((resolve) => {
@@ -152,10 +154,6 @@ export class ChannelServer implements ServedChannel, ReturnPath {
 
   get session(): SessionSettings | undefined {
     return this.#session && (this.#use?.settingsOf(this.#session) ?? this.#session);
-  }
-
-  get caller(): Caller | undefined {
-    return this.#use?.caller;
   }
 
   get ready(): Promise<void> {
@@ -336,11 +334,12 @@ export class ChannelServer implements ServedChannel, ReturnPath {
       this.#inFlight.delete(exchange.id);
       this.#inFlightBytes -= exchange.size;
     }
-    this.#tellIdle();
+    // Hot path: mostly nobody waits.
+    if (this.#whenIdle.length > 0) this.#tellIdle();
   };
 
   #tellIdle(): void {
-    if (this.#whenIdle.length === 0 || !this.#isIdle()) return;
+    if (!this.#isIdle()) return;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 
