@@ -167,8 +167,8 @@ test("--timeout ends the wait for a server in every command that starts it", asy
   const { cwd } = prepare();
   const late = /(?:slow|it) did not answer within 0\.5 s/;
   const run = await runPortolan(["run", "hello", "--model", "demo", "--timeout", "0.5", ...command], { cwd });
-  expect(run.code).toBe(0);
-  expect(run.stdout).toMatch(late);
+  expect(run.code).toBe(7);
+  expect(run.stderr).toMatch(late);
   const chat = ["chat", "--model", "demo", "--timeout", "0.5", ...command];
   const chatted = await runPortolan(chat, { cwd, input: "hello\n" });
   expect(chatted.stdout).toMatch(late);
