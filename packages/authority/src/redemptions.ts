@@ -40,7 +40,7 @@ export interface TokenState {
   usedBefore?: Redeemable & { readonly grantId: string | undefined };
 }
 
-/** What a second use of a code or refresh token gets. */
+/** The outcome of a second use of a code or refresh token. */
 export type SecondUse =
   | { readonly type: "repeated"; readonly answer: TokenResponse }
   /** The first use has not ended, or has failed a moment ago: the client may try again. */
@@ -156,7 +156,7 @@ export class Redemptions {
       const mayRepeat = !isCode(token) && Math.abs(Date.now() - delivered) < refreshRepeatMs;
       return mayRepeat && answer ? { type: "repeated", answer } : { type: "replayed" };
     }
-    // Nobody uses a code twice at the same moment, so the response is not repeated before it was clearly not delivered.
+    // A client does not use a code twice at the same moment: the response is repeated only once it was clearly not delivered.
     if (!answer || (isCode(token) && isYoung(payload))) return { type: "pending" };
     const { refresh_token: next } = answer;
     if (next !== undefined) {

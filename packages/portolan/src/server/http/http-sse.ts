@@ -203,7 +203,7 @@ class SseChannel implements Channel, ChannelUse {
       settled?.(exchange);
       release();
     };
-    // What the handler sent at once may have closed the stream.
+    // A message that the handler sent at once may have closed the stream.
     if (this.#isClosed) exchange.cancel(new PortolanError("connection-closed", "The client closed the connection"));
   }
 

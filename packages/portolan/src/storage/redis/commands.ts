@@ -9,7 +9,7 @@ export interface Command {
   readonly operation: string;
   readonly key: string;
   readonly args: readonly string[];
-  /** Whether it changes something. Then an answer that is missing says nothing about whether it happened. */
+  /** True if the command changes something. If its answer is missing, the change may have happened. */
   readonly writes: boolean;
 }
 

@@ -23,7 +23,7 @@ export interface RedisLink {
 /** "connecting" is the first attempt alone: until it ends, commands wait. */
 export type LinkState = "idle" | "connecting" | "up" | "down" | "closed";
 
-/** What a link reports. */
+/** The events of a link. */
 export interface RedisLinkEvents {
   /** Messages may have been lost, or another server may answer from now on. */
   disturbed(): void;

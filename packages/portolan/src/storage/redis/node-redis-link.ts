@@ -144,7 +144,7 @@ export class NodeRedisLink implements RedisLink {
     this.#next = undefined;
     this.#attempts = 0;
     if (former) {
-      // What it was sent may still be answered.
+      // The commands under way on it may still be answered.
       this.#retired.set(
         former,
         setTimeout(() => {

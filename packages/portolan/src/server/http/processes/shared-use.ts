@@ -201,7 +201,7 @@ export class SharedUse {
     const key = keyOf(digest);
     for (let tries = 1; !turn.isOver; tries += 1) {
       const text = await this.#kv.get(key);
-      // Nobody waits for it any more, and what it counts may have ended.
+      // The request has gone on without this change, and its session or stream may have ended.
       if (turn.isOver) return;
       const now = Date.now();
       const released = [...this.#released].filter(([, owner]) => owner === digest).map(([id]) => id);
