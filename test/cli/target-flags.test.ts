@@ -231,6 +231,15 @@ test("gen passes variables and headers, and writes references to them", async ()
   expect(errorOf(failed).next).toMatch(/^portolan gen --env STRICT_MODE ts --cwd sub /);
 });
 
+test("gen signs in as the client of the command line, and waits no longer than it is told", async () => {
+  const refused = await runPortolan(["gen", "ts", url, "--client-id", "my-app", "--header", "X-Team=sales"], { cwd });
+  expect([refused.code, errorOf(refused).next]).toEqual([3, `portolan login ${url} --client-id my-app`]);
+  const hung = await runPortolan(["gen", "ts", "--timeout", "0.5", "--", node, "-e", "setInterval(() => {}, 1_000)"], {
+    cwd,
+  });
+  expect([hung.code, errorOf(hung).message]).toEqual([7, "node did not answer within 0.5 s"]);
+});
+
 test("a server that dies without a variable of the shell: the message shows the command that passes it", async () => {
   const env = { STRICT_MODE: "on" };
   const failed = await runPortolan(["ls", "--cwd", "sub", ...stateful, ...behind], { cwd, env });

@@ -42,8 +42,15 @@ test("an immediate method is answered while features are loading, and others wai
   const server = createServer({ name: "loading", version: "1" }).template("x:{a}", { read: () => "text" });
   const loading = runtimeOf(server).snapshot.loading;
   expect(loading).toBeDefined();
-  expect(await send(server, revision, "server/discover", {})).toHaveProperty("result");
-  expect(runtimeOf(server).snapshot.loading).toBe(loading);
+  const discovered = send(server, revision, "server/discover", {});
+  const turns: string[] = [];
+  await Promise.all([
+    discovered.then(() => turns.push("discover")),
+    send(server, revision, "resources/read", { uri: "x:1" }).then(() => turns.push("read")),
+    loading?.then(() => turns.push("loaded")),
+  ]);
+  expect(turns).toEqual(["discover", "loaded", "read"]);
+  expect(await discovered).toHaveProperty("result");
   expect(await send(server, revision, "resources/read", { uri: "x:1" })).toHaveProperty("result");
   expect(runtimeOf(server).snapshot.loading).toBeUndefined();
 });
