@@ -152,7 +152,7 @@ export default createServer({ name: "x", version: "1" })
   const client = await connect(url);
   const pid = async () => JSON.stringify((await client.callTool("pid")).content);
   const before = await pid();
-  expect(await client.callTool("die")).toMatchObject({ isError: true });
+  await expect(client.callTool("die")).rejects.toMatchObject({ code: -31502 });
   const after = await until(async () => pid().catch(() => undefined));
   expect(after).not.toBe(before);
   await client.close();

@@ -531,3 +531,19 @@ test("down ends a server that is still being started", async () => {
   await expect.poll(async () => (await succeed(["down"], cwd)).stopped, { timeout: 20_000 }).toEqual(["node"]);
   expect((await waiting).code).not.toBe(0);
 });
+
+test("a server that dies in a call is unreachable, as without up", async () => {
+  const cwd = makeHome();
+  const file = join(root, "test/cli/fixtures/dying.mjs");
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { dying: { command: "node", args: [file] } } }));
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  await succeed(["trust", "dying", "--yes"], cwd);
+  const cold = await runPortolan(["call", "dying.die"], { cwd });
+  await succeed(["up", "dying"], cwd);
+  const warm = await runPortolan(["call", "dying.die"], { cwd });
+  const seen = [cold, warm].map(({ code, stdout, stderr }) => ({ code, stdout, ...JSON.parse(stderr).error }));
+  for (const one of seen) {
+    expect(one).toMatchObject({ code: 4, stdout: "", kind: "unreachable", next: "portolan doctor dying" });
+    expect(one.message).toContain("exited with code 9");
+  }
+});

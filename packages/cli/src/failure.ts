@@ -63,6 +63,9 @@ const kinds: { readonly [code: string]: FailureKind } = {
   "capability-missing": "protocol",
 };
 
+/** The code of our proxy for a lost connection to its server. Our own code, outside the range that JSON-RPC reserves. */
+export const upstreamLost = -31502;
+
 /** Error codes that do not mean a fault of the server: wrong arguments, or a question that has no answer here. */
 const kindsOfCodes: { readonly [code: number]: FailureKind } = {
   [rpcCodes.invalidParams]: "usage",
@@ -72,6 +75,7 @@ const kindsOfCodes: { readonly [code: number]: FailureKind } = {
 
 function fromRpcError(error: RpcError): Failure {
   const { code, message } = error;
+  if (code === upstreamLost) return new Failure("unreachable", message, { cause: error });
   const said = message.includes(String(code)) ? message : `${message} (${code})`;
   return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
 }

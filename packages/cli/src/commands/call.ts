@@ -7,7 +7,7 @@ import { againWith } from "../arguments/flags.ts";
 import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure, withoutOptionNames } from "../failure.ts";
+import { Failure, upstreamLost, withoutOptionNames } from "../failure.ts";
 import { modelFor } from "../models.ts";
 import { saveContent, showResult, textOfResult, withoutServerInfo } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
@@ -147,7 +147,8 @@ async function readInput(
 
 /** True for an error that the tool itself caused: an internal one, or one with a code of the server's own. */
 function isFailureOfTool(reason: unknown): reason is RpcError {
-  return reason instanceof RpcError && (reason.code === rpcCodes.internalError || !isReservedByJsonRpc(reason.code));
+  if (!(reason instanceof RpcError) || reason.code === upstreamLost) return false;
+  return reason.code === rpcCodes.internalError || !isReservedByJsonRpc(reason.code);
 }
 
 /** Names the tool as the person knows it, and the same command with a longer timeout. */

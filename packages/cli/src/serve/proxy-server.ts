@@ -20,7 +20,7 @@ import {
   ToolError,
   withJsonSchema,
 } from "portolan/server";
-import { Failure, toFailure } from "../failure.ts";
+import { Failure, toFailure, upstreamLost } from "../failure.ts";
 import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
 import { withoutServerInfo } from "../output/content.ts";
 import { CallQueue, type Lease } from "./call-queue.ts";
@@ -29,6 +29,9 @@ import type { Upstream } from "./upstream.ts";
 
 /** Problems of a server that are reported once each. */
 const maxReported = 1_000;
+
+/** The codes of a connection that ended, or could not be made. */
+const lostCodes: readonly string[] = ["connection-closed", "server-unavailable"];
 
 /** A server that offers what its upstream server offers, and forwards every call to it. */
 export class ProxyServer {
@@ -298,7 +301,9 @@ export class ProxyServer {
         this.#send(context, upstream, lease, call),
       );
     } catch (reason) {
-      // A failure of the upstream connection becomes the result of the tool, so that the caller sees it.
+      // A lost connection is no result of the tool. Other failures of it are, so that the caller sees them.
+      const isLost = reason instanceof PortolanError && lostCodes.includes(reason.code);
+      if (isLost && !signal.aborted) throw new RpcError(upstreamLost, reason.message);
       if (reason instanceof PortolanError && !signal.aborted) throw new ToolError(reason.message);
       throw reason;
     } finally {
