@@ -63,8 +63,8 @@ const kinds: { readonly [code: string]: FailureKind } = {
   "capability-missing": "protocol",
 };
 
-/** The code of our proxy for a lost connection to its server. Our own code, outside the range that JSON-RPC reserves. */
-export const upstreamLost = -31502;
+/** The code of our proxy for a lost connection to its server. */
+export const upstreamLost: number = protocolCodes.upstreamLost;
 
 /** Error codes that do not mean a fault of the server: wrong arguments, or a question that has no answer here. */
 const kindsOfCodes: { readonly [code: number]: FailureKind } = {

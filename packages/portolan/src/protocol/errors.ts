@@ -15,6 +15,8 @@ export const protocolCodes = {
   urlElicitationRequired: -32042,
   /** A request beyond a limit. Our own code, outside the range that JSON-RPC reserves. */
   limitExceeded: -31429,
+  /** A proxy that lost the connection to its server. Our own code, outside the range that JSON-RPC reserves. */
+  upstreamLost: -31502,
 } as const;
 
 /** Returns true for a code of the range that MCP reserves for itself. */
