@@ -51,8 +51,10 @@ export class RowsAdapter implements Adapter {
       const record: GrantRecord = { grantId: id, subject: accountId, clientId, since: Date.now() };
       await this.#rows.set(await this.#rows.keyOf("grant-record", accountId, clientId, id), record, ttlMs);
     }
+    // A page that is still being served saves its sign-in session again: after a logout it stays ended.
+    if (this.#kind === "Session") await this.#rows.setUnlessTaken(key, payload, ttlMs);
+    else if (this.#kind !== "ReplayDetection") await this.#rows.set(key, payload, ttlMs);
     // Atomic: the same value may arrive in another process at the same moment.
-    if (this.#kind !== "ReplayDetection") await this.#rows.set(key, payload, ttlMs);
     else if (!(await this.#rows.add(key, payload, ttlMs))) throw new errors.InvalidRequest("this was used before");
   }
 
@@ -100,7 +102,8 @@ export class RowsAdapter implements Adapter {
       // The token is deleted last: if its grant cannot be ended now, the client can revoke the same token again.
       await new RowsAdapter("Grant", this.#options).destroy(grantId);
     }
-    await this.#rows.delete(key);
+    if (this.#kind === "Session") await this.#rows.discard(key);
+    else await this.#rows.delete(key);
     if (grantId !== undefined && ofGrant.has(this.#kind)) {
       await this.#rows.delete(await this.#rows.keyOf(`of-grant-${this.#kind}`, grantId, id));
     }

@@ -61,8 +61,8 @@ export const passwordLimits: readonly (readonly ["both" | "address" | "name", Ra
   ["address", { max: 60, windowMs: 15 * minuteMs }],
   ["name", { max: 100, windowMs: hourMs }],
 ];
-/** Attempts to write a counter that other processes write at the same time. */
-export const maxCounterAttempts: number = 50;
+/** Attempts to write a row that other processes write at the same time. */
+export const maxWriteAttempts: number = 50;
 
 /** The largest form. */
 export const maxFormBytes: number = 16 * 1024;

@@ -1,4 +1,4 @@
-import { maxCounterAttempts } from "./limits.ts";
+import { maxWriteAttempts } from "./limits.ts";
 import type { Rows } from "./rows.ts";
 
 /** At most `max` attempts in a fixed window of time. */
@@ -17,7 +17,7 @@ export async function tryConsume(
 ): Promise<boolean> {
   const { max, windowMs } = limit;
   const key = await keyOf(rows, kind, who, limit);
-  for (let tries = 0; tries < maxCounterAttempts; tries += 1) {
+  for (let tries = 0; tries < maxWriteAttempts; tries += 1) {
     const row = await rows.read<number>(key);
     if (row === undefined) {
       if (amount > max) return false;
@@ -34,7 +34,7 @@ export async function tryConsume(
 /** Takes back an attempt that should not count. */
 export async function refund(rows: Rows, kind: string, who: string, limit: RateLimit): Promise<void> {
   const key = await keyOf(rows, kind, who, limit);
-  for (let tries = 0; tries < maxCounterAttempts; tries += 1) {
+  for (let tries = 0; tries < maxWriteAttempts; tries += 1) {
     const row = await rows.read<number>(key);
     if (row === undefined || row.value === 0 || (await row.replace(row.value - 1))) return;
   }
@@ -47,7 +47,7 @@ function keyOf(rows: Rows, kind: string, who: string, { windowMs }: RateLimit): 
 /** Returns the network that an address counts for: with IPv6 one household has a /64 of addresses. */
 export function networkOf(address: string): string {
   const [head = "", tail = ""] = address.split("::");
-  if (!address.includes(":") || /\d+\.\d+\.\d+\.\d+$/.test(address)) return address;
+  if (!address.includes(":") || address.includes(".")) return address;
   const groups = head === "" ? [] : head.split(":");
   const behind = tail === "" ? [] : tail.split(":");
   const all = [...groups, ...Array(Math.max(0, 8 - groups.length - behind.length)).fill("0"), ...behind];

@@ -54,6 +54,16 @@ test("gives a row to one of several takers", async () => {
   expect([await rows.get(key), await rows.add(key, "y", 1_000)]).toEqual([undefined, false]);
 });
 
+test("a row that was removed does not come back by a late write", async () => {
+  const { rows, key } = await make();
+  await rows.setUnlessTaken(key, 1, 1_000);
+  await rows.setUnlessTaken(key, 2, 1_000);
+  expect(await rows.get(key)).toBe(2);
+  await rows.discard(key);
+  await rows.setUnlessTaken(key, 3, 1_000);
+  expect(await rows.get(key)).toBeUndefined();
+});
+
 test("lists all rows below a key, over several pages", async () => {
   const { rows } = await make();
   for (let index = 0; index < 250; index += 1)

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { PortolanError } from "portolan";
 import { createSealer, type Sealer, type Storage, sha256 } from "portolan/storage";
-import { keyLifetimeMs, lockMs, lockRetryMs } from "./limits.ts";
+import { keyLifetimeMs, lockMs, lockRetryMs, maxWriteAttempts } from "./limits.ts";
 
 /** A value with compare-and-set. */
 export interface Row<T> {
@@ -131,6 +131,16 @@ export class Rows {
     const text = await this.storage.kv.get(key);
     if (text === undefined || (await this.#open(key, text)) !== undefined) return false;
     return this.storage.kv.set(key, await this.#seal(key, value, ttlMs), { ttlMs, expect: text });
+  }
+
+  /** Writes a row, unless `take` or `discard` removed it within the last minute: what has ended does not begin again. */
+  async setUnlessTaken(key: string, value: unknown, ttlMs: number): Promise<void> {
+    const sealed = await this.#seal(key, value, ttlMs);
+    for (let tries = 0; tries < maxWriteAttempts; tries += 1) {
+      const text = await this.storage.kv.get(key);
+      if (text === taken || (await this.storage.kv.set(key, sealed, { ttlMs, expect: text ?? null }))) return;
+    }
+    // Others wrote the row at the same time, again and again: the last one counts.
   }
 
   /** Reads and removes a value, for one caller only. */
