@@ -208,7 +208,7 @@ class Parser {
   }
 }
 
-const quantifier = /(?:([*+?])|\{(\d+)(,)?(\d*)\})\??/y;
+const quantifier = /(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/y;
 const group = /(?!\?)|\?:|\?<[^=!>][^>]*>/y;
 
 /** The part of an automaton that a node of the pattern becomes. */
