@@ -135,6 +135,11 @@ test("add --from copies from a product by its name, or from its file, although t
   await showOf(["add", "old", "--from", join(cwd, ".cursor/mcp.json"), "--user"], { cwd });
   const missing = await runPortolan(["add", "old", "--from", "zed"], { cwd });
   expect([missing.code, errorOf(missing).message]).toEqual([2, "zed has no file for this folder or this user"]);
+  const unknown = await runPortolan(["add", "old", "--from", "nosuch"], { cwd });
+  expect([unknown.code, errorOf(unknown).message]).toEqual([
+    2,
+    expect.stringMatching(/^--from: no product and no file is named "nosuch"; products: .*\bcursor\b/),
+  ]);
 });
 
 test("refuses what a product cannot express, and leaves no backup", async () => {

@@ -226,4 +226,11 @@ test("fails with the reason without a usable server or model", async () => {
   expect(refused.code).toBe(2);
   const alone = await runPortolan(["chat", "--model", "demo"], { cwd, input: "hello\n" });
   expect(alone.code).toBe(0);
+  const named = ["chat", "--model", "demo", "--", process.execPath, "-e", "process.exit(9)"];
+  const dead = await runPortolan(named, { cwd, input: "hello\n" });
+  expect([dead.code, dead.stdout, JSON.parse(dead.stderr).error.message]).toEqual([
+    4,
+    "",
+    expect.stringContaining("exited with code 9"),
+  ]);
 });

@@ -240,6 +240,15 @@ describe("gen skill", () => {
     expect(calls).toHaveLength(2);
     for (const words of calls) expect(await runPortolan(["call", ...words], { cwd })).toMatchObject({ code: 0 });
   });
+
+  test("says how to write it again, also for a command after --", async () => {
+    const cwd = makeProject();
+    await generate(["skill", "--out", "SKILL.md", "--", process.execPath, documented], cwd);
+    const text = readFileSync(join(cwd, "SKILL.md"), "utf8");
+    expect(text).toContain(`\`\`\`sh\nportolan gen skill -- ${process.execPath} ${documented}\n\`\`\``);
+    await generate(["skill", "--out", "SKILL.md", "--", process.execPath, documented], cwd);
+    expect(readFileSync(join(cwd, "SKILL.md"), "utf8")).toBe(text);
+  });
 });
 
 test("gen replaces its own files, and refuses to replace others without --force", async () => {

@@ -264,6 +264,8 @@ test.each([
   [["ls", "http://127.0.0.1:1/mcp", "--env", "A=b"], "--env is for a command or a file; use --header"],
   [["ls", "http://127.0.0.1:1/mcp", "--cwd", "."], "--cwd is for a command or a file"],
   [["ls", "--era", "modern", ...behind], expect.stringMatching(/^--era: expected one of auto, stateless, stateful, 2/)],
+  [["call", ...behind], "missing <tool>; expected: portolan call <tool> [arguments...] -- <command>"],
+  [["read", ...behind], "missing <uri>; expected: portolan read <uri> -- <command>"],
   [["doctor", "--env", "A=b"], "--env is for one server; name it"],
   [["ls", "--timeout", "soon", ...behind], '--timeout: expected a number of seconds, got "soon"'],
 ])("refuses %j", async (args, message) => {

@@ -76,7 +76,8 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     return context.exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-    const known = thrown instanceof CommanderError ? toUsageFailure(thrown, own[0]) : toFailure(thrown);
+    const known =
+      thrown instanceof CommanderError ? toUsageFailure(thrown, own[0], words.length > 0) : toFailure(thrown);
     // Ctrl-C aborts work whose errors only say that it was cancelled.
     const failure = stop.signal.aborted && isCancellation(known) ? interruption() : known;
     printFailure(context, forOnly(failure, only, onlyParts));
@@ -208,18 +209,25 @@ function addFlag(command: Command, flag: string, description: string): void {
 }
 
 /** Converts a usage error of the parser to a failure, with the word that was probably meant. */
-function toUsageFailure({ message }: CommanderError, name: string | undefined): Failure {
+function toUsageFailure({ message }: CommanderError, name: string | undefined, hasServerCommand: boolean): Failure {
   const [said = message, hint = ""] = message.replace(/^error: /, "").split("\n");
   const command = commands.find((it) => it.name === name);
   const [, missing] = /^missing required argument '(.*)'$/.exec(said) ?? [];
+  const usage = usageOf(command, hasServerCommand);
+  const lacks = hasServerCommand && missing === "target" ? /<(.*?)>/.exec(usage)?.[1] : missing;
   const first =
-    missing === undefined
-      ? said
-      : `missing <${missing}>; expected: portolan ${command?.name ?? ""} ${command?.usage ?? ""}`.trimEnd();
+    missing === undefined ? said : `missing <${lacks}>; expected: portolan ${command?.name ?? ""} ${usage}`.trimEnd();
   const isArgument = first.startsWith("unknown option") && command?.usage?.includes("[arguments...]");
   const meant =
     hint.replace(/^\((.*)\)$/, "$1").toLowerCase() || (isArgument ? "arguments are name=value, without dashes" : "");
   return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
+}
+
+/** Returns the arguments of a command. A command of a server after `--` is its target. */
+function usageOf(command: CommandDefinition | undefined, hasServerCommand: boolean): string {
+  const { usage = "" } = command ?? {};
+  if (!hasServerCommand || !usage.startsWith("<target> ")) return usage;
+  return `${usage.replace(/^<target> \[?<?([\w-]+)[\]>]/, "<$1>")} -- <command>`;
 }
 
 /** Adds the help of the command to a wrong command line that has no better next step. */

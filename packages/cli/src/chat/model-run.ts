@@ -93,8 +93,14 @@ export function refuseWithoutTerminal({ screen }: CommandContext, refused: Set<s
   };
 }
 
-/** Starts the servers that the person named. Fails if none of them can be used. */
-export async function requireOne(context: CommandContext, host: Host, servers: readonly ServerEntry[]): Promise<void> {
+/** Starts the servers that the person named, if any. Fails if none of them can be used. */
+export async function requireNamed(
+  context: CommandContext,
+  host: Host,
+  servers: readonly ServerEntry[],
+  flags: Flags,
+): Promise<void> {
+  if (listFlag(flags, "server").length === 0 && context.command.length === 0) return;
   const starts = servers.map(({ name }) => host.start(name));
   const [only] = starts;
   if (only && starts.length === 1) {

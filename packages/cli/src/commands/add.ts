@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
@@ -109,7 +110,7 @@ const aliases: { readonly [name: string]: string } = {
   code: "vscode",
 };
 
-/** Returns the product that `--to` or `--from` names. */
+/** Returns the product that `--to` names. */
 function productOf(given: string | undefined): string | undefined {
   if (given === undefined) return undefined;
   const product = aliases[given.toLowerCase()] ?? given.toLowerCase();
@@ -256,6 +257,12 @@ async function entryToCopy(context: CommandContext, name: string, from: string |
   const files = configProducts.includes(product)
     ? await findConfigs({ home, platform, env, cwd, products: [product] })
     : resolve(cwd, from);
+  if (typeof files === "string" && !existsSync(files)) {
+    throw new Failure(
+      "usage",
+      `--from: no product and no file is named ${JSON.stringify(from)}; products: ${configProducts.join(", ")}`,
+    );
+  }
   if (typeof files === "object" && files.length === 0)
     throw new Failure("usage", `${product} has no file for this folder or this user`, { next: "portolan servers" });
   const { entries, errors } = await readConfigs(files, { home, platform, env });

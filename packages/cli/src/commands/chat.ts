@@ -7,6 +7,7 @@ import {
   modelLabel,
   policyOf,
   refuseWithoutTerminal,
+  requireNamed,
   requireUnrefused,
   withoutNotice,
 } from "../chat/model-run.ts";
@@ -32,6 +33,7 @@ export async function run(
     context,
     servers,
     async (host) => {
+      await requireNamed(context, host, servers, flags);
       await host.ready({ signal });
       if (!screen.isInteractive) {
         const chat = new Chat(context, host, { models: [model, ...others], servers });

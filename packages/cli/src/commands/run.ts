@@ -1,12 +1,12 @@
 import { text } from "node:stream/consumers";
-import { againWith, countFlag, listFlag } from "../arguments/flags.ts";
+import { againWith, countFlag } from "../arguments/flags.ts";
 import {
   findServers,
   modelHint,
   modelLabel,
   policyOf,
   refuseWithoutTerminal,
-  requireOne,
+  requireNamed,
   requireUnrefused,
   runFailure,
   showRun,
@@ -31,7 +31,6 @@ export async function run(
   const policy = policyOf(flags);
   const task = await readTask(context, args);
   const servers = await findServers(context, flags);
-  const isNamed = listFlag(flags, "server").length > 0 || context.command.length > 0;
   context.note(screen.safe(modelLabel(model)));
   const hint = modelHint(model);
   for (const line of hint === undefined ? [] : wrap(hint, screen.columns)) context.note(screen.style("dim", line));
@@ -43,7 +42,7 @@ export async function run(
     servers,
     async (host) => {
       // A task for one server makes no sense without it.
-      if (isNamed) await requireOne(context, host, servers);
+      await requireNamed(context, host, servers, flags);
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
       const done = await showRun(context, running, { host, servers, isTextOnly, repeatsResults: model.repeatsResults });
       const failure = runFailure(done, {

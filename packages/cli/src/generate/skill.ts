@@ -31,7 +31,7 @@ name: ${skillName(name)}
 description: ${JSON.stringify(cut(safe(description).replace(/\s+/g, " ")))}
 ---
 
-<!-- ${generatedMark} skill. Run it again after the server has changed: ${safe(oneLine(again)).replaceAll("--", "- -")} -->
+<!-- ${generatedMark} skill. The command at the end of this file writes it again after the server has changed. -->
 
 # ${safe(oneLine(name))}
 
@@ -42,6 +42,12 @@ ${instructions === undefined ? "" : `\n## Instructions of the server\n\n${safe(i
 ## Tools
 
 ${sections.join("\n\n")}
+
+## How to write this file again
+
+\`\`\`sh
+${safe(oneLine(again))}
+\`\`\`
 `;
 }
 
