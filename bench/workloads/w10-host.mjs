@@ -19,7 +19,8 @@ export async function run({ quick, notes }) {
   for (const era of ["stateful", "stateless"]) {
     for (const inFlight of [1, 64]) {
       const samples = { call: new Samples(), caller: new Samples() };
-      const count = quick ? 3_000 : 10_000;
+      // Enough to compile the code, and to fill some blocks of the log.
+      const count = (inFlight === 1 ? 20_000 : 100_000) / (quick ? 5 : 1);
       await interleave({
         implementations: subjects,
         rounds: quick ? 1 : 5,

@@ -18,7 +18,7 @@ export async function run({ quick, notes }) {
       open: (implementation) => new StdioDriver(implementation, { era }),
       async warm(name, driver) {
         await driver.open();
-        for (const call of ["echo", "add"]) await driver.pump(call, countFor(name));
+        for (const call of ["echo", "add"]) await driver.pump(call, 3 * countFor(name));
       },
       async measure(name, driver, repetition) {
         for (const call of ["echo", "add"]) {
