@@ -28,18 +28,14 @@ export class Session implements Listener, SessionSettings {
   readonly #notify: (method: string, params: JsonObject) => void;
   /** Made with the first subscription: idle sessions keep as little as possible. */
   subscriptions: Subscriptions | undefined;
-  #stop: (() => void) | undefined;
+  isEnded = false;
 
   constructor(peer: Peer, principal: string, hub: Hub, notify: (method: string, params: JsonObject) => void) {
     this.#peer = peer;
     this.principal = principal;
     this.hub = hub;
     this.#notify = notify;
-    this.#stop = hub.listen(this);
-  }
-
-  get isEnded(): boolean {
-    return this.#stop === undefined;
+    hub.addListener(this);
   }
 
   get peer(): Peer {
@@ -75,8 +71,8 @@ export class Session implements Listener, SessionSettings {
 
   /** Stops listening, and releases all subscriptions. */
   end(): void {
-    this.#stop?.();
-    this.#stop = undefined;
+    this.isEnded = true;
+    this.hub.removeListener(this);
     for (const uri of [...(this.subscriptions?.keys() ?? [])]) this.unsubscribe(uri);
   }
 }

@@ -131,8 +131,8 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
 
   onGone(listener: () => void): void {
     if (this.#isWhole || this.#res.writableFinished) return;
-    if (this.#isClosed || isGone(this.#req, this.#res)) queueMicrotask(listener);
-    else if (this.#goneListeners !== undefined) this.#goneListeners.push(listener);
+    if (this.#isClosed) queueMicrotask(listener);
+    else if (this.#goneListeners) this.#goneListeners.push(listener);
     else {
       this.#goneListeners = [listener];
       this.onSent(() => this.#closed());
@@ -145,6 +145,8 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
 
   onSent(listener: () => void): void {
     const res = this.#res;
+    // Its "close" event may be over.
+    if (isGone(this.#req, res)) queueMicrotask(listener);
     res.on("close", listener);
     if (res.socket !== null) return;
     // A pipelined response that waits behind another gets no "close" event: watch its socket too.
@@ -175,12 +177,10 @@ class AdaptedNodeRequest implements HttpRequest, HttpReply {
 class NodeStream implements EventStream {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
-  readonly #fields: string[];
-  readonly #flushLater = (): void => this.#flush();
-  readonly #atTurnEnd = (): void => process.nextTick(this.#flushLater);
+  /** The headers until they are written. An idle stream keeps as little as possible. */
+  #fields: string[] | undefined;
   #pending = "";
   #isScheduled = false;
-  #isBegun = false;
   #isEnded: boolean;
 
   constructor(req: IncomingMessage, res: ServerResponse, fields: string[], isOpen: boolean) {
@@ -230,7 +230,7 @@ class NodeStream implements EventStream {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     // A microtask first, so that the tick comes after everything that settles in this turn, even in a tick.
-    queueMicrotask(this.#atTurnEnd);
+    queueMicrotask(() => process.nextTick(() => this.#flush()));
   }
 
   // The headers are written at the end of the turn, in one write with the events of the turn.
@@ -240,11 +240,12 @@ class NodeStream implements EventStream {
     if (isGone(this.#req, res)) return;
     const text = this.#pending;
     this.#pending = "";
-    if (!this.#isBegun) {
-      this.#isBegun = true;
-      if (this.#isEnded) this.#fields.push("content-length", String(Buffer.byteLength(text)));
-      if (isClosing(res)) this.#fields.push("connection", "close");
-      res.writeHead(200, this.#fields);
+    const fields = this.#fields;
+    if (fields) {
+      this.#fields = undefined;
+      if (this.#isEnded) fields.push("content-length", String(Buffer.byteLength(text)));
+      if (isClosing(res)) fields.push("connection", "close");
+      res.writeHead(200, fields);
     }
     if (this.#isEnded) res.end(text, isClosing(res) ? () => this.#req.socket.destroySoon() : undefined);
     else if (text === "") res.flushHeaders();

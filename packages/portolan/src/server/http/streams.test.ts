@@ -162,7 +162,7 @@ describe("a keep-alive tick", () => {
 describe("an open stream", () => {
   test("is slow above half of the backlog and very slow above three quarters", () => {
     const raw = new FakeStream();
-    const stream = new OpenStream(raw, 100, someone, () => {});
+    const stream = new OpenStream(raw, 100, someone, new Set());
     raw.backlog = 50;
     expect([stream.isSlow, stream.isVerySlow]).toEqual([false, false]);
     raw.backlog = 51;
@@ -173,21 +173,22 @@ describe("an open stream", () => {
 
   test("is destroyed by a write above the backlog, and takes nothing more", () => {
     const raw = new FakeStream();
-    const onClosed = vi.fn();
-    const stream = new OpenStream(raw, 100, someone, onClosed);
+    const onOver = vi.fn();
+    const stream = new OpenStream(raw, 100, someone, new Set());
+    stream.onOver = onOver;
     raw.backlog = 101;
     stream.write("lost");
     stream.write("lost too");
     stream.end();
     expect(raw).toMatchObject({ written: [], destroyed: 1, ended: 0 });
-    expect(onClosed).toHaveBeenCalledOnce();
+    expect(onOver).toHaveBeenCalledOnce();
   });
 
   test("counts what is unread as kept bytes of its caller, and is destroyed if there are no more", () => {
     const callers = new Callers({ atOnce: { keptBytes: { perCaller: 300_000, total: 1e9 } }, perMinute: {} });
     const caller = callers.get("a");
     const [first, second] = [new FakeStream(), new FakeStream()];
-    const [slow, late] = [first, second].map((raw) => new OpenStream(raw, 1e6, caller, () => {}));
+    const [slow, late] = [first, second].map((raw) => new OpenStream(raw, 1e6, caller, new Set()));
     first.backlog = 199_000;
     slow?.write("x".repeat(1_000));
     expect(caller.exhausts("keptBytes", 100_001)).toBe("caller");

@@ -55,21 +55,11 @@ export class Streams {
     caller.release("streams");
   }
 
-  /**
-   * Opens a stream in a reserved place.
-   *
-   * @param ended is called once when an opened stream gives its place back, for whatever reason
-   */
-  openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller, ended?: () => void): OpenStream {
-    const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, () => {
-      if (this.#open.delete(stream)) this.release(caller);
-      ended?.();
-    });
-    this.#open.add(stream);
-    const close = () => stream.close();
-    reply.onGone(close);
+  /** Opens a stream in a reserved place. */
+  openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller): OpenStream {
+    const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, this.#open);
     // The rest of an ended stream stays in memory, and keeps its place, until the client has read it.
-    reply.onSent(close);
+    reply.onSent(() => stream.close());
     this.#timer ??= startTimer(() => this.#keepAlive(), this.#keepAliveMs);
     return stream;
   }
@@ -120,10 +110,13 @@ export class OpenStream {
   expiry: Expiry | undefined;
   /** Sends the latest progress, which waits while the client reads slowly. */
   deferred: (() => void) | undefined;
+  /** Called once when the stream gives its place back: the client has read everything or is gone. */
+  onOver: (() => void) | undefined;
   readonly #stream: EventStream;
   readonly #maxBacklog: number;
   readonly #caller: Caller;
-  readonly #onClosed: () => void;
+  /** The streams that are counted, this one among them until its place is given back. */
+  readonly #open: Set<OpenStream>;
   #isClosed = false;
   /** True once the client has read everything or is gone. */
   #isOver = false;
@@ -134,11 +127,11 @@ export class OpenStream {
   /** Unread characters that count as kept bytes of the caller. */
   #counted = 0;
 
-  constructor(stream: EventStream, maxBacklog: number, caller: Caller, onClosed: () => void) {
+  constructor(stream: EventStream, maxBacklog: number, caller: Caller, open: Set<OpenStream>) {
     this.#stream = stream;
     this.#maxBacklog = maxBacklog;
     this.#caller = caller;
-    this.#onClosed = onClosed;
+    this.#open = open.add(this);
   }
 
   /** True once nothing more can be written. The client may still be reading. */
@@ -238,7 +231,9 @@ export class OpenStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.countUnread();
-    this.#onClosed();
+    this.#open.delete(this);
+    this.#caller.release("streams");
+    this.onOver?.();
   }
 }
 

@@ -20,8 +20,8 @@ describe("publish", () => {
   test("delivers to the listeners that want the topic", () => {
     const hub = new Hub(() => {});
     const [a, b] = [listener("a"), listener("b", false)];
-    hub.listen(a);
-    hub.listen(b);
+    hub.addListener(a);
+    hub.addListener(b);
     hub.publish("tools/list_changed", {});
     expect([a.received, b.received]).toEqual([["tools/list_changed"], []]);
   });
@@ -29,8 +29,8 @@ describe("publish", () => {
   test("delivers only to the principal of the audience", () => {
     const hub = new Hub(() => {});
     const [a, b] = [listener("a"), listener("b")];
-    hub.listen(a);
-    hub.listen(b);
+    hub.addListener(a);
+    hub.addListener(b);
     hub.publish("message", {}, { principal: "b" });
     expect([a.received, b.received]).toEqual([[], ["message"]]);
   });
@@ -39,14 +39,14 @@ describe("publish", () => {
     const reported: unknown[] = [];
     const hub = new Hub((error) => reported.push(error));
     const failure = new Error("no");
-    hub.listen({
+    hub.addListener({
       ...listener("a"),
       deliver: () => {
         throw failure;
       },
     });
     const second = listener("b");
-    hub.listen(second);
+    hub.addListener(second);
     hub.publish("message", {});
     expect(reported).toEqual([failure]);
     expect(second.received).toEqual(["message"]);
@@ -55,7 +55,8 @@ describe("publish", () => {
   test("does not deliver to a listener that was removed", () => {
     const hub = new Hub(() => {});
     const removed = listener("a");
-    hub.listen(removed)();
+    hub.addListener(removed);
+    hub.removeListener(removed);
     hub.publish("message", {});
     expect(removed.received).toEqual([]);
   });
@@ -160,7 +161,7 @@ describe("subscribers", () => {
       },
     };
     for (let count = 0; count < 10_000; count++) subscribersOf(hub).add(`x:/a/${count}`, bystander);
-    hub.listen(bystander);
+    hub.addListener(bystander);
     const subscriber = listener("b");
     subscribersOf(hub).add("x:/a/b", subscriber);
     const compared = vi.spyOn(String.prototype, "startsWith");

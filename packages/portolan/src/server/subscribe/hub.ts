@@ -54,10 +54,12 @@ export class Hub {
     }
   }
 
-  /** Adds a listener. Returns the function that removes it. */
-  listen(listener: Listener): () => void {
+  addListener(listener: Listener): void {
     this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+  }
+
+  removeListener(listener: Listener): void {
+    this.#listeners.delete(listener);
   }
 }
 

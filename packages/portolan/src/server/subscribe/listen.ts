@@ -59,12 +59,12 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
       else if (exchange.isOpen) exchange.returnPath.notify(`notifications/${topic}`, params);
     },
   };
-  const stop = runtime.hub.listen(listener);
+  runtime.hub.addListener(listener);
   const subscribers = subscribersOf(runtime.hub);
   const { resourceSubscriptions: uris = [] } = notifications;
   for (const uri of uris) subscribers.add(uri, listener);
   const release = () => {
-    stop();
+    runtime.hub.removeListener(listener);
     for (const uri of uris) subscribers.delete(uri, listener);
     // Removed, because a request may be ended and cancelled in one turn, and others hold the same watches.
     for (const releaseOne of releases.splice(0)) releaseOne();

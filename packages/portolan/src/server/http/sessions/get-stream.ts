@@ -29,8 +29,8 @@ interface BegunGet {
   readonly position: EventPosition | undefined;
   /** The subscriptions of the session; undefined for the rest of an interrupted answer. */
   readonly uris: ReadonlySet<string> | undefined;
-  /** Ends the count of the stream in other processes. */
-  readonly release: () => void;
+  /** Ends the count of the stream in other processes. Undefined if there are none. */
+  readonly release: (() => void) | undefined;
 }
 
 /** The streams that clients open with GET: the standalone stream of a session, and the rest of an interrupted answer. */
@@ -90,7 +90,7 @@ export class GetStreams {
     const { position, uris, release } = begun;
     const full = this.#state.streams.reserve(caller);
     if (full) {
-      release();
+      release?.();
       answerError(reply, caller.beyond("streams", full), headers);
       return;
     }
@@ -105,11 +105,13 @@ export class GetStreams {
     } else if (position) await this.#resume(known.id, position, stream, context);
   }
 
-  #openReserved({ reply, headers, caller }: HttpContext, release: () => void): OpenStream {
+  #openReserved({ reply, headers, caller }: HttpContext, release: (() => void) | undefined): OpenStream {
     try {
-      return this.#state.streams.openReserved(reply, headers, caller, release);
+      const stream = this.#state.streams.openReserved(reply, headers, caller);
+      stream.onOver = release;
+      return stream;
     } catch (cause) {
-      release();
+      release?.();
       throw cause;
     }
   }
@@ -133,7 +135,7 @@ export class GetStreams {
       return undefined;
     }
     const uris = isStandalone ? await this.#sessions.subscriptions(known.id) : undefined;
-    return { position, uris, release: (await caller.callers.across?.openStream(caller)) ?? (() => {}) };
+    return { position, uris, release: await caller.callers.across?.openStream(caller) };
   }
 
   /**
@@ -182,17 +184,19 @@ export class GetStreams {
   #attach(
     known: KnownSession,
     uris: ReadonlySet<string>,
-    { reply, principal, caller }: HttpContext,
+    { principal, caller }: HttpContext,
     stream: OpenStream,
     position: EventPosition | undefined,
   ): StandaloneStream {
     const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
     standalone.attach(stream, position);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
-    reply.onGone(() => standalone.detach(stream));
-    reply.onSent(() => {
+    const { onOver } = stream;
+    stream.onOver = () => {
+      onOver?.();
+      standalone.detach(stream);
       if (standalone.isLatest(stream)) this.#state.background(this.#claims.release(known.id));
-    });
+    };
     return standalone;
   }
 
@@ -201,10 +205,7 @@ export class GetStreams {
     const live = this.#liveSessions.open(owner.known.id);
     live.connectedAt = performance.now();
     if (!live.standalone) {
-      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, () => {
-        live.standalone = undefined;
-        this.#liveSessions.forgetIdle(live);
-      });
+      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, this.#liveSessions);
       live.standalone.applySettings(owner.known.peer, uris);
     }
     return live.standalone;
@@ -244,13 +245,13 @@ export class StandaloneStream {
   readonly #runtime: ServerRuntime;
   readonly #owner: StreamOwner;
   readonly #log: EventLog;
-  readonly #ended: () => void;
+  readonly #liveSessions: LiveSessions;
   /** The latest connection. */
   #connection: OpenStream | undefined;
   /** The connection that messages are written to: the latest one, after it has the messages that it missed. */
   #stream: OpenStream | undefined;
-  /** Resolves when all queued steps are done. */
-  #queue: Promise<void> = Promise.resolve();
+  /** Resolves when all queued steps are done. Undefined if there are none: idle streams keep as little as possible. */
+  #queue: Promise<void> | undefined;
   #queued = 0;
   /** The id of the first message that was stored while no client was connected; undefined if there is none. */
   #firstUnsent: string | undefined;
@@ -260,13 +261,19 @@ export class StandaloneStream {
   /** True if an event id with the present proof was sent. */
   #isProofUsed = false;
 
-  constructor(runtime: ServerRuntime, owner: StreamOwner, log: EventLog, proof: string | undefined, ended: () => void) {
+  constructor(
+    runtime: ServerRuntime,
+    owner: StreamOwner,
+    log: EventLog,
+    proof: string | undefined,
+    liveSessions: LiveSessions,
+  ) {
     this.proof = proof ?? makeProof();
     this.#isProofUsed = proof !== undefined;
     this.#runtime = runtime;
     this.#owner = owner;
     this.#log = log;
-    this.#ended = ended;
+    this.#liveSessions = liveSessions;
     this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, (method, params) => {
       this.#send(serialize({ jsonrpc: "2.0", method, params }));
     });
@@ -346,7 +353,7 @@ export class StandaloneStream {
     this.session.end();
     this.#connection?.end();
     this.#stream = undefined;
-    this.#ended();
+    this.#liveSessions.forgetStandalone(this);
   }
 
   /** Sends a message, also if it cannot be stored: then only resumption is lost. */
@@ -424,9 +431,15 @@ export class StandaloneStream {
 
   /** Runs a step after all earlier ones. */
   #enqueue(step: () => Promise<void>): void {
-    this.#queue = this.#queue.then(step).catch((cause) => {
-      this.#runtime.report(cause);
-    });
+    const queue: Promise<void> = (this.#queue ?? Promise.resolve())
+      .then(step)
+      .catch((cause) => {
+        this.#runtime.report(cause);
+      })
+      .then(() => {
+        if (this.#queue === queue) this.#queue = undefined;
+      });
+    this.#queue = queue;
   }
 
   /** Subscribes to a URI. Reports a failure instead of rejecting. */

@@ -218,6 +218,14 @@ export class LiveSessions {
     return this.#all.size === 0;
   }
 
+  /** Forgets a standalone stream that has ended. */
+  forgetStandalone(standalone: StandaloneStream): void {
+    const live = this.#all.get(standalone.known.id);
+    if (live?.standalone !== standalone) return;
+    live.standalone = undefined;
+    this.forgetIdle(live);
+  }
+
   forgetIdle(live: LiveSession): void {
     if (live.isIdle) this.#all.delete(live.id);
   }
