@@ -22,13 +22,12 @@ export function tooSlow(limits: BodyLimits): BodyProblem {
   return { status: 408, why: `The body is too slow: expected it within ${limits.ms} ms` };
 }
 
-export function incomplete(): BodyProblem {
-  return { status: 400, why: "The connection was closed before the body arrived" };
-}
+export const incomplete: BodyProblem = { status: 400, why: "The connection was closed before the body arrived" };
 
-export function alreadyRead(): BodyProblem {
-  return { status: 400, why: "The body was read before; expected it as `body` of the request" };
-}
+export const alreadyRead: BodyProblem = {
+  status: 400,
+  why: "The body was read before; expected it as `body` of the request",
+};
 
 /** Counts bytes of a body that is still arriving. Returns the problem if its caller has no room for them. */
 export function countArrived(caller: Caller | undefined, bytes: number): BodyProblem | undefined {

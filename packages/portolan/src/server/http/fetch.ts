@@ -82,7 +82,7 @@ class AdaptedFetchRequest implements HttpRequest, HttpReply {
 
   body(take: TakeBody, caller?: Caller): void {
     const { body, bodyUsed, headers } = this.#request;
-    if (bodyUsed) take(alreadyRead());
+    if (bodyUsed) take(alreadyRead);
     else if (body === null) take("");
     else if (Number(headers.get("content-length")) > this.#limits.bytes) take(tooLarge(this.#limits));
     else void readBody(body.getReader(), this.#limits, caller).then(take);
@@ -277,7 +277,7 @@ async function readBody(
       if (problem === undefined) counted = bytes.length;
     }
   } catch {
-    problem ??= incomplete();
+    problem ??= incomplete;
   } finally {
     clearTimeout(timer);
     caller?.release("keptBytes", counted);

@@ -86,7 +86,7 @@ export class HttpSse {
     if (tooOften) return caller.tooOften("handshakes", tooOften);
     const tooMany = caller.take("sessions");
     if (tooMany) return caller.beyond("sessions", tooMany);
-    const full = this.#state.streams.reserve(caller);
+    const full = caller.take("streams");
     if (!full) return undefined;
     caller.release("sessions");
     return caller.beyond("streams", full);

@@ -316,8 +316,8 @@ class BodyReader {
     if (body !== undefined && body !== null && (req.readableDidRead || !isEmptyObject(body))) {
       return readParsed(body, this.#limits);
     }
-    if (req.readableEnded) return alreadyRead();
-    if (req.destroyed) return incomplete();
+    if (req.readableEnded) return alreadyRead;
+    if (req.destroyed) return incomplete;
     return Number(req.headers["content-length"]) > this.#limits.bytes ? tooLarge(this.#limits) : undefined;
   }
 
@@ -392,7 +392,7 @@ class ArrivingBody {
 
   /** Stops reading if the client has disconnected or is too slow, and counts what has arrived if not. */
   check(): void {
-    if (this.#req.destroyed) this.#stop(incomplete());
+    if (this.#req.destroyed) this.#stop(incomplete);
     else if (isTooSlow(this.#length, performance.now() - this.#since, this.#limits)) {
       this.#stop(tooSlow(this.#limits));
     } else this.#count();
@@ -435,9 +435,9 @@ function readParsed(body: unknown, limits: BodyLimits): string | BodyProblem {
 
 function serialize(body: unknown): string | BodyProblem {
   try {
-    return JSON.stringify(body) ?? alreadyRead();
+    return JSON.stringify(body) ?? alreadyRead;
   } catch {
-    return alreadyRead();
+    return alreadyRead;
   }
 }
 

@@ -179,7 +179,7 @@ export class PostReply {
   #end(): void {
     this.#isOver = true;
     clearTimeout(this.#quietTimer);
-    if (this.#buffered) this.#state.streams.release(this.#context.caller);
+    if (this.#buffered) this.#context.caller.release("streams");
   }
 }
 

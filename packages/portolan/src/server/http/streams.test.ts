@@ -55,7 +55,7 @@ describe("the streams of an endpoint", () => {
     const callers = callersOf({ perCaller: 2, total: 3 });
     const reply = replyWith(new FakeStream());
     const open = (key: string, to = replyWith(new FakeStream())) =>
-      streams.reserve(callers.get(key)) ?? streams.openReserved(to, {}, callers.get(key));
+      callers.get(key).take("streams") ?? streams.openReserved(to, {}, callers.get(key));
     const first = open("a", reply);
     expect(open("a")).toBeInstanceOf(OpenStream);
     expect(open("a")).toBe("caller");
@@ -68,20 +68,11 @@ describe("the streams of an endpoint", () => {
     streams.closeAll();
   });
 
-  test("count reserved places until they are released", () => {
-    const streams = new Streams({ keepAliveMs: 1_000 });
-    const callers = callersOf({ perCaller: 1, total: 1 });
-    expect(streams.reserve(callers.get("a"))).toBeUndefined();
-    expect(callers.get("b").exhausts("streams")).toBe("process");
-    streams.release(callers.get("a"));
-    expect(callers.get("b").exhausts("streams")).toBeUndefined();
-  });
-
   test("report each call that gets none", () => {
     const onRefused = vi.fn();
     const streams = new Streams({ keepAliveMs: 1_000, onRefused });
     const caller = callersOf({ perCaller: 0, total: 1 }).get("a");
-    expect(streams.reserve(caller)).toBe("caller");
+    expect(caller.take("streams")).toBe("caller");
     expect(onRefused).not.toHaveBeenCalled();
     expect([streams.reserveForCall(caller), streams.reserveForCall(caller)]).toEqual([false, false]);
     expect(onRefused.mock.calls).toEqual([
@@ -118,7 +109,7 @@ describe("a keep-alive tick", () => {
     const callers = callersOf({ perCaller: 3, total: 3 });
     const [stalled, slow, whole] = [new FakeStream(), new FakeStream(), new FakeStream()];
     for (const raw of [stalled, slow, whole]) {
-      expect(streams.reserve(callers.get("a"))).toBeUndefined();
+      expect(callers.get("a").take("streams")).toBeUndefined();
       streams.openReserved(replyWith(raw), {}, callers.get("a")).end();
     }
     stalled.backlog = 1;
@@ -130,8 +121,8 @@ describe("a keep-alive tick", () => {
     }
     expect([stalled, slow, whole].map(({ destroyed }) => destroyed)).toEqual([1, 0, 0]);
     // Its place is free again.
-    expect(streams.reserve(callers.get("a"))).toBeUndefined();
-    expect(streams.reserve(callers.get("a"))).toBe("caller");
+    expect(callers.get("a").take("streams")).toBeUndefined();
+    expect(callers.get("a").take("streams")).toBe("caller");
     expect([stalled, slow, whole].flatMap(({ written }) => written)).toEqual([]);
   });
 

@@ -38,24 +38,14 @@ export class Streams {
     return this.#backlog * slowShare;
   }
 
-  /** Reserves a place for a stream that may open at the end of this turn. Returns the limit that is reached. */
-  reserve(caller: Caller): Exhausted | undefined {
-    return caller.take("streams");
-  }
-
   /** Reserves a place for the stream of a call. Returns false if a limit is reached: its progress is lost then. */
   reserveForCall(caller: Caller): boolean {
-    const exhausted = this.reserve(caller);
+    const exhausted = caller.take("streams");
     if (exhausted) this.#onRefused?.(caller, exhausted);
     return !exhausted;
   }
 
-  /** Gives a reserved place back. */
-  release(caller: Caller): void {
-    caller.release("streams");
-  }
-
-  /** Opens a stream in a reserved place. */
+  /** Opens a stream whose place its caller has taken. */
   openReserved(reply: HttpReply, headers: HttpHeaders, caller: Caller): OpenStream {
     const stream = new OpenStream(this.#begin(reply, headers, caller), this.#backlog, caller, this.#open);
     // The rest of an ended stream stays in memory, and keeps its place, until the client has read it.
@@ -73,7 +63,7 @@ export class Streams {
     try {
       return reply.stream(headers);
     } catch (cause) {
-      this.release(caller);
+      caller.release("streams");
       throw cause;
     }
   }

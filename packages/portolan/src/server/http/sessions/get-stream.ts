@@ -88,7 +88,7 @@ export class GetStreams {
     const begun = await whenStored(this.#state, this.#sessions, context, [], () => this.#prepare(known, context));
     if (!begun) return;
     const { position, uris, release } = begun;
-    const full = this.#state.streams.reserve(caller);
+    const full = caller.take("streams");
     if (full) {
       release?.();
       answerError(reply, caller.beyond("streams", full), headers);
