@@ -8,6 +8,8 @@ export interface ProcessOptions extends Omit<AuthorityOptions, "storage" | "sign
   /** The file of its users. */
   readonly users: string;
   readonly port: number;
+  /** The address of its Redis. Default: the storage of this process. */
+  readonly redisUrl?: string;
 }
 
 interface Called {

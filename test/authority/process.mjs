@@ -1,6 +1,8 @@
-// An authority in its own process, with the storage of the process that started it.
+// An authority in its own process, with Redis or with the storage of the process that started it.
 import { createServer } from "node:http";
+import { createRedisStorage } from "portolan/storage/redis";
 import { createAuthority, usersIn } from "portolan-authority";
+import { createClient } from "redis";
 
 const waiting = new Map();
 const subscribers = new Map();
@@ -39,7 +41,8 @@ const bus = {
   },
 };
 
-async function start({ users, port, ...options }) {
-  const authority = await createAuthority({ ...options, signIn: usersIn(users), storage: { kv, bus } });
+async function start({ users, port, redisUrl, ...options }) {
+  const storage = redisUrl === undefined ? { kv, bus } : createRedisStorage(createClient({ url: redisUrl }));
+  const authority = await createAuthority({ ...options, signIn: usersIn(users), storage });
   createServer(authority.handle).listen(port, "127.0.0.1", () => process.send({ isReady: true }));
 }

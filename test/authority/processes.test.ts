@@ -1,14 +1,32 @@
 import { decodeJwt } from "jose";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
+import { createRedisStorage } from "portolan/storage/redis";
 import { createAuthority } from "portolan-authority";
-import { describe, expect, test } from "vitest";
+import { createClient } from "redis";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../kit/free-port.ts";
+import { startRedis } from "../storage/redis-server.ts";
 import { startProcess } from "./in-process.ts";
 import { App, calledBack, introspect, people, resource, type Started, start } from "./kit.ts";
 
+/** The storages that the processes may share. */
+const storages = {
+  "a storage in memory": async () => ({ storage: createMemoryStorage() }),
+  Redis: async () => {
+    const redis = await startRedis();
+    const redisUrl = `redis://127.0.0.1:${redis.port}`;
+    const storage = createRedisStorage(createClient({ url: redisUrl }));
+    onTestFinished(async () => {
+      await storage.close();
+      await redis.stop();
+    });
+    return { storage, redisUrl };
+  },
+};
+
 /** Two processes with an authority of one issuer over one storage; the first listens at the issuer. */
-async function startTwo(accessTokens: "jwt" | "opaque" = "jwt") {
-  const storage = createMemoryStorage();
+async function startTwo(over: keyof typeof storages, accessTokens: "jwt" | "opaque" = "jwt") {
+  const { storage, ...redis } = await storages[over]();
   const [port, otherPort] = [await freePort(), await freePort()];
   const issuer = `http://127.0.0.1:${port}`;
   const shared = {
@@ -22,15 +40,15 @@ async function startTwo(accessTokens: "jwt" | "opaque" = "jwt") {
   };
   const { path: users } = people();
   // In parallel, so that they race for the keys.
-  await Promise.all([port, otherPort].map((one) => startProcess(storage, { ...shared, users, port: one })));
+  await Promise.all([port, otherPort].map((one) => startProcess(storage, { ...shared, ...redis, users, port: one })));
   const authority = await createAuthority({ ...shared, signIn: people(), storage });
   const here: Started = { issuer, authority, events: [], errors: [] };
   return { issuer, other: `http://127.0.0.1:${otherPort}`, here };
 }
 
-describe("two processes over one storage", () => {
+describe.each(Object.keys(storages) as (keyof typeof storages)[])("two processes over %s", (over) => {
   test("sign with one key", async () => {
-    const { issuer, other } = await startTwo();
+    const { issuer, other } = await startTwo(over);
     const [here, there] = await Promise.all([issuer, other].map(async (url) => (await fetch(`${url}/jwks`)).json()));
     expect(here.keys).toHaveLength(1);
     expect(there).toEqual(here);
@@ -38,7 +56,7 @@ describe("two processes over one storage", () => {
   });
 
   test("continue logins of the other one", async () => {
-    const { issuer, other } = await startTwo();
+    const { issuer, other } = await startTwo(over);
     const app = await App.register(other);
     const begun = await app.browser.open(app.authorizeUrl());
     expect(begun.url.startsWith(other)).toBe(true);
@@ -58,7 +76,7 @@ describe("two processes over one storage", () => {
   });
 
   test("do not redeem a code twice", async () => {
-    const { issuer, other } = await startTwo();
+    const { issuer, other } = await startTwo(over);
     const app = await App.register(issuer);
     const code = (await app.login()).get("code") ?? "";
     const answers = await Promise.all([issuer, other, issuer, other].map((url) => app.redeem(code, {}, {}, url)));
@@ -68,7 +86,7 @@ describe("two processes over one storage", () => {
   });
 
   test("see each other's revocations", async () => {
-    const { issuer, here } = await startTwo("opaque");
+    const { issuer, here } = await startTwo(over, "opaque");
     const app = await App.register(issuer);
     const { body } = await app.loginForTokens();
     expect((await introspect(here, body["access_token"]))["active"]).toBe(true);

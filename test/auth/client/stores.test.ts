@@ -1,6 +1,9 @@
 import { fileStore, memoryStore, storeIn } from "portolan/auth/client";
 import { createMemoryStorage } from "portolan/storage";
-import { describe, expect, test } from "vitest";
+import { createRedisStorage } from "portolan/storage/redis";
+import { createClient } from "redis";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type RedisServer, startRedis } from "../../storage/redis-server.ts";
 import { temporaryFolder } from "./kit.ts";
 import { testStore } from "./store-contract.ts";
 
@@ -32,5 +35,25 @@ describe("a store in a file", () => {
   testStore(async () => {
     const path = `${temporaryFolder()}/new/folder/credentials.json`;
     return { store: fileStore(path), other: fileStore(path) };
+  });
+});
+
+describe("a store in Redis", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+  const storages: { close(): Promise<void> }[] = [];
+  afterAll(() => Promise.all(storages.map((storage) => storage.close())).then(() => {}));
+
+  testStore(async () => {
+    await redis.command("FLUSHALL");
+    const open = () => {
+      const storage = createRedisStorage(createClient({ url: `redis://127.0.0.1:${redis.port}` }));
+      storages.push(storage);
+      return storeIn(storage);
+    };
+    return { store: open(), other: open() };
   });
 });

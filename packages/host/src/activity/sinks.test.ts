@@ -18,13 +18,13 @@ const readText = (text: string) => ({
 
 describe("storageSink", () => {
   test("continues after another process has ended", async () => {
-    const { log: store } = createMemoryStorage();
+    const storage = createMemoryStorage();
     for (const name of ["one", "two"]) {
-      const log = openActivity(storageSink(store, "activity"));
+      const log = openActivity(storageSink(storage, "activity"));
       log.record({ kind: "call", name });
       await log.close();
     }
-    const log = openActivity(storageSink(store, "activity"));
+    const log = openActivity(storageSink(storage, "activity"));
     expect(await log.verify()).toMatchObject({ ok: true, entries: 2, blocks: 2 });
     expect((await collect(log.query({ newestFirst: true }))).map(({ seq, name }) => [seq, name])).toEqual([
       [2, "two"],
@@ -32,14 +32,15 @@ describe("storageSink", () => {
     ]);
   });
 
-  test("two concurrent writers keep a valid log, and a changed block is found", async () => {
+  test("concurrent writers keep one chain, and a changed block is found", async () => {
     const storage = createMemoryStorage();
-    const logs = [1, 2, 3].map(() => openActivity(storageSink(storage.log, "activity")));
+    const logs = [1, 2, 3].map(() => openActivity(storageSink(storage, "activity")));
     for (let count = 0; count < 10; count++) {
       for (const log of logs) log.record({ kind: "call", count });
       await Promise.all(logs.map((log) => log.flush()));
     }
     expect(await logs[0]!.verify()).toMatchObject({ ok: true, entries: 30 });
+    expect(await verifyActivity(await storageSink(storage, "activity").read(false), true)).toMatchObject({ ok: true });
     const blocks: string[] = [];
     for await (const { value } of storage.log.after("activity", "")) blocks.push(value);
     const texts = readText(blocks.join("").replace('"count":4', '"count":5'));
@@ -54,7 +55,8 @@ describe("storageSink", () => {
   });
 
   test("a block whose append failed although it arrived is not stored twice", async () => {
-    const { log: store } = createMemoryStorage();
+    const storage = createMemoryStorage();
+    const { log: store } = storage;
     let isCut = true;
     const flaky = {
       ...store,
@@ -65,7 +67,7 @@ describe("storageSink", () => {
         return id;
       },
     };
-    const log = openActivity(storageSink(flaky, "activity"));
+    const log = openActivity(storageSink({ ...storage, log: flaky }, "activity"));
     log.record({ kind: "call", name: "one" });
     await expect(log.flush()).rejects.toMatchObject({ code: "store-failed" });
     isCut = false;
@@ -73,6 +75,45 @@ describe("storageSink", () => {
     await log.flush();
     expect((await collect(log.query())).map(({ name }) => name)).toEqual(["one", "two"]);
     expect(await log.verify()).toMatchObject({ ok: true });
+  });
+
+  test("a removed end is found, and so is a missing head", async () => {
+    const storage = createMemoryStorage();
+    const log = openActivity(storageSink(storage, "activity"));
+    for (const name of ["one", "two", "three"]) {
+      log.record({ kind: "call", name });
+      await log.flush();
+    }
+    const blocks: string[] = [];
+    for await (const { value } of storage.log.after("activity", "")) blocks.push(value);
+    await storage.log.delete("activity");
+    for (const block of blocks.slice(0, 2)) await storage.log.append("activity", block);
+    const reason = "the log is shorter than its head says, or belongs to another one";
+    expect(await log.verify()).toMatchObject({ ok: false, reason });
+    await storage.kv.delete("activity/head");
+    expect(await log.verify()).toMatchObject({ ok: false, reason: "the head is missing" });
+    await storage.kv.set("activity/head", "x");
+    expect(await log.verify()).toMatchObject({ ok: false, reason: "the head cannot be read" });
+  });
+
+  test("a writer that stopped before it stored the head leaves a valid log", async () => {
+    const storage = createMemoryStorage();
+    let isStopped = false;
+    const set: typeof storage.kv.set = async (key, ...rest) => {
+      if (isStopped && key.endsWith("/head")) throw new Error("stopped");
+      return storage.kv.set(key, ...rest);
+    };
+    const log = openActivity(storageSink({ ...storage, kv: { ...storage.kv, set } }, "activity"));
+    for (const name of ["one", "two"]) {
+      log.record({ kind: "call", name });
+      isStopped = name === "two";
+      await log.flush().catch(() => {});
+    }
+    const next = openActivity(storageSink(storage, "activity"));
+    expect(await next.verify()).toMatchObject({ ok: true, entries: 2 });
+    next.record({ kind: "call", name: "three" });
+    await next.flush();
+    expect(await next.verify()).toMatchObject({ ok: true, entries: 3 });
   });
 });
 

@@ -1,4 +1,5 @@
-import type { Log } from "portolan/storage";
+import { storeIn } from "portolan/auth/client";
+import type { Log, Storage } from "portolan/storage";
 import { sha256 } from "portolan/storage";
 import { maxMemoryLogChars } from "../limits.ts";
 
@@ -101,11 +102,13 @@ async function* memoryTexts(texts: readonly string[]) {
 }
 
 /**
- * Stores a log in any `Storage`. Several processes may write to one key. Their blocks then form a tree, because they do
- * not wait for each other, and a block without a successor can be removed unnoticed. With one key for each process the
- * blocks form a chain.
+ * Stores a log in any `Storage`. Several processes may write to one key: they take turns, so that their blocks form one
+ * chain. The head of the chain is stored apart, so that a removed end is noticed.
  */
-export function storageSink(log: Log, key: string): ActivitySink {
+export function storageSink(storage: Storage, key: string): ActivitySink {
+  const { kv, log } = storage;
+  const headKey = `${key}/head`;
+  const turns = storeIn(storage, { prefix: `${key}/` });
   let head: ActivityHead = emptyHead;
   let lastId = "";
   /** The seal of a block that may have been stored although its append failed. */
@@ -117,30 +120,46 @@ export function storageSink(log: Log, key: string): ActivitySink {
       if (head.seal === unsure) unsure = undefined;
     }
   };
-  let queue: Promise<void> = Promise.resolve();
+  const readTexts = async (): Promise<ActivityReading> => {
+    const stored = await kv.get(headKey);
+    const known = stored === undefined ? "missing" : (parseHead(stored) ?? "unreadable");
+    return { head: known, texts: blocksOf(log, key, known) };
+  };
   return {
+    // A process that was suspended in its turn may fork the chain.
     isLinear: false,
-    append(build) {
-      const write = async () => {
+    append: (build) =>
+      turns.exclusive("append", async () => {
         const wasUnsure = unsure !== undefined;
         await catchUp();
-        if (wasUnsure && unsure === undefined) return;
-        const block = await build(head);
-        unsure = block.head.seal;
-        await log.append(key, new TextDecoder().decode(block.bytes));
+        if (!wasUnsure || unsure !== undefined) {
+          const block = await build(head);
+          unsure = block.head.seal;
+          await log.append(key, new TextDecoder().decode(block.bytes));
+          head = block.head;
+        }
+        await kv.set(headKey, JSON.stringify(head));
         unsure = undefined;
-      };
-      queue = queue.then(write, write);
-      return queue;
-    },
+      }),
     async read(newestFirst) {
-      if (!newestFirst) return { texts: blocksOf(log, key) };
+      const reading = await readTexts();
+      if (!newestFirst) return reading;
       const texts: ActivityText[] = [];
-      for await (const text of blocksOf(log, key)) texts.push(text);
-      return { texts: iterate(texts.reverse()) };
+      for await (const text of reading.texts) texts.push(text);
+      return { ...reading, texts: iterate(texts.reverse()) };
     },
     async close() {},
   };
+}
+
+function parseHead(text: string): ActivityHead | undefined {
+  try {
+    const { seal, block, seq } = JSON.parse(text);
+    if (typeof seal === "string" && typeof block === "number" && typeof seq === "number") return { seal, block, seq };
+  } catch {
+    // Not written by a log.
+  }
+  return undefined;
 }
 
 function headOf(block: string): ActivityHead | undefined {
@@ -148,8 +167,15 @@ function headOf(block: string): ActivityHead | undefined {
   return seal && { seal: seal.seal, block: seal.block, seq: seal.seq };
 }
 
-async function* blocksOf(log: Log, key: string): AsyncGenerator<ActivityText> {
-  for await (const { value } of log.after(key, "")) yield { part: key, text: value };
+/** Reads the blocks up to the head, and one more: its writer may have stopped before it stored the head. */
+async function* blocksOf(log: Log, key: string, head: ActivityReading["head"]): AsyncGenerator<ActivityText> {
+  let left = Number.POSITIVE_INFINITY;
+  for await (const { value } of log.after(key, "")) {
+    if (left === 0) return;
+    left -= 1;
+    yield { part: key, text: value };
+    if (typeof head === "object" && headOf(value)?.seal === head.seal) left = 1;
+  }
 }
 
 async function* iterate(texts: readonly ActivityText[]): AsyncGenerator<ActivityText> {

@@ -76,13 +76,12 @@ class Verifier {
       return this.#damaged("the last block has no seal: its writer was stopped while writing", true);
     }
     const storedHead = this.#storedHead;
-    if (storedHead === "unreadable") return this.#damaged("the head file cannot be read");
+    if (storedHead === "unreadable") return this.#damaged("the head cannot be read");
     // A writer may have been killed between its first block and the head.
-    if (storedHead === "missing" && this.#blocks > 1) return this.#damaged("the head file is missing");
-    if (!this.#hasStoredHead)
-      return this.#damaged("the log is shorter than its head file says, or belongs to another one");
+    if (storedHead === "missing" && this.#blocks > 1) return this.#damaged("the head is missing");
+    if (!this.#hasStoredHead) return this.#damaged("the log is shorter than its head says, or belongs to another one");
     if (typeof storedHead === "object" && this.#last.block > storedHead.block + 1) {
-      return this.#damaged("the head file is older than the log");
+      return this.#damaged("the head is older than the log");
     }
     if (!this.#hasExpected) return this.#damaged("the log does not contain the expected head");
     return { ok: true, entries: this.#entries, blocks: this.#blocks, head: this.#last.seal };
