@@ -38,6 +38,12 @@ export const programs = [
     usedBy: /findProgram\("redis-server"\)/,
   },
   {
+    ...{ name: "nginx", apt: "nginx-light", brew: "nginx", commands: ["nginx"] },
+    elsewhere: ["/usr/sbin"],
+    usedBy: /findProgram\("nginx"\)/,
+    titles: /^nginx\.conf > /,
+  },
+  {
     ...{ name: "openssl", apt: "openssl", brew: "openssl", commands: ["openssl"] },
     usedBy: /execFileSync\(\s*"openssl"/,
   },

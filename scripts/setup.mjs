@@ -3,7 +3,7 @@
 //   --conformance   also installs the official conformance suite and the Node it needs
 //   --nodes   also installs another version of Node, on which tests load the published packages
 //   --commands   also installs the other commands that a benchmark runs beside portolan
-//   --browser, --git, --postgres, --redis, --shells, --wrk, --openssl   also installs these programs of the system, if they
+//   --browser, --git, --nginx, --postgres, --redis, --shells, --wrk, --openssl   also installs these programs of the system, if they
 //     are not on the PATH and this is root with apt-get; otherwise says which tests are skipped, and fails if CI is set
 //   --once   leaves a library alone that was built before: programs that run may still load parts of it
 //   --check   on failure also prints the closing line of a test run
@@ -30,7 +30,12 @@ if (flags.has("--conformance")) await install(join(root, "test/conformance/runti
 if (flags.has("--nodes")) await install(join(root, "test/release/runtime"), "another version of Node");
 /** Programs of the system, by the flag that asks for them. */
 const wanted = { "--browser": ["chromium"], "--git": ["git"], "--postgres": ["postgresql"], "--wrk": ["wrk"] };
-Object.assign(wanted, { "--shells": ["zsh", "fish"], "--openssl": ["openssl"], "--redis": ["redis-server"] });
+Object.assign(wanted, {
+  "--shells": ["zsh", "fish"],
+  "--openssl": ["openssl"],
+  "--redis": ["redis-server"],
+  "--nginx": ["nginx"],
+});
 await installPrograms(Object.entries(wanted).flatMap(([flag, names]) => (flags.has(flag) ? names : [])));
 if (flags.has("--once") && existsSync(join(root, "packages/portolan/dist/index.js"))) process.exit();
 if (!isBuilt()) {
@@ -70,7 +75,8 @@ async function installPrograms(names) {
       await problemOf("apt-get", ["update", "-qq"], root);
       show("apt-get install");
       const install = ["install", "-y", "-qq", "--no-install-recommends", ...packages];
-      const problem = await problemOf("apt-get", install, root);
+      // With this run level, packages of servers do not start them.
+      const problem = await problemOf("apt-get", install, root, { ...process.env, RUNLEVEL: "1" });
       if (problem !== undefined) say(problem);
     });
   }
@@ -119,8 +125,8 @@ async function run(what, command, args, cwd) {
 }
 
 /** Runs a command. Returns its output if it fails. */
-async function problemOf(command, args, cwd) {
-  const child = spawn(command, args, { cwd, stdio: ["ignore", "pipe", "pipe"] });
+async function problemOf(command, args, cwd, env = process.env) {
+  const child = spawn(command, args, { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => {

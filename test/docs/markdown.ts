@@ -15,6 +15,8 @@ export interface Fence {
   readonly content: string;
   /** The source that the comment on the line before names: a file, optionally with `#region`. */
   readonly source: string | undefined;
+  /** The test that runs its commands, as the comment on the line before says. */
+  readonly runBy: string | undefined;
 }
 
 /** Returns the files of the project with an ending, including those that are not committed yet. */
@@ -35,7 +37,8 @@ export function fencesOf(text: string): Fence[] {
     const end = lines.findIndex((line, index) => index > at && line.trim() === mark);
     const content = lines.slice(at + 1, end === -1 ? lines.length : end).join("\n");
     const source = /^<!-- (\S+) -->$/.exec(lines[at - 1] ?? "")?.[1];
-    fences.push({ line: at + 2, language: language.trim(), content, source });
+    const runBy = /^<!-- run by (\S+) -->$/.exec(lines[at - 1] ?? "")?.[1];
+    fences.push({ line: at + 2, language: language.trim(), content, source, runBy });
     at = end === -1 ? lines.length : end;
   }
   return fences;
@@ -99,8 +102,9 @@ export function problemsOf(path: string, text: string): string[] {
   return [...inFences, ...inLinks];
 }
 
-function problemOf({ language, content, source }: Fence): string | undefined {
+function problemOf({ language, content, source, runBy }: Fence): string | undefined {
   if (language === "text") return undefined;
+  if (runBy !== undefined) return existsSync(pathTo(runBy)) ? undefined : `there is no ${runBy}`;
   if (language === "sh") return content.split("\n").map(problemOfCommand).find(Boolean);
   if (!["js", "ts", "json", "sql"].includes(language)) return `unknown fence language "${language}"`;
   if (source === undefined) return "no comment names the source file of this code";
