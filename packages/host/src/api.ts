@@ -8,7 +8,7 @@ import type {
   LogLevel,
   ReadResourceResult,
 } from "portolan";
-import type { CallOptions, Change, Clock, HttpAuth, Progress, ServerProfile } from "portolan/client";
+import type { CallOptions, Change, Clock, HttpAuth, Progress, RequestObserver, ServerProfile } from "portolan/client";
 import type { KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
 import type { Run, RunInput, RunOptions, RunState } from "./agent/run.ts";
@@ -60,6 +60,8 @@ export interface HostOptions {
   readonly auth?: (entry: ServerEntry) => HttpAuth | undefined;
   /** Returns the `fetch` for an address that needs a proxy; undefined for a direct connection. */
   readonly via?: (url: URL) => typeof fetch | undefined;
+  /** Is told of every request to every server, such as `traceClient()` of `portolan/otel`. Default: none. */
+  readonly observer?: RequestObserver;
   /** The least severe level that servers log. Default: "info". */
   readonly logLevel?: LogLevel;
   readonly limits?: FeatureLimits;

@@ -149,6 +149,7 @@ export class LocalHost implements Host {
       answersFor: (server) => answersFor(server, dependencies),
       ...(options.auth && { auth: options.auth }),
       ...(options.via && { via: options.via }),
+      ...(options.observer && { observer: options.observer }),
       ...(options.storage && { kv }),
     });
     this.#calls = new Calls({

@@ -1,6 +1,6 @@
 import type { Implementation, LogLevel, LogMessageParams } from "portolan";
 import { logLevels, PortolanError, RpcError } from "portolan";
-import type { Answers, ChangeStream, Client, Clock, HttpAuth } from "portolan/client";
+import type { Answers, ChangeStream, Client, Clock, HttpAuth, RequestObserver } from "portolan/client";
 import { toError } from "portolan/internal";
 import { changedFeatures, type HostEvent, type ServerStatus } from "./api.ts";
 import {
@@ -35,6 +35,7 @@ export interface ServerDependencies {
   readonly pingMs: number;
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
+  readonly observer?: RequestObserver | undefined;
   readonly emit: (event: HostEvent) => void;
   /** Returns the handlers of the server's own requests. */
   readonly answersFor: (server: HostedServer) => Answers;
@@ -175,7 +176,7 @@ export class HostedServer {
   }
 
   #open(signal: AbortSignal) {
-    const { emit, info, clock, auth, via } = this.#dependencies;
+    const { emit, info, clock, auth, via, observer } = this.#dependencies;
     const answers = this.#dependencies.answersFor(this);
     const { name: server } = this;
     const warn = (message: string) => emit({ kind: "warning", server, message });
@@ -188,6 +189,7 @@ export class HostedServer {
       ...(answers.sample && { capabilities: { sampling: { tools: {} } } }),
       auth: auth?.(this.entry),
       via,
+      ...(observer && { observer }),
       onStderr: (line) => emit({ kind: "stderr", server, line }),
       onLog: (message) => emit({ kind: "log", server, ...toLog(message) }),
       onNotification: (method) => this.#onNotification(method),

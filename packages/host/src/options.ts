@@ -172,6 +172,7 @@ const hostOptions: Table<HostOptions> = {
   info: object,
   auth: callback,
   via: callback,
+  observer: ["{ begin } such as traceClient() of portolan/otel", has("begin")],
   logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
   limits: object,
   startsAtOnce: anything,

@@ -21,9 +21,10 @@ export type ConnectTarget = string | URL | CommandTarget | Link | Channel;
 export async function connect<S = unknown>(target: ConnectTarget, options: ConnectOptions = {}): Promise<Client<S>> {
   checkOptions(options, connectOptions, "connect", { synonyms });
   checkNumbers(options, "probeMs", "connectMs", "idleMs", "totalMs");
-  const { signal } = options;
+  const { signal, observer } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
-  const link = await toLink(target, options);
+  let link = await toLink(target, options);
+  if (observer) link = (await import("./observed-link.ts")).observeLink(link, observer);
   const connection = new ClientConnection(link, options);
   const eraCache = await openEraCache(connection, target);
   try {
@@ -58,6 +59,7 @@ const connectOptions = {
   onLog: 1,
   onNotification: 1,
   onError: 1,
+  observer: 1,
   signal: 1,
   clock: 1,
 } satisfies OptionNames<ConnectOptions>;

@@ -30,7 +30,12 @@ export type {
   ConnectOptions,
   EraPolicy,
   InteractiveCallOptions,
+  ObservedRequest,
+  ObservedTransport,
   Progress,
   QuestionContext,
+  RequestObservation,
+  RequestObserver,
+  RequestOutcome,
   Timeouts,
 } from "./options.ts";

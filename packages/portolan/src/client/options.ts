@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../async.ts";
-import type { JsonObject } from "../jsonrpc/message.ts";
+import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -74,9 +74,54 @@ export interface ConnectOptions extends Timeouts {
   readonly onNotification?: (method: string, params: JsonObject) => void;
   /** Receives problems that fail no call: invalid messages, listeners that throw. */
   readonly onError?: (error: Error) => void;
+  /** Is told of every request, such as `traceClient()` of `portolan/otel`. Default: none. */
+  readonly observer?: RequestObserver;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
 }
+
+/** Watches the requests of a client, and may add members to their `_meta`. An error that it throws goes to `onError`. */
+export interface RequestObserver {
+  /**
+   * Called before a request is sent, in the context of its caller. A call with questions sends a request for each round;
+   * agreeing on a revision also takes requests. Return undefined to ignore the request.
+   */
+  begin(request: ObservedRequest): RequestObservation | undefined;
+}
+
+/** A request that is about to be sent. */
+export interface ObservedRequest {
+  readonly id: RequestId;
+  readonly method: string;
+  /** The params as they are sent. Do not change them. */
+  readonly params: JsonObject;
+  /** Undefined until the client and the server have agreed on a revision. */
+  readonly server: ServerProfile | undefined;
+  readonly transport: ObservedTransport;
+}
+
+/** The transport of an observed request. */
+export interface ObservedTransport {
+  /** `"other"` for a channel, and for a link of the application's own. */
+  readonly kind: "stdio" | "http" | "other";
+  /** The address of a server over HTTP. */
+  readonly url?: URL;
+  /** The session at a stateful server over HTTP. */
+  readonly sessionId?: string | undefined;
+}
+
+/** The observation of one request. */
+export interface RequestObservation {
+  /** Added to the `_meta` of the request. */
+  readonly meta?: Meta;
+  /** Called once: with the response, or with the reason why there is none. */
+  end(outcome: RequestOutcome): void;
+  /** Runs what follows the response, such as the answers to its questions and the next round. Default: runs it plainly. */
+  run?(work: () => void): void;
+}
+
+/** The result as the server sent it. The error is an `RpcError` if the server sent it. */
+export type RequestOutcome = { readonly result: JsonObject } | { readonly error: Error };
 
 export interface CallOptions extends Timeouts {
   readonly signal?: AbortSignal;

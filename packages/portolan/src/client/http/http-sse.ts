@@ -12,6 +12,7 @@ import {
 } from "../../jsonrpc/message.ts";
 import { channelLink, type Link, type LinkEvents, type ResponseSink } from "../channel-link.ts";
 import { isTransient, toError } from "../failures.ts";
+import type { HttpExchange } from "./exchange.ts";
 import { addressOf, HttpFailure, refused, unusable } from "./failure.ts";
 import { reconnectMs } from "./limits.ts";
 import type { Head } from "./options.ts";
@@ -71,10 +72,25 @@ export class SseLink {
     return this.#isOpen;
   }
 
-  async open(): Promise<void> {
-    await this.#channel.connect();
-    await this.#link.open(this.#events);
+  /**
+   * Opens the stream, and sends a handshake that was refused over Streamable HTTP. If there is no HTTP+SSE either, the
+   * reason tells both.
+   */
+  async open(refusal?: { readonly handshake: HttpExchange; readonly failure: HttpFailure }): Promise<void> {
+    try {
+      await this.#channel.connect();
+      await this.#link.open(this.#events);
+    } catch (reason) {
+      if (!refusal) throw reason;
+      const { failure } = refusal;
+      const why = `${failure.message}; the server does not support HTTP+SSE either: ${toError(reason).message}`;
+      throw new PortolanError("http-status", why, { cause: failure });
+    }
     this.#isOpen = true;
+    if (!refusal || refusal.handshake.isOver) return;
+    const { handshake } = refusal;
+    handshake.detach();
+    this.exchange(handshake.request, handshake.sink);
   }
 
   exchange(request: RpcRequest, sink: ResponseSink): void {

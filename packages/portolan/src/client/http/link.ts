@@ -64,7 +64,7 @@ async function loadTransport(fetch: typeof globalThis.fetch | undefined): Promis
 
 class HttpClientLink implements HttpLink, ExchangeOwner {
   readonly silenceMeans = "outage";
-  readonly #url: URL;
+  readonly url: URL;
   readonly #options: HttpLinkOptions;
   #requests: HttpRequests | undefined;
   /** Defined since the first handshake. */
@@ -75,7 +75,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   #closing: Promise<void> | undefined;
 
   constructor(url: URL, options: HttpLinkOptions) {
-    this.#url = url;
+    this.url = url;
     this.#options = options;
   }
 
@@ -95,8 +95,8 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
     const onLogin = (isOpen: boolean) => events.login?.(isOpen);
-    const sender = new HttpSender(transport, { ...this.#options, server: this.#url, onLogin });
-    const requests = new HttpRequests(this.#url, sender, events, clock, limits);
+    const sender = new HttpSender(transport, { ...this.#options, server: this.url, onLogin });
+    const requests = new HttpRequests(this.url, sender, events, clock, limits);
     this.#requests = requests;
     requests.answer = (response, sessionId) =>
       this.#loadSession(requests).then(
@@ -212,17 +212,7 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
       fail(failure);
       return;
     }
-    this.#openSseLink(requests).then(
-      () => {
-        if (exchange.isOver) return;
-        exchange.detach();
-        this.#sseLink?.exchange(exchange.request, exchange.sink);
-      },
-      (reason: Error) => {
-        const why = `${failure.message}; the server does not support HTTP+SSE either: ${reason.message}`;
-        fail(new PortolanError("http-status", why, { cause: failure }));
-      },
-    );
+    this.#openSseLink(requests, { handshake: exchange, failure }).catch(fail);
   }
 
   async #initialize(requests: HttpRequests, exchange: HttpExchange): Promise<void> {
@@ -250,11 +240,11 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
   }
 
   /** Switches to HTTP+SSE for all further messages. */
-  async #openSseLink(requests: HttpRequests): Promise<void> {
+  async #openSseLink(requests: HttpRequests, ...refusal: Parameters<SseLink["open"]>): Promise<void> {
     const { SseLink } = await import("./http-sse.ts");
     if (requests.isClosed) throw new PortolanError("connection-closed", "The connection was closed");
     this.#sseLink = new SseLink(requests, (reason) => this.#lose(requests, reason));
-    await this.#sseLink.open();
+    await this.#sseLink.open(...refusal);
   }
 
   #lose(requests: HttpRequests, reason: Error): void {

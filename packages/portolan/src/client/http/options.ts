@@ -7,6 +7,8 @@ export type { HttpHeaders };
 
 /** A link over Streamable HTTP of either era, or over HTTP+SSE if the server supports nothing newer. */
 export interface HttpLink extends Link {
+  /** The address of the server. */
+  readonly url: URL;
   /** The id of the server's session; undefined without a session, as with stateless servers. */
   readonly sessionId: string | undefined;
 }

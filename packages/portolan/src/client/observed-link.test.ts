@@ -1,0 +1,109 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createMemoryPair } from "../jsonrpc/memory.ts";
+import { createServer, serveChannel } from "../server/index.ts";
+import type { Client } from "./api.ts";
+import { connect } from "./connect.ts";
+import type { ConnectOptions, ObservedRequest, RequestObserver, RequestOutcome } from "./options.ts";
+
+const server = createServer({ name: "observed", version: "1.0.0" })
+  .tool("meta", { run: (_, ctx) => JSON.stringify(ctx.meta) })
+  .tool("wait", {
+    run: (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", () => resolve("x"))),
+  });
+
+async function start(options: ConnectOptions): Promise<Client> {
+  const [near, far] = createMemoryPair({ serialize: true });
+  serveChannel(server, far);
+  const client = await connect(near, options);
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** An observer that writes everything down. */
+function recorder(meta?: { [name: string]: string }) {
+  const begun: ObservedRequest[] = [];
+  const ended: RequestOutcome[] = [];
+  const observer: RequestObserver = {
+    begin(request) {
+      begun.push(request);
+      return { ...(meta && { meta }), end: (outcome) => void ended.push(outcome) };
+    },
+  };
+  return { begun, ended, observer };
+}
+
+test.each(["stateful", "stateless"])("an observer of a %s client sees every request and its end", async (era) => {
+  const { begun, ended, observer } = recorder();
+  const client = await start({ era, observer });
+  await client.callTool("meta");
+  await expect(client.callTool("unknown")).rejects.toThrow();
+  expect(begun.map(({ method }) => method)).toEqual([
+    era === "stateful" ? "initialize" : "server/discover",
+    ...["tools/call", "tools/call"],
+  ]);
+  expect(begun[0]?.server).toBeUndefined();
+  expect(begun[1]).toMatchObject({ params: { name: "meta" }, server: { era }, transport: { kind: "other" } });
+  expect(new Set(begun.map(({ id }) => id)).size).toBe(3);
+  expect(ended).toMatchObject([{ result: {} }, { result: { content: [{}] } }, { error: { code: -32602 } }]);
+});
+
+test.each(["stateful", "stateless"])("an observer of a %s client adds members to _meta", async (era) => {
+  const { observer } = recorder({ traceparent: "ours" });
+  const client = await start({ era, observer });
+  const result = await client.callTool("meta", {}, { meta: { "example.com/own": 1 } });
+  const { text } = result.content[0] as { text: string };
+  expect(JSON.parse(text)).toMatchObject({ traceparent: "ours", "example.com/own": 1 });
+});
+
+test("a call that is aborted or times out ends once, with the reason", async () => {
+  const { ended, observer } = recorder();
+  const client = await start({ era: "stateless", observer });
+  await expect(client.callTool("wait", {}, { totalMs: 1 })).rejects.toMatchObject({ code: "timeout" });
+  const stop = new AbortController();
+  const call = client.callTool("wait", {}, { signal: stop.signal });
+  stop.abort();
+  await expect(call).rejects.toMatchObject({ code: "cancelled" });
+  expect(ended.slice(1)).toMatchObject([{ error: { code: "timeout" } }, { error: { code: "cancelled" } }]);
+});
+
+test("a call that is open when the connection closes ends with the reason", async () => {
+  const { ended, observer } = recorder();
+  const client = await start({ era: "stateless", observer });
+  const call = client.callTool("wait");
+  await client.close();
+  await expect(call).rejects.toMatchObject({ code: "connection-closed" });
+  expect(ended.slice(1)).toMatchObject([{ error: { code: "connection-closed" } }]);
+});
+
+test("an observer that throws is reported, and fails no call", async () => {
+  const errors: string[] = [];
+  const fail = (why: string) => () => {
+    throw new Error(why);
+  };
+  const onError = ({ message }: Error) => errors.push(message);
+  const atBegin = await start({ era: "stateless", onError, observer: { begin: fail("at the beginning") } });
+  await atBegin.callTool("meta");
+  const atEnd = await start({ era: "stateless", onError, observer: { begin: () => ({ end: fail("at the end") }) } });
+  await atEnd.callTool("meta");
+  expect(errors).toEqual(["at the beginning", "at the beginning", "at the end", "at the end"]);
+});
+
+test("what follows a response runs inside `run`", async () => {
+  const order: string[] = [];
+  const observer: RequestObserver = {
+    begin: () => ({
+      end: () => order.push("end"),
+      run(work) {
+        order.push("run");
+        work();
+      },
+    }),
+  };
+  const client = await start({ era: "stateless", observer });
+  await client.callTool("meta");
+  expect(order).toEqual(["end", "run", "end", "run"]);
+});
+
+test("connect refuses an observer without `begin`", async () => {
+  await expect(start({ observer: {} as RequestObserver })).rejects.toThrow("observer: expected an object with `begin`");
+});
