@@ -40,6 +40,8 @@ export interface ChannelEvents {
 export interface Channel {
   /** True if the channel writes JSON text: `send` may then receive serialized results. */
   readonly writesText?: boolean;
+  /** How its bytes travel, for traces: "pipe" for stdio, "tcp" for a socket. Absent in memory. */
+  readonly network?: "pipe" | "tcp";
   open(incoming: ChannelEvents): void;
   /**
    * Throws a PortolanError "unserializable" before anything is written if the message has no JSON form. Returns a promise

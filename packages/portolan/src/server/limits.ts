@@ -110,3 +110,9 @@ export const defaultStdioGraceMs = 1_500;
 
 /** Time that cancelled calls have to clean up before the process exits. */
 export const stdioCleanupMs = 300;
+
+/** Time within which each check of readiness has to end. */
+export const healthTimeoutMs = 1_000;
+
+/** Time for which the result of the checks of readiness is used again. */
+export const healthCacheMs = 1_000;

@@ -52,6 +52,7 @@ function takeStdout(): Write {
 
 class StdioChannel implements Channel {
   readonly writesText = true;
+  readonly network = "pipe";
   readonly #write: Write;
   readonly #maxBytes: number;
   #incoming: ChannelEvents | undefined;

@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
+import type { Channel } from "../../jsonrpc/channel.ts";
 import type { JsonObject, RequestId, RpcRequest } from "../../jsonrpc/message.ts";
 import { checkOptions } from "../../options.ts";
 import { type Outcome, type Peer, progressTokenOf } from "../../protocol/revision.ts";
@@ -80,6 +81,10 @@ export interface ReturnPath {
   hangUp?(): void;
   /** True if the transport takes results as JSON text. */
   readonly writesText?: boolean | undefined;
+  /** How bytes travel, where that is known and not HTTP. */
+  readonly network?: Channel["network"] | undefined;
+  /** The id of the session of a stateful peer over HTTP. */
+  readonly sessionId?: string;
   /** The session of a stateful peer. */
   readonly session?: SessionSettings | undefined;
   /** The caller whose limits the request uses. Absent where callers are not counted. */

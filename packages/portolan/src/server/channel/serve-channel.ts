@@ -91,6 +91,7 @@ export interface ChannelUse {
 export class ChannelServer implements ServedChannel, ReturnPath {
   readonly closed: Promise<void>;
   readonly writesText: boolean;
+  readonly network: Channel["network"];
   readonly caller: Caller | undefined;
   readonly #runtime: ServerRuntime;
   readonly #channel: Channel;
@@ -126,8 +127,10 @@ export class ChannelServer implements ServedChannel, ReturnPath {
     this.#principal = options.principal ?? localPrincipal;
     this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
     this.writesText = channel.writesText === true;
+    this.network = channel.network;
     this.#statelessPath = {
       writesText: this.writesText,
+      network: this.network,
       caller: this.caller,
       notify: (method, params) => this.notify(method, params),
     };

@@ -201,7 +201,8 @@ export const streamHeaders: HttpHeaders = { ...wholeStreamHeaders, "cache-contro
 
 /** Returns a message as an event. One line of data is enough, because JSON text has no line breaks. */
 export function eventOf(text: string, id?: string): string {
-  return id === undefined ? `event: message\ndata: ${text}\n\n` : `id: ${id}\nevent: message\ndata: ${text}\n\n`;
+  const event = `event: message\ndata: ${text}\n\n`;
+  return id === undefined ? event : `id: ${id}\n${event}`;
 }
 
 /** Returns the first event of a resumable stream: its id lets a client reconnect before it has received a message. */

@@ -34,6 +34,8 @@ export interface HttpEndpoint extends AsyncDisposable {
     host?: string,
     options?: ListenSettings,
   ): Promise<{ readonly url: string; readonly port: number }>;
+  /** False once `close` was called, also while `drainMs` lasts. */
+  readonly isReady: boolean;
   /** Returns what callers use now, and the requests in progress. */
   usage(): Promise<EndpointUsage>;
   /**
@@ -86,8 +88,11 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       if (settings?.signals) await exitOnSignals(close);
       return { url: `${listening.url}${path}`, port: listening.port };
     },
+    get isReady() {
+      return endpoint.isReady;
+    },
     usage: async () => (await endpoint.state.observer.get()).usage(),
     close,
-    [Symbol.asyncDispose]: () => close(),
+    [Symbol.asyncDispose]: close,
   };
 }

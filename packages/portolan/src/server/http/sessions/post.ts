@@ -433,6 +433,10 @@ class SessionReturnPath implements ReturnPath {
     this.#parts = parts;
   }
 
+  get sessionId(): string {
+    return this.#known.id;
+  }
+
   get session(): SessionSettings {
     return this.#parts.settingsOf({ known: this.#known, principal: this.#principal, caller: this.caller });
   }
