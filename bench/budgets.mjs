@@ -91,6 +91,8 @@ export const budgets = [
       { metric: `W12 portolan ${task} ÷ ${other}, wall`, ...value(1, "≤ 1×") },
     ]),
   ),
+  { metric: "W13 traced HTTP call ÷ untraced, stateful", ...value(1.15, "≤ 1.15×") },
+  { metric: "W13 traced HTTP call ÷ untraced, stateless", ...value(1.15, "≤ 1.15×") },
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(21, "≤ 21 KB") },
   { metric: "size of a one-call client, min + gz", ...value(21, "≤ 21 KB") },

@@ -24,6 +24,7 @@ const workloads = {
   W10: "./workloads/w10-host.mjs",
   W11: "./workloads/w11-catalog.mjs",
   W12: "./workloads/w12-command.mjs",
+  W13: "./workloads/w13-traced.mjs",
   conversions: "./workloads/conversions.mjs",
   size: "./workloads/size.mjs",
   types: "./workloads/types.mjs",

@@ -74,7 +74,7 @@ async function bundleLibrary() {
     input,
     platform: "neutral",
     // Imports that begin with # are chosen by whoever loads or bundles the package: see `imports` in its manifest.
-    external: [/^node:/, /^#/, "jose", "oauth4webapi"],
+    external: [/^node:/, /^#/, "jose", "oauth4webapi", "@opentelemetry/api"],
     preserveEntrySignatures: "allow-extension",
     // Named limits cost no bytes.
     optimization: { inlineConst: { mode: "all" } },

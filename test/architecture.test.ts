@@ -55,6 +55,13 @@ test("the library depends on jose and oauth4webapi, which only auth imports", ()
   for (const file of files) if (!file.startsWith("auth/")) expect(read(file)).not.toMatch(/from "(jose|oauth4webapi)"/);
 });
 
+test("OpenTelemetry is an optional peer, which only otel imports", () => {
+  const { peerDependencies, peerDependenciesMeta } = manifest("portolan");
+  expect(peerDependencies).toEqual({ "@opentelemetry/api": "^1.9.0" });
+  expect(peerDependenciesMeta).toEqual({ "@opentelemetry/api": { optional: true } });
+  for (const file of files) if (!file.startsWith("otel/")) expect(imports(file)).not.toContain("@opentelemetry/api");
+});
+
 describe("portolan-host", () => {
   const folder = join(root, "packages/host/src");
   const sources = sourcesIn(folder).map((file) => [file, readFileSync(join(folder, file), "utf8")] as const);

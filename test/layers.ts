@@ -13,6 +13,7 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   http: ["jsonrpc", "schema", "protocol"],
   server: ["jsonrpc", "schema", "storage", "throttle", "protocol", "http"],
   client: ["jsonrpc", "schema", "storage", "protocol", "http"],
+  otel: ["jsonrpc", "storage", "protocol", "server", "client"],
   testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
   index: ["jsonrpc", "protocol", "client"],
   internal: ["schema", "net", "storage", "protocol", "http", "client"],

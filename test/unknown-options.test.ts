@@ -3,7 +3,9 @@
 import { oauth } from "portolan/auth/client";
 import { protect } from "portolan/auth/server";
 import { connect } from "portolan/client";
+import { countRefusals, traceClient, traceServer } from "portolan/otel";
 import { createServer } from "portolan/server";
+import { createHealthHandler } from "portolan/server/health";
 import { serveHttp } from "portolan/server/http";
 import { serveStdio } from "portolan/server/stdio";
 import { createMemoryStorage } from "portolan/storage";
@@ -29,6 +31,10 @@ describe("an unknown option is refused by", () => {
     [".prompt", () => server.prompt("x", given({ argument: {}, get: () => "x" })), "did you mean `arguments`?"],
     ["serveHttp", () => serveHttp(server, given({ paths: "/x" })), "did you mean `path`?"],
     ["serveStdio", () => serveStdio(server, given({ maxMessageByte: 1 })), "did you mean `maxMessageBytes`?"],
+    ["createHealthHandler", () => createHealthHandler(given({ check: {} })), "did you mean `checks`?"],
+    ["traceServer", () => traceServer(given({ recordContents: true })), "did you mean `recordContent`?"],
+    ["traceClient", () => traceClient(given({ tracer: {} })), "traceClient: unknown option `tracer`"],
+    ["countRefusals", () => countRefusals(given({ meterProviders: {} })), "did you mean `meterProvider`?"],
     ["connect", () => connect(address, given({ revision: "2025-11-25" })), "did you mean `era`?"],
     ["connect", () => connect(address, given({ answer: {} })), "did you mean `answers`?"],
     ["createHost", () => createHost(given({ servers: {}, polcy: [] })), "did you mean `policy`?"],

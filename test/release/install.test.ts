@@ -149,8 +149,11 @@ describe("a program that uses all packages", () => {
   beforeAll(async () => {
     [folder, env] = [makeFolder(), emptyMachine(registry)];
     const compiler = { typescript: ">=5.8", "@types/node": "^20.19.0" };
+    const optionalPeers = { "@opentelemetry/api": "^1.9.0" };
     const versions = Object.fromEntries(names.map((name) => [name, version()]));
-    writeFiles(folder, { "package.json": { private: true, dependencies: { ...versions, ...compiler } } });
+    writeFiles(folder, {
+      "package.json": { private: true, dependencies: { ...versions, ...optionalPeers, ...compiler } },
+    });
     const installed = await run(["npm", "install"], folder, env);
     expect(installed).toMatchObject({ code: 0 });
     for (const name of names) {

@@ -1,0 +1,203 @@
+import {
+  type Attributes,
+  type Context,
+  type Histogram,
+  type Meter,
+  type MeterProvider,
+  metrics,
+  type Span,
+  type SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  type TracerProvider,
+  trace,
+} from "@opentelemetry/api";
+import { type JsonObject, type RequestId, rpcCodes } from "../jsonrpc/message.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
+import { maxAttributeCharacters, maxContentCharacters } from "./limits.ts";
+import { attribute, durationBounds, toolError } from "./names.ts";
+
+/** Where metrics go. */
+export interface MeasureOptions {
+  /** Default: the provider that is registered globally. */
+  readonly meterProvider?: MeterProvider;
+}
+
+/** Where spans and metrics go, and what they contain. */
+export interface TraceOptions extends MeasureOptions {
+  /** Default: the provider that is registered globally. */
+  readonly tracerProvider?: TracerProvider;
+  /** Records arguments, results and messages of errors, which may be sensitive. Default: false. */
+  readonly recordContent?: boolean;
+}
+
+const traceOptionNames = { tracerProvider: 1, meterProvider: 1, recordContent: 1 } satisfies OptionNames<TraceOptions>;
+const measureOptionNames = { meterProvider: 1 } satisfies OptionNames<MeasureOptions>;
+
+/** The name of this library among those that make spans and metrics. */
+const scope = "portolan";
+
+export function meterOf({ meterProvider }: MeasureOptions): Meter {
+  return (meterProvider ?? metrics.getMeterProvider()).getMeter(scope);
+}
+
+export function checkMeasureOptions(options: MeasureOptions, where: string): void {
+  checkOptions(options, measureOptionNames, where);
+}
+
+/** The facts of a request that its span and its metric begin with. */
+export interface OperationFacts {
+  readonly method: string;
+  readonly params: JsonObject;
+  readonly id: RequestId;
+  /** Attributes of the span and the metric: few values for each. */
+  readonly shared: Attributes;
+  /** Attributes of the span alone. */
+  readonly own: Attributes;
+}
+
+/** The end of a request: its result, or the type of its error. */
+export interface OperationEnd {
+  readonly result?: JsonObject | undefined;
+  readonly errorType?: string | undefined;
+  /** The JSON-RPC code of an error response. */
+  readonly code?: number | undefined;
+  readonly message?: string | undefined;
+}
+
+/** Makes the spans and the metric of one side. */
+export class Operations {
+  readonly #kind: SpanKind;
+  readonly #metricName: string;
+  readonly #options: TraceOptions;
+  #tracerProvider: TracerProvider | undefined;
+  #tracer: Tracer | undefined;
+  #meterProvider: MeterProvider | undefined;
+  #histogram: Histogram | undefined;
+
+  constructor(kind: SpanKind, metricName: string, options: TraceOptions, where: string) {
+    checkOptions(options, traceOptionNames, where);
+    this.#kind = kind;
+    this.#metricName = metricName;
+    this.#options = options;
+  }
+
+  begin(facts: OperationFacts, parent: Context, linked?: Span): Operation {
+    const { method, params, id, own } = facts;
+    const shared: Attributes = { [attribute.method]: method, ...facts.shared };
+    const target = targetOf(method, params);
+    if (target) shared[target.attribute] = target.name;
+    if (method === "tools/call") shared[attribute.operation] = "execute_tool";
+    const attributes: Attributes = { ...shared, [attribute.requestId]: String(id), ...own };
+    const { uri } = params;
+    if (typeof uri === "string") attributes[attribute.resourceUri] = uri.slice(0, maxAttributeCharacters);
+    if (this.#options.recordContent && method === "tools/call") {
+      attributes[attribute.toolArguments] = textOf(params["arguments"] ?? {});
+    }
+    const span = this.#tracerNow().startSpan(
+      target ? `${method} ${target.name}` : method,
+      { kind: this.#kind, attributes, ...(linked && { links: [{ context: linked.spanContext() }] }) },
+      parent,
+    );
+    return new Operation(this, span, trace.setSpan(parent, span), method, shared, target?.attribute);
+  }
+
+  get recordsContent(): boolean {
+    return this.#options.recordContent === true;
+  }
+
+  /**
+   * Returns a tracer of the provider that is registered now. One that was made before the SDK is registered would find it
+   * only if both use the same copy of the API.
+   */
+  #tracerNow(): Tracer {
+    const provider = this.#options.tracerProvider ?? trace.getTracerProvider();
+    if (!this.#tracer || provider !== this.#tracerProvider) {
+      this.#tracerProvider = provider;
+      this.#tracer = provider.getTracer(scope);
+    }
+    return this.#tracer;
+  }
+
+  record(seconds: number, attributes: Attributes, context: Context): void {
+    // The API has no proxy for meters: one that was made before a provider is registered measures nothing.
+    const provider = this.#options.meterProvider ?? metrics.getMeterProvider();
+    if (provider !== this.#meterProvider) {
+      this.#meterProvider = provider;
+      this.#histogram = provider.getMeter(scope).createHistogram(this.#metricName, {
+        description: "Duration of MCP requests",
+        unit: "s",
+        advice: { explicitBucketBoundaries: durationBounds },
+      });
+    }
+    this.#histogram?.record(seconds, attributes, context);
+  }
+}
+
+/** One request with its span. */
+export class Operation {
+  readonly #operations: Operations;
+  readonly #span: Span;
+  /** The context in which the span is active. */
+  readonly context: Context;
+  readonly #method: string;
+  readonly #shared: Attributes;
+  readonly #nameAttribute: string | undefined;
+  readonly #begunAt = performance.now();
+
+  constructor(
+    operations: Operations,
+    span: Span,
+    context: Context,
+    method: string,
+    shared: Attributes,
+    nameAttribute: string | undefined,
+  ) {
+    this.#operations = operations;
+    this.#span = span;
+    this.context = context;
+    this.#method = method;
+    this.#shared = shared;
+    this.#nameAttribute = nameAttribute;
+  }
+
+  end({ result, errorType, code, message }: OperationEnd): void {
+    const span = this.#span;
+    const shared = this.#shared;
+    const isTool = this.#method === "tools/call";
+    const type = errorType ?? (isTool && result?.["isError"] === true ? toolError : undefined);
+    const { recordsContent } = this.#operations;
+    if (type !== undefined) {
+      shared[attribute.errorType] = type;
+      span.setAttribute(attribute.errorType, type);
+      const status = { code: SpanStatusCode.ERROR };
+      span.setStatus(recordsContent && message !== undefined ? { ...status, message } : status);
+    }
+    if (code !== undefined) {
+      shared[attribute.statusCode] = String(code);
+      span.setAttribute(attribute.statusCode, String(code));
+    }
+    // The name may be one that a stranger invented: each would be a series of its own.
+    if (code === rpcCodes.invalidParams && this.#nameAttribute) delete shared[this.#nameAttribute];
+    if (recordsContent && isTool && result) span.setAttribute(attribute.toolResult, textOf(result));
+    span.end();
+    this.#operations.record((performance.now() - this.#begunAt) / 1_000, shared, this.context);
+  }
+}
+
+/** Returns the tool or prompt that a request names. */
+function targetOf(method: string, { name }: JsonObject): { attribute: string; name: string } | undefined {
+  if (typeof name !== "string") return undefined;
+  const short = name.slice(0, maxAttributeCharacters);
+  if (method === "tools/call") return { attribute: attribute.toolName, name: short };
+  return method === "prompts/get" ? { attribute: attribute.promptName, name: short } : undefined;
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value).slice(0, maxContentCharacters);
+  } catch {
+    // Values in memory may have no JSON form.
+    return "";
+  }
+}

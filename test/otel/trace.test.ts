@@ -1,0 +1,318 @@
+// Spans and durations as a collector gets them from the real OpenTelemetry SDK.
+import { context, type Span, trace } from "@opentelemetry/api";
+import { createMemoryPair, RpcError } from "portolan";
+import { type Client, type ConnectOptions, connect } from "portolan/client";
+import { traceClient, traceServer } from "portolan/otel";
+import { createServer, serveChannel } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { createHost } from "portolan-host";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { pathTo } from "../examples/example.ts";
+import { revisions } from "../kit/revisions.ts";
+import { startTelemetry, type Telemetry } from "../peers/otel/sdk.mjs";
+import { Collector } from "./collector.ts";
+
+const bounds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+const newest = "2026-07-28";
+let collector: Collector;
+let telemetry: Telemetry;
+
+/** Of the provider that is registered now. */
+const startSpan = (name: string): Span => trace.getTracer("test").startSpan(name);
+
+beforeAll(async () => {
+  collector = await Collector.start();
+  telemetry = startTelemetry(collector.url);
+});
+afterAll(async () => {
+  await telemetry.close();
+  collector.close();
+});
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+const form = { type: "object", properties: { size: { type: "string" } }, required: ["size"] } as const;
+
+const plain = createServer({ name: "traced", version: "1.0.0" }, { onError: () => {} })
+  .tool("greet", {
+    async run() {
+      await nextTurn();
+      startSpan("inside").end();
+      return "hello";
+    },
+  })
+  .tool("at-once", { run: () => "now" })
+  .tool("fail", {
+    run: () => {
+      throw new Error("secret of the handler");
+    },
+  })
+  .tool("refuse", {
+    run: () => {
+      throw new RpcError(4711, "refused");
+    },
+  })
+  .tool("wait", {
+    run: (_, ctx) =>
+      new Promise((resolve) => {
+        started.shift()?.();
+        ctx.signal.addEventListener("abort", () => resolve("too late"));
+      }),
+  })
+  .tool("order", {
+    async run(_, ctx) {
+      const answer = await ctx.elicit("size", { message: "Which size?", form });
+      startSpan("ordered").end();
+      return answer.action;
+    },
+  })
+  .resource("notes://today", { name: "today", read: () => "nothing" })
+  .prompt("story", { get: () => "Tell a story" });
+
+/** Called when `wait` has begun. */
+const started: (() => void)[] = [];
+
+const traced = plain.use(traceServer());
+
+async function connectMemory(options: ConnectOptions, server = traced): Promise<Client> {
+  const [near, far] = createMemoryPair({ serialize: true });
+  serveChannel(server, far);
+  const client = await connect(near, { observer: traceClient(), ...options });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+async function connectHttp(options: ConnectOptions): Promise<Client> {
+  const serving = serveHttp(traced);
+  onTestFinished(() => serving.close(0));
+  const { url } = await serving.listen();
+  const client = await connect(url, { observer: traceClient(), ...options });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+async function connectStdio(options: ConnectOptions): Promise<Client> {
+  const args = [pathTo("test/peers/otel/stdio-server.mjs"), collector.url];
+  const client = await connect({ command: process.execPath, args }, { observer: traceClient(), ...options });
+  onTestFinished(() => client.close());
+  return client;
+}
+
+/** Does work inside a span of its own, as a front end would. Returns the span and the ids that it has. */
+async function inSpan(work: () => Promise<unknown>): Promise<{ traceId: string; spanId: string }> {
+  const span: Span = startSpan("front end");
+  await context.with(trace.setSpan(context.active(), span), work);
+  span.end();
+  await telemetry.flush();
+  return span.spanContext();
+}
+
+const network = {
+  memory: {},
+  stdio: { "network.transport": "pipe" },
+  http: { "network.transport": "tcp", "network.protocol.name": "http" },
+};
+const transports = { memory: connectMemory, stdio: connectStdio, http: connectHttp };
+
+describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
+  test.each(revisions)("a call on %s is one trace from the caller to the handler", async (era) => {
+    const client = await transports[transport]({ era });
+    const { traceId, spanId } = await inSpan(() => client.callTool("greet"));
+    const asking = await collector.span("tools/call greet", "client", traceId);
+    const answering = await collector.span("tools/call greet", "server", traceId);
+    const inside = await collector.span("inside", "internal", traceId);
+    expect(asking.parentSpanId).toBe(spanId);
+    expect(answering.parentSpanId).toBe(asking.spanId);
+    expect(inside.parentSpanId).toBe(answering.spanId);
+    const common = {
+      "mcp.method.name": "tools/call",
+      "gen_ai.tool.name": "greet",
+      "gen_ai.operation.name": "execute_tool",
+      "mcp.protocol.version": era,
+      "jsonrpc.request.id": expect.stringMatching(/^\d+$/),
+      ...network[transport],
+      ...(transport === "http" && era !== newest && { "mcp.session.id": expect.stringMatching(/.{20,}/) }),
+    };
+    expect(answering.attributes).toEqual(common);
+    expect(asking.attributes).toEqual({
+      ...common,
+      ...(transport === "http" && { "server.address": "127.0.0.1", "server.port": expect.any(Number) }),
+    });
+    expect([asking.isError, answering.isError]).toEqual([false, false]);
+  });
+});
+
+test("the requests that agree on a revision are traced too", async () => {
+  const { traceId, spanId } = await inSpan(() => connectMemory({ era: "stateful" }));
+  expect((await collector.span("initialize", "client", traceId)).parentSpanId).toBe(spanId);
+  expect((await collector.span("initialize", "server", traceId)).attributes).toMatchObject({
+    "mcp.method.name": "initialize",
+  });
+});
+
+test("prompts are named, and resources are not", async () => {
+  const client = await connectMemory({ era: newest });
+  const { traceId } = await inSpan(async () => {
+    await client.getPrompt("story");
+    await client.readResource("notes://today");
+  });
+  for (const kind of ["client", "server"] as const) {
+    const prompt = await collector.span("prompts/get story", kind, traceId);
+    expect(prompt.attributes).toMatchObject({ "gen_ai.prompt.name": "story" });
+    expect(prompt.attributes).not.toHaveProperty("gen_ai.operation.name");
+    const resource = await collector.span("resources/read", kind, traceId);
+    expect(resource.attributes).toMatchObject({ "mcp.resource.uri": "notes://today" });
+  }
+});
+
+describe.each([newest, "2025-11-25"])("on %s", (era) => {
+  test("a failed tool, an error of the protocol and an unknown tool have their error types", async () => {
+    const client = await connectMemory({ era });
+    const { traceId } = await inSpan(async () => {
+      await client.callTool("fail");
+      await client.callTool("refuse").catch(() => {});
+      await client.callTool("invented").catch(() => {});
+    });
+    for (const kind of ["client", "server"] as const) {
+      const failed = await collector.span("tools/call fail", kind, traceId);
+      expect(failed).toMatchObject({ isError: true, attributes: { "error.type": "tool_error" } });
+      expect(failed.attributes).not.toHaveProperty("rpc.response.status_code");
+      const refused = await collector.span("tools/call refuse", kind, traceId);
+      const codes = { "error.type": "4711", "rpc.response.status_code": "4711" };
+      expect(refused).toMatchObject({ isError: true, attributes: codes });
+      const unknown = await collector.span("tools/call invented", kind, traceId);
+      expect(unknown).toMatchObject({ isError: true, attributes: { "error.type": "-32602" } });
+    }
+    expect(JSON.stringify(collector.spans)).not.toContain("secret of the handler");
+  });
+
+  test("a cancelled call is cancelled on both sides", async () => {
+    const client = await connectMemory({ era });
+    const { traceId } = await inSpan(async () => {
+      const stop = new AbortController();
+      const begun = new Promise<void>((resolve) => started.push(resolve));
+      const call = client.callTool("wait", {}, { signal: stop.signal }).catch(() => {});
+      await begun;
+      stop.abort();
+      await call;
+    });
+    for (const kind of ["client", "server"] as const) {
+      const span = await collector.span("tools/call wait", kind, traceId);
+      expect(span).toMatchObject({ isError: true, attributes: { "error.type": "cancelled" } });
+    }
+  });
+
+  test("a call that takes too long timed out at the client", async () => {
+    const client = await connectMemory({ era });
+    const { traceId } = await inSpan(() => client.callTool("wait", {}, { totalMs: 1 }).catch(() => {}));
+    const span = await collector.span("tools/call wait", "client", traceId);
+    expect(span).toMatchObject({ isError: true, attributes: { "error.type": "timeout" } });
+  });
+
+  test("every round of a call with questions belongs to its caller", async () => {
+    const elicit = async () => {
+      await nextTurn();
+      startSpan("answered").end();
+      return { action: "accept" as const, content: { size: "L" } };
+    };
+    const client = await connectMemory({ era, answers: { elicit } });
+    const { traceId, spanId } = await inSpan(() => client.callTool("order"));
+    const rounds = era === newest ? 2 : 1;
+    const asking = collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
+    expect(asking.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual(
+      Array(rounds).fill(["tools/call order", spanId]),
+    );
+    const answering = collector.spans.filter((span) => span.traceId === traceId && span.kind === "server");
+    expect(answering.map(({ parentSpanId }) => parentSpanId).sort()).toEqual(asking.map((span) => span.spanId).sort());
+    expect((await collector.span("ordered", "internal", traceId)).parentSpanId).toBe(answering.at(-1)?.spanId);
+    // A stateful server asks with a request of its own, which tells no context.
+    if (era === newest) expect((await collector.span("answered", "internal", traceId)).parentSpanId).toBe(spanId);
+  });
+});
+
+test("a parent in the message goes before the span around the request, which is linked", async () => {
+  const [near, far] = createMemoryPair({ serialize: true });
+  serveChannel(traced, far);
+  const client = await connect(near, { era: newest });
+  onTestFinished(() => client.close());
+  const parent = startSpan("elsewhere");
+  const { traceId, spanId } = parent.spanContext();
+  parent.end();
+  const around = await inSpan(async () => {
+    await client.callTool("at-once", {}, { meta: { traceparent: `00-${traceId}-${spanId}-01` } });
+    await client.callTool("at-once");
+  });
+  const told = await collector.span("tools/call at-once", "server", traceId);
+  expect(told).toMatchObject({ parentSpanId: spanId, links: [around.spanId] });
+  const untold = await collector.span("tools/call at-once", "server", around.traceId);
+  expect(untold).toMatchObject({ parentSpanId: around.spanId, links: [] });
+});
+
+test.each(["x", "00-0-0-01", 7, null])("ignores the invalid parent %j", async (traceparent) => {
+  const client = await connectMemory({ era: newest, observer: { begin: () => undefined } });
+  const { traceId, spanId } = await inSpan(() => client.callTool("at-once", {}, { meta: { traceparent } }));
+  expect((await collector.span("tools/call at-once", "server", traceId)).parentSpanId).toBe(spanId);
+});
+
+test("arguments, results and messages are recorded only where that is asked for", async () => {
+  const silent = await connectMemory({ era: newest });
+  const first = await inSpan(() => silent.callTool("greet", { password: "hunter2" }));
+  for (const kind of ["client", "server"] as const) {
+    const { attributes } = await collector.span("tools/call greet", kind, first.traceId);
+    expect(JSON.stringify(attributes)).not.toMatch(/hunter2|hello/);
+  }
+  const observer = traceClient({ recordContent: true });
+  const open = await connectMemory({ era: newest, observer }, plain.use(traceServer({ recordContent: true })));
+  const second = await inSpan(async () => {
+    await open.callTool("greet", { password: "hunter2" });
+    await open.callTool("refuse").catch(() => {});
+  });
+  for (const kind of ["client", "server"] as const) {
+    const { attributes } = await collector.span("tools/call greet", kind, second.traceId);
+    expect(attributes["gen_ai.tool.call.arguments"]).toBe('{"password":"hunter2"}');
+    expect(attributes["gen_ai.tool.call.result"]).toContain('"text":"hello"');
+    expect((await collector.span("tools/call refuse", kind, second.traceId)).message).toBe("refused");
+  }
+});
+
+test("durations have the names, the unit and the bounds of the conventions, and no invented tool", async () => {
+  const client = await connectMemory({ era: newest });
+  await client.callTool("at-once");
+  await client.callTool("made-up").catch(() => {});
+  await telemetry.flush();
+  for (const side of ["client", "server"]) {
+    const { unit, points } = collector.metrics.get(`mcp.${side}.operation.duration`) ?? { points: [] };
+    expect(unit).toBe("s");
+    expect(points[0]?.bounds).toEqual(bounds);
+    const attributes = {
+      "mcp.method.name": "tools/call",
+      "gen_ai.tool.name": "at-once",
+      "gen_ai.operation.name": "execute_tool",
+      "mcp.protocol.version": newest,
+    };
+    expect(points).toContainEqual({ attributes, value: expect.any(Number), bounds });
+    expect(points.map((point) => point.attributes["gen_ai.tool.name"])).not.toContain("made-up");
+    expect(points).toContainEqual(
+      expect.objectContaining({ attributes: expect.objectContaining({ "error.type": "-32602" }) }),
+    );
+  }
+});
+
+test("a context of a front end goes through a host to a server in another process", async () => {
+  const args = [pathTo("test/peers/otel/stdio-server.mjs"), collector.url];
+  const host = await createHost({
+    servers: { traced: { command: process.execPath, args } },
+    policy: [{ then: "allow" }],
+    observer: traceClient(),
+  });
+  onTestFinished(() => host.close());
+  const { traceId, spanId } = await inSpan(async () => {
+    const { content } = await host.callTool("traced", "greet", {}, { by: "user" });
+    expect(content).toMatchObject([{ text: "hello" }]);
+  });
+  const asking = await collector.span("tools/call greet", "client", traceId);
+  const answering = await collector.span("tools/call greet", "server", traceId);
+  expect(asking.parentSpanId).toBe(spanId);
+  expect(answering.parentSpanId).toBe(asking.spanId);
+  expect((await collector.span("inside", "internal", traceId)).parentSpanId).toBe(answering.spanId);
+});
