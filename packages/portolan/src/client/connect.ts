@@ -21,10 +21,10 @@ export type ConnectTarget = string | URL | CommandTarget | Link | Channel;
 export async function connect<S = unknown>(target: ConnectTarget, options: ConnectOptions = {}): Promise<Client<S>> {
   checkOptions(options, connectOptions, "connect", { synonyms });
   checkNumbers(options, "probeMs", "connectMs", "idleMs", "totalMs");
-  const { signal, observer } = options;
+  const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
   let link = await toLink(target, options);
-  if (observer) link = (await import("./observed-link.ts")).observeLink(link, observer);
+  if (options.observer) link = (await import("./observed-link.ts")).observeLink(link, options);
   const connection = new ClientConnection(link, options);
   const eraCache = await openEraCache(connection, target);
   try {

@@ -13,13 +13,19 @@ import type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 import type { HttpLink } from "./http/options.ts";
-import type { ObservedTransport, RequestObservation, RequestObserver, RequestOutcome } from "./options.ts";
+import type {
+  ConnectOptions,
+  ObservedTransport,
+  RequestObservation,
+  RequestObserver,
+  RequestOutcome,
+} from "./options.ts";
 
 // Loaded late: only clients with an observer need it, and no other call pays for it.
 
 /** Returns a link that tells the observer of every request, also of those that agree on a revision. */
-export function observeLink(link: Link, observer: RequestObserver): Link {
-  if (typeof observer.begin === "function") return new ObservedLink(link, observer);
+export function observeLink(link: Link, { observer }: ConnectOptions): Link {
+  if (typeof observer?.begin === "function") return new ObservedLink(link, observer);
   throw new PortolanError("invalid-argument", "observer: expected an object with `begin`, such as traceClient()");
 }
 
