@@ -3,6 +3,7 @@
 // Run: node examples/deploy/server.mjs
 import { hostname } from "node:os";
 import { inspect } from "node:util";
+import { countRefusals, measureHttp, measureStorage, traceServer } from "portolan/otel";
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { logUnhandledRejections, verifierOf } from "portolan/server/main";
@@ -32,9 +33,12 @@ function writeLine(/** @type {object} */ line) {
   process.stderr.write(`${JSON.stringify({ time: new Date().toISOString(), instance, ...line })}\n`);
 }
 
-const storage = createRedisStorage(createClient({ url: REDIS_URL }), {
+const redis = createRedisStorage(createClient({ url: REDIS_URL }), {
   onError: (error) => writeLine({ level: "error", error: inspect(error) }),
 });
+// Traces and metrics go to the SDK that `node --import` registers. Without one they cost nothing.
+const storage = measureStorage(redis);
+const count = countRefusals();
 
 const server = createServer(
   { name: "deploy", version: "1.0.0" },
@@ -52,19 +56,24 @@ const server = createServer(
       const answer = await ctx.elicit("name", { message: "Who are you?", form: z.object({ name: z.string() }) });
       return answer.action === "accept" ? `Hello, ${answer.content.name}` : "Hello, stranger";
     },
-  });
+  })
+  .use(traceServer());
 
 try {
   // Fails with one line if Redis cannot be reached, or cannot be used as it is.
-  await storage.ready();
+  await redis.ready();
   logUnhandledRejections("deploy", server);
   const serving = serveHttp(server, {
     storage,
     ...verifierOf(PORTOLAN_TOKEN),
     ...(ALLOWED_HOSTS && { allowedHosts: ALLOWED_HOSTS.split(",") }),
     ...(PROXIES && { trustProxy: { header: "x-forwarded-for", proxies: Number(PROXIES) } }),
-    onRefused: (refusal) => writeLine({ level: "warn", ...refusal }),
+    onRefused(refusal) {
+      count(refusal);
+      writeLine({ level: "warn", ...refusal });
+    },
   });
+  measureHttp(serving);
   const { url } = await serving.listen(Number(PORT), HOST, {
     signals: true,
     readyPath: "/ready",
