@@ -91,8 +91,11 @@ export const budgets = [
       { metric: `W12 portolan ${task} ÷ ${other}, wall`, ...value(1, "≤ 1×") },
     ]),
   ),
-  { metric: "W13 traced HTTP call ÷ untraced, stateful", ...value(1.15, "≤ 1.15×") },
-  { metric: "W13 traced HTTP call ÷ untraced, stateless", ...value(1.15, "≤ 1.15×") },
+  ...["stateful", "stateless"].flatMap((era) => [
+    { metric: `W13 traced without an SDK ÷ untraced, ${era}`, ...value(1.15, "≤ 1.15×") },
+    // Most of it is the cost of the SDK itself.
+    { metric: `W13 traced with the SDK ÷ untraced, ${era}`, ...value(1.15, "≤ 1.15×"), isReported: true },
+  ]),
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(21, "≤ 21 KB") },
   { metric: "size of a one-call client, min + gz", ...value(21, "≤ 21 KB") },

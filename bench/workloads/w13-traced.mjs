@@ -7,24 +7,24 @@ import { having } from "../implementations.mjs";
 
 const at = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The cost of a call over HTTP with `traceServer` and the OpenTelemetry SDK, which sends nothing, over the same without. */
+/** The traced servers, by what takes their spans and metrics. */
+const folders = { "without an SDK": at("../servers/traced"), "with the SDK": at("../../test/peers/bench/otel") };
+
+/** The cost of `traceServer` over HTTP: server CPU of a call over that of the same server without it. Nothing is sent. */
 export async function run({ quick, notes }) {
   const [plain] = having("http", "stateless").filter(({ name }) => name === "portolan");
   if (!plain || !existsSync(at("../../test/peers/node_modules/@opentelemetry/sdk-trace-node"))) {
-    notes.push("not measured: the SDK is not installed");
+    notes.push("not measured: the SDK of OpenTelemetry is not installed");
     return [];
   }
-  const traced = { ...plain, folder: at("../../test/peers/bench/otel") };
+  // All are portolan to the load generator; the base of the ratio has to be named raw.
+  const subjects = Object.entries(folders).map(([name, folder]) => ({ name, subject: { ...plain, folder } }));
   return withLoad(async (load) => {
     const rows = [];
     for (const era of ["stateful", "stateless"]) {
       const samples = new Samples();
       await interleave({
-        // Interleaved by name; the load generator treats both as portolan.
-        implementations: [
-          { name: "raw", subject: plain },
-          { name: "portolan", subject: traced },
-        ],
+        implementations: [{ name: "raw", subject: plain }, ...subjects],
         rounds: quick ? 1 : 3,
         repetitions: quick ? 3 : 6,
         notes,
@@ -35,8 +35,10 @@ export async function run({ quick, notes }) {
           samples.add(name, repetition, cpu);
         },
       });
-      const cells = { portolan: { value: samples.ratio("portolan") } };
-      rows.push({ metric: `W13 traced HTTP call ÷ untraced, ${era}`, unit: "×", shown: "value", cells });
+      for (const { name } of subjects) {
+        const cells = { portolan: { value: samples.ratio(name) } };
+        rows.push({ metric: `W13 traced ${name} ÷ untraced, ${era}`, unit: "×", shown: "value", cells });
+      }
     }
     return rows;
   });

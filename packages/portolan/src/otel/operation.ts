@@ -50,10 +50,9 @@ export interface OperationFacts {
   readonly method: string;
   readonly params: JsonObject;
   readonly id: RequestId;
-  /** Attributes of the span and the metric: few values for each. */
+  /** Attributes of the span and the metric: few values for each. Owned by the operation, which adds more. */
   readonly shared: Attributes;
-  /** Attributes of the span alone. */
-  readonly own: Attributes;
+  readonly sessionId: string | undefined;
 }
 
 /** The end of a request: its result, or the type of its error. */
@@ -82,13 +81,15 @@ export class Operations {
     this.#options = options;
   }
 
-  begin(facts: OperationFacts, parent: Context, linked?: Span): Operation {
-    const { method, params, id, own } = facts;
-    const shared: Attributes = { [attribute.method]: method, ...facts.shared };
+  // Hot path: attributes are written into few objects.
+  begin({ method, params, id, shared, sessionId }: OperationFacts, parent: Context, linked?: Span): Operation {
+    shared[attribute.method] = method;
     const target = targetOf(method, params);
     if (target) shared[target.attribute] = target.name;
     if (method === "tools/call") shared[attribute.operation] = "execute_tool";
-    const attributes: Attributes = { ...shared, [attribute.requestId]: String(id), ...own };
+    const attributes: Attributes = { ...shared };
+    attributes[attribute.requestId] = String(id);
+    if (sessionId !== undefined) attributes[attribute.sessionId] = sessionId;
     const { uri } = params;
     if (typeof uri === "string") attributes[attribute.resourceUri] = uri.slice(0, maxAttributeCharacters);
     if (this.#options.recordContent && method === "tools/call") {

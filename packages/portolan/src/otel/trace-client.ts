@@ -14,15 +14,10 @@ export function traceClient(options: TraceOptions = {}): RequestObserver {
   return {
     begin({ method, params, id, server, transport }) {
       const parent = context.active();
+      const shared = networkOf(transport);
+      if (server) shared[attribute.protocolVersion] = server.version;
       const { sessionId } = transport;
-      const operation = operations.begin(
-        {
-          ...{ method, params, id },
-          shared: { ...(server && { [attribute.protocolVersion]: server.version }), ...networkOf(transport) },
-          own: sessionId === undefined ? {} : { [attribute.sessionId]: sessionId },
-        },
-        parent,
-      );
+      const operation = operations.begin({ method, params, id, shared, sessionId }, parent);
       const meta: { [member: string]: string } = {};
       propagation.inject(operation.context, meta, setter);
       return {

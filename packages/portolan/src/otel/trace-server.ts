@@ -1,11 +1,11 @@
-import { context, propagation, SpanKind, type TextMapGetter, trace } from "@opentelemetry/api";
+import { type Attributes, context, propagation, SpanKind, type TextMapGetter, trace } from "@opentelemetry/api";
 import { isPromise } from "../async.ts";
 import { type JsonObject, RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import { metaOf, type Outcome } from "../protocol/revision.ts";
-import type { Exchange, ReturnPath, ServedExchange } from "../server/call/exchange.ts";
+import type { Exchange, ServedExchange } from "../server/call/exchange.ts";
 import type { Middleware } from "../server/extension.ts";
 import { attribute, contextMembers, metric } from "./names.ts";
-import { type OperationEnd, Operations, type TraceOptions } from "./operation.ts";
+import { type OperationEnd, type OperationFacts, Operations, type TraceOptions } from "./operation.ts";
 
 /**
  * Makes a span and a duration of each request that a server handles: `server.use(traceServer())`. The span is active while
@@ -20,8 +20,7 @@ export function traceServer(options: TraceOptions = {}): Middleware {
     const around = trace.getSpan(active);
     // The span of the HTTP request is linked if the client has sent a parent.
     const linked = around && trace.getSpan(parent) !== around ? around : undefined;
-    const { method, params, id } = exchange;
-    const operation = operations.begin({ method, params, id, ...factsOf(exchange) }, parent, linked);
+    const operation = operations.begin(factsOf(exchange), parent, linked);
     const complete = (outcome: Outcome): Outcome => {
       operation.end(exchange.isCancelled ? cancelled : { result: "result" in outcome ? outcome.result : undefined });
       return outcome;
@@ -48,22 +47,17 @@ function endOf({ peer }: Exchange, cause: unknown): OperationEnd {
   return { errorType: String(code), code, message: isTold ? cause.message : undefined };
 }
 
-function factsOf(exchange: Exchange): Pick<Parameters<Operations["begin"]>[0], "shared" | "own"> {
-  // Every exchange is made by the library. A parked handler may continue on another request.
-  const { returnPath } = exchange as ServedExchange;
-  const { sessionId } = returnPath;
-  return {
-    shared: { [attribute.protocolVersion]: exchange.peer.revision.version, ...networkOf(returnPath) },
-    own: sessionId === undefined ? {} : { [attribute.sessionId]: sessionId },
-  };
-}
-
-const http = { [attribute.transport]: "tcp", [attribute.protocolName]: "http" };
-
-function networkOf({ network, caller }: ReturnPath): { [name: string]: string } {
+function factsOf(exchange: Exchange): OperationFacts {
+  // Every exchange is made by the library.
+  const { method, params, id, peer, returnPath } = exchange as ServedExchange;
+  const { network, caller, sessionId } = returnPath;
+  const shared: Attributes = { [attribute.protocolVersion]: peer.revision.version };
   // Callers are counted over HTTP alone.
-  if (caller) return http;
-  return network === undefined ? {} : { [attribute.transport]: network };
+  if (caller) {
+    shared[attribute.transport] = "tcp";
+    shared[attribute.protocolName] = "http";
+  } else if (network !== undefined) shared[attribute.transport] = network;
+  return { method, params, id, shared, sessionId };
 }
 
 const getter: TextMapGetter<JsonObject> = {
