@@ -230,6 +230,17 @@ describe.each([newest, "2025-11-25"])("on %s", (era) => {
   });
 });
 
+test("a round that follows the answer of another process belongs to the caller too", async () => {
+  // Its response arrives in the context in which the process was started.
+  const client = await connectStdio({
+    era: newest,
+    answers: { elicit: () => ({ action: "accept", content: { size: "L" } }) },
+  });
+  const { traceId, spanId } = await inSpan(() => client.callTool("order"));
+  const asking = collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
+  expect(asking.map(({ parentSpanId }) => parentSpanId)).toEqual([spanId, spanId]);
+});
+
 test("a parent in the message goes before the span around the request, which is linked", async () => {
   const [near, far] = createMemoryPair({ serialize: true });
   serveChannel(traced, far);

@@ -15,5 +15,11 @@ const server = createServer({ name: "traced", version: "1.0.0" })
       return "hello";
     },
   })
+  .tool("order", {
+    async run(_, ctx) {
+      const form = { type: "object", properties: { size: { type: "string" } }, required: ["size"] };
+      return (await ctx.elicit("size", { message: "Which size?", form })).action;
+    },
+  })
   .use(traceServer());
 serveStdio(server);
