@@ -171,7 +171,8 @@ test("--timeout ends the wait for a server in every command that starts it", asy
   expect(run.stderr).toMatch(late);
   const chat = ["chat", "--model", "demo", "--timeout", "0.5", ...command];
   const chatted = await runPortolan(chat, { cwd, input: "hello\n" });
-  expect(chatted.stdout).toMatch(late);
+  expect([chatted.code, chatted.stdout]).toEqual([7, ""]);
+  expect(chatted.stderr).toMatch(late);
   const server = { command: node, args: ["slow.mjs"], cwd };
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { slow: server } }));
   await runPortolan(["trust", "slow", "--yes"], { cwd });
