@@ -86,6 +86,14 @@ test("an observer that throws is reported, and fails no call", async () => {
   const atEnd = await start({ era: "stateless", onError, observer: { begin: () => ({ end: fail("at the end") }) } });
   await atEnd.callTool("meta");
   expect(errors).toEqual(["at the beginning", "at the beginning", "at the end", "at the end"]);
+  errors.length = 0;
+  const atRun = await start({
+    era: "stateless",
+    onError,
+    observer: { begin: () => ({ end: () => {}, run: fail("in run") }) },
+  });
+  await atRun.callTool("meta");
+  expect(errors).toEqual(["in run", "in run"]);
 });
 
 test("what follows a response runs inside `run`", async () => {

@@ -129,9 +129,18 @@ class ObservedExchange implements ResponseSink {
       const { code, message, data } = response.error;
       this.end({ error: new RpcError(code, message, { data }) });
     } else this.end({ result: response.result });
-    const receive = () => this.#sink.response(response);
-    if (this.#observation.run) this.#observation.run(receive);
-    else receive();
+    let isReceived = false;
+    const receive = () => {
+      if (isReceived) return;
+      isReceived = true;
+      this.#sink.response(response);
+    };
+    try {
+      this.#observation.run?.(receive);
+    } catch (thrown) {
+      this.#report(thrown);
+    }
+    receive();
   }
 
   failed(reason: Error): void {
