@@ -8,25 +8,14 @@ import { connect as connectTo } from "portolan/client";
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { createMemoryStorage } from "portolan/storage";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { pathTo } from "../examples/example.ts";
 import { inMemory } from "../host/kit.ts";
-import { Collector } from "../otel/collector.ts";
-import { startTelemetry, type Telemetry } from "../peers/otel/sdk.mjs";
+import { useTelemetry } from "../otel/use-telemetry.ts";
 import { importGuide } from "./guide.ts";
 
 const guide = await importGuide("observability");
-let collector: Collector;
-let telemetry: Telemetry;
-
-beforeAll(async () => {
-  collector = await Collector.start();
-  telemetry = startTelemetry(collector.url);
-});
-afterAll(async () => {
-  await telemetry.close();
-  collector.close();
-});
+const otel = useTelemetry();
 
 test("a traced client and a traced server make one trace", async () => {
   const serving = serveHttp(guide.server);
@@ -35,9 +24,9 @@ test("a traced client and a traced server make one trace", async () => {
   const client = await guide.connectTraced(url);
   onTestFinished(() => client.close());
   await client.callTool("roll");
-  await telemetry.flush();
-  const [asking] = collector.spans.filter(({ name, kind }) => name === "tools/call roll" && kind === "client");
-  const [answering] = collector.spans.filter(({ name, kind }) => name === "tools/call roll" && kind === "server");
+  await otel.telemetry.flush();
+  const [asking] = otel.collector.spans.filter(({ name, kind }) => name === "tools/call roll" && kind === "client");
+  const [answering] = otel.collector.spans.filter(({ name, kind }) => name === "tools/call roll" && kind === "server");
   expect(answering).toMatchObject({ traceId: asking?.traceId, parentSpanId: asking?.spanId });
 });
 
@@ -49,8 +38,8 @@ test("a traced host makes a span of a call inside the span of its caller", async
     span.end();
     return span.spanContext();
   });
-  await telemetry.flush();
-  expect(await collector.span("tools/call roll", "client", traceId)).toMatchObject({ parentSpanId: spanId });
+  await otel.telemetry.flush();
+  expect(await otel.collector.span("tools/call roll", "client", traceId)).toMatchObject({ parentSpanId: spanId });
 });
 
 test("the observer of your own writes durations", async () => {
@@ -91,21 +80,23 @@ test("the complete server sends spans and metrics, and tells its health", async 
   }
   const child = spawn(process.execPath, [join(folder, "server.mjs"), "0"], {
     stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+    env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: otel.collector.url },
   });
   onTestFinished(() => void child.kill("SIGKILL"));
   const [url] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
   expect(await (await fetch(new URL("/readyz", url))).json()).toEqual({ status: "ok" });
-  collector.spans.length = 0;
-  collector.metrics.clear();
+  otel.collector.spans.length = 0;
+  otel.collector.metrics.clear();
   const client = await connectTo(url, { era: "stateful" });
   await client.callTool("roll");
   await client.close();
   const exited = once(child, "exit");
   child.kill("SIGTERM");
   expect(await exited).toEqual([0, null]);
-  expect(collector.spans.map(({ name }) => name)).toEqual(expect.arrayContaining(["initialize", "tools/call roll"]));
-  expect([...collector.metrics.keys()]).toEqual(
+  expect(otel.collector.spans.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["initialize", "tools/call roll"]),
+  );
+  expect([...otel.collector.metrics.keys()]).toEqual(
     expect.arrayContaining(["mcp.server.operation.duration", "portolan.storage.operation.duration"]),
   );
 });

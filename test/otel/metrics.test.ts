@@ -5,21 +5,10 @@ import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { storageContract } from "portolan/testing";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { startTelemetry, type Telemetry } from "../peers/otel/sdk.mjs";
-import { Collector } from "./collector.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { useTelemetry } from "./use-telemetry.ts";
 
-let collector: Collector;
-let telemetry: Telemetry;
-
-beforeAll(async () => {
-  collector = await Collector.start();
-  telemetry = startTelemetry(collector.url);
-});
-afterAll(async () => {
-  await telemetry.close();
-  collector.close();
-});
+const otel = useTelemetry();
 
 const server = createServer({ name: "measured", version: "1.0.0" }).tool("wait", {
   run: (_, ctx) =>
@@ -31,8 +20,8 @@ const server = createServer({ name: "measured", version: "1.0.0" }).tool("wait",
 const begun: (() => void)[] = [];
 
 async function gauge(name: string): Promise<number | undefined> {
-  await telemetry.flush();
-  return collector.metrics.get(name)?.points[0]?.value;
+  await otel.telemetry.flush();
+  return otel.collector.metrics.get(name)?.points[0]?.value;
 }
 
 test("gauges tell what the callers of an endpoint use, until they are stopped", async () => {
@@ -55,13 +44,13 @@ test("gauges tell what the callers of an endpoint use, until they are stopped", 
   expect(await gauge("portolan.http.calls")).toBe(1);
   expect(await gauge("portolan.http.kept_bytes")).toBeGreaterThan(0);
   expect(await gauge("portolan.http.streams")).toBeGreaterThanOrEqual(0);
-  expect(collector.metrics.get("portolan.http.kept_bytes")?.unit).toBe("By");
+  expect(otel.collector.metrics.get("portolan.http.kept_bytes")?.unit).toBe("By");
   cancel.abort();
   await call;
   expect(readings).toBeGreaterThan(0);
   stop();
   readings = 0;
-  await telemetry.flush();
+  await otel.telemetry.flush();
   expect(readings).toBe(0);
 });
 
@@ -77,8 +66,8 @@ test("refusals are counted by limit and by status", async () => {
   onTestFinished(() => client.close());
   await expect(connect(url, { era: "stateful" })).rejects.toThrow();
   expect((await fetch(url, { method: "DELETE", headers: { "mcp-session-id": "unknown" } })).status).toBe(404);
-  await telemetry.flush();
-  const { points } = await collector.until(({ metrics }) => metrics.get("portolan.http.refusals"));
+  await otel.telemetry.flush();
+  const { points } = await otel.collector.until(({ metrics }) => metrics.get("portolan.http.refusals"));
   expect(points).toEqual([
     { attributes: { "http.response.status_code": 429, "portolan.limit": "sessions" }, value: expect.any(Number) },
     { attributes: { "http.response.status_code": 404 }, value: 1 },
@@ -113,8 +102,10 @@ test("each operation of a storage has a duration, and failures their type", asyn
   );
   await bus.publish("t", "x");
   await unsubscribe();
-  await telemetry.flush();
-  const { unit, points } = await collector.until(({ metrics }) => metrics.get("portolan.storage.operation.duration"));
+  await otel.telemetry.flush();
+  const { unit, points } = await otel.collector.until(({ metrics }) =>
+    metrics.get("portolan.storage.operation.duration"),
+  );
   expect(unit).toBe("s");
   const operations = points.map(({ attributes }) => attributes["portolan.storage.operation"]);
   expect(operations.sort()).toEqual(

@@ -6,28 +6,17 @@ import { traceClient, traceServer } from "portolan/otel";
 import { createServer, serveChannel } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { createHost } from "portolan-host";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
 import { revisions } from "../kit/revisions.ts";
-import { startTelemetry, type Telemetry } from "../peers/otel/sdk.mjs";
-import { Collector } from "./collector.ts";
+import { useTelemetry } from "./use-telemetry.ts";
 
 const bounds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const newest = "2026-07-28";
-let collector: Collector;
-let telemetry: Telemetry;
+const otel = useTelemetry();
 
 /** Of the provider that is registered now. */
 const startSpan = (name: string): Span => trace.getTracer("test").startSpan(name);
-
-beforeAll(async () => {
-  collector = await Collector.start();
-  telemetry = startTelemetry(collector.url);
-});
-afterAll(async () => {
-  await telemetry.close();
-  collector.close();
-});
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -92,7 +81,7 @@ async function connectHttp(options: ConnectOptions): Promise<Client> {
 }
 
 async function connectStdio(options: ConnectOptions): Promise<Client> {
-  const args = [pathTo("test/peers/otel/stdio-server.mjs"), collector.url];
+  const args = [pathTo("test/peers/otel/stdio-server.mjs"), otel.collector.url];
   const client = await connect({ command: process.execPath, args }, { observer: traceClient(), ...options });
   onTestFinished(() => client.close());
   return client;
@@ -103,7 +92,7 @@ async function inSpan(work: () => Promise<unknown>): Promise<{ traceId: string; 
   const span: Span = startSpan("front end");
   await context.with(trace.setSpan(context.active(), span), work);
   span.end();
-  await telemetry.flush();
+  await otel.telemetry.flush();
   return span.spanContext();
 }
 
@@ -118,9 +107,9 @@ describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
   test.each(revisions)("a call on %s is one trace from the caller to the handler", async (era) => {
     const client = await transports[transport]({ era });
     const { traceId, spanId } = await inSpan(() => client.callTool("greet"));
-    const asking = await collector.span("tools/call greet", "client", traceId);
-    const answering = await collector.span("tools/call greet", "server", traceId);
-    const inside = await collector.span("inside", "internal", traceId);
+    const asking = await otel.collector.span("tools/call greet", "client", traceId);
+    const answering = await otel.collector.span("tools/call greet", "server", traceId);
+    const inside = await otel.collector.span("inside", "internal", traceId);
     expect(asking.parentSpanId).toBe(spanId);
     expect(answering.parentSpanId).toBe(asking.spanId);
     expect(inside.parentSpanId).toBe(answering.spanId);
@@ -144,8 +133,8 @@ describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
 
 test("the requests that agree on a revision are traced too", async () => {
   const { traceId, spanId } = await inSpan(() => connectMemory({ era: "stateful" }));
-  expect((await collector.span("initialize", "client", traceId)).parentSpanId).toBe(spanId);
-  expect((await collector.span("initialize", "server", traceId)).attributes).toMatchObject({
+  expect((await otel.collector.span("initialize", "client", traceId)).parentSpanId).toBe(spanId);
+  expect((await otel.collector.span("initialize", "server", traceId)).attributes).toMatchObject({
     "mcp.method.name": "initialize",
   });
 });
@@ -157,10 +146,10 @@ test("prompts are named, and resources are not", async () => {
     await client.readResource("notes://today");
   });
   for (const kind of ["client", "server"] as const) {
-    const prompt = await collector.span("prompts/get story", kind, traceId);
+    const prompt = await otel.collector.span("prompts/get story", kind, traceId);
     expect(prompt.attributes).toMatchObject({ "gen_ai.prompt.name": "story" });
     expect(prompt.attributes).not.toHaveProperty("gen_ai.operation.name");
-    const resource = await collector.span("resources/read", kind, traceId);
+    const resource = await otel.collector.span("resources/read", kind, traceId);
     expect(resource.attributes).toMatchObject({ "mcp.resource.uri": "notes://today" });
   }
 });
@@ -174,16 +163,16 @@ describe.each([newest, "2025-11-25"])("on %s", (era) => {
       await client.callTool("invented").catch(() => {});
     });
     for (const kind of ["client", "server"] as const) {
-      const failed = await collector.span("tools/call fail", kind, traceId);
+      const failed = await otel.collector.span("tools/call fail", kind, traceId);
       expect(failed).toMatchObject({ isError: true, attributes: { "error.type": "tool_error" } });
       expect(failed.attributes).not.toHaveProperty("rpc.response.status_code");
-      const refused = await collector.span("tools/call refuse", kind, traceId);
+      const refused = await otel.collector.span("tools/call refuse", kind, traceId);
       const codes = { "error.type": "4711", "rpc.response.status_code": "4711" };
       expect(refused).toMatchObject({ isError: true, attributes: codes });
-      const unknown = await collector.span("tools/call invented", kind, traceId);
+      const unknown = await otel.collector.span("tools/call invented", kind, traceId);
       expect(unknown).toMatchObject({ isError: true, attributes: { "error.type": "-32602" } });
     }
-    expect(JSON.stringify(collector.spans)).not.toContain("secret of the handler");
+    expect(JSON.stringify(otel.collector.spans)).not.toContain("secret of the handler");
   });
 
   test("a cancelled call is cancelled on both sides", async () => {
@@ -197,7 +186,7 @@ describe.each([newest, "2025-11-25"])("on %s", (era) => {
       await call;
     });
     for (const kind of ["client", "server"] as const) {
-      const span = await collector.span("tools/call wait", kind, traceId);
+      const span = await otel.collector.span("tools/call wait", kind, traceId);
       expect(span).toMatchObject({ isError: true, attributes: { "error.type": "cancelled" } });
     }
   });
@@ -205,7 +194,7 @@ describe.each([newest, "2025-11-25"])("on %s", (era) => {
   test("a call that takes too long timed out at the client", async () => {
     const client = await connectMemory({ era });
     const { traceId } = await inSpan(() => client.callTool("wait", {}, { totalMs: 1 }).catch(() => {}));
-    const span = await collector.span("tools/call wait", "client", traceId);
+    const span = await otel.collector.span("tools/call wait", "client", traceId);
     expect(span).toMatchObject({ isError: true, attributes: { "error.type": "timeout" } });
   });
 
@@ -218,15 +207,15 @@ describe.each([newest, "2025-11-25"])("on %s", (era) => {
     const client = await connectMemory({ era, answers: { elicit } });
     const { traceId, spanId } = await inSpan(() => client.callTool("order"));
     const rounds = era === newest ? 2 : 1;
-    const asking = collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
+    const asking = otel.collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
     expect(asking.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual(
       Array(rounds).fill(["tools/call order", spanId]),
     );
-    const answering = collector.spans.filter((span) => span.traceId === traceId && span.kind === "server");
+    const answering = otel.collector.spans.filter((span) => span.traceId === traceId && span.kind === "server");
     expect(answering.map(({ parentSpanId }) => parentSpanId).sort()).toEqual(asking.map((span) => span.spanId).sort());
-    expect((await collector.span("ordered", "internal", traceId)).parentSpanId).toBe(answering.at(-1)?.spanId);
+    expect((await otel.collector.span("ordered", "internal", traceId)).parentSpanId).toBe(answering.at(-1)?.spanId);
     // A stateful server asks with a request of its own, which tells no context.
-    if (era === newest) expect((await collector.span("answered", "internal", traceId)).parentSpanId).toBe(spanId);
+    if (era === newest) expect((await otel.collector.span("answered", "internal", traceId)).parentSpanId).toBe(spanId);
   });
 });
 
@@ -237,7 +226,7 @@ test("a round that follows the answer of another process belongs to the caller t
     answers: { elicit: () => ({ action: "accept", content: { size: "L" } }) },
   });
   const { traceId, spanId } = await inSpan(() => client.callTool("order"));
-  const asking = collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
+  const asking = otel.collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
   expect(asking.map(({ parentSpanId }) => parentSpanId)).toEqual([spanId, spanId]);
 });
 
@@ -253,23 +242,23 @@ test("a parent in the message goes before the span around the request, which is 
     await client.callTool("at-once", {}, { meta: { traceparent: `00-${traceId}-${spanId}-01` } });
     await client.callTool("at-once");
   });
-  const told = await collector.span("tools/call at-once", "server", traceId);
+  const told = await otel.collector.span("tools/call at-once", "server", traceId);
   expect(told).toMatchObject({ parentSpanId: spanId, links: [around.spanId] });
-  const untold = await collector.span("tools/call at-once", "server", around.traceId);
+  const untold = await otel.collector.span("tools/call at-once", "server", around.traceId);
   expect(untold).toMatchObject({ parentSpanId: around.spanId, links: [] });
 });
 
 test.each(["x", "00-0-0-01", 7, null])("ignores the invalid parent %j", async (traceparent) => {
   const client = await connectMemory({ era: newest, observer: { begin: () => undefined } });
   const { traceId, spanId } = await inSpan(() => client.callTool("at-once", {}, { meta: { traceparent } }));
-  expect((await collector.span("tools/call at-once", "server", traceId)).parentSpanId).toBe(spanId);
+  expect((await otel.collector.span("tools/call at-once", "server", traceId)).parentSpanId).toBe(spanId);
 });
 
 test("arguments, results and messages are recorded only where that is asked for", async () => {
   const silent = await connectMemory({ era: newest });
   const first = await inSpan(() => silent.callTool("greet", { password: "hunter2" }));
   for (const kind of ["client", "server"] as const) {
-    const { attributes } = await collector.span("tools/call greet", kind, first.traceId);
+    const { attributes } = await otel.collector.span("tools/call greet", kind, first.traceId);
     expect(JSON.stringify(attributes)).not.toMatch(/hunter2|hello/);
   }
   const observer = traceClient({ recordContent: true });
@@ -279,10 +268,10 @@ test("arguments, results and messages are recorded only where that is asked for"
     await open.callTool("refuse").catch(() => {});
   });
   for (const kind of ["client", "server"] as const) {
-    const { attributes } = await collector.span("tools/call greet", kind, second.traceId);
+    const { attributes } = await otel.collector.span("tools/call greet", kind, second.traceId);
     expect(attributes["gen_ai.tool.call.arguments"]).toBe('{"password":"hunter2"}');
     expect(attributes["gen_ai.tool.call.result"]).toContain('"text":"hello"');
-    expect((await collector.span("tools/call refuse", kind, second.traceId)).message).toBe("refused");
+    expect((await otel.collector.span("tools/call refuse", kind, second.traceId)).message).toBe("refused");
   }
 });
 
@@ -290,9 +279,9 @@ test("durations have the names, the unit and the bounds of the conventions, and 
   const client = await connectMemory({ era: newest });
   await client.callTool("at-once");
   await client.callTool("made-up").catch(() => {});
-  await telemetry.flush();
+  await otel.telemetry.flush();
   for (const side of ["client", "server"]) {
-    const { unit, points } = collector.metrics.get(`mcp.${side}.operation.duration`) ?? { points: [] };
+    const { unit, points } = otel.collector.metrics.get(`mcp.${side}.operation.duration`) ?? { points: [] };
     expect(unit).toBe("s");
     expect(points[0]?.bounds).toEqual(bounds);
     const attributes = {
@@ -310,7 +299,7 @@ test("durations have the names, the unit and the bounds of the conventions, and 
 });
 
 test("a context of a front end goes through a host to a server in another process", async () => {
-  const args = [pathTo("test/peers/otel/stdio-server.mjs"), collector.url];
+  const args = [pathTo("test/peers/otel/stdio-server.mjs"), otel.collector.url];
   const host = await createHost({
     servers: { traced: { command: process.execPath, args } },
     policy: [{ then: "allow" }],
@@ -321,9 +310,9 @@ test("a context of a front end goes through a host to a server in another proces
     const { content } = await host.callTool("traced", "greet", {}, { by: "user" });
     expect(content).toMatchObject([{ text: "hello" }]);
   });
-  const asking = await collector.span("tools/call greet", "client", traceId);
-  const answering = await collector.span("tools/call greet", "server", traceId);
+  const asking = await otel.collector.span("tools/call greet", "client", traceId);
+  const answering = await otel.collector.span("tools/call greet", "server", traceId);
   expect(asking.parentSpanId).toBe(spanId);
   expect(answering.parentSpanId).toBe(asking.spanId);
-  expect((await collector.span("inside", "internal", traceId)).parentSpanId).toBe(answering.spanId);
+  expect((await otel.collector.span("inside", "internal", traceId)).parentSpanId).toBe(answering.spanId);
 });
