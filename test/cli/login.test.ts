@@ -72,6 +72,23 @@ test("while a sign-in is open in a terminal, a command without one fails at once
   await running.ended;
 });
 
+test("a second sign-in waits for the first one as long as --timeout says, and says so", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const first = startPortolan(["login", server.url, "--no-browser"], { cwd });
+  const address = await first.until(/^https?:\/\//);
+  const second = await runPortolan(["login", server.url, "--timeout", "3", "--no-browser"], { cwd });
+  const waited = `Another program is signing in at ${server.origin}`;
+  expect(second.stderr).toContain(`${waited}. Waiting until it has finished`);
+  expect([second.code, errorOf(second)]).toEqual([
+    7,
+    expect.objectContaining({ kind: "timeout", message: `${waited}, and has not finished within 3 s` }),
+  ]);
+  const { headers } = await fetch(address, { redirect: "manual" });
+  first.child.stdin.end(`${headers.get("location")}\n`);
+  expect(await first.ended).toBe(0);
+});
+
 test("--scope asks for more scopes, and keeps those that were granted before", async () => {
   const cwd = await makeHome();
   const { server, authority } = await startWorld({ protect: { scopes: ["read"] } });

@@ -44,6 +44,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
       },
     },
     ...(newClient && { newClient }),
+    ...(timeoutMs !== undefined && { loginWaitMs: timeoutMs }),
     scopes: listFlag(flags, "scope").flatMap((given) => given.split(/\s+/).filter(Boolean)),
     askClient: (issuer, { isGuessed }) =>
       askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown }),

@@ -13,6 +13,7 @@ export function authFor(
   { interactive = false, scopes: more = [], ...options }: OAuthOptions & { readonly interactive?: boolean } = {},
 ): OAuth {
   const { clientId, clientSecret, scopes = [] } = oauthOf(entry);
+  const { connectMs } = entry.settings;
   // Where no browser can be opened.
   const show = (address: URL) => {
     terminal.waits.clear();
@@ -22,6 +23,7 @@ export function authFor(
     ...(clientId !== undefined && { client: { clientId, ...(clientSecret !== undefined && { clientSecret }) } }),
     scopes: [...scopes, ...more],
     ...(interactive && { redirect: loopback({ ...redirectFor(entry), show }) }),
+    ...(connectMs !== undefined && { loginWaitMs: connectMs }),
     ...options,
   });
 }

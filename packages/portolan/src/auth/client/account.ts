@@ -15,6 +15,7 @@ import {
 } from "./limits.ts";
 import type { OAuthOptions } from "./oauth.ts";
 import { withSecret } from "./registration.ts";
+import type { ExclusiveOptions } from "./store.ts";
 import { type AcquiredToken, type TokenNeed, TokenSource } from "./token-source.ts";
 import { revokeToken } from "./tokens.ts";
 
@@ -146,7 +147,7 @@ export class Account {
 
   /** Completes a deferred login. */
   async finish(pending: Parameters<TokenSource["finish"]>[0], callback: URL): Promise<void> {
-    await this.#vault.exclusive(this.#server, () => this.#source.finish(pending, callback), this.#patienceMs);
+    await this.#vault.exclusive(this.#server, () => this.#source.finish(pending, callback), this.#waiting);
     this.#credential = undefined;
   }
 
@@ -189,8 +190,9 @@ export class Account {
   }
 
   /** Another process may be waiting for a person to sign in while it holds the lock. */
-  get #patienceMs(): number {
-    return this.#source.loginMs + patienceAfterLoginMs;
+  get #waiting(): Required<ExclusiveOptions> {
+    const patienceMs = this.#options.loginWaitMs ?? this.#source.loginMs + patienceAfterLoginMs;
+    return { patienceMs, reason: `Another program is signing in at ${this.#origin}` };
   }
 
   /** The server's URL without its query, which may contain secrets. */
@@ -233,7 +235,9 @@ export class Account {
   }
 
   async #acquireAlone(need: TokenNeed, signal: AbortSignal): Promise<AcquiredToken> {
+    let hasBegun = false;
     const acquire = async (): Promise<AcquiredToken> => {
+      hasBegun = true;
       // The caller may have left while this waited for the lock.
       signal.throwIfAborted();
       const kept = await this.#vault.readCredential(this.#server);
@@ -245,10 +249,14 @@ export class Account {
         this.#credential = undefined;
       }
     };
-    return (await this.#mayChangeToken())
-      ? this.#vault.exclusive(this.#server, acquire, this.#patienceMs)
-      : // Another process may hold the lock for minutes while a person signs in there.
-        acquire();
+    // Another process may hold the lock for minutes while a person signs in there.
+    if (!(await this.#mayChangeToken())) return acquire();
+    const waiting = this.#waiting;
+    return this.#vault.exclusive(this.#server, acquire, waiting).catch((reason: Error & { code?: unknown }) => {
+      if (hasBegun || reason.code !== "timeout") throw reason;
+      const seconds = Math.ceil(waiting.patienceMs / 1000);
+      throw new AuthFailure(`${waiting.reason}, and has not finished within ${seconds} s`, { code: "timeout" });
+    });
   }
 
   /** False if all that this program can do is to say that a person must sign in. */

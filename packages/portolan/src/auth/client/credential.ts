@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { Jwk } from "./grants.ts";
-import type { CredentialStore } from "./store.ts";
+import type { CredentialStore, ExclusiveOptions } from "./store.ts";
 
 /** How a client authenticates at the token endpoint. */
 export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
@@ -107,8 +107,8 @@ export class Vault {
   }
 
   /** Runs work that changes the token of this server, alone among all processes that share the store. */
-  exclusive<T>(server: string, work: () => Promise<T>, patienceMs: number): Promise<T> {
-    return this.#store.exclusive(this.#key("token", server), work, { patienceMs });
+  exclusive<T>(server: string, work: () => Promise<T>, waiting: ExclusiveOptions): Promise<T> {
+    return this.#store.exclusive(this.#key("token", server), work, waiting);
   }
 
   #key(kind: string, name: string): string {

@@ -38,6 +38,8 @@ export interface OAuthOptions extends RegistrationOptions {
   readonly chooseIssuer?: (issuers: readonly string[], server: URL) => string;
   /** How long a person may take to sign in. Default: 10 minutes. */
   readonly loginMs?: number;
+  /** How long a request waits while another program with the same store signs in. Default: `loginMs` and a minute. */
+  readonly loginWaitMs?: number;
   readonly onEvent?: (event: OAuthEvent) => void;
   readonly now?: () => number;
 }
@@ -64,7 +66,7 @@ export interface OAuth {
 
 const optionNames: OptionNames<OAuthOptions> = {
   ...{ redirect: 1, grant: 1, store: 1, account: 1, scopes: 1, dpop: 1, offline: 1, policy: 1, pkceAssumedFor: 1 },
-  ...{ chooseIssuer: 1, loginMs: 1, onEvent: 1, now: 1 },
+  ...{ chooseIssuer: 1, loginMs: 1, loginWaitMs: 1, onEvent: 1, now: 1 },
   ...{ client: 1, clientMetadataUrl: 1, clientName: 1, clientMetadata: 1, newClient: 1, askClient: 1 },
 };
 

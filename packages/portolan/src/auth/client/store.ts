@@ -19,6 +19,8 @@ export interface CredentialStore {
 export interface ExclusiveOptions {
   /** Default: 60,000. */
   readonly patienceMs?: number;
+  /** Says what is waited for, to a person: "Another program is signing in at https://example.com". */
+  readonly reason?: string;
 }
 
 /** Where a credential store keeps its keys in a storage. */

@@ -65,7 +65,11 @@ class FileStore implements CredentialStore {
 
   async #hold(lock: string, waiting: ExclusiveOptions): Promise<() => void> {
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
-    const release = await holdFileLock(lock, { ...this.#lockOptions, ...waiting });
+    const { reason, ...limits } = waiting;
+    const { onWait } = this.#lockOptions;
+    const notice = reason !== undefined &&
+      onWait && { onWait: () => onWait(`${reason}. Waiting until it has finished`) };
+    const release = await holdFileLock(lock, { ...this.#lockOptions, ...limits, ...notice });
     if (this.#held.size === 0) process.on("exit", this.#atExit);
     this.#held.add(release);
     return release;
