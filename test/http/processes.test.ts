@@ -697,7 +697,9 @@ describe("a process that starts beside others", () => {
     ]) {
       await start(createServer(info, { onError }).tool("t", { run: () => "" }), { storage });
     }
-    expect(reported[0]).toMatch(/process \d+, .* runs version 1 of "shop", this one 2: clients may see the features/);
+    expect(reported[0]).toMatch(
+      /process \d+, .* runs version 1 of "shop", this one 2: clients .*\. Start all processes from one version/,
+    );
     expect(reported[1]).toMatch(/process \d+, .* serves "shop" and not "bank": give each server a storage or a prefix/);
   });
 
