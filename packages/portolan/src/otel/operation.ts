@@ -163,7 +163,9 @@ export class Operations {
     }
     const span = this.#tracerNow().startSpan(
       target ? `${method} ${target.name}` : method,
-      { kind: this.#kind, attributes, ...(linked && { links: [{ context: linked.spanContext() }] }) },
+      linked
+        ? { kind: this.#kind, attributes, links: [{ context: linked.spanContext() }] }
+        : { kind: this.#kind, attributes },
       parent,
     );
     return new Operation(this, span, trace.setSpan(parent, span), method, shared, target?.attribute);

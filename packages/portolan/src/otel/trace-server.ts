@@ -84,11 +84,15 @@ function factsOf(exchange: ServedExchange): OperationFacts {
 
 function sharedOf({ peer, returnPath }: ServedExchange): Attributes {
   const { network, caller } = returnPath;
-  const shared: Attributes = { [attribute.protocolVersion]: peer.revision.version };
+  const { version } = peer.revision;
   // Callers are counted over HTTP alone.
   if (caller) {
-    shared[attribute.transport] = "tcp";
-    shared[attribute.protocolName] = "http";
-  } else if (network !== undefined) shared[attribute.transport] = network;
-  return shared;
+    return {
+      [attribute.protocolVersion]: version,
+      [attribute.transport]: "tcp",
+      [attribute.protocolName]: "http",
+    };
+  }
+  if (network === undefined) return { [attribute.protocolVersion]: version };
+  return { [attribute.protocolVersion]: version, [attribute.transport]: network };
 }
