@@ -102,6 +102,7 @@ export const budgets = [
   { metric: "W14 commands of Redis per warm stateful call", ...value(0, "0") },
   { metric: "W14 idle session in Redis", ...value(1024, "≤ 1,024 B") },
   { metric: "W14 question answered through another process ÷ through the same", ...value(3, "≤ 3×") },
+  { metric: "W14 … from the answer to the result alone", ...value(3, "≤ 3×") },
   { metric: "W14 two processes ÷ one, calls/s", ...share(1.6) },
   { metric: "schema conversions after start", ...value(0, "0") },
   { metric: "size of a one-tool server, min + gz", ...value(21, "≤ 21 KB") },

@@ -32,6 +32,8 @@ export class Redis {
     this.#child = spawn(redisServer, [...own, "--save", "", "--appendonly", "no"], {
       stdio: ["ignore", "pipe", "ignore"],
     });
+    // A workload that fails must not leave it behind.
+    process.once("exit", () => this.#child.kill("SIGKILL"));
     const ready = new Promise((resolve, reject) => {
       let said = "";
       this.#child.stdout.on("data", (chunk) => {

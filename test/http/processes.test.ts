@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { measureStorage } from "portolan/otel";
 import { createServer } from "portolan/server";
 import { type RefusalReport, serveHttp, type Verifier } from "portolan/server/http";
 import { createMemoryStorage, rotateKeys, type Storage } from "portolan/storage";
@@ -707,8 +708,11 @@ describe("a process that starts beside others", () => {
     const one = createFixture();
     await start(one.server, { instances: 2 });
     expect(one.reported.join()).toContain("sessions, and answers to questions, are refused at the others");
+    const local = createFixture();
+    await start(local.server, { instances: 2, storage: measureStorage(createMemoryStorage()) });
+    expect(local.reported.join()).toContain("are refused at the others");
     const sharing = createFixture();
-    await start(sharing.server, { instances: 2, storage: createMemoryStorage() });
+    await start(sharing.server, { instances: 2, storage: { ...createMemoryStorage(), isLocal: false } });
     expect(sharing.reported.join()).not.toContain("are refused at the others");
   });
 

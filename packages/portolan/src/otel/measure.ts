@@ -46,7 +46,7 @@ export function countRefusals(options: MeasureOptions = {}): (report: RefusalRep
 /** Returns the same storage, and measures the duration of each operation and its failures. */
 export function measureStorage(storage: Storage, options: MeasureOptions = {}): Storage {
   checkMeasureOptions(options, "measureStorage");
-  const { kv, log, bus } = storage;
+  const { kv, log, bus, isLocal = false } = storage;
   const histogram = meterOf(options).createHistogram(metric.storageDuration, {
     description: "Duration of operations of the storage",
     unit: "s",
@@ -89,6 +89,7 @@ export function measureStorage(storage: Storage, options: MeasureOptions = {}): 
       publish: (topic, value) => timed("bus.publish", () => bus.publish(topic, value)),
       subscribe: (topic, receive, lost) => timed("bus.subscribe", () => bus.subscribe(topic, receive, lost)),
     },
+    isLocal,
   };
 }
 
