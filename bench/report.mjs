@@ -6,13 +6,18 @@ export function table(rows) {
   const head = ["", ...names, "budget", ""];
   const body = rows.map((row) => {
     const budget = budgets.find((it) => it.metric === row.metric);
-    const verdictText = budget ? verdict(budget, row) + (budget.isReported ? " (reported)" : "") : "";
+    const verdictText = budget ? verdictTextOf(budget, row) : "";
     return [row.metric, ...names.map((name) => cellText(row, name)), budget?.text ?? "", verdictText];
   });
   const widths = head.map((_, column) => Math.max(...[head, ...body].map((line) => line[column].length)));
   const print = (line) =>
     line.map((text, i) => (i === 0 || i > names.length ? text.padEnd(widths[i]) : text.padStart(widths[i]))).join("  ");
   return [print(head), widths.map((width) => "─".repeat(width)).join("  "), ...body.map(print)].join("\n");
+}
+
+function verdictTextOf(budget, row) {
+  if (row.notMeasured !== undefined) return "not measured";
+  return verdict(budget, row) + (budget.isReported ? " (reported)" : "");
 }
 
 function cellText(row, name) {

@@ -39,7 +39,7 @@ export class LoadedServer {
     this.#task.isStreamed = reply === "sse";
   }
 
-  /** CPU µs of the server and wall µs, per call. Without wrk, `count` calls are made. */
+  /** CPU µs of the server and wall µs, per call, and the number of calls. Without wrk, `count` calls are made. */
   async pump(count, call = "echo", seconds = 1) {
     const url = await this.#server.url();
     const task = { ...this.#task, url, call };
@@ -57,7 +57,7 @@ export class LoadedServer {
   async #measure(work) {
     const before = await this.#server.cpu();
     const { wall, answers } = await this.#server.during(work(), "calls");
-    return { cpu: ((await this.#server.cpu()) - before) / answers, wall: (wall * 1000) / answers };
+    return { cpu: ((await this.#server.cpu()) - before) / answers, wall: (wall * 1000) / answers, answers };
   }
 
   close() {

@@ -6,6 +6,7 @@
  * @property {"value" | "cost" | "speed" | "rate" | "difference"} shown what the cells beside raw's show: the value itself,
  *   implementation ÷ raw where less is better, raw ÷ implementation, implementation ÷ raw where more is better, or
  *   implementation − raw
+ * @property {string} [notMeasured] why this machine cannot measure it, which is no failure
  * @property {Record<string, { value: number, ratio?: number, speed?: number, difference?: number }>} cells
  */
 

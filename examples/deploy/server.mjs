@@ -23,6 +23,10 @@ const {
   DRAIN_MS = "0",
   // Clients must send it as a bearer token. Without it the server listens on a local address only.
   PORTOLAN_TOKEN,
+  // The secrets that seal open questions, with a comma between them. Default: a key in Redis, which all processes share.
+  SECRETS,
+  // The version that is deployed. A process that finds others with another version says so.
+  VERSION = "1.0.0",
 } = process.env;
 
 /** Names this process among all that write to the same log. */
@@ -33,33 +37,40 @@ function writeLine(/** @type {object} */ line) {
   process.stderr.write(`${JSON.stringify({ time: new Date().toISOString(), instance, ...line })}\n`);
 }
 
-const redis = createRedisStorage(createClient({ url: REDIS_URL }), {
-  onError: (error) => writeLine({ level: "error", error: inspect(error) }),
-});
-// Traces and metrics go to the SDK that `node --import` registers. Without one they cost nothing.
-const storage = measureStorage(redis);
-const count = countRefusals();
+function writeError(/** @type {unknown} */ error, /** @type {object} */ about = {}) {
+  // `inspect` writes the stack and every `cause`.
+  writeLine({ level: "error", ...about, message: String(error), error: inspect(error) });
+}
 
-const server = createServer(
-  { name: "deploy", version: "1.0.0" },
-  { storage, onError: (error, about) => writeLine({ level: "error", ...about, error: inspect(error) }) },
-)
-  .tool("where", {
-    description: "Returns the process that serves this call",
-    annotations: { readOnlyHint: true },
-    run: () => instance,
-  })
-  .tool("greet", {
-    description: "Asks for a name, and greets. The answer may reach another process than the question came from.",
-    annotations: { readOnlyHint: true },
-    async run(_, ctx) {
-      const answer = await ctx.elicit("name", { message: "Who are you?", form: z.object({ name: z.string() }) });
-      return answer.action === "accept" ? `Hello, ${answer.content.name}` : "Hello, stranger";
-    },
-  })
-  .use(traceServer());
+/** Returns the server. Its questions, too, are kept in the storage. */
+function createDeployedServer(/** @type {import("portolan/storage").Storage} */ storage) {
+  return createServer(
+    { name: "deploy", version: VERSION },
+    { storage, onError: writeError, ...(SECRETS && { secrets: SECRETS.split(",") }) },
+  )
+    .tool("where", {
+      description: "Returns the process that serves this call",
+      annotations: { readOnlyHint: true },
+      run: () => instance,
+    })
+    .tool("greet", {
+      description: "Asks for a name, and greets. The answer may reach another process than the question came from.",
+      annotations: { readOnlyHint: true },
+      async run(_, ctx) {
+        const answer = await ctx.elicit("name", { message: "Who are you?", form: z.object({ name: z.string() }) });
+        return answer.action === "accept" ? `Hello, ${answer.content.name}` : "Hello, stranger";
+      },
+    })
+    .use(traceServer());
+}
 
 try {
+  if (!URL.canParse(REDIS_URL)) throw new Error("REDIS_URL: expected an address such as redis://127.0.0.1:6379");
+  const redis = createRedisStorage(createClient({ url: REDIS_URL }), { onError: writeError });
+  // Traces and metrics go to the SDK that `node --import` registers. Without one they cost nothing.
+  const storage = measureStorage(redis);
+  const count = countRefusals();
+  const server = createDeployedServer(storage);
   // Fails with one line if Redis cannot be reached, or cannot be used as it is.
   await redis.ready();
   logUnhandledRejections("deploy", server);

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,52 +8,14 @@ import { findProgram } from "../../scripts/programs.mjs";
 import { environment, makeHome, portolan, root } from "../cli/kit.ts";
 import { begin, StatelessPeer } from "../http/peer.ts";
 import { freePort } from "../kit/free-port.ts";
-import { startRedis } from "../storage/redis-server.ts";
 import { fencesOf } from "./markdown.ts";
+import { Running, startStorage } from "./running.ts";
 
 const commands = fencesOf(readFileSync(join(root, "docs/scale.md"), "utf8"))
   .filter(({ runBy }) => runBy === "test/docs/scale.test.ts")
   .map(({ content }) => content);
 /** Each request is a connection of its own, which goes to the next process. */
 const alone = { headers: { connection: "close" } };
-
-/** A program that runs beside the test, and what it has written. */
-class Running {
-  readonly child: ChildProcess;
-  output = "";
-
-  /** The program is the first of a process group, which ends with the test. */
-  constructor(program: string, args: readonly string[], env: { readonly [name: string]: string }) {
-    this.child = spawn(program, args, { cwd: root, env: { ...process.env, ...env }, detached: true });
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.setEncoding("utf8").on("data", (text: string) => {
-        this.output += text;
-      });
-    }
-    onTestFinished(() => this.#killGroup());
-  }
-
-  #killGroup(): void {
-    try {
-      process.kill(-(this.child.pid ?? 0), "SIGKILL");
-    } catch {
-      // All of its processes have ended.
-    }
-  }
-
-  /** Resolves to the processes that serve, when there are as many. */
-  async serving(count: number): Promise<number[]> {
-    const pids = () => [...this.output.matchAll(/^Serving .* \(process (\d+)\)$/gm)].map(([, pid]) => Number(pid));
-    await expect.poll(pids, { timeout: 30_000 }).toHaveLength(count);
-    return pids();
-  }
-}
-
-async function startStorage(): Promise<string> {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  return `redis://127.0.0.1:${redis.port}`;
-}
 
 const isRunning = (pid: number): boolean => {
   try {
@@ -122,13 +84,6 @@ describe("workers.mjs", () => {
     workers.child.kill("SIGTERM");
     expect(await exited).toEqual([0, null]);
     expect([...pids, added].filter(isRunning)).toEqual([]);
-  });
-
-  test("says in one line why it does not start", async () => {
-    const env = { PORT: "0", REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
-    const single = new Running(process.execPath, [join(root, "examples/deploy/server.mjs")], env);
-    expect(await once(single.child, "close")).toEqual([1, null]);
-    expect(single.output.trim().split("\n")).toEqual([expect.stringContaining("ECONNREFUSED")]);
   });
 });
 

@@ -16,7 +16,7 @@ const down = async () => {
 function withParts(replace: (storage: Storage) => Partial<{ [part in keyof Storage]: object }>): Storage {
   const memory = createMemoryStorage();
   const parts = replace(memory) as { [part: string]: { [method: string]: unknown } };
-  const part = <P extends keyof Storage>(name: P): Storage[P] =>
+  const part = <P extends "kv" | "log" | "bus">(name: P): Storage[P] =>
     new Proxy(memory[name], {
       get: (target, method) => {
         const own = parts[name]?.[String(method)];

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { measureStorage } from "portolan/otel";
 import { createServer } from "portolan/server";
 import { type RefusalReport, serveHttp, type Verifier } from "portolan/server/http";
 import { createMemoryStorage, rotateKeys, type Storage } from "portolan/storage";
@@ -697,7 +698,9 @@ describe("a process that starts beside others", () => {
     ]) {
       await start(createServer(info, { onError }).tool("t", { run: () => "" }), { storage });
     }
-    expect(reported[0]).toMatch(/process \d+, .* runs version 1 of "shop", this one 2: clients may see the features/);
+    expect(reported[0]).toMatch(
+      /process \d+, .* runs version 1 of "shop", this one 2: clients .*\. Start all processes from one version/,
+    );
     expect(reported[1]).toMatch(/process \d+, .* serves "shop" and not "bank": give each server a storage or a prefix/);
   });
 
@@ -705,8 +708,11 @@ describe("a process that starts beside others", () => {
     const one = createFixture();
     await start(one.server, { instances: 2 });
     expect(one.reported.join()).toContain("sessions, and answers to questions, are refused at the others");
+    const local = createFixture();
+    await start(local.server, { instances: 2, storage: measureStorage(createMemoryStorage()) });
+    expect(local.reported.join()).toContain("are refused at the others");
     const sharing = createFixture();
-    await start(sharing.server, { instances: 2, storage: createMemoryStorage() });
+    await start(sharing.server, { instances: 2, storage: { ...createMemoryStorage(), isLocal: false } });
     expect(sharing.reported.join()).not.toContain("are refused at the others");
   });
 

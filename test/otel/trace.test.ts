@@ -5,14 +5,18 @@ import { type Client, type ConnectOptions, connect } from "portolan/client";
 import { traceClient, traceServer } from "portolan/otel";
 import { createServer, serveChannel } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
+import { createMemoryStorage } from "portolan/storage";
 import { createHost } from "portolan-host";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
+import { begin } from "../http/peer.ts";
 import { revisions } from "../kit/revisions.ts";
 import { useTelemetry } from "./use-telemetry.ts";
 
 const bounds = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 const newest = "2026-07-28";
+/** Revisions whose servers can ask for a form. */
+const stateful = ["2025-06-18", "2025-11-25"];
 const otel = useTelemetry();
 
 /** Of the provider that is registered now. */
@@ -207,15 +211,116 @@ describe.each([newest, "2025-11-25"])("on %s", (era) => {
     const client = await connectMemory({ era, answers: { elicit } });
     const { traceId, spanId } = await inSpan(() => client.callTool("order"));
     const rounds = era === newest ? 2 : 1;
-    const asking = otel.collector.spans.filter((span) => span.traceId === traceId && span.kind === "client");
-    expect(asking.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual(
-      Array(rounds).fill(["tools/call order", spanId]),
-    );
-    const answering = otel.collector.spans.filter((span) => span.traceId === traceId && span.kind === "server");
+    const own = (kind: string) => (span: { traceId: string; kind: string; name: string }) =>
+      span.traceId === traceId && span.kind === kind && span.name === "tools/call order";
+    const asking = otel.collector.spans.filter(own("client"));
+    expect(asking.map(({ parentSpanId }) => parentSpanId)).toEqual(Array(rounds).fill(spanId));
+    const answering = otel.collector.spans.filter(own("server"));
     expect(answering.map(({ parentSpanId }) => parentSpanId).sort()).toEqual(asking.map((span) => span.spanId).sort());
     expect((await otel.collector.span("ordered", "internal", traceId)).parentSpanId).toBe(answering.at(-1)?.spanId);
-    // A stateful server asks with a request of its own, which tells no context.
+    // A stateless server asks in its result, between two requests of the caller.
     if (era === newest) expect((await otel.collector.span("answered", "internal", traceId)).parentSpanId).toBe(spanId);
+  });
+});
+
+describe.each(["memory", "stdio", "http"] as const)("a question over %s", (transport) => {
+  const answers = {
+    elicit: async () => {
+      await nextTurn();
+      startSpan("answered").end();
+      return { action: "accept" as const, content: { size: "L" } };
+    },
+  };
+
+  test.each(stateful)("on %s is part of the trace, with a span on both sides", async (era) => {
+    const client = await transports[transport]({ era, answers });
+    const { traceId } = await inSpan(() => client.callTool("order"));
+    const call = await otel.collector.span("tools/call order", "server", traceId);
+    const sent = await otel.collector.span("elicitation/create", "client", traceId);
+    const received = await otel.collector.span("elicitation/create", "server", traceId);
+    expect(sent.parentSpanId).toBe(call.spanId);
+    expect(received.parentSpanId).toBe(sent.spanId);
+    expect((await otel.collector.span("answered", "internal", traceId)).parentSpanId).toBe(received.spanId);
+    const common = {
+      "mcp.method.name": "elicitation/create",
+      "mcp.protocol.version": era,
+      ...network[transport],
+      ...(transport === "http" && { "mcp.session.id": expect.stringMatching(/.{20,}/) }),
+    };
+    expect(sent.attributes).toEqual(common);
+    expect(received.attributes).toEqual({
+      ...common,
+      "jsonrpc.request.id": expect.any(String),
+      ...(transport === "http" && { "server.address": "127.0.0.1", "server.port": expect.any(Number) }),
+    });
+  });
+});
+
+test("a question that the client refuses is an error on both sides", async () => {
+  const client = await connectMemory({ era: "2025-11-25", answers: { elicit: () => Promise.reject(new Error("no")) } });
+  const { traceId } = await inSpan(() => client.callTool("order").catch(() => {}));
+  for (const kind of ["client", "server"] as const) {
+    const span = await otel.collector.span("elicitation/create", kind, traceId);
+    expect(span).toMatchObject({ isError: true, attributes: { "rpc.response.status_code": expect.any(String) } });
+  }
+});
+
+describe("the duration of a session", () => {
+  const durations = async (side: "client" | "server") => {
+    await otel.telemetry.flush();
+    return otel.collector.metrics.get(`mcp.${side}.session.duration`) ?? { unit: undefined, points: [] };
+  };
+
+  test.each(["memory", "stdio", "http"] as const)("over %s is recorded when it ends", async (transport) => {
+    const era = "2025-06-18";
+    const client = await transports[transport]({ era });
+    await client.callTool("greet");
+    await client.close();
+    const attributes = { "mcp.protocol.version": era, ...network[transport] };
+    const atClient = {
+      ...attributes,
+      ...(transport === "http" && { "server.address": "127.0.0.1", "server.port": expect.any(Number) }),
+    };
+    const { unit, points } = await durations("client");
+    expect(unit).toBe("s");
+    expect(points).toContainEqual({ attributes: atClient, value: expect.any(Number), bounds });
+    // A process that ends sends no metrics here.
+    if (transport === "stdio") return;
+    await expect
+      .poll(async () => (await durations("server")).points)
+      .toContainEqual({ attributes, value: expect.any(Number), bounds });
+  });
+
+  test("has the type of the error that ended it, and does not exist on the newest revision", async () => {
+    const [near, far] = createMemoryPair({ serialize: true });
+    const served = serveChannel(plain, far);
+    const client = await connect(near, { era: "2024-11-05", observer: traceClient() });
+    onTestFinished(() => client.close());
+    await served.close();
+    await (await connectMemory({ era: newest })).close();
+    const { points } = await durations("client");
+    const ofVersion = (version: string) =>
+      points.filter(({ attributes }) => attributes["mcp.protocol.version"] === version);
+    expect(ofVersion("2024-11-05")).toContainEqual(
+      expect.objectContaining({
+        attributes: { "mcp.protocol.version": "2024-11-05", "error.type": "connection-closed" },
+      }),
+    );
+    expect(ofVersion(newest)).toEqual([]);
+  });
+
+  test("is recorded by the process that began it, also if another one ends it", async () => {
+    const storage = createMemoryStorage();
+    const nodes = [serveHttp(traced, { storage }), serveHttp(traced, { storage })];
+    onTestFinished(() => Promise.all(nodes.map((node) => node.close(0))).then(() => {}));
+    const [one, other] = await Promise.all(nodes.map((node) => node.listen()));
+    const peer = await begin(one?.url ?? "", "2025-03-26");
+    const headers = { "mcp-session-id": peer.id };
+    expect((await fetch(other?.url ?? "", { method: "DELETE", headers })).status).toBe(204);
+    const attributes = { "mcp.protocol.version": "2025-03-26", ...network.http };
+    await expect
+      .poll(async () => (await durations("server")).points)
+      .toContainEqual({ attributes, value: expect.any(Number), bounds });
   });
 });
 

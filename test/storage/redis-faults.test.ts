@@ -4,7 +4,7 @@ import type { LogEntry } from "portolan/storage";
 import { createRedisStorage, type RedisStorage, type RedisStorageOptions } from "portolan/storage/redis";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type ClientLibrary, libraries, libraryNames } from "./redis-clients.ts";
-import { type RedisServer, startCluster, startRedis, startSentinel } from "./redis-server.ts";
+import { type RedisServer, startCluster, startOldRedis, startRedis, startSentinel } from "./redis-server.ts";
 
 async function setUp(...settings: string[]): Promise<RedisServer> {
   const server = await startRedis(...settings);
@@ -309,13 +309,14 @@ describe.each(libraryNames)("%s", (name) => {
     };
     const locked = await setUp("--requirepass", "secret");
     expect(await messageOf(library.single(1))).toMatch(/^Redis cannot be used: nothing listens at this address/);
-    expect(await messageOf(library.single(locked.port, "wrong"))).toContain("wrong user name or password");
-    expect(await messageOf(library.single(locked.port))).toContain("wrong user name or password");
+    expect(await messageOf(library.single(locked.port, "wrong"))).toContain("wrong user name or password; correct");
+    expect(await messageOf(library.single(locked.port))).toContain("it needs a password; give the client one");
     await open(library.single(locked.port, "secret")).ready();
     const replica = await setUp("--replicaof", "127.0.0.1", String(locked.port), "--masterauth", "secret");
     expect(await messageOf(library.single(replica.port))).toContain("replica");
     const old = await startOldRedis();
-    expect(await messageOf(library.single(old))).toMatch(/6\.2/);
+    onTestFinished(() => old.stop());
+    expect(await messageOf(library.single(old.port))).toMatch(/6\.2.*; upgrade it/);
   });
 
   test("a Sentinel leads to the new master after a fail-over", async () => {
@@ -385,29 +386,3 @@ describe.each(["redis 6", "ioredis 6"] as const)("a cluster with %s", (name) => 
     }
   });
 });
-
-/** A server that speaks as Redis 5 does. It stands for one that cannot be installed any more. */
-async function startOldRedis(): Promise<number> {
-  const sockets = new Set<Socket>();
-  const info = "redis_version:5.0.14\r\nredis_mode:standalone\r\nloading:0\r\nrole:master\r\n";
-  const bulk = `$${info.length}\r\n${info}\r\n`;
-  const server = createServer((socket) => {
-    sockets.add(socket.on("error", () => {}));
-    socket.setEncoding("utf8").on("data", (text: string) => {
-      // Each command is an array, and its name is the first word.
-      for (const [, word = ""] of text.matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
-        const command = word.toUpperCase();
-        if (command === "HELLO") socket.write("-ERR unknown command `HELLO`, with args beginning with: \r\n");
-        else if (command === "INFO") socket.write(bulk);
-        else if (command === "EVAL") socket.write(`*1\r\n${bulk}`);
-        else socket.write(command === "CLIENT" ? "-ERR Unknown subcommand\r\n" : "+OK\r\n");
-      }
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  return (server.address() as { port: number }).port;
-}

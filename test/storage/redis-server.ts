@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findProgram } from "../../scripts/programs.mjs";
@@ -165,6 +165,34 @@ export async function startSentinel(): Promise<Sentinel> {
       await exited;
       await Promise.all([master.stop(), replica.stop()]);
       rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a server that speaks as Redis 5 does. It stands for one that cannot be installed any more. */
+export async function startOldRedis(): Promise<{ readonly port: number; stop(): void }> {
+  const sockets = new Set<Socket>();
+  const info = "redis_version:5.0.14\r\nredis_mode:standalone\r\nloading:0\r\nrole:master\r\n";
+  const bulk = `$${info.length}\r\n${info}\r\n`;
+  const server = createServer((socket) => {
+    sockets.add(socket.on("error", () => {}));
+    socket.setEncoding("utf8").on("data", (text: string) => {
+      // Each command is an array, and its name is the first word.
+      for (const [, word = ""] of text.matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
+        const command = word.toUpperCase();
+        if (command === "HELLO") socket.write("-ERR unknown command `HELLO`, with args beginning with: \r\n");
+        else if (command === "INFO") socket.write(bulk);
+        else if (command === "EVAL") socket.write(`*1\r\n${bulk}`);
+        else socket.write(command === "CLIENT" ? "-ERR Unknown subcommand\r\n" : "+OK\r\n");
+      }
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as { port: number }).port,
+    stop() {
+      server.close();
+      for (const socket of sockets) socket.destroy();
     },
   };
 }

@@ -1,15 +1,16 @@
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createMemoryPair } from "../jsonrpc/memory.ts";
 import { createServer, serveChannel } from "../server/index.ts";
 import type { Client } from "./api.ts";
 import { connect } from "./connect.ts";
-import type { ConnectOptions, ObservedRequest, RequestObserver, RequestOutcome } from "./options.ts";
+import type { ConnectOptions, ObservedRequest, ObservedSession, RequestObserver, RequestOutcome } from "./options.ts";
 
 const server = createServer({ name: "observed", version: "1.0.0" })
   .tool("meta", { run: (_, ctx) => JSON.stringify(ctx.meta) })
   .tool("wait", {
     run: (_, ctx) => new Promise((resolve) => ctx.signal.addEventListener("abort", () => resolve("x"))),
-  });
+  })
+  .tool("ask", { run: async (_, ctx) => String(await ctx.confirm("sure", "Sure?")) });
 
 async function start(options: ConnectOptions): Promise<Client> {
   const [near, far] = createMemoryPair({ serialize: true });
@@ -114,4 +115,132 @@ test("what follows a response runs inside `run`", async () => {
 
 test("connect refuses an observer without `begin`", async () => {
   await expect(start({ observer: {} as RequestObserver })).rejects.toThrow("observer: expected an object with `begin`");
+});
+
+describe("an observer of questions", () => {
+  const confirm = { elicit: () => ({ action: "accept" as const }) };
+
+  /** An observer that writes questions down, and runs their answers. */
+  function questioner(run?: (work: () => void) => void) {
+    const asked: ObservedRequest[] = [];
+    const ended: RequestOutcome[] = [];
+    const observer: RequestObserver = {
+      begin: () => undefined,
+      beginQuestion(question) {
+        asked.push(question);
+        return { end: (outcome) => void ended.push(outcome), ...(run && { run }) };
+      },
+    };
+    return { asked, ended, observer };
+  }
+
+  test("sees a request of a stateful server and its answer, and runs the work between them", async () => {
+    let runs = 0;
+    const { asked, ended, observer } = questioner((work) => {
+      runs += 1;
+      work();
+    });
+    const client = await start({ era: "stateful", observer, answers: confirm });
+    expect((await client.callTool("ask")).content).toMatchObject([{ text: "true" }]);
+    expect(asked).toMatchObject([{ method: "elicitation/create", params: { message: "Sure?" }, server: {} }]);
+    expect(ended).toMatchObject([{ result: { action: "accept" } }]);
+    expect(runs).toBe(1);
+  });
+
+  test("sees nothing of a stateless server, which asks in results", async () => {
+    const { asked, observer } = questioner();
+    const client = await start({ era: "stateless", observer, answers: confirm });
+    expect((await client.callTool("ask")).content).toMatchObject([{ text: "true" }]);
+    expect(asked).toEqual([]);
+  });
+
+  test("is told of an error, of a cancellation, and of a lost connection", async () => {
+    const { ended, observer } = questioner();
+    let isAsked = () => {};
+    const begun = () =>
+      new Promise<void>((resolve) => {
+        isAsked = resolve;
+      });
+    const elicit = () => {
+      isAsked();
+      return new Promise<never>(() => {});
+    };
+    const failing = { elicit: () => Promise.reject(new Error("broken")) };
+    const client = await start({ era: "stateful", observer, answers: { elicit } });
+    await expect(client.callTool("ask", {}, { answers: failing })).rejects.toThrow("did not answer");
+    expect(ended).toMatchObject([{ error: { name: "RpcError" } }]);
+    const stop = new AbortController();
+    const asking = begun();
+    const call = client.callTool("ask", {}, { signal: stop.signal }).catch(() => {});
+    await asking;
+    stop.abort();
+    await call;
+    await expect.poll(() => ended).toHaveLength(2);
+    expect(ended[1]).toMatchObject({ error: { code: "cancelled" } });
+    const last = begun();
+    void client.callTool("ask").catch(() => {});
+    await last;
+    await client.close();
+    expect(ended[2]).toMatchObject({ error: { code: "connection-closed" } });
+  });
+
+  test("that throws is reported, and the question is answered", async () => {
+    const errors: string[] = [];
+    const observer: RequestObserver = {
+      begin: () => undefined,
+      beginQuestion: () => ({
+        end() {
+          throw new Error("end");
+        },
+        run() {
+          throw new Error("run");
+        },
+      }),
+    };
+    const onError = ({ message }: Error) => errors.push(message);
+    const client = await start({ era: "stateful", observer, answers: confirm, onError });
+    expect((await client.callTool("ask")).content).toMatchObject([{ text: "true" }]);
+    expect(errors).toEqual(["run", "end"]);
+  });
+});
+
+describe("an observer of sessions", () => {
+  function watcher() {
+    const begun: ObservedSession[] = [];
+    const ended: (string | undefined)[] = [];
+    const observer: RequestObserver = {
+      begin: () => undefined,
+      beginSession(session) {
+        begun.push(session);
+        return (error) => void ended.push(error?.message);
+      },
+    };
+    return { begun, ended, observer };
+  }
+
+  test("is told of the handshake, and once of the end", async () => {
+    const { begun, ended, observer } = watcher();
+    const client = await start({ era: "2025-06-18", observer });
+    expect(begun).toMatchObject([{ version: "2025-06-18", transport: { kind: "other" } }]);
+    expect(ended).toEqual([]);
+    await client.close();
+    await client.close();
+    expect(ended).toEqual([undefined]);
+  });
+
+  test("gets the reason if the server ends it", async () => {
+    const { ended, observer } = watcher();
+    const [near, far] = createMemoryPair({ serialize: true });
+    const served = serveChannel(server, far);
+    const client = await connect(near, { era: "stateful", observer });
+    onTestFinished(() => client.close());
+    await served.close();
+    await expect.poll(() => ended).toEqual([expect.any(String)]);
+  });
+
+  test("sees none at a stateless server", async () => {
+    const { begun, observer } = watcher();
+    await start({ era: "stateless", observer });
+    expect(begun).toEqual([]);
+  });
 });

@@ -15,7 +15,9 @@ import { toError } from "./failures.ts";
 import type { HttpLink } from "./http/options.ts";
 import type {
   ConnectOptions,
+  ObservedRequest,
   ObservedTransport,
+  QuestionObservation,
   RequestObservation,
   RequestObserver,
   RequestOutcome,
@@ -23,18 +25,23 @@ import type {
 
 // Loaded late: only clients with an observer need it, and no other call pays for it.
 
-/** Returns a link that tells the observer of every request, also of those that agree on a revision. */
+/** Returns a link that tells the observer of every request in both directions, also of those that agree on a revision. */
 export function observeLink(link: Link, { observer }: ConnectOptions): Link {
   if (typeof observer?.begin === "function") return new ObservedLink(link, observer);
   throw new PortolanError("invalid-argument", "observer: expected an object with `begin`, such as traceClient()");
 }
 
-class ObservedLink implements Link {
+/** Stands between a connection and its link: requests pass it on their way to the server, questions on their way back. */
+class ObservedLink implements Link, LinkEvents {
   readonly #link: Link;
   readonly #observer: RequestObserver;
   readonly #transport: ObservedTransport;
   readonly #open = new IdTable<ObservedExchange>();
+  /** Ends the observation of each question that is not answered yet. */
+  readonly #questions = new IdTable<(outcome: RequestOutcome) => void>();
   #connection: ClientConnection | undefined;
+  #sessionVersion = "";
+  #endSession: ((error?: Error) => void) | undefined;
 
   constructor(link: Link, observer: RequestObserver) {
     this.#link = link;
@@ -53,20 +60,24 @@ class ObservedLink implements Link {
   open(events: LinkEvents): Promise<void> {
     // `connect` opens its link with nothing else.
     this.#connection = events as ClientConnection;
-    return this.#link.open(events);
+    return this.#link.open(this);
   }
 
   exchange(request: RpcRequest, sink: ResponseSink): void {
-    const { id } = request;
-    const observation = this.#begin(request);
-    if (!observation) {
+    const { id, method } = request;
+    const observation = this.attempt(() => this.#observer.begin(this.#factsOf(request)));
+    const isHandshake = method === "initialize";
+    if (!observation && !isHandshake) {
       this.#link.exchange(request, sink);
       return;
     }
-    const observed = new ObservedExchange(sink, observation, () => this.#open.delete(id), this.#report);
+    const observed = new ObservedExchange(this, sink, observation, (outcome) => {
+      this.#open.delete(id);
+      if (isHandshake && "result" in outcome) this.#beginSession(outcome.result["protocolVersion"]);
+    });
     this.#open.set(id, observed);
     try {
-      this.#link.exchange(withMeta(request, observation.meta), observed);
+      this.#link.exchange(withMeta(request, observation?.meta), observed);
     } catch (thrown) {
       observed.end({ error: toError(thrown) });
       throw thrown;
@@ -82,65 +93,124 @@ class ObservedLink implements Link {
     this.#link.notify(notification);
   }
 
-  close(): Promise<void> {
-    return this.#link.close();
+  async close(): Promise<void> {
+    await this.#link.close();
+    this.#sessionEnded();
   }
 
-  #begin({ id, method, params = {} }: RpcRequest): RequestObservation | undefined {
+  request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void {
+    const { id } = request;
+    const observation = this.attempt(() => this.#observer.beginQuestion?.(this.#factsOf(request)));
+    if (!observation) {
+      this.#connection?.request(request, answer, during);
+      return;
+    }
+    const end = (outcome: RequestOutcome) => {
+      // A server may use an id again for a later question.
+      if (this.#questions.get(id) !== end) return;
+      this.#questions.delete(id);
+      this.attempt(() => observation.end(outcome));
+    };
+    this.#questions.set(id, end);
+    const answerAndEnd = (response: RpcResponse) => {
+      end(outcomeOf(response));
+      answer(response);
+    };
+    this.runInside(observation, () => this.#connection?.request(request, answerAndEnd, during));
+  }
+
+  notification(notification: RpcNotification): void {
+    const { method, params } = notification;
+    if (method === "notifications/cancelled") {
+      const error = new PortolanError("cancelled", "The server cancelled the question");
+      this.#questions.get(params?.["requestId"] as RequestId)?.({ error });
+    }
+    this.#connection?.notification(notification);
+  }
+
+  invalid(why: string): void {
+    this.#connection?.invalid(why);
+  }
+
+  renewed(): void {
+    this.#sessionEnded(new PortolanError("connection-closed", "The server has lost the session"));
+    this.#beginSession(this.#sessionVersion);
+    this.#connection?.renewed();
+  }
+
+  login(isOpen: boolean): void {
+    this.#connection?.login(isOpen);
+  }
+
+  lost(reason: Error): void {
+    for (const end of this.#questions.values()) end({ error: reason });
+    this.#sessionEnded(this.#connection?.isClosing ? undefined : reason);
+    this.#connection?.lost(reason);
+  }
+
+  /** Calls the observer. One that throws is reported, and never fails a call. */
+  attempt<T>(call: () => T): T | undefined {
     try {
-      return this.#observer.begin({
-        ...{ id, method, params },
-        server: this.#connection?.profile,
-        transport: this.#transport,
-      });
+      return call();
     } catch (thrown) {
-      this.#report(thrown);
+      this.#connection?.report(toError(thrown));
       return undefined;
     }
   }
 
-  readonly #report = (thrown: unknown): void => {
-    this.#connection?.report(toError(thrown));
-  };
+  /** Does work once inside `run` of an observation, also if that throws or forgets it. */
+  runInside(observation: QuestionObservation | undefined, work: () => void): void {
+    let isDone = false;
+    const doOnce = () => {
+      if (isDone) return;
+      isDone = true;
+      work();
+    };
+    this.attempt(() => observation?.run?.(doOnce));
+    doOnce();
+  }
+
+  #factsOf({ id, method, params = {} }: RpcRequest): ObservedRequest {
+    return { id, method, params, server: this.#connection?.profile, transport: this.#transport };
+  }
+
+  /** The version is what the server has agreed to, which is checked after this. */
+  #beginSession(version: unknown): void {
+    this.#sessionVersion = String(version);
+    const session = { version: this.#sessionVersion, transport: this.#transport };
+    this.#endSession = this.attempt(() => this.#observer.beginSession?.(session));
+  }
+
+  #sessionEnded(error?: Error): void {
+    const end = this.#endSession;
+    this.#endSession = undefined;
+    if (end) this.attempt(() => end(error));
+  }
 }
 
-/** The receiver of an observed response. An observer that throws is reported, and never fails a call. */
+/** The receiver of an observed response. */
 class ObservedExchange implements ResponseSink {
+  readonly #link: ObservedLink;
   readonly #sink: ResponseSink;
-  readonly #observation: RequestObservation;
-  readonly #forget: () => void;
-  readonly #report: (thrown: unknown) => void;
+  readonly #observation: RequestObservation | undefined;
+  readonly #ended: (outcome: RequestOutcome) => void;
   #isOver = false;
 
   constructor(
+    link: ObservedLink,
     sink: ResponseSink,
-    observation: RequestObservation,
-    forget: () => void,
-    report: (thrown: unknown) => void,
+    observation: RequestObservation | undefined,
+    ended: (outcome: RequestOutcome) => void,
   ) {
+    this.#link = link;
     this.#sink = sink;
     this.#observation = observation;
-    this.#forget = forget;
-    this.#report = report;
+    this.#ended = ended;
   }
 
   response(response: RpcResponse): void {
-    if ("error" in response) {
-      const { code, message, data } = response.error;
-      this.end({ error: new RpcError(code, message, { data }) });
-    } else this.end({ result: response.result });
-    let isReceived = false;
-    const receive = () => {
-      if (isReceived) return;
-      isReceived = true;
-      this.#sink.response(response);
-    };
-    try {
-      this.#observation.run?.(receive);
-    } catch (thrown) {
-      this.#report(thrown);
-    }
-    receive();
+    this.end(outcomeOf(response));
+    this.#link.runInside(this.#observation, () => this.#sink.response(response));
   }
 
   failed(reason: Error): void {
@@ -156,13 +226,15 @@ class ObservedExchange implements ResponseSink {
   end(outcome: RequestOutcome): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    this.#forget();
-    try {
-      this.#observation.end(outcome);
-    } catch (thrown) {
-      this.#report(thrown);
-    }
+    this.#ended(outcome);
+    this.#link.attempt(() => this.#observation?.end(outcome));
   }
+}
+
+function outcomeOf(response: RpcResponse): RequestOutcome {
+  if ("result" in response) return { result: response.result };
+  const { code, message, data } = response.error;
+  return { error: new RpcError(code, message, { data }) };
 }
 
 function withMeta(request: RpcRequest, meta: JsonObject | undefined): RpcRequest {

@@ -87,13 +87,38 @@ export interface RequestObserver {
    * agreeing on a revision also takes requests. Return undefined to ignore the request.
    */
   begin(request: ObservedRequest): RequestObservation | undefined;
+  /**
+   * Called before a request of a stateful server is answered: a question, such as `elicitation/create`. Stateless servers ask
+   * in results. Return undefined to ignore the question. Default: questions are not observed.
+   */
+  beginQuestion?(question: ObservedRequest): QuestionObservation | undefined;
+  /**
+   * Called when a session with a stateful server has begun. The function that it returns is called once, when the session
+   * has ended: with an error unless this side closed it. Default: sessions are not observed.
+   */
+  beginSession?(session: ObservedSession): ((error?: Error) => void) | undefined;
 }
 
-/** A request that is about to be sent. */
+/** A session that has begun. */
+export interface ObservedSession {
+  /** The protocol version of the server. */
+  readonly version: string;
+  readonly transport: ObservedTransport;
+}
+
+/** The observation of one question. */
+export interface QuestionObservation {
+  /** Called once: with the answer that is sent, or with the reason why none is sent. */
+  end(outcome: RequestOutcome): void;
+  /** Runs the work that answers the question. Default: runs it plainly. */
+  run?(work: () => void): void;
+}
+
+/** A request that is about to be sent, or a question that is about to be answered. */
 export interface ObservedRequest {
   readonly id: RequestId;
   readonly method: string;
-  /** The params as they are sent. Do not change them. */
+  /** The params as they are on the wire. Do not change them. */
   readonly params: JsonObject;
   /** Undefined until the client and the server have agreed on a revision. */
   readonly server: ServerProfile | undefined;

@@ -1,10 +1,9 @@
 import type { Attributes, BatchObservableCallback } from "@opentelemetry/api";
-import { PortolanError } from "../errors.ts";
 import type { RefusalReport } from "../server/http/options.ts";
 import type { HttpEndpoint } from "../server/http/serve-http.ts";
 import type { LogEntry, Storage } from "../storage/storage.ts";
 import { attribute, metric, storageBounds } from "./names.ts";
-import { checkMeasureOptions, type MeasureOptions, meterOf } from "./operation.ts";
+import { checkMeasureOptions, errorTypeOf, type MeasureOptions, meterOf } from "./operation.ts";
 
 /**
  * Measures what the callers of an HTTP endpoint use, whenever metrics are collected: sessions, streams, calls in progress
@@ -47,7 +46,7 @@ export function countRefusals(options: MeasureOptions = {}): (report: RefusalRep
 /** Returns the same storage, and measures the duration of each operation and its failures. */
 export function measureStorage(storage: Storage, options: MeasureOptions = {}): Storage {
   checkMeasureOptions(options, "measureStorage");
-  const { kv, log, bus } = storage;
+  const { kv, log, bus, isLocal = false } = storage;
   const histogram = meterOf(options).createHistogram(metric.storageDuration, {
     description: "Duration of operations of the storage",
     unit: "s",
@@ -55,7 +54,7 @@ export function measureStorage(storage: Storage, options: MeasureOptions = {}): 
   });
   const record: RecordOperation = (name, ms, failure) => {
     const attributes: Attributes = { [attribute.storageOperation]: name };
-    if (failure !== undefined) attributes[attribute.errorType] = typeOf(failure);
+    if (failure !== undefined) attributes[attribute.errorType] = errorTypeOf(failure);
     histogram.record(ms / 1_000, attributes);
   };
   const timed = async <T>(name: string, work: () => Promise<T>): Promise<T> => {
@@ -90,6 +89,7 @@ export function measureStorage(storage: Storage, options: MeasureOptions = {}): 
       publish: (topic, value) => timed("bus.publish", () => bus.publish(topic, value)),
       subscribe: (topic, receive, lost) => timed("bus.subscribe", () => bus.subscribe(topic, receive, lost)),
     },
+    isLocal,
   };
 }
 
@@ -117,8 +117,3 @@ async function* timeReading(entries: AsyncIterable<LogEntry>, record: RecordOper
 }
 
 type RecordOperation = (name: string, ms: number, failure?: unknown) => void;
-
-function typeOf(failure: unknown): string {
-  if (failure instanceof PortolanError) return failure.code;
-  return failure instanceof Error ? failure.name : "_OTHER";
-}

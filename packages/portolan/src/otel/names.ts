@@ -28,6 +28,8 @@ export const attribute = {
 export const metric = {
   serverDuration: "mcp.server.operation.duration",
   clientDuration: "mcp.client.operation.duration",
+  serverSession: "mcp.server.session.duration",
+  clientSession: "mcp.client.session.duration",
   /** Our own, because the conventions have none for these. */
   sessions: "portolan.http.sessions",
   streams: "portolan.http.streams",

@@ -1,21 +1,25 @@
 import {
   type Attributes,
   type Context,
+  createNoopMeter,
   type Histogram,
   type Meter,
   type MeterProvider,
   metrics,
+  ProxyTracerProvider,
+  propagation,
   type Span,
-  type SpanKind,
+  SpanKind,
   SpanStatusCode,
   type Tracer,
   type TracerProvider,
   trace,
 } from "@opentelemetry/api";
-import { type JsonObject, type RequestId, rpcCodes } from "../jsonrpc/message.ts";
+import { PortolanError } from "../errors.ts";
+import { type JsonObject, type RequestId, RpcError, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
 import { maxAttributeCharacters, maxContentCharacters } from "./limits.ts";
-import { attribute, durationBounds, toolError } from "./names.ts";
+import { attribute, durationBounds, metric, toolError } from "./names.ts";
 
 /** Where metrics go. */
 export interface MeasureOptions {
@@ -41,15 +45,65 @@ export function meterOf({ meterProvider }: MeasureOptions): Meter {
   return (meterProvider ?? metrics.getMeterProvider()).getMeter(scope);
 }
 
+/**
+ * Returns whether there is nothing that would take spans and durations, nor send a context: then a request needs no work.
+ * Asked for each request, because an SDK may be registered later.
+ */
+export function isOff({ tracerProvider, meterProvider }: TraceOptions): boolean {
+  if (tracerProvider || meterProvider) return false;
+  const provider = trace.getTracerProvider();
+  if (!(provider instanceof ProxyTracerProvider) || provider.getDelegate() !== absentProvider) return false;
+  return metrics.getMeterProvider().getMeter(scope) === absentMeter && propagation.fields().length === 0;
+}
+
+/** What the API uses while no SDK is registered. */
+const absentProvider = new ProxyTracerProvider().getDelegate();
+const absentMeter = createNoopMeter();
+
+export function checkTraceOptions(options: TraceOptions, where: string): void {
+  checkOptions(options, traceOptionNames, where);
+}
+
 export function checkMeasureOptions(options: MeasureOptions, where: string): void {
   checkOptions(options, measureOptionNames, where);
+}
+
+/** A histogram of durations in seconds, of the provider that is registered when one is recorded. */
+export class Durations {
+  readonly #name: string;
+  readonly #description: string;
+  readonly #options: MeasureOptions;
+  #provider: MeterProvider | undefined;
+  #histogram: Histogram | undefined;
+
+  constructor(name: string, description: string, options: MeasureOptions) {
+    this.#name = name;
+    this.#description = description;
+    this.#options = options;
+  }
+
+  /** Records the time that has passed since `begunAt` of `performance.now()`. */
+  record(begunAt: number, attributes: Attributes, context?: Context): void {
+    // The API has no proxy for meters: one that was made before a provider is registered measures nothing.
+    const provider = this.#options.meterProvider ?? metrics.getMeterProvider();
+    if (provider !== this.#provider) {
+      this.#provider = provider;
+      this.#histogram = provider.getMeter(scope).createHistogram(this.#name, {
+        description: this.#description,
+        unit: "s",
+        advice: { explicitBucketBoundaries: durationBounds },
+      });
+    }
+    this.#histogram?.record((performance.now() - begunAt) / 1_000, attributes, context);
+  }
 }
 
 /** The facts of a request that its span and its metric begin with. */
 export interface OperationFacts {
   readonly method: string;
   readonly params: JsonObject;
-  readonly id: RequestId;
+  /** Undefined where only the transport knows it. */
+  readonly id: RequestId | undefined;
   /** Attributes of the span and the metric: few values for each. Owned by the operation, which adds more. */
   readonly shared: Attributes;
   readonly sessionId: string | undefined;
@@ -64,21 +118,33 @@ export interface OperationEnd {
   readonly message?: string | undefined;
 }
 
-/** Makes the spans and the metric of one side. */
+/** Returns the end of a request that this side has sent. The error is an `RpcError` if the other side sent it. */
+export function endOfSent(outcome: { readonly result: JsonObject } | { readonly error: unknown }): OperationEnd {
+  if ("result" in outcome) return outcome;
+  const { error } = outcome;
+  if (error instanceof RpcError) return { errorType: String(error.code), code: error.code, message: error.message };
+  return { errorType: errorTypeOf(error), message: error instanceof Error ? error.message : undefined };
+}
+
+/** Returns the name of an error of this side. */
+export function errorTypeOf(error: unknown): string {
+  if (error instanceof PortolanError) return error.code;
+  return error instanceof Error ? error.name : "_OTHER";
+}
+
+/** Makes the spans and the metric of the requests of one direction. */
 export class Operations {
   readonly #kind: SpanKind;
-  readonly #metricName: string;
   readonly #options: TraceOptions;
+  readonly #durations: Durations;
   #tracerProvider: TracerProvider | undefined;
   #tracer: Tracer | undefined;
-  #meterProvider: MeterProvider | undefined;
-  #histogram: Histogram | undefined;
 
-  constructor(kind: SpanKind, metricName: string, options: TraceOptions, where: string) {
-    checkOptions(options, traceOptionNames, where);
+  constructor(kind: SpanKind.CLIENT | SpanKind.SERVER, options: TraceOptions) {
     this.#kind = kind;
-    this.#metricName = metricName;
     this.#options = options;
+    const name = kind === SpanKind.CLIENT ? metric.clientDuration : metric.serverDuration;
+    this.#durations = new Durations(name, "Duration of MCP requests", options);
   }
 
   // Hot path: attributes are written into few objects.
@@ -88,7 +154,7 @@ export class Operations {
     if (target) shared[target.attribute] = target.name;
     if (method === "tools/call") shared[attribute.operation] = "execute_tool";
     const attributes: Attributes = { ...shared };
-    attributes[attribute.requestId] = String(id);
+    if (id !== undefined) attributes[attribute.requestId] = String(id);
     if (sessionId !== undefined) attributes[attribute.sessionId] = sessionId;
     const { uri } = params;
     if (typeof uri === "string") attributes[attribute.resourceUri] = uri.slice(0, maxAttributeCharacters);
@@ -97,7 +163,9 @@ export class Operations {
     }
     const span = this.#tracerNow().startSpan(
       target ? `${method} ${target.name}` : method,
-      { kind: this.#kind, attributes, ...(linked && { links: [{ context: linked.spanContext() }] }) },
+      linked
+        ? { kind: this.#kind, attributes, links: [{ context: linked.spanContext() }] }
+        : { kind: this.#kind, attributes },
       parent,
     );
     return new Operation(this, span, trace.setSpan(parent, span), method, shared, target?.attribute);
@@ -105,6 +173,10 @@ export class Operations {
 
   get recordsContent(): boolean {
     return this.#options.recordContent === true;
+  }
+
+  record(begunAt: number, attributes: Attributes, context: Context): void {
+    this.#durations.record(begunAt, attributes, context);
   }
 
   /**
@@ -118,20 +190,6 @@ export class Operations {
       this.#tracer = provider.getTracer(scope);
     }
     return this.#tracer;
-  }
-
-  record(seconds: number, attributes: Attributes, context: Context): void {
-    // The API has no proxy for meters: one that was made before a provider is registered measures nothing.
-    const provider = this.#options.meterProvider ?? metrics.getMeterProvider();
-    if (provider !== this.#meterProvider) {
-      this.#meterProvider = provider;
-      this.#histogram = provider.getMeter(scope).createHistogram(this.#metricName, {
-        description: "Duration of MCP requests",
-        unit: "s",
-        advice: { explicitBucketBoundaries: durationBounds },
-      });
-    }
-    this.#histogram?.record(seconds, attributes, context);
   }
 }
 
@@ -182,7 +240,7 @@ export class Operation {
     if (code === rpcCodes.invalidParams && this.#nameAttribute) delete shared[this.#nameAttribute];
     if (recordsContent && isTool && result) span.setAttribute(attribute.toolResult, textOf(result));
     span.end();
-    this.#operations.record((performance.now() - this.#begunAt) / 1_000, shared, this.context);
+    this.#operations.record(this.#begunAt, shared, this.context);
   }
 }
 

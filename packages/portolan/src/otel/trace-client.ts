@@ -1,41 +1,65 @@
-import { type Attributes, context, propagation, SpanKind, type TextMapSetter } from "@opentelemetry/api";
-import type { ObservedTransport, RequestObserver, RequestOutcome } from "../client/options.ts";
-import { PortolanError } from "../errors.ts";
-import { RpcError } from "../jsonrpc/message.ts";
-import { attribute, contextMembers, metric } from "./names.ts";
-import { type OperationEnd, Operations, type TraceOptions } from "./operation.ts";
+import { type Attributes, context, SpanKind } from "@opentelemetry/api";
+import type { ObservedRequest, ObservedTransport, RequestObserver } from "../client/options.ts";
+import { attribute, metric } from "./names.ts";
+import {
+  checkTraceOptions,
+  Durations,
+  endOfSent,
+  errorTypeOf,
+  isOff,
+  type OperationFacts,
+  Operations,
+  type TraceOptions,
+} from "./operation.ts";
+import { contextOf, contextToMeta } from "./propagate.ts";
 
 /**
- * Makes a span and a duration of each request of a client or a host, and sends its context in `_meta`:
- * `connect(target, { observer: traceClient() })`, `createHost({ observer: traceClient() })`.
+ * Makes a span and a duration of each request of a client or a host, and of each question that a stateful server sends; also
+ * a duration of each session. The context travels in `_meta`: `connect(target, { observer: traceClient() })`,
+ * `createHost({ observer: traceClient() })`.
  */
 export function traceClient(options: TraceOptions = {}): RequestObserver {
-  const operations = new Operations(SpanKind.CLIENT, metric.clientDuration, options, "traceClient");
+  checkTraceOptions(options, "traceClient");
+  const requests = new Operations(SpanKind.CLIENT, options);
+  const questions = new Operations(SpanKind.SERVER, options);
+  const sessions = new Durations(metric.clientSession, "Duration of MCP sessions", options);
   return {
-    begin({ method, params, id, server, transport }) {
+    begin(request) {
+      if (isOff(options)) return undefined;
       const parent = context.active();
-      const shared = networkOf(transport);
-      if (server) shared[attribute.protocolVersion] = server.version;
-      const { sessionId } = transport;
-      const operation = operations.begin({ method, params, id, shared, sessionId }, parent);
-      const meta: { [member: string]: string } = {};
-      propagation.inject(operation.context, meta, setter);
+      const operation = requests.begin(factsOf(request), parent);
       return {
-        meta,
-        end: (outcome) => operation.end(endOf(outcome)),
+        meta: contextToMeta(operation.context),
+        end: (outcome) => operation.end(endOfSent(outcome)),
         // The response arrives in the context of the connection.
         run: (work) => context.with(parent, work),
+      };
+    },
+    beginQuestion(question) {
+      if (isOff(options)) return undefined;
+      const operation = questions.begin(factsOf(question), contextOf(question.params, context.active()));
+      return {
+        // The answer names the same errors as one that was received.
+        end: (outcome) => operation.end(endOfSent(outcome)),
+        run: (work) => context.with(operation.context, work),
+      };
+    },
+    beginSession({ version, transport }) {
+      const begunAt = performance.now();
+      return (error) => {
+        const attributes = networkOf(transport);
+        attributes[attribute.protocolVersion] = version;
+        if (error) attributes[attribute.errorType] = errorTypeOf(error);
+        sessions.record(begunAt, attributes);
       };
     },
   };
 }
 
-function endOf(outcome: RequestOutcome): OperationEnd {
-  if ("result" in outcome) return outcome;
-  const { error } = outcome;
-  const { message } = error;
-  if (error instanceof RpcError) return { errorType: String(error.code), code: error.code, message };
-  return { errorType: error instanceof PortolanError ? error.code : error.name, message };
+function factsOf({ method, params, id, server, transport }: ObservedRequest): OperationFacts {
+  const shared = networkOf(transport);
+  if (server) shared[attribute.protocolVersion] = server.version;
+  return { method, params, id, shared, sessionId: transport.sessionId };
 }
 
 function networkOf({ kind, url }: ObservedTransport): Attributes {
@@ -48,10 +72,3 @@ function networkOf({ kind, url }: ObservedTransport): Attributes {
     [attribute.serverPort]: Number(url.port || (url.protocol === "https:" ? 443 : 80)),
   };
 }
-
-const setter: TextMapSetter<{ [member: string]: string }> = {
-  // Other propagators write other members, which `_meta` does not reserve.
-  set(meta, member, value) {
-    if (contextMembers.includes(member)) meta[member] = value;
-  },
-};

@@ -44,6 +44,7 @@ export function createMemoryStorage(options: MemoryStorageOptions = {}): Storage
     kv: new MemoryKeyValue({ maxEntries, maxChars }, now),
     log: new MemoryLog({ maxEntries: maxLogEntries, maxChars: maxLogChars }, now),
     bus: createMemoryBus(),
+    isLocal: true,
   };
 }
 

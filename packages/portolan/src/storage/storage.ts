@@ -3,6 +3,8 @@ export interface Storage {
   readonly kv: KeyValue;
   readonly log: Log;
   readonly bus: Bus;
+  /** True if no other process can use the same data at the same time, as in memory. Default: false. */
+  readonly isLocal?: boolean;
 }
 
 /** Small values by key. Every method is atomic and sees all earlier writes of all processes. */

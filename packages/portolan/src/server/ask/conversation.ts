@@ -13,7 +13,7 @@ import type {
 } from "../../protocol/types/index.ts";
 import { array, object, oneOf, optional, record, type ShapeCheck, string } from "../../schema/shape.ts";
 import { canonicalJson, sha256 } from "../../storage/crypto.ts";
-import type { ServedExchange } from "../call/exchange.ts";
+import type { SentQuestion, ServedExchange } from "../call/exchange.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import {
   emptyState,
@@ -221,7 +221,9 @@ export class Conversation {
       throw new PortolanError("capability-missing", "This transport cannot send questions to the client");
     if (this.isAnswered) throw exchangeEnded();
     this.#asking ??= this.#exchange.withParams(this.#exchange.params);
-    return returnPath.ask(this.#asking, question);
+    const observation = this.#exchange.observeQuestion?.(this.#exchange, question);
+    if (!observation) return returnPath.ask(this.#asking, question);
+    return observed(observation, returnPath.ask(this.#asking, withMeta(question, observation.meta)));
   }
 
   /** Returns the answer from this or an earlier round, if it was given to a question with the same wording. */
@@ -295,6 +297,21 @@ export class Conversation {
     const state = await sealState(this.#sealer, this.current, { ...before, asked, rounds: before.rounds + 1 });
     if (questions.size === 0) return { kind: "input_required", state };
     return { kind: "input_required", requests: Object.fromEntries(questions), state };
+  }
+}
+
+function withMeta({ method, params }: InputRequest, meta: JsonObject): InputRequest {
+  return { method, params: { ...params, _meta: { ...params?._meta, ...meta } } } as InputRequest;
+}
+
+async function observed(observation: SentQuestion, answer: Promise<JsonObject>): Promise<JsonObject> {
+  try {
+    const result = await answer;
+    observation.end({ result });
+    return result;
+  } catch (error) {
+    observation.end({ error });
+    throw error;
   }
 }
 

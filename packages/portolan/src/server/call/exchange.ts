@@ -87,10 +87,23 @@ export interface ReturnPath {
   readonly sessionId?: string;
   /** The session of a stateful peer. */
   readonly session?: SessionSettings | undefined;
+  /** Calls the listener when the session that a handshake began has ended, as far as this process is told. */
+  onSessionEnd?(listener: () => void): void;
   /** The caller whose limits the request uses. Absent where callers are not counted. */
   readonly caller?: Caller | undefined;
   /** False if the client is gone although its request goes on. Absent where a request ends with its connection. */
   readonly isConnected?: boolean;
+}
+
+/** Watches a question that is sent to the client as a request. Returns undefined to ignore it. */
+export type ObserveQuestion = (exchange: ServedExchange, question: InputRequest) => SentQuestion | undefined;
+
+/** A question on its way, for the middleware that watches it. */
+export interface SentQuestion {
+  /** Added to the `_meta` of the question. */
+  readonly meta: JsonObject;
+  /** Called once. */
+  end(outcome: { readonly result: JsonObject } | { readonly error: unknown }): void;
 }
 
 /** The implementation of `Exchange`, with what only the library needs. */
@@ -105,6 +118,8 @@ export class ServedExchange implements Exchange {
   returnPath: ReturnPath;
   /** The questions of this exchange to its client; made with the first one. */
   conversation: Conversation | undefined;
+  /** Set by middleware that watches questions. */
+  observeQuestion: ObserveQuestion | undefined;
   /** Questions that are not answered yet although the handler must not end before. */
   openQuestions = 0;
   /** Characters of its message that its channel counts. */
@@ -255,6 +270,7 @@ export class ServedExchange implements Exchange {
 
   withParams(params: JsonObject): ServedExchange {
     const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.returnPath);
+    changed.observeQuestion = this.observeQuestion;
     this.onCancel((reason) => changed.cancel(reason));
     this.ended.then(() => changed.end());
     return changed;

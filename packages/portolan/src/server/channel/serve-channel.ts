@@ -159,6 +159,10 @@ export class ChannelServer implements ServedChannel, ReturnPath {
     return this.#session && (this.#use?.settingsOf(this.#session) ?? this.#session);
   }
 
+  onSessionEnd(listener: () => void): void {
+    if (this.#session) this.#session.onEnd = listener;
+  }
+
   get ready(): Promise<void> {
     const ready = this.#runtime.ready();
     // A caller that reads it without awaiting it must not end the process.

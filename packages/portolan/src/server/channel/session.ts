@@ -29,6 +29,8 @@ export class Session implements Listener, SessionSettings {
   /** Made with the first subscription: idle sessions keep as little as possible. */
   subscriptions: Subscriptions | undefined;
   isEnded = false;
+  /** Called when the session ends. */
+  onEnd: (() => void) | undefined;
 
   constructor(peer: Peer, principal: string, hub: Hub, notify: (method: string, params: JsonObject) => void) {
     this.#peer = peer;
@@ -74,6 +76,7 @@ export class Session implements Listener, SessionSettings {
     this.isEnded = true;
     this.hub.removeListener(this);
     for (const uri of [...(this.subscriptions?.keys() ?? [])]) this.unsubscribe(uri);
+    this.onEnd?.();
   }
 }
 

@@ -169,7 +169,7 @@ export interface ServeHttpOptions {
   /** Keeps sessions and their events; all processes that share it serve the same sessions. Default: in memory. */
   readonly storage?: Storage;
   /**
-   * Processes that serve the same clients. With more than one and without a `storage`, `listen` reports which clients are
+   * Processes that serve the same clients. With more than one and without a common `storage`, `listen` reports which clients are
    * refused at the others. Default: 1; a worker of `node:cluster` is one of several.
    */
   readonly instances?: number;

@@ -64,6 +64,7 @@ export function createFileStorage(folder: string, options: FileStorageOptions = 
     kv: parts.kv,
     log: parts.log,
     bus: createMemoryBus(),
+    isLocal: true,
     ready: () => parts.ready(),
     close: () => parts.close(),
     [Symbol.asyncDispose]: () => parts.close(),

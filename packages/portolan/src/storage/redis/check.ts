@@ -25,7 +25,7 @@ export async function checkServer(parts: CheckedParts): Promise<void> {
   const facts = factsIn(await commands.run({ operation: "ready", key, args, writes: false }));
   const [major = 0, minor = 0] = (facts["redis_version"] ?? "").split(".").map(Number);
   if (major < 6 || (major === 6 && minor < 2)) {
-    throw unusable(`its version is ${facts["redis_version"] ?? "unknown"}, and 6.2 or newer is needed`);
+    throw unusable(`its version is ${facts["redis_version"] ?? "unknown"}, and 6.2 or newer is needed; upgrade it`);
   }
   if (facts["redis_mode"] === "cluster" && !commandLink.isCluster) {
     throw unusable("it is part of a Redis Cluster; create the client with createCluster or new Cluster");

@@ -25,8 +25,12 @@ export function explain(error: unknown): string {
 
 /** The first that matches counts. */
 const advices: readonly (readonly [RegExp, string])[] = [
-  [/WRONGPASS|NOAUTH|invalid password|invalid username|AUTH.*without any password/i, "wrong user name or password"],
-  [/unknown command.*HELLO|NOPROTO/i, "the server is older than Redis 6.2, which is needed"],
+  [/NOAUTH/, "it needs a password; give the client one"],
+  [
+    /WRONGPASS|invalid password|invalid username|AUTH.*without any password/i,
+    "wrong user name or password; correct those of the client",
+  ],
+  [/unknown command.*HELLO|NOPROTO/i, "the server is older than Redis 6.2, which is needed; upgrade it"],
   [/NOPERM/, "the user lacks a permission; docs/storage.md lists what to grant"],
   [/^OOM/, "Redis is full; raise its maxmemory"],
   [/^MISCONF/, "Redis cannot save its data to disk, and refuses writes"],

@@ -48,11 +48,11 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
 /** Reports a server that keeps state in this process although others serve the same clients. */
 export async function warnOfInstances(options: ServeHttpOptions, runtime: ServerRuntime): Promise<void> {
   const { instances = 1, sessions, storage } = options;
-  if (storage || (instances <= 1 && !(await import("node:cluster")).default.isWorker)) return;
+  if ((storage && !storage.isLocal) || (instances <= 1 && !(await import("node:cluster")).default.isWorker)) return;
   const lost = sessions === false ? "answers to questions" : "sessions, and answers to questions,";
   const warning = new PortolanError(
     "invalid-argument",
-    `storage: several processes serve these clients, and each keeps what it knows in its own memory: ${lost} are refused at the others. Give all of them a common \`storage\``,
+    `storage: several processes serve these clients, and each keeps what it knows for itself: ${lost} are refused at the others. Give all of them a common \`storage\`, such as createRedisStorage`,
   );
   runtime.report(warning);
 }

@@ -129,7 +129,7 @@ function compare(
     refuse(new PortolanError("invalid-argument", `secrets: ${why}`));
   }
   if (other.version !== own.version) {
-    const why = `${whose} runs version ${other.version} of ${JSON.stringify(own.server)}, this one ${own.version}: clients may see the features of either`;
+    const why = `${whose} runs version ${other.version} of ${JSON.stringify(own.server)}, this one ${own.version}: clients may see the features of either. Start all processes from one version, unless you are just replacing it`;
     runtime.report(new PortolanError("invalid-argument", `version: ${why}`));
   }
 }

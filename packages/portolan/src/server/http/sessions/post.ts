@@ -89,6 +89,7 @@ export class StatefulServer {
     this.#live = new LiveSessions(storage, report);
     this.#recorder = new StreamRecorder(this.#log, (call) => state.afterTurn(call));
     this.#parts = {
+      sessions: this.#sessions,
       live: this.#live,
       settingsOf: (owner) => this.#settingsOf(owner),
     };
@@ -412,6 +413,7 @@ function requestStatus(error: RpcError): number {
 
 /** The parts that the requests of all sessions share. */
 interface SessionParts {
+  readonly sessions: Sessions;
   readonly live: LiveSessions;
   settingsOf(owner: StreamOwner): SessionSettings;
 }
@@ -439,6 +441,10 @@ class SessionReturnPath implements ReturnPath {
 
   get session(): SessionSettings {
     return this.#parts.settingsOf({ known: this.#known, principal: this.#principal, caller: this.caller });
+  }
+
+  onSessionEnd(listener: () => void): void {
+    this.#parts.sessions.onEnd(this.#known.id, listener);
   }
 
   get isConnected(): boolean {

@@ -79,6 +79,8 @@ interface HeldSession {
   expiresAt: number;
   /** The digest of the caller, if the session began in this process and counts across processes. */
   digest?: string | undefined;
+  /** Called when this process is told that the session has ended. */
+  onEnd?: () => void;
 }
 
 /** Sessions, stored as records and read through a bounded cache. Every process that shares the storage serves all of them. */
@@ -328,6 +330,12 @@ export class Sessions {
     };
   }
 
+  /** Calls the listener when a session that began in this process has ended, in any process. */
+  onEnd(id: string, listener: () => void): void {
+    const held = this.#held.get(id);
+    if (held?.isCounted) held.onEnd = listener;
+  }
+
   /** Removes a session from this process, because it has ended. */
   forget(id: string): void {
     this.forgetCached(id);
@@ -337,6 +345,7 @@ export class Sessions {
     if (held.isCounted) held.caller.release("sessions");
     held.caller.release("keptBytes", held.bytes);
     for (const uri of held.uris) releaseUri(held, uri);
+    held.onEnd?.();
   }
 
   /** Removes a session from the cache, because another process has changed it. */
