@@ -403,6 +403,45 @@ test("durations have the names, the unit and the bounds of the conventions, and 
   }
 });
 
+test("no request invents a series in metrics, however it ends, and an id is cut off", async () => {
+  const server = createServer({ name: "traced", version: "1.0.0" })
+    .use(traceServer())
+    .use(async (exchange, next) => {
+      const { name } = exchange.params;
+      if (name === "invented-refused") throw new RpcError(4711, "refused");
+      if (name === "invented-cancelled")
+        await new Promise((resolve) => exchange.signal.addEventListener("abort", resolve));
+      return next(exchange);
+    })
+    .tool("real", { run: () => "now" });
+  const [client, far] = createMemoryPair();
+  serveChannel(server, far);
+  const ids = ["1", "2", "i".repeat(5_000)];
+  const answered = new Promise<void>((resolve) => {
+    const message = (response: object) => "id" in response && response.id === ids[2] && resolve();
+    client.open({ message, batch() {}, unreadable() {}, closed() {} });
+  });
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": newest,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": { name: "c", version: "1" },
+    traceparent: `00-${traceId}-b7ad6b7169203331-01`,
+  };
+  for (const [index, name] of ["invented-cancelled", "invented-refused", "real"].entries()) {
+    client.send({ jsonrpc: "2.0", id: ids[index] ?? "", method: "tools/call", params: { name, _meta } });
+  }
+  client.send({ jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: "1" } });
+  await answered;
+  await otel.telemetry.flush();
+  const { points } = otel.collector.metrics.get("mcp.server.operation.duration") ?? { points: [] };
+  const names = points.map(({ attributes }) => String(attributes["gen_ai.tool.name"]));
+  expect(names).toContain("real");
+  expect(names.filter((name) => name.startsWith("invented"))).toEqual([]);
+  const { attributes } = await otel.collector.span("tools/call real", "server", traceId);
+  expect(attributes["jsonrpc.request.id"]).toBe("i".repeat(1_000));
+});
+
 test("a context of a front end goes through a host to a server in another process", async () => {
   const args = [pathTo("test/peers/otel/stdio-server.mjs"), otel.collector.url];
   const host = await createHost({

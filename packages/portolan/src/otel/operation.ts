@@ -16,9 +16,9 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { PortolanError } from "../errors.ts";
-import { type JsonObject, type RequestId, RpcError, rpcCodes } from "../jsonrpc/message.ts";
+import { type JsonObject, type RequestId, RpcError } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
-import { maxAttributeCharacters, maxContentCharacters } from "./limits.ts";
+import { maxAttributeCharacters, maxContentCharacters, maxMeasuredNames } from "./limits.ts";
 import { attribute, durationBounds, metric, toolError } from "./names.ts";
 
 /** Where metrics go. */
@@ -137,6 +137,8 @@ export class Operations {
   readonly #kind: SpanKind;
   readonly #options: TraceOptions;
   readonly #durations: Durations;
+  /** Names of tools and prompts that exist, because a request for them has succeeded. */
+  readonly #names = new Set<string>();
   #tracerProvider: TracerProvider | undefined;
   #tracer: Tracer | undefined;
 
@@ -154,7 +156,7 @@ export class Operations {
     if (target) shared[target.attribute] = target.name;
     if (method === "tools/call") shared[attribute.operation] = "execute_tool";
     const attributes: Attributes = { ...shared };
-    if (id !== undefined) attributes[attribute.requestId] = String(id);
+    if (id !== undefined) attributes[attribute.requestId] = String(id).slice(0, maxAttributeCharacters);
     if (sessionId !== undefined) attributes[attribute.sessionId] = sessionId;
     const { uri } = params;
     if (typeof uri === "string") attributes[attribute.resourceUri] = uri.slice(0, maxAttributeCharacters);
@@ -168,7 +170,13 @@ export class Operations {
         : { kind: this.#kind, attributes },
       parent,
     );
-    return new Operation(this, span, trace.setSpan(parent, span), method, shared, target?.attribute);
+    return new Operation(this, span, trace.setSpan(parent, span), method, shared, target);
+  }
+
+  /** Returns whether metrics may have a name. A name that a caller invented would be a series of its own. */
+  mayMeasure(name: string, hasSucceeded: boolean): boolean {
+    if (hasSucceeded && this.#names.size < maxMeasuredNames) this.#names.add(name);
+    return this.#names.has(name);
   }
 
   get recordsContent(): boolean {
@@ -201,7 +209,7 @@ export class Operation {
   readonly context: Context;
   readonly #method: string;
   readonly #shared: Attributes;
-  readonly #nameAttribute: string | undefined;
+  readonly #target: Target | undefined;
   readonly #begunAt = performance.now();
 
   constructor(
@@ -210,14 +218,14 @@ export class Operation {
     context: Context,
     method: string,
     shared: Attributes,
-    nameAttribute: string | undefined,
+    target: Target | undefined,
   ) {
     this.#operations = operations;
     this.#span = span;
     this.context = context;
     this.#method = method;
     this.#shared = shared;
-    this.#nameAttribute = nameAttribute;
+    this.#target = target;
   }
 
   end({ result, errorType, code, message }: OperationEnd): void {
@@ -230,22 +238,29 @@ export class Operation {
       shared[attribute.errorType] = type;
       span.setAttribute(attribute.errorType, type);
       const status = { code: SpanStatusCode.ERROR };
-      span.setStatus(recordsContent && message !== undefined ? { ...status, message } : status);
+      const shown = recordsContent ? message?.slice(0, maxContentCharacters) : undefined;
+      span.setStatus(shown === undefined ? status : { ...status, message: shown });
     }
     if (code !== undefined) {
       shared[attribute.statusCode] = String(code);
       span.setAttribute(attribute.statusCode, String(code));
     }
-    // The name may be one that a stranger invented: each would be a series of its own.
-    if (code === rpcCodes.invalidParams && this.#nameAttribute) delete shared[this.#nameAttribute];
+    const target = this.#target;
+    if (target && !this.#operations.mayMeasure(target.name, errorType === undefined)) delete shared[target.attribute];
     if (recordsContent && isTool && result) span.setAttribute(attribute.toolResult, textOf(result));
     span.end();
     this.#operations.record(this.#begunAt, shared, this.context);
   }
 }
 
+/** A tool or prompt that a request names, and the attribute for it. */
+interface Target {
+  readonly attribute: string;
+  readonly name: string;
+}
+
 /** Returns the tool or prompt that a request names. */
-function targetOf(method: string, { name }: JsonObject): { attribute: string; name: string } | undefined {
+function targetOf(method: string, { name }: JsonObject): Target | undefined {
   if (typeof name !== "string") return undefined;
   const short = name.slice(0, maxAttributeCharacters);
   if (method === "tools/call") return { attribute: attribute.toolName, name: short };
