@@ -53,7 +53,7 @@ export const counted = weather.extend({
   on: () => ({
     settings: { unit: "calls" },
     requests: { "com.example/popularity/top": { handle: () => ({ tools: ["forecast"] }) } },
-    decorate: (kind, entry) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
+    decorate: (entry, { kind }) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
   }),
 });
 // endregion

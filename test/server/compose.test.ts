@@ -1,5 +1,6 @@
 import type { JsonObject } from "portolan";
 import { createServer, type Servable, type ServerExtension } from "portolan/server";
+import { createMemoryStorage } from "portolan/storage";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { connectMemory } from "../kit/raw-peer.ts";
@@ -83,13 +84,16 @@ describe("extension", () => {
             settings: { maximum: 5 },
             requests: { "stars/get": { handle: ({ params }) => ({ stars: 3, of: params["name"] }) } },
             listen: {
-              starsChanged: (wanted, topic, payload) => topic === "stars/changed" && payload["name"] === wanted,
+              starsChanged: {
+                admit: (wanted) => (wanted === "hidden" ? undefined : wanted),
+                wants: (admitted, topic, payload) => topic === "stars/changed" && payload["name"] === admitted,
+              },
             },
-            decorate: (kind, entry) => ({ ...entry, stars: kind === "tool" ? 3 : 0 }),
+            decorate: (entry, { kind, options }) => ({ ...entry, stars: options ?? (kind === "tool" ? 3 : 0) }),
           }
         : undefined,
-    around: async (exchange, next) => {
-      around.push(exchange.method);
+    around: async (exchange, next, isDeclared) => {
+      around.push(`${exchange.method} ${isDeclared}`);
       return next(exchange);
     },
   };
@@ -97,6 +101,7 @@ describe("extension", () => {
   const server = createServer(info)
     .tool("t", { run: () => "" })
     .prompt("p", { get: () => "" })
+    .prompt("rated", { extensions: { [id]: 5 }, get: () => "" })
     .extend(stars);
   const declaring = { ...stateless, capabilities: { extensions: { [id]: {} } } };
 
@@ -121,21 +126,29 @@ describe("extension", () => {
     expect((await (await connect(server, stateful)).request("stars/get")).error?.code).toBe(-32601);
   });
 
-  test("changes list entries and wraps requests only for peers that declared it", async () => {
+  test("changes list entries only for peers that declared it, with the options of the feature", async () => {
     const [aware, unaware] = [await connect(server, declaring), await connect(server)];
-    around.length = 0;
     expect((await unaware.request("tools/list")).result.tools[0]).not.toHaveProperty("stars");
-    expect(around).toEqual([]);
     expect((await aware.request("tools/list")).result.tools[0]).toMatchObject({ name: "t", stars: 3 });
-    expect((await aware.request("prompts/list")).result.prompts[0]).toMatchObject({ name: "p", stars: 0 });
-    expect(around).toEqual(["tools/list", "prompts/list"]);
+    const { prompts } = (await aware.request("prompts/list")).result;
+    expect(prompts).toEqual([expect.objectContaining({ stars: 0 }), expect.objectContaining({ stars: 5 })]);
     expect((await unaware.request("tools/list")).result.tools[0]).not.toHaveProperty("stars");
+  });
+
+  test("wraps every request of its revisions, and knows if the peer declared it", async () => {
+    const [aware, unaware, old] = [
+      await connect(server, declaring),
+      await connect(server),
+      await connect(server, stateful),
+    ];
+    around.length = 0;
+    for (const peer of [old, unaware, aware]) await peer.request("tools/list");
+    expect(around).toEqual(["tools/list false", "tools/list true"]);
   });
 
   test("has its own listen filter, whose notifications have the subscription id", async () => {
     const [aware, unaware] = [await connect(server, declaring), await connect(server)];
     expect(await listen(aware, { starsChanged: "x" })).toEqual({ starsChanged: "x" });
-    expect(await listen(unaware, { starsChanged: "x" })).toEqual({});
     const old = await connect(server, stateful);
     const publish = server.publish as (topic: string, payload: JsonObject) => void;
     publish.call(server, "stars/changed", { name: "y" });
@@ -150,6 +163,84 @@ describe("extension", () => {
     ]);
     expect(countNotifications(unaware, "stars/changed")).toBe(0);
     expect(old.notifications).toEqual([]);
+  });
+
+  test("admits a part of a filter, and refuses a filter of peers that did not declare it", async () => {
+    const [aware, unaware] = [await connect(server, declaring), await connect(server)];
+    expect(await listen(aware, { starsChanged: "hidden", toolsListChanged: true })).toEqual({});
+    const refused = await unaware.request("subscriptions/listen", { notifications: { starsChanged: "x" } });
+    expect(refused.error).toMatchObject({
+      code: -32021,
+      data: { requiredCapabilities: { extensions: { [id]: {} } } },
+    });
+  });
+
+  test("has open parts for every peer, and capabilities of another name", async () => {
+    const open: ServerExtension = {
+      id: "io.modelcontextprotocol/tasks",
+      on: ({ era }) =>
+        era === "stateful"
+          ? {
+              isOpen: true,
+              capabilities: { stars: { list: {} } },
+              requests: { "stars/open": { handle: () => ({ open: true }) } },
+              decorate: (entry, { isDeclared }) => ({ ...entry, _meta: { isDeclared } }),
+            }
+          : { isOpen: true, requests: { "stars/open": { handle: () => ({ open: true }) } } },
+    };
+    const opened = createServer(info)
+      .tool("t", { run: () => "" })
+      .extend(open);
+    const newest = await connect(opened);
+    expect((await newest.request("stars/open")).result).toMatchObject({ open: true });
+    // The oldest peers must not know this id, and a declaration of it counts for nothing.
+    const old = await connect(opened, { ...stateful, capabilities: { extensions: { [open.id]: {} } } });
+    expect(old.initialized?.result.capabilities).toMatchObject({ stars: { list: {} } });
+    expect(old.initialized?.result.capabilities).not.toHaveProperty("extensions");
+    expect((await old.request("stars/open")).result).toMatchObject({ open: true });
+    expect((await old.request("tools/list")).result.tools[0]).toMatchObject({ _meta: { isDeclared: false } });
+  });
+
+  test("reaches the server that it extends", async () => {
+    const seen: unknown[] = [];
+    const reported: unknown[] = [];
+    const curious: ServerExtension = {
+      id: "com.example/curious",
+      on: (_, served) => ({
+        isOpen: true,
+        requests: {
+          "curious/look": {
+            handle(exchange) {
+              seen.push(served.optionsOf("tool", "t", exchange), served.optionsOf("tool", "hidden", exchange));
+              seen.push(served.storage);
+              served.publish("resources/updated", { uri: "x:a" });
+              return { reference: served.report(new Error("seen")) };
+            },
+          },
+        },
+      }),
+    };
+    const storage = createMemoryStorage();
+    const extended = createServer(info, { storage, view: () => "all", onError: (error) => reported.push(error) })
+      .tool("t", { extensions: { "com.example/curious": { a: 1 } }, run: () => "" })
+      .tool("hidden", { extensions: { "com.example/curious": 2 }, visibleTo: () => false, run: () => "" })
+      .extend(curious);
+    const { result } = await (await connect(extended)).request("curious/look");
+    expect(result).toMatchObject({ reference: expect.any(String) });
+    expect(seen).toEqual([{ a: 1 }, undefined, storage]);
+    expect(reported).toEqual([expect.objectContaining({ message: "seen" })]);
+  });
+
+  test("comes along with a mounted server, and another one with its id is refused", async () => {
+    const outer = createServer(info).mount("in_", server).mount("also_", createServer(info).extend(stars));
+    const aware = await connect(outer, declaring);
+    expect((await aware.request("stars/get", { name: "x" })).result).toMatchObject({ stars: 3 });
+    expect((await aware.request("tools/list")).result.tools[0]).toMatchObject({ name: "in_t", stars: 3 });
+    around.length = 0;
+    await aware.request("tools/call", { name: "in_t" });
+    expect(around).toEqual(["tools/call true"]);
+    const other = createServer(info).extend({ id, on: () => undefined });
+    expect(() => outer.mount("b_", other)).toThrow(`Extension "${id}" is defined twice`);
   });
 
   test.each(revisions.slice(0, 4))("of tasks takes no part in %s, whatever it says itself", async (revision) => {

@@ -2,7 +2,9 @@ import { Lazy, type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome, type Peer, type Revision } from "../protocol/revision.ts";
 import type { ShapeCheck } from "../schema/shape.ts";
+import type { Storage } from "../storage/storage.ts";
 import type { Exchange, ServedExchange } from "./call/exchange.ts";
+import type { Audience } from "./subscribe/hub.ts";
 
 /** Runs around a handler: it may inspect or change the request and the result, or answer without calling `next`. */
 export type Middleware = (
@@ -17,34 +19,69 @@ export type FeatureKind = "tool" | "resource" | "template" | "prompt";
 export interface CustomMethod {
   /** Returns what is wrong with the params, or undefined. Default: params are not checked. */
   params?: ShapeCheck;
+  /** The member of the params that the header `Mcp-Name` repeats over HTTP on 2026-07-28. Default: none. */
+  nameIn?: string;
   /** Returns the result of the request. */
   handle(exchange: Exchange): MaybePromise<JsonObject | Outcome>;
 }
 
 /** The additions of an extension to one revision. */
 export interface ExtensionParts {
+  /** True if these parts are for every peer, also for those that did not declare the extension. Default: false. */
+  readonly isOpen?: boolean;
   /** The settings of the extension among the server's capabilities. */
   readonly settings?: JsonObject;
+  /** Further capabilities of the server, for a revision that knows the feature under another name. */
+  readonly capabilities?: JsonObject;
   readonly requests?: { readonly [method: string]: CustomMethod };
   readonly notifications?: { readonly [method: string]: (params: JsonObject, peer: Peer) => void };
-  /** Members of a listen filter, each with the function that decides whether a client wants a publication. */
-  readonly listen?: { readonly [member: string]: (wanted: unknown, topic: string, payload: JsonObject) => boolean };
-  /** Changes the list entry of a feature for peers that declared the extension. */
-  readonly decorate?: (kind: FeatureKind, entry: JsonObject) => JsonObject;
+  /** Members of the filter of `subscriptions/listen`. */
+  readonly listen?: { readonly [member: string]: ListenMember };
+  /** Changes the list entry of a feature. Its return value depends on nothing but its arguments, because it is cached. */
+  readonly decorate?: (entry: JsonObject, feature: DecoratedFeature) => JsonObject;
 }
 
-/** An addition to the protocol. Only peers that declare its id see it. */
+/** A member of the filter of `subscriptions/listen`. */
+export interface ListenMember {
+  /** Returns the part of the wanted value that this caller gets, or undefined. Throws to refuse the request. */
+  admit(wanted: unknown, exchange: Exchange): MaybePromise<unknown>;
+  /** Returns whether a client with this admitted value wants a publication. */
+  wants(admitted: unknown, topic: string, payload: JsonObject): boolean;
+}
+
+/** A feature whose list entry an extension may change. */
+export interface DecoratedFeature {
+  readonly kind: FeatureKind;
+  /** What the feature's definition says about this extension: the member `extensions` by the id. */
+  readonly options: unknown;
+  /** True if the peer declared the extension. */
+  readonly isDeclared: boolean;
+}
+
+/** An addition to the protocol. Peers that did not declare its id see only its open parts. */
 export interface ServerExtension {
   /** With a prefix, such as "com.example/id". */
   readonly id: string;
   /** Returns its additions to a revision; undefined if it takes no part in that revision. */
-  on(revision: Revision): ExtensionParts | undefined;
-  readonly around?: Middleware;
+  on(revision: Revision, server: ExtendedServer): ExtensionParts | undefined;
+  /** Runs around every request of the revisions that it takes part in. `isDeclared` tells if the peer declared it. */
+  around?(
+    exchange: Exchange,
+    next: (exchange: Exchange) => MaybePromise<Outcome>,
+    isDeclared: boolean,
+  ): MaybePromise<Outcome>;
 }
 
-/** Returns whether a peer declared an extension. */
-export function knows({ capabilities }: Peer, id: string): boolean {
-  return capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, id);
+/** The served server, as its extensions see it. */
+export interface ExtendedServer {
+  /** The storage that other processes share, if the server has one. */
+  readonly storage: Storage | undefined;
+  /** Sends `notifications/<topic>` to the clients whose filter wants it, in all processes. */
+  publish(topic: string, payload: JsonObject, audience?: Audience): void;
+  /** Reports an error to the server's `onError`. Returns the reference that a peer may be told. */
+  report(error: unknown): string;
+  /** Returns what a feature's definition says about this extension; undefined for features that the caller cannot see. */
+  optionsOf(kind: FeatureKind, key: string, exchange: Exchange): unknown;
 }
 
 /** Runs a handler inside its middleware, the first one outermost. */

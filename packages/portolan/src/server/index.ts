@@ -22,6 +22,7 @@ export type {
   ArgumentDefinition,
   Completer,
   ErrorReport,
+  ExtensionOptions,
   FullResult,
   PromptArguments,
   PromptDefinition,
@@ -37,5 +38,14 @@ export type {
   ToolReturn,
 } from "./define/definition.ts";
 export { createServer, type LiveServer, live, type Servable, type Server } from "./define/server.ts";
-export type { CustomMethod, ExtensionParts, FeatureKind, Middleware, ServerExtension } from "./extension.ts";
+export type {
+  CustomMethod,
+  DecoratedFeature,
+  ExtendedServer,
+  ExtensionParts,
+  FeatureKind,
+  ListenMember,
+  Middleware,
+  ServerExtension,
+} from "./extension.ts";
 export type { Audience, Topics } from "./subscribe/hub.ts";

@@ -59,7 +59,7 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
       on: () => ({
         settings: { unit: "calls" },
         requests: { "com.example/popularity/top": { handle: () => ({ tools: ["echo"] }) } },
-        decorate: (kind, entry) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
+        decorate: (entry, { kind }) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
       }),
     })
     // Sent by stateful clients; a server asks stateless clients for their roots when it needs them.

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
-import { type Feature, FeatureList } from "../define/snapshot.ts";
+import { type CompiledFeature, FeatureList } from "../define/snapshot.ts";
 import { ListPages, type PageOptions } from "./describe.ts";
 import { type Principal, ServedExchange } from "./exchange.ts";
 
@@ -12,7 +12,7 @@ function request(params: JsonObject = {}, principal: Principal = { key: "a" }): 
   return new ServedExchange({ jsonrpc: "2.0", id: 1, method: "tools/list", params }, peer, principal, { notify() {} });
 }
 
-function pagesOf(features: Feature[], options: Partial<PageOptions> = {}): ListPages {
+function pagesOf(features: CompiledFeature[], options: Partial<PageOptions> = {}): ListPages {
   return new ListPages(new FeatureList(features, ({ principal }) => principal.key), {
     member: "tools",
     pageSize: 2,
@@ -30,7 +30,8 @@ function page(pages: ListPages, exchange: ServedExchange): { names: string[]; ne
   return { names: tools.map(({ name }: { name: string }) => name), nextCursor };
 }
 
-const named = (...names: string[]) => names.map((key) => ({ key, entry: { name: key } }));
+const feature = (key: string) => ({ key, entry: { name: key }, definition: {}, makeApp: undefined, around: [] });
+const named = (...names: string[]) => names.map(feature);
 
 describe("the pages of a list", () => {
   test("are sorted by name, and the cursor of one leads to the next", () => {
@@ -61,7 +62,7 @@ describe("the pages of a list", () => {
   });
 
   test("show only the features that the view may see", () => {
-    const pages = pagesOf([{ key: "secret", entry: { name: "secret" }, visibleTo: (view) => view === "admin" }]);
+    const pages = pagesOf([{ ...feature("secret"), visibleTo: (view) => view === "admin" }]);
     expect(page(pages, request()).names).toEqual([]);
     expect(page(pages, request({}, { key: "admin" })).names).toEqual(["secret"]);
   });

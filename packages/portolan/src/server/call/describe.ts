@@ -5,45 +5,49 @@ import { invalidParams } from "../../protocol/errors.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { CacheHints, ServerCapabilities } from "../../protocol/types/index.ts";
-import type { Feature, FeatureList, Snapshot } from "../define/snapshot.ts";
-import { type FeatureKind, knows } from "../extension.ts";
+import type { CompiledFeature, Feature, FeatureList } from "../define/snapshot.ts";
+import type { FeatureKind } from "../extension.ts";
 import { maxCachedPageCharacters, maxListedResources } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
+import { activeExtensions, extensionsFor, isDeclared } from "./active-extensions.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 
 /** Answers `initialize`. */
-export function initialize({ snapshot }: ServerRuntime, { peer }: ServedExchange): Outcome {
-  const { info, options } = snapshot;
+export function initialize(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
+  const { info, options } = runtime.snapshot;
   return complete({
     protocolVersion: peer.revision.version,
-    capabilities: capabilitiesOf(snapshot, peer),
+    capabilities: capabilitiesOf(runtime, peer),
     serverInfo: info,
     instructions: options.instructions,
   });
 }
 
 /** Answers `server/discover`. */
-export function discover({ snapshot }: ServerRuntime, { peer }: ServedExchange): Outcome {
-  const { instructions, cache } = snapshot.options;
+export function discover(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
+  const { instructions, cache } = runtime.snapshot.options;
   return complete({
     supportedVersions: statelessVersions,
-    capabilities: capabilitiesOf(snapshot, peer),
+    capabilities: capabilitiesOf(runtime, peer),
     instructions,
     ...cache,
   });
 }
 
 /** Returns the capabilities that the server declares to peers of a revision. */
-export function capabilitiesOf(snapshot: Snapshot, { revision }: Peer): ServerCapabilities {
-  const { isLive, offered, listsTemplates } = snapshot;
+export function capabilitiesOf(runtime: ServerRuntime, { revision }: Peer): ServerCapabilities {
+  const { isLive, offered, listsTemplates } = runtime.snapshot;
   const listChanged = isLive ? { listChanged: true } : {};
   const resources = {
     ...(offered["resources.subscribe"] && { subscribe: true }),
     ...((isLive || listsTemplates) && { listChanged: true }),
   };
-  const extensions = snapshot.extensionsOn(revision).map(([{ id }, parts]) => [id, parts.settings ?? {}]);
+  const active = activeExtensions(runtime, revision);
+  const declared = active.filter(({ isDeclarable }) => isDeclarable);
+  const extensions = declared.map(({ extension, parts }) => [extension.id, parts.settings ?? {}]);
   return {
+    ...Object.assign({}, ...active.map(({ parts }) => parts.capabilities)),
     ...(offered.tools && { tools: listChanged }),
     ...(offered.resources && { resources }),
     ...(offered.prompts && { prompts: listChanged }),
@@ -55,9 +59,8 @@ export function capabilitiesOf(snapshot: Snapshot, { revision }: Peer): ServerCa
 
 /** Answers `tools/list`, `resources/list`, `resources/templates/list` and `prompts/list`. */
 export function listFeatures(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
-  const { snapshot } = runtime;
-  const pages = pagesOf(snapshot, exchange.method);
-  const isMade = exchange.method === "resources/list" && snapshot.listsTemplates;
+  const pages = pagesOf(runtime, exchange.method);
+  const isMade = exchange.method === "resources/list" && runtime.snapshot.listsTemplates;
   return isMade ? listWithTemplates(runtime, exchange, pages) : pages.page(exchange);
 }
 
@@ -96,7 +99,7 @@ async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchang
 export interface Decoration {
   /** Part of the key under which changed pages are cached. */
   readonly key: string;
-  decorate(entry: JsonObject): JsonObject;
+  decorate(entry: JsonObject, definition: Entry["definition"]): JsonObject;
 }
 
 /** The settings of a list. */
@@ -111,16 +114,16 @@ export interface PageOptions {
 }
 
 /** An entry with its name or URI, by which the list is sorted. */
-type Entry = Pick<Feature, "key" | "entry">;
+type Entry = Pick<Feature, "key" | "entry"> & Partial<Pick<CompiledFeature, "definition">>;
 
 /** The pages of one list. Each is encoded once and cached. */
 export class ListPages {
-  readonly #features: FeatureList<Feature>;
+  readonly #features: FeatureList<CompiledFeature>;
   readonly #options: PageOptions;
   readonly #cached = new Map<string, string>();
   #cachedCharacters = 0;
 
-  constructor(features: FeatureList<Feature>, options: PageOptions) {
+  constructor(features: FeatureList<CompiledFeature>, options: PageOptions) {
     this.#features = features;
     this.#options = options;
   }
@@ -153,7 +156,7 @@ export class ListPages {
     const last = page[page.length - 1];
     const isMore = last !== undefined && start + pageSize < entries.length;
     return {
-      [member]: page.map(({ entry }) => decoration?.decorate(entry) ?? entry),
+      [member]: page.map(({ entry, definition }) => decoration?.decorate(entry, definition) ?? entry),
       nextCursor: isMore ? toCursor(member, this.#features.viewOf(exchange), last.key) : undefined,
       ...cache,
     };
@@ -198,11 +201,12 @@ const listMethods: { readonly [method: string]: ListMethod } = {
 };
 
 /** The pages of every served list. They are forgotten with their list, when the server's features change. */
-const pagesByList = new WeakMap<FeatureList<Feature>, ListPages>();
+const pagesByList = new WeakMap<FeatureList<CompiledFeature>, ListPages>();
 
-function pagesOf(snapshot: Snapshot, method: string): ListPages {
+function pagesOf(runtime: ServerRuntime, method: string): ListPages {
+  const { snapshot } = runtime;
   const { list, member, kind } = listMethods[method] as ListMethod;
-  const features: FeatureList<Feature> = snapshot[list];
+  const features: FeatureList<CompiledFeature> = snapshot[list];
   let pages = pagesByList.get(features);
   if (!pages) {
     const { info, pageSize, options } = snapshot;
@@ -212,7 +216,7 @@ function pagesOf(snapshot: Snapshot, method: string): ListPages {
       pageSize,
       // A list that depends on the caller is never shared between callers.
       cache: cache && view ? { ...cache, cacheScope: "private" } : cache,
-      decorationFor: (exchange) => decorationFor(snapshot, kind, exchange),
+      decorationFor: (exchange) => decorationFor(runtime, kind, exchange),
       encode: ({ peer }, result) =>
         JSON.stringify(peer.revision.encodeResult(method, { kind: "complete", result }, { info })),
     });
@@ -221,13 +225,17 @@ function pagesOf(snapshot: Snapshot, method: string): ListPages {
   return pages;
 }
 
-function decorationFor(snapshot: Snapshot, kind: FeatureKind, { peer }: ServedExchange): Decoration | undefined {
-  if (snapshot.parts.extensions.length === 0) return undefined;
-  const active = snapshot.extensionsOn(peer.revision).filter(([{ id }, parts]) => parts.decorate && knows(peer, id));
+function decorationFor(runtime: ServerRuntime, kind: FeatureKind, { peer }: ServedExchange): Decoration | undefined {
+  if (runtime.snapshot.parts.extensions.length === 0) return undefined;
+  const active = extensionsFor(runtime, peer).filter(({ parts }) => parts.decorate);
   if (active.length === 0) return undefined;
   return {
-    key: active.map(([{ id }]) => id).join(" "),
-    decorate: (entry) => active.reduce((current, [, parts]) => parts.decorate?.(kind, current) ?? current, entry),
+    key: active.map((one) => `${one.extension.id}${isDeclared(peer, one) ? "" : "?"}`).join(" "),
+    decorate: (entry, definition) =>
+      active.reduce((current, one) => {
+        const options = definition?.extensions?.[one.extension.id];
+        return one.parts.decorate?.(current, { kind, options, isDeclared: isDeclared(peer, one) }) ?? current;
+      }, entry),
   };
 }
 

@@ -100,7 +100,7 @@ function dispatch(runtime: ServerRuntime, exchange: ServedExchange): MaybePromis
   }
   if (row.capability !== undefined && !snapshot.offered[row.capability]) throw methodNotFound(method);
   checkParams(row, exchange);
-  const chain = snapshot.chain(method);
+  const chain = snapshot.chain(method, runtime);
   if (chain.length === 0) return handle(runtime, exchange);
   return runAround(chain, exchange, (current) => handle(runtime, current));
 }

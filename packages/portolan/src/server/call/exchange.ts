@@ -77,6 +77,8 @@ export interface ReturnPath {
   ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
   /** Compares the arguments of a tool with the headers that repeat them. Throws the error for the client. */
   checkArguments?(inputSchema: JsonObject, args: JsonObject): MaybePromise<void>;
+  /** The headers of the HTTP request, on a revision whose headers repeat parts of the message. */
+  readonly httpRequest?: { header(name: string): string | undefined };
   /** Closes the connection of a request if its client reconnects by itself. */
   hangUp?(): void;
   /** True if the transport takes results as JSON text. */

@@ -1,7 +1,8 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
+import { headerKeys, headerNames, problemOfValue } from "../../http/headers.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { methodNotFound, missingCapability } from "../../protocol/errors.ts";
+import { headerMismatch, methodNotFound, missingCapability } from "../../protocol/errors.ts";
 import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
@@ -9,11 +10,13 @@ import { compileSchema } from "../../schema/infer.ts";
 import { isObject } from "../../schema/shape.ts";
 import { sessions } from "../channel/serve-channel.ts";
 import { loadUriTemplates } from "../define/resources.ts";
-import { type CustomMethod, knows, type LoadPart, type Middleware } from "../extension.ts";
+import type { CustomMethod, LoadPart, Middleware } from "../extension.ts";
 import { type ServerRuntime, warnings } from "../runtime.ts";
+import { activeExtensions, extensionsFor, requireDeclared } from "./active-extensions.ts";
 import { checkParams, description, listening, prompts, resources } from "./dispatch.ts";
 import { type Exchange, loadQuestions, ServedExchange } from "./exchange.ts";
 
+export { runExtension } from "./active-extensions.ts";
 export { collectResponses, problemOfBatch } from "./batch.ts";
 
 /** Loads every part that a later request may need, and `others`. A part that cannot be loaded is reported. */
@@ -94,21 +97,31 @@ export function serveExtra(runtime: ServerRuntime, exchange: ServedExchange): Ma
   const { method, peer } = exchange;
   let extra: CustomMethod | undefined = snapshot.parts.methods.get(method);
   if (!extra) {
-    const found = snapshot.extensionsOn(peer.revision).find(([, parts]) => Object.hasOwn(parts.requests ?? {}, method));
+    const active = activeExtensions(runtime, peer.revision);
+    const found = active.find(({ parts }) => Object.hasOwn(parts.requests ?? {}, method));
     if (found) {
-      const [{ id }, parts] = found;
-      if (!knows(peer, id)) throw missingCapability({ extensions: { [id]: {} } }, method);
-      extra = parts.requests?.[method];
+      requireDeclared(peer, found, method);
+      extra = found.parts.requests?.[method];
     }
   }
   if (!extra) throw methodNotFound(method);
   const handler = extra;
+  checkNameHeader(handler, exchange);
   if (handler.params) checkParams({ params: handler.params }, exchange);
-  return runMiddleware(snapshot.chain(method), exchange, (current) =>
+  return runMiddleware(snapshot.chain(method, runtime), exchange, (current) =>
     whenDone<JsonObject | Outcome, Outcome>(handler.handle(current), (value) =>
       isOutcome(value) ? value : complete(value),
     ),
   );
+}
+
+/** Throws if `Mcp-Name` does not repeat the name in the params. A name that the params lack is left to their check. */
+function checkNameHeader({ nameIn }: CustomMethod, { params, returnPath }: ServedExchange): void {
+  const name = nameIn === undefined ? undefined : params[nameIn];
+  const { httpRequest } = returnPath;
+  if (!httpRequest || typeof name !== "string") return;
+  const problem = problemOfValue(headerNames.name, httpRequest.header(headerKeys.name), name);
+  if (problem !== undefined) throw headerMismatch(problem);
 }
 
 function isOutcome(value: JsonObject | Outcome): value is Outcome {
@@ -120,8 +133,9 @@ function isOutcome(value: JsonObject | Outcome): value is Outcome {
 export function notifyHandlers(runtime: ServerRuntime, peer: Peer, method: string, params: JsonObject): void {
   const { snapshot } = runtime;
   const handlers = [snapshot.parts.notifications.get(method)];
-  for (const [{ id }, { notifications = {} }] of snapshot.extensionsOn(peer.revision)) {
-    if (knows(peer, id) && Object.hasOwn(notifications, method)) handlers.push(notifications[method]);
+  for (const { parts } of extensionsFor(runtime, peer)) {
+    const { notifications = {} } = parts;
+    if (Object.hasOwn(notifications, method)) handlers.push(notifications[method]);
   }
   for (const handle of handlers) {
     try {

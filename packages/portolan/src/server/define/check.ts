@@ -23,7 +23,7 @@ interface Definitions {
   method: CustomMethod;
 }
 
-const described = { title: 1, description: 1, icons: 1, meta: 1, visibleTo: 1 } as const;
+const described = { title: 1, description: 1, icons: 1, meta: 1, visibleTo: 1, extensions: 1 } as const;
 const readable = {
   ...described,
   name: 1,
@@ -40,7 +40,7 @@ const members: { readonly [K in keyof Definitions]: OptionNames<Definitions[K]> 
   resource: { ...readable, size: 1 },
   template: { ...readable, list: 1, complete: 1 },
   prompt: { ...described, arguments: 1, get: 1 },
-  method: { params: 1, handle: 1 },
+  method: { params: 1, nameIn: 1, handle: 1 },
 };
 
 const handlers = { tool: "run", resource: "read", template: "read", prompt: "get", method: "handle" } as const;

@@ -30,6 +30,9 @@ export interface FullResult<O> extends Omit<CallToolResult, "structuredContent">
 /** The return value of a tool: its structured value, a text, a whole result, questions, or nothing. */
 export type ToolReturn<O> = O | FullResult<O> | ExplicitQuestions | ContentBlock[] | string | undefined;
 
+/** What a feature says about extensions, by their ids. */
+export type ExtensionOptions = { readonly [id: string]: unknown };
+
 interface Described {
   title?: string;
   description?: string;
@@ -38,6 +41,8 @@ interface Described {
   meta?: Meta;
   /** Hides the feature from callers of a view by returning false. Default: every caller sees it. */
   visibleTo?: (view: string) => boolean;
+  /** Options for extensions of the server, by their ids. */
+  extensions?: ExtensionOptions;
 }
 
 /** A tool: its schemas, its description, and the function that runs it. */

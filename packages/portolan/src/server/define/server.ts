@@ -50,9 +50,12 @@ export interface Server<App = undefined, Tools = unknown> extends Servable {
   without(kind: "tools" | "resources" | "templates" | "prompts", key: string): Server<App, Tools>;
   /** Adds middleware around every request, or around the requests of one method. */
   use(around: Middleware, options?: { method?: string }): Server<App, Tools>;
-  /** Adds an extension for the clients that declare it. */
+  /** Adds an extension to the protocol. */
   extend(extension: ServerExtension): Server<App, Tools>;
-  /** Adds the features of another server. Tools and prompts get the prefix before their names; resources keep their URIs. */
+  /**
+   * Adds the features and the extensions of another server. Tools and prompts get the prefix before their names; resources
+   * keep their URIs.
+   */
   mount<P extends string>(
     prefix: P,
     server: Servable,
@@ -169,10 +172,13 @@ class Definition<App> implements Server<App, never> {
     const features = mountedKinds.flatMap(([kind, method, isPrefixed]) =>
       snapshot.parts[kind].map((feature: CompiledFeature) => ({
         kind,
-        feature: mountFeature(feature, snapshot.chain(method), isPrefixed ? prefix : undefined),
+        feature: mountFeature(feature, snapshot.middlewareOf(method), isPrefixed ? prefix : undefined),
       })),
     );
-    return this.#with(...features);
+    // One extension may serve several servers. Another one with the same id is refused.
+    const own = this.#features.toParts().extensions;
+    const extensions = snapshot.parts.extensions.filter((extension) => !own.includes(extension));
+    return this.#with(...features, ...extensions.map((feature) => ({ kind: "extensions", feature }) as const));
   }
 
   method(name: string, method: CustomMethod): Server<App, never> {

@@ -1,11 +1,13 @@
+import { whenDone } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import type { OfferedCapability, Peer, Revision } from "../../protocol/revision.ts";
+import type { OfferedCapability, Peer } from "../../protocol/revision.ts";
 import type { Implementation } from "../../protocol/types/index.ts";
 import type { ServedExchange } from "../call/exchange.ts";
-import { type CustomMethod, type ExtensionParts, knows, type Middleware, type ServerExtension } from "../extension.ts";
+import { type CustomMethod, extra, type Middleware, type ServerExtension } from "../extension.ts";
 import { defaultPageSize, maxCachedChains, maxCachedViews } from "../limits.ts";
-import type { ServerOptions } from "./definition.ts";
+import type { ServerRuntime } from "../runtime.ts";
+import type { ExtensionOptions, ServerOptions } from "./definition.ts";
 import type { CompiledPrompt, CompiledResource, CompiledTemplate } from "./resources.ts";
 import type { CompiledTool } from "./tools.ts";
 
@@ -44,7 +46,6 @@ export class Snapshot {
   readonly templates: FeatureList<CompiledTemplate>;
   readonly prompts: FeatureList<CompiledPrompt>;
   readonly #chains = new Map<string, readonly Middleware[]>();
-  readonly #extensions = new Map<Revision, readonly [ServerExtension, ExtensionParts][]>();
 
   constructor(info: Implementation, options: ServerOptions<unknown>, parts: Parts, isLive: boolean) {
     this.info = info;
@@ -108,38 +109,28 @@ export class Snapshot {
     return this.parts.templates.some(({ definition }) => definition.list !== undefined);
   }
 
-  /** The middleware around one method, outermost first. */
-  chain(method: string): readonly Middleware[] {
+  /** The middleware around one method, outermost first: that of extensions, then the server's own. */
+  chain(method: string, runtime: ServerRuntime): readonly Middleware[] {
     let chain = this.#chains.get(method);
     if (!chain) {
-      const { extensions, middleware } = this.parts;
-      const around = extensions.flatMap((extension) =>
-        extension.around ? [ifKnown(extension.id, extension.around)] : [],
-      );
-      const own = middleware.filter((entry) => entry.method === undefined || entry.method === method);
-      chain = [...around, ...own.map((entry) => entry.around)];
+      const around = this.parts.extensions
+        .filter((extension) => extension.around)
+        .map(
+          (extension): Middleware =>
+            (exchange, next) =>
+              whenDone(extra.get(), ({ runExtension }) => runExtension(runtime, extension, exchange, next)),
+        );
+      chain = [...around, ...this.middlewareOf(method)];
       if (this.#chains.size < maxCachedChains) this.#chains.set(method, chain);
     }
     return chain;
   }
 
-  /** The extensions that take part in a revision, each with what it adds. */
-  extensionsOn(revision: Revision): readonly [ServerExtension, ExtensionParts][] {
-    let active = this.#extensions.get(revision);
-    if (!active) {
-      active = this.parts.extensions.flatMap((extension): [ServerExtension, ExtensionParts][] => {
-        const isRefused = revision.encoderParts.traits.refusedExtensions.includes(extension.id);
-        const parts = isRefused ? undefined : extension.on(revision);
-        return parts ? [[extension, parts]] : [];
-      });
-      this.#extensions.set(revision, active);
-    }
-    return active;
+  /** The server's own middleware around one method. */
+  middlewareOf(method: string): readonly Middleware[] {
+    const own = this.parts.middleware.filter((entry) => entry.method === undefined || entry.method === method);
+    return own.map((entry) => entry.around);
   }
-}
-
-function ifKnown(id: string, around: Middleware): Middleware {
-  return (exchange, next) => (knows(exchange.peer, id) ? around(exchange, next) : next(exchange));
 }
 
 /** A tool, prompt, resource or template of a server, as lists need it. */
@@ -159,6 +150,7 @@ export interface Feature {
 
 /** A feature with what its handler needs. */
 export interface CompiledFeature extends Feature {
+  readonly definition: { readonly extensions?: ExtensionOptions };
   readonly makeApp: ServerOptions<unknown>["app"];
   /** Middleware of the mounted server it comes from. */
   readonly around: readonly Middleware[];

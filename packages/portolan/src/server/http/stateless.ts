@@ -33,6 +33,7 @@ export function serveStateless(state: EndpointState, message: RpcRequest, contex
     const returnPath: ReturnPath = {
       writesText: true,
       caller,
+      httpRequest: request,
       notify: (method, params) => answer.send({ jsonrpc: "2.0", method, params }),
       checkArguments: (schema, args) => checkParams(schema, args, request),
     };

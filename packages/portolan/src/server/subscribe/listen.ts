@@ -2,14 +2,14 @@ import { whenDone } from "../../async.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { RpcError } from "../../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
-import { complete, metaKeys, type Outcome, type Peer } from "../../protocol/revision.ts";
+import { complete, metaKeys, type Outcome } from "../../protocol/revision.ts";
 import type { SubscriptionFilter } from "../../protocol/types/index.ts";
 import { roundStateOf } from "../ask/round-state.ts";
+import { activeExtensions, requireDeclared } from "../call/active-extensions.ts";
 import { capabilitiesOf } from "../call/describe.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import { findResource } from "../call/resources.ts";
-import type { Snapshot } from "../define/snapshot.ts";
-import { knows } from "../extension.ts";
+import type { ListenMember } from "../extension.ts";
 import { maxSubscriptions, subscriptionEndMs } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import type { Listener } from "./hub.ts";
@@ -25,11 +25,10 @@ const filterMembers: { [topic: string]: keyof SubscriptionFilter } = {
 /** Answers `subscriptions/listen`: acknowledges the filter, sends the changes, and the result when the server ends it. */
 export async function listen(runtime: ServerRuntime, exchange: ServedExchange): Promise<Outcome> {
   const _meta = { [metaKeys.subscriptionId]: exchange.id };
-  const notifications = acceptedFilter(
-    runtime,
-    exchange,
-    exchange.params["notifications"] as SubscriptionFilter & JsonObject,
-  );
+  const filter = exchange.params["notifications"] as SubscriptionFilter & JsonObject;
+  const notifications = acceptedFilter(runtime, exchange, filter);
+  const extra = await admitted(runtime, exchange, filter);
+  for (const { name, value } of extra) notifications[name] = value;
   const { resourceSubscriptions: wanted = [] } = notifications;
   const releaseRequest = roundStateOf(runtime).budget.holdSubscriptions(exchange, wanted.length);
   const releases = [releaseRequest];
@@ -40,7 +39,6 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
     releases.push(await counted);
   }
   releases.push(...(await watchAll(runtime, exchange, notifications)));
-  const extra = listenTests(runtime.snapshot, exchange.peer);
   exchange.notify("notifications/subscriptions/acknowledged", { _meta, notifications });
 
   const listener: Listener = {
@@ -48,9 +46,7 @@ export async function listen(runtime: ServerRuntime, exchange: ServedExchange): 
     wants(topic, payload) {
       const member = filterMembers[topic];
       if (member !== undefined) return notifications[member] === true;
-      return extra.some(
-        ([name, test]) => notifications[name] !== undefined && test(notifications[name], topic, payload),
-      );
+      return extra.some(({ member, value }) => member.wants(value, topic, payload));
     },
     deliver(topic, payload) {
       const params = { ...payload, _meta };
@@ -133,7 +129,7 @@ function acceptedFilter(
   exchange: ServedExchange,
   wanted: SubscriptionFilter & JsonObject,
 ): SubscriptionFilter & JsonObject {
-  const { tools, prompts, resources } = capabilitiesOf(runtime.snapshot, exchange.peer);
+  const { tools, prompts, resources } = capabilitiesOf(runtime, exchange.peer);
   const filter: SubscriptionFilter & JsonObject = {};
   if (wanted.toolsListChanged && tools?.listChanged) filter.toolsListChanged = true;
   if (wanted.promptsListChanged && prompts?.listChanged) filter.promptsListChanged = true;
@@ -148,19 +144,32 @@ function acceptedFilter(
     // A caller cannot subscribe to a resource that it cannot read.
     filter.resourceSubscriptions = uris.filter((uri) => findResource(runtime, exchange, uri));
   }
-  for (const [name] of listenTests(runtime.snapshot, exchange.peer))
-    if (wanted[name] !== undefined) filter[name] = wanted[name];
   return filter;
 }
 
-type ListenTest = (wanted: unknown, topic: string, payload: JsonObject) => boolean;
+/** A member of a filter that an extension has admitted. */
+interface AdmittedMember {
+  readonly name: string;
+  readonly member: ListenMember;
+  readonly value: unknown;
+}
 
-/** Returns the members of a listen filter that the peer's extensions understand. */
-function listenTests(snapshot: Snapshot, peer: Peer): [name: string, test: ListenTest][] {
-  return snapshot
-    .extensionsOn(peer.revision)
-    .filter(([{ id }]) => knows(peer, id))
-    .flatMap(([, parts]) => Object.entries(parts.listen ?? {}));
+/** Returns the members of a filter that extensions admit. Throws for a member of an extension that was not declared. */
+async function admitted(
+  runtime: ServerRuntime,
+  exchange: ServedExchange,
+  wanted: JsonObject,
+): Promise<readonly AdmittedMember[]> {
+  const members: AdmittedMember[] = [];
+  for (const active of activeExtensions(runtime, exchange.peer.revision)) {
+    for (const [name, member] of Object.entries(active.parts.listen ?? {})) {
+      if (wanted[name] === undefined) continue;
+      requireDeclared(exchange.peer, active, `params.notifications.${name}`);
+      const value = await member.admit(wanted[name], exchange);
+      if (value !== undefined) members.push({ name, member, value });
+    }
+  }
+  return members;
 }
 
 /** Ends listening requests with their results, and tells the client that they are over. */

@@ -1,0 +1,82 @@
+import type { MaybePromise } from "../../async.ts";
+import { missingCapability } from "../../protocol/errors.ts";
+import type { Outcome, Peer, Revision } from "../../protocol/revision.ts";
+import type { Snapshot } from "../define/snapshot.ts";
+import type { ExtendedServer, ExtensionParts, FeatureKind, ServerExtension } from "../extension.ts";
+import type { ServerRuntime } from "../runtime.ts";
+import type { Exchange, ServedExchange } from "./exchange.ts";
+
+/** An extension that takes part in a revision, with its additions to it. */
+export interface ActiveExtension {
+  readonly extension: ServerExtension;
+  readonly parts: ExtensionParts;
+  /** False if the revision must not know the extension by its id: a declaration of it then counts for nothing. */
+  readonly isDeclarable: boolean;
+}
+
+/** Cached, because an extension may make its parts only once for a revision. Forgotten with the snapshot. */
+const cache = new WeakMap<Snapshot, Map<Revision, readonly ActiveExtension[]>>();
+
+/** Returns the extensions that take part in a revision. */
+export function activeExtensions(runtime: ServerRuntime, revision: Revision): readonly ActiveExtension[] {
+  const { snapshot } = runtime;
+  const byRevision = cache.get(snapshot) ?? new Map<Revision, readonly ActiveExtension[]>();
+  cache.set(snapshot, byRevision);
+  let active = byRevision.get(revision);
+  if (!active) {
+    active = snapshot.parts.extensions.flatMap((extension): ActiveExtension[] => {
+      const isDeclarable = !revision.encoderParts.traits.refusedExtensions.includes(extension.id);
+      const parts = extension.on(revision, extendedServer(runtime, extension.id));
+      return parts && (isDeclarable || parts.isOpen) ? [{ extension, parts, isDeclarable }] : [];
+    });
+    byRevision.set(revision, active);
+  }
+  return active;
+}
+
+/** Returns whether a peer declared an extension. */
+export function isDeclared({ capabilities }: Peer, { extension, isDeclarable }: ActiveExtension): boolean {
+  return isDeclarable && capabilities.extensions !== undefined && Object.hasOwn(capabilities.extensions, extension.id);
+}
+
+/** Returns the extensions whose parts are for a peer: the declared ones, and the open ones. */
+export function extensionsFor(runtime: ServerRuntime, peer: Peer): readonly ActiveExtension[] {
+  return activeExtensions(runtime, peer.revision).filter((active) => active.parts.isOpen || isDeclared(peer, active));
+}
+
+/** Throws if a peer uses a part of an extension that it did not declare. */
+export function requireDeclared(peer: Peer, active: ActiveExtension, what: string): void {
+  if (active.parts.isOpen || isDeclared(peer, active)) return;
+  throw missingCapability({ extensions: { [active.extension.id]: {} } }, what);
+}
+
+/** Runs the middleware of an extension, if the extension takes part in the peer's revision. */
+export function runExtension(
+  runtime: ServerRuntime,
+  extension: ServerExtension,
+  exchange: Exchange,
+  next: (exchange: Exchange) => MaybePromise<Outcome>,
+): MaybePromise<Outcome> {
+  const { peer } = exchange;
+  const active = activeExtensions(runtime, peer.revision).find((one) => one.extension === extension);
+  return active && extension.around ? extension.around(exchange, next, isDeclared(peer, active)) : next(exchange);
+}
+
+const lists = { tool: "tools", resource: "resources", template: "templates", prompt: "prompts" } as const;
+
+function extendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
+  return {
+    get storage() {
+      return runtime.storage ?? runtime.snapshot.options.storage;
+    },
+    publish(topic, payload, audience) {
+      runtime.hub.publish(topic, payload, audience);
+      for (const relay of runtime.relays) relay({ topic, payload, audience });
+    },
+    report: (error) => runtime.report(error),
+    optionsOf(kind: FeatureKind, key: string, exchange: Exchange) {
+      const feature = runtime.snapshot[lists[kind]].find(key, exchange as ServedExchange);
+      return feature?.definition.extensions?.[id];
+    },
+  };
+}
