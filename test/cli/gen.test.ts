@@ -41,6 +41,44 @@ function run(program: string, args: readonly string[], cwd: string, env: { [name
 
 const compile = (cwd: string) => run(process.execPath, [join(root, "node_modules/typescript/bin/tsc")], cwd);
 
+describe("a server with schemas that are hard to write as types", () => {
+  const hostile = join(root, "test/cli/fixtures/hostile-schemas.mjs");
+  const server = ["--", process.execPath, hostile];
+
+  test("gen ts writes all tools, and says which have no types or are left out", async () => {
+    const cwd = makeTyped();
+    const { code, stdout, stderr } = await runPortolan(["gen", "ts", "--out", "client.ts", ...server], { cwd });
+    expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ tools: 8 })]);
+    expect(stderr.trim().split("\n")).toEqual([
+      '! hostile-schemas: tools: "deepDefault": nested too deeply; it is left out',
+      "! chain has no types for its input: its schema is too large",
+      "! manyLiterals has no types for its input: its schema is too large",
+    ]);
+    const text = readFileSync(join(cwd, "client.ts"), "utf8");
+    expect(text).toContain("readonly plain: (input: PlainInput, options?: CallOptions) => Promise<CallToolResult>;");
+    expect(text).toContain("Not typed: its schema is too large.");
+    expect(text).toContain("readonly chain: (input?: { [name: string]: unknown }, options?: CallOptions) =>");
+    expect(text.length).toBeLessThan(2_000_000);
+    expect(compile(cwd)).toEqual({ status: 0, stdout: "", stderr: "" });
+  });
+
+  test("gen skill keeps a tool's name inside its heading and its block of code", async () => {
+    const cwd = makeHome();
+    await runPortolan(["gen", "skill", "--out", "SKILL.md", ...server], { cwd });
+    const text = readFileSync(join(cwd, "SKILL.md"), "utf8");
+    const at = text.indexOf("### odd");
+    const block = /^(`{4,})sh\n(.*)\n\1$/m.exec(text.slice(at));
+    expect(block?.[2]).toContain("'odd ``` `id` $(id) '\\''; id # */'");
+  });
+
+  test("alternatives that refer to each other are resolved once", async () => {
+    const cwd = makeHome();
+    const { stderr } = await runPortolan(["call", "alternatives", "a=1", ...server], { cwd });
+    // The fixture answers no calls: the argument was understood and sent.
+    expect(JSON.parse(stderr)).toMatchObject({ error: { message: "no such method (-32601)" } });
+  });
+});
+
 test("gen names the flags whose values it writes as they are", async () => {
   const cwd = makeHome();
   const server = { command: process.execPath, args: [odd, "-p", "hunter2", "-t", "${T}", "--token", "secret-value"] };

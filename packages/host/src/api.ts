@@ -160,6 +160,11 @@ export interface Host extends AsyncDisposable {
   stop(server: string): Promise<void>;
   /** Switches the server on or off. */
   enable(server: string, isOn: boolean): Promise<void>;
+  /**
+   * Returns true if the user has agreed to exactly this configuration, or the application defines the server. The state
+   * does not tell: a server that is disabled or misconfigured may be untrusted, too.
+   */
+  isTrusted(server: string): boolean;
   /** Returns the facts that a trust decision is about, and what changed since the last one. */
   trustSubject(server: string): TrustSubject;
   /** Decides whether the server may be started. */

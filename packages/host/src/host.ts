@@ -288,6 +288,10 @@ export class LocalHost implements Host {
     await this.#servers.enable(server, isOn);
   }
 
+  isTrusted(server: string): boolean {
+    return this.#servers.isTrusted(server);
+  }
+
   trustSubject(server: string): TrustSubject {
     const { entry, previousTrust } = this.#servers.find(server);
     return describeForTrust(entry, previousTrust);

@@ -123,6 +123,11 @@ export class Servers {
     await this.#applyDecision(server);
   }
 
+  /** Returns true if the user has agreed to exactly this configuration, whatever state the server is in. */
+  isTrusted(name: string): boolean {
+    return this.#hasTrust(this.find(name));
+  }
+
   /** Stores the decision whether a server may be started, and applies it. */
   async trust(name: string, verdict: TrustVerdict): Promise<void> {
     await this.#recordTrust(this.find(name), verdict);
@@ -280,7 +285,6 @@ export class Servers {
     const { name, supervisor, entry, features } = server;
     if (this.#servers.get(name) !== server) return;
     const isFromCode = entry.source.kind === "code";
-    const known = grants.find(trustIn(server));
     const trusted = isFromCode || (grants.find({ ...trustIn(server), subject: "hints" })?.allow ?? false);
     server.trustsHints = entry.settings.trustHints ?? trusted;
     let blocked: BlockedState | undefined;
@@ -288,8 +292,9 @@ export class Servers {
     if (entry.problem !== undefined) [blocked, reason] = ["misconfigured", entry.problem];
     else if (server.isOff) blocked = "disabled";
     // A server from a file starts only if the user has agreed to exactly this configuration.
-    else if (!(known?.allow ?? isFromCode))
-      [blocked, reason] = ["untrusted", known ? "the user said no" : changeOf(server)];
+    else if (!this.#hasTrust(server)) {
+      [blocked, reason] = ["untrusted", grants.find(trustIn(server)) ? "the user said no" : changeOf(server)];
+    }
     if (blocked) {
       catalog.remove(name);
       await supervisor.stop(blocked, reason);
@@ -297,6 +302,11 @@ export class Servers {
     }
     supervisor.unblock();
     if (features !== noFeatures && !catalog.knows(name)) await this.#updateCatalog(server, features);
+  }
+
+  /** The grants alone decide. A state does not: a disabled or misconfigured server may be untrusted, too. */
+  #hasTrust(server: HostedServer): boolean {
+    return this.#options.grants.find(trustIn(server))?.allow ?? server.entry.source.kind === "code";
   }
 
   async #recordTrust(

@@ -225,6 +225,47 @@ test("adds no event to a calendar of 16 MiB", async () => {
   await call(client, "createCalendarEvent", trip);
 });
 
+test("writes no message to an outbox of 16 MiB", async () => {
+  const folder = makeFolder();
+  mkdirSync(join(folder, "outbox"));
+  for (let number = 0; number < 16; number += 1) {
+    writeFileSync(join(folder, `outbox/${number}.eml`), Buffer.alloc(megabyte - 200));
+  }
+  const client = await open({}, { folder });
+  const mail = { to: "ada@example.com", subject: "Hello", body: "x".repeat(1_000) };
+  await call(client, "sendEmail", mail);
+  const body = "x".repeat(4_000);
+  expect(await failureOf(client, "sendEmail", { ...mail, body })).toContain(
+    "The outbox is full: it has at most 10000 messages and 16777216 bytes. Ask the user to remove files from",
+  );
+  rmSync(join(folder, "outbox/0.eml"));
+  await call(client, "sendEmail", { ...mail, body });
+});
+
+test("calls at the same time do not exceed the limit of the outbox", async () => {
+  const folder = makeFolder();
+  const client = await open({}, { folder });
+  const mail = { to: "ada@example.com", subject: "Hello", body: "\u4e16".repeat(100_000) };
+  // Each message has more than 400,000 bytes.
+  const results: Data[] = await Promise.all(Array.from({ length: 50 }, () => client.callTool("sendEmail", mail)));
+  expect(results.some(({ isError }) => isError)).toBe(true);
+  const names = readdirSync(join(folder, "outbox"));
+  const bytes = names.reduce((sum, name) => sum + statSync(join(folder, "outbox", name)).size, 0);
+  expect(names.length).toBeGreaterThan(30);
+  expect(bytes).toBeLessThanOrEqual(16 * megabyte);
+});
+
+test("one caller cannot fill the outbox of the others", async () => {
+  const folder = makeFolder();
+  const { hostile, innocent } = await connectCallers(createCalendar({ folder, now: () => now }));
+  const mail = { to: "ada@example.com", subject: "Hello", body: "\u4e16".repeat(100_000) };
+  const send = (client: Pick<TestClient, "callTool">) => failureOrNone(client, mail, "sendEmail");
+  let refusal: string | undefined;
+  for (let count = 0; refusal === undefined && count < 50; count += 1) refusal = await send(hostile);
+  expect(refusal).toContain("This caller has added 8388608 bytes of messages, the most that one caller may");
+  expect(await send(innocent)).toBeUndefined();
+});
+
 test.each(["..%2F..%2Fetc%2Fpasswd", "..%5Csecret.eml", "%2Fetc%2Fpasswd", ".."])(
   "the outbox has no message %s",
   async (name) => {
@@ -248,8 +289,12 @@ test("one caller cannot fill the calendar of the others", async () => {
   expect(await failureOrNone(innocent, trip)).toBeUndefined();
 });
 
-async function failureOrNone(client: Pick<TestClient, "callTool">, event: object): Promise<string | undefined> {
-  const { isError, content }: Data = await client.callTool("createCalendarEvent" as never, event as never);
+async function failureOrNone(
+  client: Pick<TestClient, "callTool">,
+  args: object,
+  tool = "createCalendarEvent",
+): Promise<string | undefined> {
+  const { isError, content }: Data = await client.callTool(tool as never, args as never);
   return isError ? content[0].text : undefined;
 }
 

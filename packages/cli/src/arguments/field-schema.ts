@@ -31,13 +31,33 @@ export function typesOf({ type }: FieldSchema = {}): readonly unknown[] {
  * Resolves a field: follows `$ref` within its schema, and joins alternatives into one field with several types. Many
  * servers write an optional number as "a number or null".
  */
-export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): FieldSchema {
+export function resolveField(field: FieldSchema, root: FieldSchema): FieldSchema {
+  return resolve(field, root, new Map(), 0);
+}
+
+/** Resolves each field of `known` once: alternatives that refer to each other would multiply with each level. */
+function resolve(
+  field: FieldSchema,
+  root: FieldSchema,
+  known: Map<FieldSchema, FieldSchema>,
+  depth: number,
+): FieldSchema {
   if (typeof field !== "object" || field === null || depth > deepest) return {};
-  if (typeof field.$ref === "string") return resolveField(resolvePointer(root, field.$ref), root, depth + 1);
+  const before = known.get(field);
+  if (before) return before;
+  // A field that is an alternative of itself accepts anything.
+  known.set(field, {});
+  const resolved = resolveOnce(field, root, (inner) => resolve(inner, root, known, depth + 1));
+  known.set(field, resolved);
+  return resolved;
+}
+
+function resolveOnce(field: FieldSchema, root: FieldSchema, next: (inner: FieldSchema) => FieldSchema): FieldSchema {
+  if (typeof field.$ref === "string") return next(resolvePointer(root, field.$ref));
   if (field.const !== undefined) return { type: typeof field.const, enum: [field.const] };
   const options = field.anyOf ?? field.oneOf;
   if (field.type !== undefined || !Array.isArray(options)) return field;
-  const each = options.map((option) => resolveField(option, root, depth + 1));
+  const each = [...new Set(options.map(next))];
   // If one alternative accepts anything, so does the field.
   if (each.some((option) => typesOf(option).length === 0)) return {};
   const real = each.filter((option) => !typesOf(option).includes("null"));
@@ -54,7 +74,8 @@ export function resolveField(field: FieldSchema, root: FieldSchema, depth = 0): 
 
 /** Returns the schema at a pointer such as `#/$defs/Size`. */
 export function resolvePointer(root: FieldSchema, pointer: string): FieldSchema {
-  let at: unknown = pointer.startsWith("#") ? root : undefined;
+  // Text after `#` without a slash is the name of an anchor.
+  let at: unknown = pointer === "#" || pointer.startsWith("#/") ? root : undefined;
   for (const name of pointer.split("/").slice(1)) {
     const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
     const isThere = typeof at === "object" && at !== null && Object.hasOwn(at, key);

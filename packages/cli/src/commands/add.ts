@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import {
   type ConfiguredServer,
@@ -14,6 +14,7 @@ import { trustDetails } from "../ask/consent.ts";
 import { replaceSecrets, secretTextsOf } from "../ask/typed-secrets.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
+import { maxConfigurationBytes, readRegularFile } from "../regular-file.ts";
 import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import type { System } from "../system.ts";
@@ -43,9 +44,9 @@ export async function run(context: CommandContext, args: readonly string[], flag
       ? await copyOf(context, await entryToCopy(context, name, from), file, flags)
       : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
   if (!changed && flags["force"] !== true) await requireNewName(context, name, file, isCopy || to !== undefined);
-  const before = await readFile(file, "utf8").catch(() => "");
+  const before = readRegularFile(file, maxConfigurationBytes) ?? Buffer.alloc(0);
   // Other programs own their files, and some rewrite them: the state before must be there to compare and to restore.
-  const backup = to === undefined || before === "" ? undefined : await backUp(file);
+  const backup = to === undefined || before.length === 0 ? undefined : await backUp(file, before);
   const all = await allEntries(context);
   const replaced = all.find((entry) => entry.name === name && fileOf(entry) === file);
   for (const entry of [given, ...all]) context.secrets.add(secretTextsOf(entry));
@@ -165,6 +166,7 @@ function envOf({ env }: System, flags: Flags): { readonly [name: string]: string
 
 interface ChangedEntry {
   readonly entry: ConfiguredServer;
+  /** True if the person had agreed to the entry as it was before the change. */
   readonly isTrusted: boolean;
   /** The product that owns the file. Undefined for files of this command. */
   readonly product: string | undefined;
@@ -185,9 +187,7 @@ async function entryToChange(context: CommandContext, name: string, flags: Flags
       next: againWith(context.system, "--force"),
     });
   }
-  const isTrusted = await withHost(context, [entry], async ({ servers }) => servers[0]?.state !== "untrusted", {
-    isQuiet: true,
-  });
+  const isTrusted = await withHost(context, [entry], async (host) => host.isTrusted(name), { isQuiet: true });
   return { entry, isTrusted, product: isOurs ? undefined : product };
 }
 
@@ -313,12 +313,12 @@ function fileOf({ source }: ServerEntry): string | undefined {
   return source.kind === "file" ? source.file : undefined;
 }
 
-/** Copies a file beside itself under the first free name. Only its owner can read the copy. */
-async function backUp(file: string): Promise<string> {
+/** Writes the bytes of a file beside it under the first free name. Only its owner can read the copy. */
+async function backUp(file: string, bytes: Uint8Array): Promise<string> {
   for (let number = 1; ; number += 1) {
     const backup = number === 1 ? `${file}.bak` : `${file}.bak-${number}`;
     try {
-      await writeFile(backup, await readFile(file), { flag: "wx", mode: 0o600 });
+      await writeFile(backup, bytes, { flag: "wx", mode: 0o600 });
       return backup;
     } catch (reason) {
       if ((reason as NodeJS.ErrnoException).code !== "EEXIST") throw reason;

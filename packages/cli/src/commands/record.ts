@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { LineReader, type Message, type RequestId, type RpcResponse, rpcCodes } from "portolan";
 import type { Link } from "portolan/client";
@@ -11,7 +11,8 @@ import { createLineSplitter } from "../record/line-splitter.ts";
 import { createRecorder, recordedLink } from "../record/record-link.ts";
 import type { Recorder } from "../record/recording.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { explainLink, requireStartable } from "../servers/link.ts";
+import { requireUsable } from "../servers/host.ts";
+import { explainLink } from "../servers/link.ts";
 
 /** Forwards between a client and a server unchanged, and records both sides. */
 export async function run(
@@ -21,7 +22,7 @@ export async function run(
 ): Promise<CommandResult | undefined> {
   const { system } = context;
   const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given, flags);
-  await requireStartable(context, entry);
+  await requireUsable(context, entry);
   const file = typeof flags["out"] === "string" ? resolve(system.cwd, flags["out"]) : freeName(entry.name, system.cwd);
   const recorder = createRecorder(context, file, entry, flags);
   system.stderr.write(`recording to ${context.screen.safe(file)}\n`);
@@ -41,7 +42,8 @@ function freeName(name: string, folder: string): string {
   const safe = name.replace(/[^\w.-]/g, "_");
   for (let count = 1; ; count += 1) {
     const file = resolve(folder, count === 1 ? `${safe}.jsonl` : `${safe}-${count}.jsonl`);
-    if (!existsSync(file)) return file;
+    // A link without a target is in use, too: it would lead the recording elsewhere.
+    if (!lstatSync(file, { throwIfNoEntry: false })) return file;
   }
 }
 

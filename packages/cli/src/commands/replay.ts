@@ -5,7 +5,8 @@ import { Failure } from "../failure.ts";
 import { type RecordedMessage, readRecording } from "../record/recording.ts";
 import { type Difference, rerun } from "../record/rerun.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { createLink, explainLink, requireStartable } from "../servers/link.ts";
+import { requireUsable } from "../servers/host.ts";
+import { createLink, explainLink } from "../servers/link.ts";
 import { quote } from "../terminal/escape.ts";
 
 /** Shows a recording, or sends its requests again to a server and compares the answers. */
@@ -50,7 +51,7 @@ async function check(
 ): Promise<CommandResult> {
   const { screen, signal } = context;
   const { entry } = await findTarget(context, target, flags);
-  await requireStartable(context, entry);
+  await requireUsable(context, entry);
   const differences: Difference[] = [];
   let count = 0;
   const wait = context.terminal.waits.start(`replaying to ${screen.safe(entry.name)}`);

@@ -7,8 +7,8 @@ import { parsePort } from "../serve/listen.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
 import { findTarget } from "../servers/find-server.ts";
-import { withWithheld } from "../servers/host.ts";
-import { explainLink, requireStartable } from "../servers/link.ts";
+import { requireUsable, withWithheld } from "../servers/host.ts";
+import { explainLink } from "../servers/link.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
 
 /** Serves a command over HTTP, or an address over standard input and output. */
@@ -28,7 +28,7 @@ export async function run(
     });
   }
   const { entry } = await findTarget(context, given, flags);
-  await requireStartable(context, entry);
+  await requireUsable(context, entry);
   const overStdio = stdio === true || (http === undefined && "url" in entry.target);
   const proxy = new ProxyServer((error) => context.warn(toFailure(error).message));
   const upstream: Upstream = new Upstream(

@@ -92,7 +92,11 @@ function toFinding(problem: ListProblem, check: string): FindingDetails {
 
 function blockedFinding(host: Host, name: string): FindingDetails | undefined {
   const { state, isChanged } = host.servers.find((status) => status.name === name) ?? {};
-  if (state === "untrusted") {
+  if (state === "disabled") {
+    const next = "enable it in its file";
+    return { id: "disabled", level: "note", what: "it is disabled", why: "its entry says so", next };
+  }
+  if (!host.isTrusted(name)) {
     const since = isChanged ? "changed since you trusted it" : "is not trusted yet";
     return {
       id: "untrusted",
@@ -102,9 +106,7 @@ function blockedFinding(host: Host, name: string): FindingDetails | undefined {
       next: `portolan trust ${quote(name)}`,
     };
   }
-  if (state !== "disabled") return undefined;
-  const next = "enable it in its file";
-  return { id: "disabled", level: "note", what: "it is disabled", why: "its entry says so", next };
+  return undefined;
 }
 
 function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): FindingDetails[] {

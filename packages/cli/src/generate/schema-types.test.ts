@@ -72,3 +72,36 @@ test("names are letters and digits, and different", () => {
 test("a description cannot end its comment", () => {
   expect(commentOf("a */ b\u2028*/\u0000c", "  ")).toBe("  /**\n   * a *\\/ b\n   * *\\/ c\n   */\n");
 });
+
+test("a schema that is referred to in many ways is declared once", () => {
+  const properties = Object.fromEntries(
+    ["#", "#/", "#0", "#/properties/a", "#/properties/a"].map((at, n) => [n, { $ref: at }]),
+  );
+  expect(declare({ properties: { ...properties, a: { type: "string" } } }).match(/export type/g)).toHaveLength(2);
+});
+
+test("a chain of references is longer than the stack is deep", () => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, at) => [at, { items: { $ref: `#/$defs/${at + 1}` } }]),
+  );
+  expect(declare({ $ref: "#/$defs/0", $defs })).toContain("export type Input9999 = unknown[];");
+});
+
+test("declares nothing for a schema whose types would be too long", () => {
+  const types = new SchemaTypes(new TypeNames());
+  const long = { enum: Array.from({ length: 100_000 }, (_, at) => `value ${at}`) };
+  expect(types.declare("First", { properties: { a: long, b: { $ref: "#/properties/a" } } })).toBe(false);
+  expect(types.declare("Second", { type: "string" })).toBe(true);
+  expect(types.declarations).toEqual(["export type Second = string;"]);
+});
+
+test("a value that is nested too deeply ends in unknown", () => {
+  let value: unknown = 1;
+  for (let depth = 0; depth < 10_000; depth += 1) value = [value];
+  expect(declare({ const: value })).toMatch(/^export type Input = \[{41}unknown\]{41};$/);
+  expect(declare({ properties: { a: { type: "string", default: value } } })).not.toContain("default");
+});
+
+test("cuts a comment that is too long", () => {
+  expect(commentOf("a\n".repeat(100_000), "  ").length).toBeLessThan(50_000);
+});

@@ -5,10 +5,20 @@ type Schema = { readonly [keyword: string]: unknown };
 
 /** Deeper types become `unknown`. */
 const deepest = 40;
+/** Characters of the types of one schema. The largest of real servers have a tenth. */
+const maxSchemaChars = 1_000_000;
+/** Characters of the types of all schemas. */
+const maxAllChars = 32_000_000;
+/** Characters of one comment: its lines are indented, so that an endless one would become many times as long. */
+const maxCommentChars = 10_000;
+/** Letters of a name, before its number and ending. Other types repeat it. */
+const maxNameChars = 100;
 
 /** Gives names that are valid in TypeScript and used once. */
 export class TypeNames {
   readonly #used: Set<string>;
+  /** The last number after a name that was taken, so that the next one is not searched from 1. */
+  readonly #numbers = new Map<string, number>();
 
   constructor(reserved: Iterable<string> = []) {
     this.#used = new Set(reserved);
@@ -16,11 +26,13 @@ export class TypeNames {
 
   /** Returns a name such as `ReadFileInput` for `read-file` and `Input`. */
   take(text: string, ending = ""): string {
-    const name = toPascal(text);
-    for (let number = 1; ; number += 1) {
+    const name = toPascal(text).slice(0, maxNameChars);
+    const key = `${name} ${ending}`;
+    for (let number = (this.#numbers.get(key) ?? 0) + 1; ; number += 1) {
       const candidate = `${name}${number === 1 ? "" : number}${ending}`;
       if (this.#used.has(candidate)) continue;
       this.#used.add(candidate);
+      this.#numbers.set(key, number);
       return candidate;
     }
   }
@@ -33,21 +45,32 @@ export function toPascal(text: string): string {
   return /^[A-Za-z]/.test(name) ? name : `Tool${name}`;
 }
 
+/** The types of a schema, or of all of them, would be too long. */
+class TooLongError extends Error {}
+
 /** Writes the types of JSON Schemas. Every type that a schema refers to becomes an exported type of its own. */
 export class SchemaTypes {
   /** The declarations so far, in the order in which they were needed. */
   readonly declarations: string[] = [];
   readonly #names: TypeNames;
+  #charsLeft = maxAllChars;
 
   constructor(names: TypeNames) {
     this.#names = names;
   }
 
-  /** Declares a type for a schema under this name. */
-  declare(name: string, schema: unknown): void {
-    const place = this.declarations.length;
-    const text = new Root(schema, name, this.#names, this.declarations).typeOf(schema, 0);
-    this.declarations.splice(place, 0, `export type ${name} = ${text};`);
+  /** Declares a type for a schema under this name. Returns false, and declares nothing, if it would be too long. */
+  declare(name: string, schema: unknown): boolean {
+    const root = new Root(schema, name, this.#names, Math.min(maxSchemaChars, this.#charsLeft));
+    try {
+      for (const declaration of root.declare()) this.declarations.push(declaration);
+      return true;
+    } catch (reason) {
+      if (reason instanceof TooLongError) return false;
+      throw reason;
+    } finally {
+      this.#charsLeft -= root.chars;
+    }
   }
 }
 
@@ -56,33 +79,58 @@ class Root {
   readonly #root: unknown;
   readonly #name: string;
   readonly #names: TypeNames;
-  readonly #declarations: string[];
-  /** The names of the types that the schema refers to, by pointer. */
-  readonly #references = new Map<string, string>();
+  readonly #maxChars: number;
+  /** The names of the types that the schema refers to. By object: a reference can be spelled in many ways. */
+  readonly #references = new Map<unknown, string>();
+  /** The types to declare. A list, because a chain of references may be longer than the stack is deep. */
+  readonly #types: { readonly name: string; readonly schema: unknown }[] = [];
+  /** The characters so far. */
+  chars = 0;
 
-  constructor(root: unknown, name: string, names: TypeNames, declarations: string[]) {
+  constructor(root: unknown, name: string, names: TypeNames, maxChars: number) {
     this.#root = root;
     this.#name = name;
     this.#names = names;
-    this.#declarations = declarations;
+    this.#maxChars = maxChars;
     // The schema itself already has a name.
-    this.#references.set("#", name);
+    this.#references.set(root, name);
+    this.#types.push({ name, schema: root });
   }
 
-  typeOf(given: unknown, depth: number): string {
+  /** Returns the declarations of the schema and of all types that it refers to. Throws if they would be too long. */
+  declare(): string[] {
+    const declarations: string[] = [];
+    // The list grows while it is read.
+    for (const { name, schema } of this.#types) {
+      const text = this.#typeOf(schema, 0);
+      // A type that is only another name for itself has no values.
+      declarations.push(`${this.#count(`export type ${name} = `)}${text === name ? "unknown" : text};`);
+    }
+    return declarations;
+  }
+
+  /** Counts a text that becomes part of a type. */
+  #count(text: string): string {
+    this.chars += text.length + 1;
+    if (this.chars > this.#maxChars) throw new TooLongError();
+    return text;
+  }
+
+  #typeOf(given: unknown, depth: number): string {
     if (given === false) return "never";
     if (!isSchema(given) || depth > deepest) return "unknown";
-    const next = (inner: unknown) => this.typeOf(inner, depth + 1);
+    const next = (inner: unknown) => this.#typeOf(inner, depth + 1);
+    const literal = (value: unknown) => this.#count(literalOf(value));
     const parts: string[] = [];
-    if (typeof given["$ref"] === "string") parts.push(this.#reference(given["$ref"], depth));
-    if ("const" in given) parts.push(literalOf(given["const"]));
-    else if (Array.isArray(given["enum"])) parts.push(union(given["enum"].map(literalOf)));
+    if (typeof given["$ref"] === "string") parts.push(this.#count(this.#reference(given["$ref"])));
+    if ("const" in given) parts.push(literal(given["const"]));
+    else if (Array.isArray(given["enum"])) parts.push(union(given["enum"].map(literal)));
     else parts.push(...this.#byKind(given, depth));
     for (const keyword of ["anyOf", "oneOf"]) {
       const options = given[keyword];
       if (Array.isArray(options) && options.length > 0) parts.push(union(options.map(next)));
     }
-    if (Array.isArray(given["allOf"])) parts.push(...given["allOf"].map(next));
+    if (Array.isArray(given["allOf"])) for (const part of given["allOf"]) parts.push(next(part));
     const known = [...new Set(parts)].filter((part) => part !== "unknown");
     if (known.length === 0) return "unknown";
     return known.length === 1 ? String(known[0]) : known.map(inParentheses).join(" & ");
@@ -102,10 +150,10 @@ class Root {
       case "string":
       case "boolean":
       case "null":
-        return kind;
+        return this.#count(kind);
       case "number":
       case "integer":
-        return "number";
+        return this.#count("number");
       case "array":
         return this.#list(schema, depth);
       case "object":
@@ -116,7 +164,7 @@ class Root {
   }
 
   #list({ items, prefixItems, additionalItems }: Schema, depth: number): string {
-    const next = (inner: unknown) => this.typeOf(inner, depth + 1);
+    const next = (inner: unknown) => this.#typeOf(inner, depth + 1);
     // Before 2020-12, a list of schemas was called `items`.
     const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : [];
     const rest = Array.isArray(items) ? additionalItems : items;
@@ -127,21 +175,21 @@ class Root {
 
   #object(schema: Schema, depth: number): string {
     const properties = isSchema(schema["properties"]) ? Object.entries(schema["properties"]) : [];
-    const required: readonly unknown[] = Array.isArray(schema["required"]) ? schema["required"] : [];
+    const required = new Set<unknown>(Array.isArray(schema["required"]) ? schema["required"] : []);
     const { additionalProperties: more, patternProperties } = schema;
     const space = "  ".repeat(depth + 1);
     const lines = properties.map(([name, field]) => {
-      const isRequired = required.includes(name);
       const about = isSchema(field) ? commentOf(field["description"] ?? field["title"], space, factsOf(field)) : "";
-      return `${about}${space}${keyOf(name)}${isRequired ? "" : "?"}: ${this.typeOf(field, depth + 1)};`;
+      const start = this.#count(`${about}${space}${keyOf(name)}${required.has(name) ? "" : "?"}: `);
+      return `${start}${this.#typeOf(field, depth + 1)};`;
     });
     const known = new Set(properties.map(([name]) => name));
     for (const name of required) {
-      if (typeof name === "string" && !known.has(name)) lines.push(`${space}${keyOf(name)}: unknown;`);
+      if (typeof name === "string" && !known.has(name)) lines.push(this.#count(`${space}${keyOf(name)}: unknown;`));
     }
     if (lines.length === 0) {
       if (more === false && patternProperties === undefined) return "{ [name: string]: never }";
-      return `{ [name: string]: ${isSchema(more) ? this.typeOf(more, depth + 1) : "unknown"} }`;
+      return `{ [name: string]: ${isSchema(more) ? this.#typeOf(more, depth + 1) : "unknown"} }`;
     }
     // An index signature must fit all properties, so its type is the widest one.
     if (isSchema(more) || more === true || patternProperties !== undefined)
@@ -150,16 +198,14 @@ class Root {
   }
 
   /** Returns the name of a type that the schema refers to. A type may contain itself. */
-  #reference(pointer: string, depth: number): string {
-    const known = this.#references.get(pointer);
-    if (known !== undefined) return known;
+  #reference(pointer: string): string {
     const target = resolvePointer(this.#root as object, pointer);
-    if (depth > deepest || Object.keys(target).length === 0) return "unknown";
+    const known = this.#references.get(target);
+    if (known !== undefined) return known;
+    if (!isSchema(target) || Object.keys(target).length === 0) return "unknown";
     const name = this.#names.take(`${this.#name} ${pointer.split("/").at(-1) ?? ""}`);
-    this.#references.set(pointer, name);
-    const text = this.typeOf(target, 0);
-    // A type that is only another name for itself has no values.
-    this.#declarations.push(`export type ${name} = ${text === name ? "unknown" : text};`);
+    this.#references.set(target, name);
+    this.#types.push({ name, schema: target });
     return name;
   }
 }
@@ -184,10 +230,12 @@ export function keyOf(name: string): string {
 }
 
 /** Formats a JSON value as a type. */
-function literalOf(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literalOf).join(", ")}]`;
+function literalOf(value: unknown, depth = 0): string {
+  if (depth > deepest) return "unknown";
+  const next = (inner: unknown) => literalOf(inner, depth + 1);
+  if (Array.isArray(value)) return `[${value.map(next).join(", ")}]`;
   if (isSchema(value)) {
-    const members = Object.entries(value).map(([name, inner]) => `${keyOf(name)}: ${literalOf(inner)}`);
+    const members = Object.entries(value).map(([name, inner]) => `${keyOf(name)}: ${next(inner)}`);
     return `{ ${members.join("; ")} }`;
   }
   return JSON.stringify(value) ?? "unknown";
@@ -196,14 +244,23 @@ function literalOf(value: unknown): string {
 /** Returns the limits of a field that its type cannot express. */
 function factsOf(schema: Schema): string {
   const facts = ["minimum", "maximum", "minLength", "maxLength", "pattern", "format", "default"].flatMap((keyword) =>
-    schema[keyword] === undefined ? [] : [`${keyword}: ${JSON.stringify(schema[keyword])}`],
+    schema[keyword] === undefined || !isShallow(schema[keyword])
+      ? []
+      : [`${keyword}: ${JSON.stringify(schema[keyword])}`],
   );
   return facts.join(", ");
 }
 
+/** Returns true if a value is not nested so deeply that formatting it could exceed the stack. */
+function isShallow(value: unknown, depth = 0): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return depth < deepest && Object.values(value).every((inner) => isShallow(inner, depth + 1));
+}
+
 /** Formats text of a server as a comment. It cannot end the comment. */
 export function commentOf(text: unknown, space: string, more = ""): string {
-  const about = [typeof text === "string" ? text.trim() : "", more].filter(Boolean).join("\n\n");
+  const whole = [typeof text === "string" ? text.trim() : "", more].filter(Boolean).join("\n\n");
+  const about = whole.length > maxCommentChars ? `${whole.slice(0, maxCommentChars)}…` : whole;
   if (about === "") return "";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
   const safe = about.replace(/\r\n?|[\u2028\u2029]/g, "\n").replace(/[\u0000-\u0009\u000b-\u001f\u007f]/g, " ");

@@ -22,9 +22,7 @@ export function skillFile({ name, tools, instructions, again }: GenerateInput, c
     const rows = rowsOf(tool);
     const text = safe(String(tool.description ?? tool.title ?? ""));
     const hint = tool.annotations?.readOnlyHint ? "Read-only." : "";
-    return [`### ${safe(tool.name)}`, text, hint, `\`\`\`sh\n${safe(callOf(tool))}\n\`\`\``, rows]
-      .filter(Boolean)
-      .join("\n\n");
+    return [`### ${display(tool.name)}`, text, hint, codeBlock(callOf(tool)), rows].filter(Boolean).join("\n\n");
   });
   return `---
 name: ${skillName(name)}
@@ -45,10 +43,15 @@ ${sections.join("\n\n")}
 
 ## How to write this file again
 
-\`\`\`sh
-${safe(oneLine(again))}
-\`\`\`
+${codeBlock(oneLine(again))}
 `;
+}
+
+/** Formats a command as a block of code. A name of the server cannot end the block. */
+function codeBlock(command: string): string {
+  let fence = "```";
+  for (const [marks] of command.matchAll(/`+/g)) if (marks.length >= fence.length) fence = `${marks}\``;
+  return `${fence}sh\n${display(command)}\n${fence}`;
 }
 
 function firstSentence({ name, description = "", title = "" }: Tool): string {
@@ -64,7 +67,7 @@ function cut(text: string): string {
 function rowsOf({ inputSchema }: Tool): string {
   const { properties, required } = inputSchema as { readonly properties?: unknown; readonly required?: unknown };
   if (typeof properties !== "object" || properties === null || Object.keys(properties).length === 0) return "";
-  const needed: readonly unknown[] = Array.isArray(required) ? required : [];
+  const needed = new Set<unknown>(Array.isArray(required) ? required : []);
   const rows = Object.entries(properties as { readonly [name: string]: unknown }).map(([name, field]) => {
     const {
       type,
@@ -74,7 +77,7 @@ function rowsOf({ inputSchema }: Tool): string {
     } = (field ?? {}) as { readonly [keyword: string]: unknown };
     const kind = Array.isArray(values) ? values.map((value) => JSON.stringify(value)).join(", ") : typeText(type);
     const facts = [
-      needed.includes(name) ? "required" : "",
+      needed.has(name) ? "required" : "",
       standard === undefined ? "" : `default ${JSON.stringify(standard)}`,
     ];
     const cells = [name, kind, [...facts.filter(Boolean), String(description ?? "")].filter(Boolean).join("; ")];

@@ -22,22 +22,32 @@ const reserved = [
   ...["Object", "Promise", "Symbol"],
 ];
 
-/** Writes a module with a typed function for each tool of a server. */
-export function typescriptModule({ name, tools, target, again }: GenerateInput): string {
+/**
+ * Writes a module with a typed function for each tool of a server. A tool whose types would be too long takes and returns
+ * anything, and `warn` gets a sentence that names it.
+ */
+export function typescriptModule(
+  { name, tools, target, again }: GenerateInput,
+  warn: (message: string) => void,
+): string {
   const names = new TypeNames(reserved);
   const server = toPascal(name);
   const [toolsName, clientName] = [names.take(server, "Tools"), names.take(server, "Client")];
   const types = new SchemaTypes(names);
   const rows = tools.map((tool) => {
-    const input = names.take(tool.name, "Input");
-    types.declare(input, tool.inputSchema);
-    const output = tool.outputSchema === undefined ? undefined : names.take(tool.name, "Output");
-    if (output !== undefined) types.declare(output, tool.outputSchema);
-    return { tool, input, output };
+    const declare = (ending: string, schema: unknown) => {
+      const type = names.take(tool.name, ending);
+      return types.declare(type, schema) ? type : undefined;
+    };
+    const input = declare("Input", tool.inputSchema);
+    const output = tool.outputSchema === undefined ? undefined : declare("Output", tool.outputSchema);
+    const isTyped = input !== undefined && (output !== undefined || tool.outputSchema === undefined);
+    if (!isTyped) warn(`${tool.name} has no types for ${input === undefined ? "its input" : "its output"}: ${tooLong}`);
+    return { tool, input: input ?? "{ [name: string]: unknown }", output, isTyped };
   });
-  const members = rows.map(({ tool, input, output }) => {
+  const members = rows.map(({ tool, input, output, isTyped }) => {
     const isOptional = requiredOf(tool).length === 0;
-    const about = commentOf(tool.description ?? tool.title, "  ");
+    const about = commentOf(tool.description ?? tool.title, "  ", isTyped ? "" : `Not typed: ${tooLong}.`);
     const result = output ?? "CallToolResult";
     return `${about}  readonly ${keyOf(tool.name)}: (input${isOptional ? "?" : ""}: ${input}, options?: CallOptions) => Promise<${result}>;`;
   });
@@ -101,6 +111,8 @@ function defaultTarget(): ConnectTarget {
 }
 `);
 }
+
+const tooLong = "its schema is too large";
 
 function requiredOf({ inputSchema }: Tool): readonly unknown[] {
   const { required } = inputSchema as { readonly required?: unknown };

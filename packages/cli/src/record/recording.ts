@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import type { Message } from "portolan";
 import { Failure } from "../failure.ts";
+import { readRegularFile } from "../regular-file.ts";
 import type { System } from "../system.ts";
 import { MessageRedactor } from "./redact.ts";
 
@@ -128,9 +129,14 @@ function toText(said: string | Message, redactor: MessageRedactor | undefined): 
   }
 }
 
+/** A recording that is read. Node.js has no longer strings. */
+const maxRecordingBytes: number = 256 * 1024 * 1024;
+
 /** Reads a recording. Skips a last line that was cut off. */
 export function readRecording(file: string): Recording {
-  const [first = "", ...lines] = readFileSync(file, "utf8").split("\n");
+  const bytes = readRegularFile(file, maxRecordingBytes);
+  if (!bytes) throw new Failure("usage", `file not found: ${file}`);
+  const [first = "", ...lines] = bytes.toString("utf8").split("\n");
   const header = parse(first) as RecordingHeader | undefined;
   if (header?.recording !== 1) {
     throw new Failure("usage", `${file} is not a recording: its first line is not a header`, {

@@ -18,6 +18,7 @@ import {
 import { withoutValues } from "../arguments/flags.ts";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
+import { entryLocation } from "../doctor/finding.ts";
 import { Failure, httpStatusOf, missingScopesOf, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { describeStarts } from "../output/progress.ts";
@@ -127,13 +128,38 @@ export async function findTrusted(host: Host, entry: ServerEntry): Promise<Reado
   return new Set([await trustDigest(entry), ...before.map(({ serverDigest }) => serverDigest)]);
 }
 
-/** Fails if a server has a configuration problem or is not trusted. */
+/**
+ * Fails if a server may not be started or contacted: it is misconfigured, disabled or not trusted. Commands that use a
+ * server without a host call this first.
+ */
 export async function requireUsable(context: CommandContext, entry: ServerEntry): Promise<void> {
-  const { name, problem } = entry;
-  if (problem !== undefined)
-    throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
-  const status = await withHost(context, [entry], async (host) => host.servers[0], { isQuiet: true });
-  if (status?.state === "untrusted") throw untrusted(status);
+  await withHost(
+    context,
+    [entry],
+    async (host) => {
+      for (const status of host.servers) {
+        const failure = explainBlocked(status, entry);
+        if (failure) throw failure;
+        // A state that is added later must not open a server that nobody agreed to.
+        if (!host.isTrusted(status.name)) throw untrusted(status);
+      }
+    },
+    { isQuiet: true },
+  );
+}
+
+/** Explains why a server may not be started, with the next step. Undefined for a server that may be. */
+function explainBlocked(status: ServerStatus, entry: ServerEntry, cause?: unknown): Failure | undefined {
+  const { name, state, reason } = status;
+  if (state === "untrusted") return untrusted(status, cause);
+  if (state === "misconfigured")
+    return new Failure("usage", `${name}: ${reason}`, { next: `portolan doctor ${quote(name)}`, cause });
+  if (state === "disabled")
+    return new Failure("usage", `${name} is disabled, so it was not started`, {
+      next: `enable it at ${entryLocation(entry)}`,
+      cause,
+    });
+  return undefined;
 }
 
 function untrusted({ name, isChanged }: ServerStatus, cause?: unknown): Failure {
@@ -258,9 +284,11 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
         cause: reason,
       });
     }
-    if (state === "untrusted") return untrusted(status, reason);
-    if (state === "misconfigured")
-      return new Failure("usage", `${name}: ${why}`, { next: `portolan doctor ${quote(name)}`, cause: reason });
+    const entry = servers.find((server) => server.name === name);
+    // Among several servers, a disabled one is missed by nobody.
+    if (!entry || (state === "disabled" && servers.length > 1)) continue;
+    const blocked = explainBlocked(status, entry, reason);
+    if (blocked) return blocked;
   }
   const { kind, message } = toFailure(reason);
   const [server] = host.servers;

@@ -8,25 +8,7 @@ import { fetchOption } from "../http-proxy/choose.ts";
 import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import { targetArgument } from "./find-server.ts";
-import { withHost } from "./host.ts";
 import { authFor } from "./sign-in.ts";
-
-/** Fails if a configured server is not trusted, disabled or misconfigured. */
-export async function requireStartable(context: CommandContext, entry: ServerEntry): Promise<void> {
-  if (entry.source.kind === "code") return;
-  await withHost(context, [entry], async (host) => {
-    const { state, reason = "" } = host.servers.find(({ name }) => name === entry.name) ?? {};
-    if (state === "untrusted") {
-      throw new Failure("denied", `${entry.name} is not trusted yet, so it was not started`, {
-        next: `portolan trust ${quote(entry.name)}`,
-      });
-    }
-    if (state === "misconfigured" || state === "disabled") {
-      const next = `portolan doctor ${quote(entry.name)}`;
-      throw new Failure("usage", `${entry.name} is ${state}${reason && `: ${reason}`}`, { next });
-    }
-  });
-}
 
 /** Adds the next step to the failure of a server that is used without a host. */
 export function explainLink(reason: unknown, entry: ServerEntry, system: System): unknown {

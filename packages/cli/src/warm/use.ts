@@ -6,8 +6,8 @@ import { holdFileLock } from "portolan/storage/node";
 import { type ConfiguredServer, type ServerEntry, trustDigest, trustPlace } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { exitCodes, Failure, type FailureKind } from "../failure.ts";
-import { explainStart } from "../servers/host.ts";
-import { createLink, requireStartable } from "../servers/link.ts";
+import { explainStart, requireUsable } from "../servers/host.ts";
+import { createLink } from "../servers/link.ts";
 import { version } from "../version.ts";
 import {
   askWarm,
@@ -90,7 +90,7 @@ export async function listWarm(context: CommandContext): Promise<readonly WarmSe
 
 /** Starts a server in the background, unless it already runs there. Fails if it is not trusted or does not start. */
 export async function startWarm(context: CommandContext, entry: ServerEntry, idleMs: number): Promise<WarmServer> {
-  await requireStartable(context, entry);
+  await requireUsable(context, entry);
   const sent = sentEntry(entry, context);
   const digest = await warmDigest(sent);
   const place = await trustPlace(entry);

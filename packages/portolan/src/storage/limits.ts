@@ -56,6 +56,8 @@ export const defaultStaleMs = 30_000;
 export const defaultPatienceMs = 60_000;
 /** A process that waits this long for the same holder of a lock tells so, if `onWait` is given. */
 export const lockNoticeMs = 2_000;
+/** The text of a lock file: a process id, the name of a machine and three ids. */
+export const maxLockFileBytes = 4_096;
 /** The first pause between two attempts to take a lock. */
 export const minLockPauseMs = 5;
 export const maxLockPauseMs = 250;

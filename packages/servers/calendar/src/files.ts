@@ -1,13 +1,16 @@
 import { mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ToolError } from "portolan/server";
 import { type CalendarEvent, parseIcs } from "./ics.ts";
 
 const megabyte = 1024 * 1024;
 
 /** At most this many files in a folder. */
-export const maxFiles = 10_000;
-/** Bytes of all events together, beyond which none is added. */
-export const maxCalendarBytes: number = 16 * megabyte;
+const maxFiles = 10_000;
+/** Bytes of all files in a folder together, beyond which none is added. */
+const maxFolderBytes = 16 * megabyte;
+/** Bytes that one authenticated caller adds to a folder while the server runs: the others can add some, too. */
+const maxBytesPerCaller = maxFolderBytes / 2;
 /** Bytes of the events in one result, as JSON. */
 export const maxResultBytes: number = megabyte;
 /** Bytes of files of any program that one result is made from. */
@@ -15,7 +18,7 @@ const maxReadBytes = 64 * megabyte;
 const maxFileBytes = megabyte;
 
 /** Writes a file completely or not at all, readable by its owner only. */
-export async function writeWhole(folder: string, name: string, content: string | Uint8Array): Promise<string> {
+async function writeWhole(folder: string, name: string, content: string | Uint8Array): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, name);
   await writeFile(`${path}.part`, content, { mode: 0o600, flag: "wx" });
@@ -24,7 +27,7 @@ export async function writeWhole(folder: string, name: string, content: string |
 }
 
 /** Returns the names of the files with an ending, sorted. A folder that does not exist is empty. */
-export async function namesIn(folder: string, ending: string): Promise<string[]> {
+async function namesIn(folder: string, ending: string): Promise<string[]> {
   try {
     const names = await readdir(folder);
     return names.filter((name) => name.endsWith(ending) && !name.startsWith(".")).sort();
@@ -48,23 +51,83 @@ export async function readIn(folder: string, name: string): Promise<string | und
   }
 }
 
-/** Returns the bytes of the named files. `known` has the sizes from before: an event that is written does not change. */
-export async function bytesOf(folder: string, names: readonly string[], known: Map<string, number>): Promise<number> {
-  const present = new Set(names);
-  for (const name of known.keys()) if (!present.has(name)) known.delete(name);
-  let bytes = 0;
-  for (const name of names) {
-    let size = known.get(name);
-    if (size === undefined) {
-      size = await stat(join(folder, name)).then(
-        (stats) => stats.size,
-        () => 0,
-      );
-      known.set(name, size);
-    }
-    bytes += size;
+/** The words for a folder in messages: `calendar` and `events`, or `outbox` and `messages`. */
+export interface FolderWords {
+  readonly folder: string;
+  readonly files: string;
+}
+
+/** A folder whose files are counted, in all and for each caller. Add files one after the other. */
+export class LimitedFolder {
+  readonly path: string;
+  readonly #ending: string;
+  readonly #words: FolderWords;
+  /** A file that was written does not change. */
+  readonly #sizes = new Map<string, number>();
+  readonly #bytesByCaller = new Map<string, number>();
+
+  constructor(path: string, ending: string, words: FolderWords) {
+    this.path = path;
+    this.#ending = ending;
+    this.#words = words;
   }
-  return bytes;
+
+  names(): Promise<string[]> {
+    return namesIn(this.path, this.#ending);
+  }
+
+  /** Writes a file. Returns its path. Throws a `ToolError` if the folder has no room for it. */
+  async add(file: string, content: string | Uint8Array, caller: string | undefined): Promise<string> {
+    const names = await this.names();
+    const size = Buffer.byteLength(content);
+    const { folder, files } = this.#words;
+    if (names.length >= maxFiles || (await this.#bytesOf(names)) + size > maxFolderBytes) {
+      throw new ToolError(
+        `The ${folder} is full: it has at most ${maxFiles} ${files} and ${maxFolderBytes} bytes. Ask the user to remove files from ${this.path}`,
+      );
+    }
+    if (caller !== undefined && (this.#bytesByCaller.get(caller) ?? 0) + size > maxBytesPerCaller) {
+      throw new ToolError(`This caller has added ${maxBytesPerCaller} bytes of ${files}, the most that one caller may`);
+    }
+    const path = await writeWhole(this.path, file, content);
+    this.#sizes.set(file, size);
+    this.#count(caller, size);
+    return path;
+  }
+
+  /** Moves a file of a caller to another folder. */
+  async move(file: string, caller: string | undefined, folder: string): Promise<void> {
+    const size = this.#sizes.get(file) ?? 0;
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await rename(join(this.path, file), join(folder, file));
+    this.#count(caller, -size);
+    this.#sizes.delete(file);
+  }
+
+  #count(caller: string | undefined, bytes: number): void {
+    if (caller === undefined) return;
+    const sum = (this.#bytesByCaller.get(caller) ?? 0) + bytes;
+    if (sum > 0) this.#bytesByCaller.set(caller, sum);
+    else this.#bytesByCaller.delete(caller);
+  }
+
+  async #bytesOf(names: readonly string[]): Promise<number> {
+    const present = new Set(names);
+    for (const name of this.#sizes.keys()) if (!present.has(name)) this.#sizes.delete(name);
+    let bytes = 0;
+    for (const name of names) {
+      let size = this.#sizes.get(name);
+      if (size === undefined) {
+        size = await stat(join(this.path, name)).then(
+          (stats) => stats.size,
+          () => 0,
+        );
+        this.#sizes.set(name, size);
+      }
+      bytes += size;
+    }
+    return bytes;
+  }
 }
 
 /** Events for one result. */

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, rename } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { type Context, createServer, type FullResult, RpcError, type Server, ToolError } from "portolan/server";
@@ -17,17 +16,8 @@ import {
 } from "portolan-server-kit";
 import { ConsentedEffects, maxShownLength, visible } from "portolan-server-kit/consent";
 import { daysBetween, isMoment, type Month, monthsBetween, parseMonth } from "./days.ts";
-import {
-  bytesOf,
-  eventsBetween,
-  type FoundEvents,
-  maxCalendarBytes,
-  maxFiles,
-  namesIn,
-  readIn,
-  writeWhole,
-} from "./files.ts";
-import { type CalendarEvent, toIcs } from "./ics.ts";
+import { eventsBetween, type FoundEvents, LimitedFolder, readIn } from "./files.ts";
+import { toIcs } from "./ics.ts";
 import { type Mail, sendBySmtp, toEml } from "./mail.ts";
 
 /** Options of `createCalendar`. */
@@ -71,21 +61,17 @@ const maxRecipients = 50;
 const readsAtOnce = 2;
 const maxWaiting = 64;
 
-/** Bytes of events that one authenticated caller adds while the server runs: the others can add some, too. */
-const maxBytesPerCaller = maxCalendarBytes / 2;
-
 /** Creates a server for a calendar and an outbox, both kept in files. */
 export function createCalendar(options: CalendarOptions = {}): Server {
   const { folder = defaultFolder(), from = "me@localhost", smtp, ask = true, now = Date.now } = options;
   const { onProblem = (problem) => console.error(`portolan-calendar: ${problem}`) } = options;
   const events = join(folder, "events");
-  const outbox = join(folder, "outbox");
+  const calendar = new LimitedFolder(events, ".ics", { folder: "calendar", files: "events" });
+  const outbox = new LimitedFolder(join(folder, "outbox"), ".eml", { folder: "outbox", files: "messages" });
   const sent = join(folder, "sent");
   const consents = new ConsentedEffects<FullResult<Delivered>>();
   const reads = new Gate(readsAtOnce, maxWaiting);
   const writes = new Gate(1, maxWaiting);
-  const sizes = new Map<string, number>();
-  const bytesByCaller = new Map<string, number>();
   const sending = ask ? "sendEmail sends after the user agrees." : "sendEmail sends at once.";
   const today = () => dayOf(now());
   const thisYear = () => Number(today().slice(0, 4));
@@ -121,7 +107,12 @@ export function createCalendar(options: CalendarOptions = {}): Server {
         checkDates(input);
         checkTexts(input);
         const uid = randomUUID();
-        await inTurn(writes, ctx, () => addEvent({ uid, ...input }, callerOf(ctx)), toToolError);
+        await inTurn(
+          writes,
+          ctx,
+          () => calendar.add(`${uid}.ics`, toIcs({ uid, ...input }, now()), callerOf(ctx)),
+          toToolError,
+        );
         publishChange(input);
         const { title, startDate, endDate } = input;
         const text = `Added to the calendar: ${title}, ${startDate} to ${endDate}`;
@@ -150,8 +141,8 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       async run(input: MailInput, ctx) {
         if (/\p{C}/u.test(input.subject)) throw new ToolError("subject: expected one line without control characters");
         const mail = { ...input, from, to: needRecipients(input.to), date: new Date(now()) };
-        if (smtp === undefined || !ask) return deliver(mail);
-        const delivered = await consents.run(ctx, questionOn(mail, ctx), () => deliver(mail));
+        if (smtp === undefined || !ask) return deliver(mail, ctx);
+        const delivered = await consents.run(ctx, questionOn(mail, ctx), () => deliver(mail, ctx));
         return delivered?.result ?? ctx.cancelled("The user declined: nothing was sent.");
       },
     })
@@ -190,10 +181,9 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       title: "A message in the outbox",
       description: "A message that waits in the outbox",
       mimeType: "message/rfc822",
-      list: async () =>
-        (await namesIn(outbox, ".eml")).slice(-100).map((name) => ({ uri: `calendar://outbox/${name}`, name })),
-      complete: { message: async (typed) => (await namesIn(outbox, ".eml")).filter(startsWith(typed)) },
-      read: ({ message }) => readIn(outbox, String(message)),
+      list: async () => (await outbox.names()).slice(-100).map((name) => ({ uri: `calendar://outbox/${name}`, name })),
+      complete: { message: async (typed) => (await outbox.names()).filter(startsWith(typed)) },
+      read: ({ message }) => readIn(outbox.path, String(message)),
     });
   return server;
 
@@ -203,25 +193,6 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       for (const day of free) if (startDate.slice(0, 10) <= day && endDate.slice(0, 10) >= day) free.delete(day);
     });
     return { month: name, ...found, freeDays: [...free] };
-  }
-
-  async function addEvent(event: CalendarEvent, caller: string | undefined): Promise<void> {
-    const names = await namesIn(events, ".ics");
-    const file = `${event.uid}.ics`;
-    const text = toIcs(event, now());
-    const size = Buffer.byteLength(text);
-    if (names.length >= maxFiles || (await bytesOf(events, names, sizes)) + size > maxCalendarBytes) {
-      throw new ToolError(
-        `The calendar is full: it has at most ${maxFiles} events and ${maxCalendarBytes} bytes. Ask the user to remove files from ${events}`,
-      );
-    }
-    const added = caller === undefined ? 0 : (bytesByCaller.get(caller) ?? 0) + size;
-    if (added > maxBytesPerCaller) {
-      throw new ToolError(`This caller has added ${maxBytesPerCaller} bytes of events, the most that one caller may`);
-    }
-    await writeWhole(events, file, text);
-    sizes.set(file, size);
-    if (caller !== undefined) bytesByCaller.set(caller, added);
   }
 
   /** Tells subscribers of each year and month that the event touches. */
@@ -235,13 +206,11 @@ export function createCalendar(options: CalendarOptions = {}): Server {
     for (const uri of new Set(uris)) server.publish("resources/updated", { uri });
   }
 
-  async function deliver(mail: Mail): Promise<FullResult<Delivered>> {
-    if ((await namesIn(outbox, ".eml")).length >= maxFiles) {
-      throw new ToolError(`The outbox is full; ask the user to empty ${outbox}`);
-    }
+  async function deliver(mail: Mail, ctx: Context): Promise<FullResult<Delivered>> {
     const file = `${mail.date.toISOString().replace(/[:.]/g, "-")}-${randomUUID().slice(0, 8)}.eml`;
     const raw = await toEml(mail);
-    const path = await writeWhole(outbox, file, raw);
+    const caller = callerOf(ctx);
+    const path = await inTurn(writes, ctx, () => outbox.add(file, raw, caller), toToolError);
     const recipients = mail.to.join(", ");
     if (smtp === undefined) {
       return textResult(`Written to the outbox for ${recipients}: ${path}`, { status: "in the outbox", file } as const);
@@ -253,8 +222,7 @@ export function createCalendar(options: CalendarOptions = {}): Server {
       onProblem(`the mail server failed: ${reason instanceof Error ? reason.message : reason}`);
       throw new ToolError(`The mail server did not accept the message; it waits in the outbox: ${path}`);
     }
-    await mkdir(sent, { recursive: true, mode: 0o700 });
-    await rename(path, join(sent, file));
+    await outbox.move(file, caller, sent);
     return textResult(`Sent to ${recipients}`, { status: "sent", file } as const);
   }
 }

@@ -43,7 +43,7 @@ export async function findConfigs(options: FindOptions = {}): Promise<readonly C
   const found = new Map<string, ConfigFile>();
   const add = async ({ file, convention }: KnownFile, details: Omit<ConfigFile, "file" | "product">) => {
     if (found.has(file) || products?.includes(convention.product) === false) return;
-    // A folder is included too: reading it gives an error that explains the problem.
+    // A folder, pipe or device is included too: reading it gives an error that explains the problem.
     if (await look(file)) found.set(file, { file, product: convention.product, ...details });
   };
   for (const known of managedFiles({ home, platform, env }))
@@ -112,7 +112,7 @@ async function projectFolders(
 
 async function lookAt(path: string): Promise<"file" | "folder" | undefined> {
   const found = await stat(path).catch(() => undefined);
-  return found?.isFile() ? "file" : found?.isDirectory() ? "folder" : undefined;
+  return found && (found.isDirectory() ? "folder" : "file");
 }
 
 /** The machine whose files are searched. */

@@ -27,8 +27,10 @@ export async function writeServer(
 ): Promise<void> {
   checkOptions(options, writeOptionNames, "writeServer");
   const path = await resolveLink(resolve(file));
+  // Read before anything is written: a link of a stranger may lead to a device, beside which there must be no lock file.
+  const found = await readTextFile(path);
   if (entry) await mkdir(dirname(path), { recursive: true });
-  else if (!(await readTextFile(path))) return;
+  else if (!found) return;
   const release = await holdFileLock(`${path}.lock`, lock);
   try {
     const old = await readTextFile(path);

@@ -1,7 +1,17 @@
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -205,4 +215,17 @@ test.runIf(mayMount)("removes the lock as soon as there is room again, if there 
     while (readdirSync(folder).includes("a.lock")) await new Promise((resolve) => setTimeout(resolve, 10));
     show();`;
   expect(onSmallDisk("size=64k,nr_inodes=20", program)).toEqual(["ENOSPC", "left: a.lock", "left:"]);
+});
+
+test.each([
+  ["a link to nothing", (path: string) => symlinkSync(`${path}.none`, path), "got a link"],
+  ["a long file", (path: string) => writeFileSync(path, "x".repeat(5_000)), "got more than 4096 bytes"],
+  ["a link to an endless device", (path: string) => symlinkSync("/dev/zero", path), "got a link"],
+  ["a pipe", (path: string) => void spawnSync("mkfifo", [path]), "got a folder, pipe or device"],
+  ["a folder", (path: string) => void mkdirSync(path), "got a folder, pipe or device"],
+])("fails at once where the lock is %s, and leaves it there", async (_, put, reason) => {
+  const { folder, path } = setUp();
+  put(path);
+  await expect(holdFileLock(path, limits)).rejects.toThrow(`${path}: expected a lock file, ${reason}; delete it`);
+  expect(readdirSync(folder)).toEqual(["a.lock"]);
 });

@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   closeSync,
+  constants,
   fstatSync,
   linkSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
   writeSync,
 } from "node:fs";
@@ -21,6 +23,7 @@ import {
   defaultStaleMs,
   lockNoticeMs,
   maxLockClaims,
+  maxLockFileBytes,
   maxLockPauseMs,
   minLockPauseMs,
 } from "../limits.ts";
@@ -258,18 +261,33 @@ class Contender {
 /** The ends of the names of files beside a lock: the own file of a process, or its claim. */
 const leftoverPattern = /^([0-9a-f]{16}|[0-9a-f]{32}\.\d{1,3})$/;
 
+/** A stranger can have put anything at the path of a lock in a shared folder: a link to a device, a pipe, a long file. */
+const lookFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
 function look(path: string): Found | undefined {
   try {
-    const file = openSync(path, "r");
+    const file = openSync(path, lookFlags);
     try {
-      return { text: readFileSync(file, "utf8"), beatAt: fstatSync(file).mtimeMs };
+      const found = fstatSync(file);
+      if (!found.isFile()) throw notALock(path, "a folder, pipe or device");
+      const bytes = Buffer.alloc(maxLockFileBytes + 1);
+      const length = readSync(file, bytes, 0, bytes.length, 0);
+      if (length > maxLockFileBytes) throw notALock(path, `more than ${maxLockFileBytes} bytes`);
+      return { text: bytes.toString("utf8", 0, length), beatAt: found.mtimeMs };
     } finally {
       closeSync(file);
     }
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    // FreeBSD says EMLINK.
+    if (code === "ELOOP" || code === "EMLINK") throw notALock(path, "a link");
     throw error;
   }
+}
+
+function notALock(path: string, got: string): PortolanError {
+  return new PortolanError("invalid-argument", `${path}: expected a lock file, got ${got}; delete it`);
 }
 
 function tryLink(from: string, to: string): boolean {
