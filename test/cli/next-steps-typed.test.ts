@@ -402,7 +402,6 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
   },
   "servers/host.ts: portolan trust {}": () => trusts(["ls", "notes"]),
-  "servers/link.ts: portolan trust {}": () => trusts(["record", "notes"]),
   async "commands/servers.ts: portolan login {}"() {
     const { cwd, env } = await withLogin();
     const { stdout } = await runPortolan(["servers"], { cwd });
