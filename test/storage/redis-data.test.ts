@@ -264,4 +264,15 @@ describe("options", () => {
     await expect(storage.kv.set("a", "x")).rejects.toMatchObject({ code: "store-failed" });
     expect(await storage.kv.get("a")).toBeUndefined();
   });
+
+  test("a full server lets values be deleted", async () => {
+    const errors: unknown[] = [];
+    const { kv } = open(undefined, { onError: (error) => errors.push(error) });
+    for (let n = 0; n < 40; n += 1) await kv.set(`k${n}`, "");
+    await server.command("CONFIG SET maxmemory 1mb");
+    onTestFinished(async () => void (await server.command("CONFIG SET maxmemory 0")));
+    for (let n = 1; n < 40; n += 1) await kv.delete(`k${n}`);
+    expect(await kv.list("")).toEqual([{ key: "k0", value: "" }]);
+    expect(errors).toEqual([]);
+  });
 });

@@ -49,7 +49,10 @@ export class RedisKeyValue implements KeyValue {
     const place = this.#placeOf(name);
     const deleted = this.#commands.run({ operation: "kv.delete", key: place, args: ["DEL", place], writes: true });
     if (this.#commands.isCluster) await deleted;
-    await Promise.all([deleted, this.#settle("kv.delete", [name], [])]);
+    const [value, mark] = await Promise.allSettled([deleted, this.#settle("kv.delete", [name], [])]);
+    if (value.status === "rejected") throw value.reason;
+    // The value is gone. A name without a mark is left out of lists too, and a sweep finds it.
+    if (mark.status === "rejected") this.#report(mark.reason);
     this.#sweepNow();
   }
 

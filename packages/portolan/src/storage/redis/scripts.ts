@@ -17,7 +17,7 @@ return 1`;
 /**
  * KEYS: index, gone. ARGV: grace in ms, number of members without a value, these, members with a value.
  * Marks the first as gone, and removes those that were marked long ago. A write takes the mark away before it writes the
- * value, so that no value stays unlisted.
+ * value, so that no value stays unlisted. A full server has no room for marks: the rest is done, and a later sweep marks.
  */
 export const settleIndex = `
 local time = redis.call('TIME')
@@ -28,7 +28,9 @@ for at = 3, #ARGV do
   if at - 2 > missing then redis.call('ZREM', KEYS[2], member)
   else
     local since = redis.call('ZSCORE', KEYS[2], member)
-    if not since then redis.call('ZADD', KEYS[2], now, member)
+    if not since then
+      local marked = redis.pcall('ZADD', KEYS[2], now, member)
+      if type(marked) == 'table' and not string.find(marked.err, 'OOM', 1, true) then return marked end
     elseif now - tonumber(since) >= tonumber(ARGV[1]) then
       redis.call('ZREM', KEYS[1], member)
       redis.call('ZREM', KEYS[2], member)

@@ -178,7 +178,7 @@ export class StatefulServer {
   }
 
   async #delete(context: HttpContext): Promise<void> {
-    const known = await findSession(this.#state, this.#sessions, context);
+    const known = await findSession(this.#state, this.#sessions, context, [], false);
     if (!known) return;
     this.#endHere(known.id, sessionEnded);
     await whenStored(this.#state, this.#sessions, context, [], async () => {
