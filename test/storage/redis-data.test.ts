@@ -56,6 +56,20 @@ describe("the index of keys", () => {
     expect(await server.command("ZCARD portolan:{index}:gone")).toBe(":0\r\n");
   });
 
+  test("is swept with few commands at a time, whatever the number of names", async () => {
+    const errors: unknown[] = [];
+    const { kv } = open(undefined, { maxCommands: 8, onError: (error) => errors.push(error) });
+    const marked = async () => Number((await server.command("ZCARD portolan:{index}:gone")).slice(1));
+    for (let n = 0; n < 100; n += 1) await kv.set(`k${n}`, "", { ttlMs: 1 });
+    await expect
+      .poll(async () => {
+        for (let n = 0; n < 16; n += 1) await kv.set("stays", "");
+        return marked();
+      })
+      .toBe(100);
+    expect(errors).toEqual([]);
+  });
+
   test("keeps a name whose value was written after it was marked", async () => {
     const { kv } = open();
     await kv.set("a", "1");

@@ -46,6 +46,7 @@ export class RedisLog implements Log {
         key: stream,
         args: ["EVAL", appendEntry, "2", stream, lastId, ...args, String(idRetentionMs), channel],
         writes: true,
+        leavesReserve: true,
       });
       return this.#seen(String(id));
     } catch (error) {

@@ -1,4 +1,4 @@
-// The scripts of the storage. Each uses keys of one hash slot only. They are sent as text: a server that was restarted or
+// The scripts of the storage. In a cluster each uses keys of one hash slot only. They are sent as text: a server that was restarted or
 // took over knows no digests.
 
 /** KEYS: value. ARGV: expected, new value, time to live in ms or "". Returns 1 if it wrote. */
@@ -38,6 +38,12 @@ for at = 3, #ARGV do
   end
 end
 return 1`;
+
+/** KEYS: any, outside a cluster. Returns 1 or 0 for each: whether it exists. */
+export const whichExist = `
+local found = {}
+for at, key in ipairs(KEYS) do found[at] = redis.call('EXISTS', key) end
+return found`;
 
 /** KEYS: index, gone. ARGV: grace in ms, a number from 0 to 1, count. Returns members to look at. */
 export const sampleIndex = `
