@@ -55,8 +55,9 @@ for _, member in ipairs(redis.call('ZRANGE', KEYS[1], start, start + ARGV[3] - 1
 return members`;
 
 /**
- * KEYS: stream, last id. ARGV: value, keep or "", time to live in ms or "", least ms of the id, retention in ms, channel.
- * The id follows the last one of this log, also of a deleted or expired one, and the given ms.
+ * KEYS: stream, last id. ARGV: value, keep or "", time to live in ms or "", least ms of the id, retention in ms or "",
+ * channel. The id follows the last one of this log and the given ms; with a retention, also the last one of a log that was
+ * deleted or has expired.
  */
 export const appendEntry = `
 local time = redis.call('TIME')
@@ -75,9 +76,11 @@ local id = string.format('%.0f-%.0f', ms, seq)
 if ARGV[2] == '' then redis.call('XADD', KEYS[1], id, 'd', ARGV[1])
 else redis.call('XADD', KEYS[1], 'MAXLEN', '=', ARGV[2], id, 'd', ARGV[1]) end
 if ARGV[3] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then redis.call('SET', KEYS[2], id)
-else redis.call('SET', KEYS[2], id, 'PX', string.format('%.0f', left + ARGV[5])) end
+if ARGV[5] ~= '' then
+  local left = redis.call('PTTL', KEYS[1])
+  if left < 0 then redis.call('SET', KEYS[2], id)
+  else redis.call('SET', KEYS[2], id, 'PX', string.format('%.0f', left + ARGV[5])) end
+end
 redis.call('PUBLISH', ARGV[6], id)
 return id`;
 

@@ -144,6 +144,8 @@ export class EventLog {
       await this.#storage.log.append(key, `${isLast ? lastMark : otherMark}${number} ${text}`, {
         keep: maxKeptEvents,
         ttlMs,
+        // The names of answers are unique, and a reader stops at a gap.
+        forgetsIds: true,
       });
     } catch (cause) {
       if (kept) kept.gap = number;
