@@ -4,6 +4,7 @@ import { Callers } from "../../callers.ts";
 import { finishedEventTtlMs, streamOverheadBytes } from "../limits.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
 import { makeProof } from "./get-stream.ts";
+import { KeptEvents, takeBytes } from "./kept-events.ts";
 
 describe("parseEventId", () => {
   test.each([
@@ -156,6 +157,28 @@ test("a stream counts with what it takes in the storage, from its beginning unti
   log.sweep();
   expect([owner.used.keptBytes, log.isEmpty]).toEqual([0, true]);
   log.close();
+});
+
+test("the streams of an ended session count until they are deleted", async () => {
+  const owner = new Callers({ atOnce: {}, perMinute: {} }).get("a");
+  const log = new EventLog(createMemoryStorage());
+  await Promise.all([log.open("session", "s1", owner), log.open("session", "s2", owner)]);
+  const forgotten = log.forget("session");
+  expect(owner.used.keptBytes).toBe(2 * streamOverheadBytes);
+  await forgotten;
+  expect(owner.used.keptBytes).toBe(0);
+  log.close();
+});
+
+test("a stream whose session has ended counts no more", () => {
+  const owner = new Callers({ atOnce: {}, perMinute: {} }).get("a");
+  takeBytes(owner, streamOverheadBytes);
+  const kept = new KeptEvents(owner);
+  expect(kept.add("one")).toBe(true);
+  kept.end();
+  expect(kept.add("two")).toBe(false);
+  kept.end();
+  expect([owner.used.keptBytes, owner.used.eventBytes]).toEqual([0, 0]);
 });
 
 test("a stream of a caller that is faster than the storage is not recorded", async () => {

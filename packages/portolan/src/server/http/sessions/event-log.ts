@@ -274,10 +274,18 @@ export class EventLog {
 
   /** Drops the events of a session that has ended. */
   async forget(session: string): Promise<void> {
-    const streams = this.#kept.get(session);
+    const streams = this.#kept.get(session) ?? new Map<string, KeptEvents>();
     this.#kept.delete(session);
-    for (const kept of streams?.values() ?? []) kept.end();
-    for (const stream of streams?.keys() ?? []) await this.#storage.log.delete(keyOf(session, stream));
+    try {
+      // Each counts until it is deleted: a caller could otherwise fill the storage faster than it is emptied.
+      for (const [stream, kept] of streams) {
+        await this.#storage.log.delete(keyOf(session, stream));
+        kept.end();
+      }
+    } finally {
+      // If the storage fails, they expire.
+      for (const kept of streams.values()) kept.end();
+    }
   }
 
   close(): void {

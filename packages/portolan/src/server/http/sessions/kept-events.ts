@@ -5,6 +5,7 @@ import { entryOverheadBytes, maxKeptEvents, streamOverheadBytes } from "../limit
 export class KeptEvents {
   readonly #caller: Caller;
   readonly #sizes: number[] = [];
+  #isOver = false;
   /** The time at which the storage drops them. */
   expiresAt: number = Number.POSITIVE_INFINITY;
   /** The number of an event that is not stored, while events before it may still be. */
@@ -18,7 +19,8 @@ export class KeptEvents {
   /** Counts one more event. Returns false if the caller may not keep it. */
   add(text: string): boolean {
     const size = text.length + entryOverheadBytes;
-    if (!takeBytes(this.#caller, size)) return false;
+    // Its session may have ended while an event waited for the storage.
+    if (this.#isOver || !takeBytes(this.#caller, size)) return false;
     this.#sizes.push(size);
     if (this.#sizes.length > maxKeptEvents) releaseBytes(this.#caller, this.#sizes.shift() ?? 0);
     return true;
@@ -32,6 +34,8 @@ export class KeptEvents {
   /** Stops counting the events and the stream. */
   end(): void {
     this.clear();
+    if (this.#isOver) return;
+    this.#isOver = true;
     releaseBytes(this.#caller, streamOverheadBytes);
   }
 }
