@@ -65,38 +65,38 @@ describe("one caller with many streams", () => {
 
   test("takes no more of Redis than its kept bytes, and all is given back with its session", async () => {
     // A quarter of them may be events.
-    const { redis, url, endpoint } = await startServer({ keptBytesPerCaller: 4 * mebibyte });
+    const { redis, url, endpoint } = await startServer({ keptBytesPerCaller: mebibyte });
     const [peer, other] = [await begin(url, revision, ada), await begin(url, revision, grace)];
     const before = await usedMemory(redis);
-    const answers = await readPages(peer, 1_000);
-    expect(answers.filter(isWhole)).toHaveLength(1_000);
-    await expect.poll(async () => (await endpoint.usage()).total.calls).toBe(0);
+    const answers = await readPages(peer, 300);
+    expect(answers.filter(isWhole)).toHaveLength(300);
+    await expect.poll(async () => (await endpoint.usage()).total.calls, { timeout: 20_000 }).toBe(0);
     // The buffers of its connections are memory of Redis too.
-    expect((await usedMemory(redis)) - before).toBeLessThan(2.5 * mebibyte);
+    expect((await usedMemory(redis)) - before).toBeLessThan(mebibyte);
     const [kept] = await readPages(other, 1);
     expect(kept).toContain("id: ");
     expect((await peer.delete()).status).toBe(204);
     expect((await other.delete()).status).toBe(204);
-    await expect.poll(() => namesOf(redis, "portolan:log:*")).toBe(0);
+    await expect.poll(() => namesOf(redis, "portolan:log:*"), { timeout: 20_000 }).toBe(0);
     expect(await namesOf(redis, "portolan:id:*")).toBe(0);
   });
 
   test("leaves commands to others while Redis is slow, and all its streams go on", async () => {
-    const { redis, url } = await startServer({}, { commandMs: 20_000, maxCommands: 4_000 });
+    const { redis, url } = await startServer({}, { commandMs: 20_000, maxCommands: 2_300 });
     const peer = await begin(url, revision, ada);
     redis.pause();
-    const answers = await readPages(peer, 1_500);
-    expect(answers.filter(isWhole)).toHaveLength(1_500);
+    const answers = await readPages(peer, 600);
+    expect(answers.filter(isWhole)).toHaveLength(600);
     // Those beyond the limit have no ids: they cannot be resumed.
     const resumable = answers.filter((text) => text.includes("id: ")).length;
     expect(resumable).toBeGreaterThan(0);
-    expect(resumable).toBeLessThan(1_000);
+    expect(resumable).toBeLessThan(600);
     const begun = begin(url, revision, grace);
     await new Promise((resolve) => setTimeout(resolve, 100));
     redis.resume();
     expect((await (await begun).request("ping")).status).toBe(200);
     // When Redis has caught up, streams can be resumed again.
-    await expect.poll(async () => (await readPages(peer, 1))[0], { timeout: 10_000 }).toContain("id: ");
+    await expect.poll(async () => (await readPages(peer, 1))[0], { timeout: 30_000 }).toContain("id: ");
   });
 });
 
