@@ -64,6 +64,27 @@ test.each(eras)("tool calls and completions are limited by the minute for each c
   }
 });
 
+test.each(eras)("every request that runs a handler counts as a call of its minute (%s)", async (era) => {
+  const server = createServer({ name: "rates", version: "1.0.0" })
+    .tool("echo", { run: () => "echo" })
+    .prompt("greet", { get: () => "Hello" })
+    .template("page://{id}", { name: "page", list: () => [], read: ({ id }) => `page ${id}` });
+  const { url } = await start(server, { verify: byUser, limits: { callsPerMinute: 1 } });
+  const requests: [string, object][] = [
+    ["tools/call", { name: "echo", arguments: {} }],
+    ["resources/read", { uri: "page://1" }],
+    ["resources/list", {}],
+    ["prompts/get", { name: "greet" }],
+    ["example/unknown", {}],
+  ];
+  for (const [method, params] of requests) {
+    const peer = await open(url, era, { headers: { authorization: method } });
+    await peer.request(method, { ...params });
+    for (const free of ["tools/list", "prompts/list"]) expect((await peer.request(free)).status).toBe(200);
+    expect([method, await refusalOf(await peer.request(method, { ...params }))]).toEqual([method, refusedByCaller]);
+  }
+});
+
 test("every request of a batch counts, and those beyond the limit get an error of their own", async () => {
   const { url } = await start(createFixture().server, { verify: byUser, limits: { callsPerMinute: 2 } });
   const peer = await begin(url, "2025-03-26", { headers: ada });

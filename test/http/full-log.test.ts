@@ -45,7 +45,7 @@ const notes = () =>
 
 test.each([
   ["the storage", { storage: createMemoryStorage({ maxLogEntries: 2 }) }],
-  ["the caller's kept bytes", { verify: byUser, limits: { keptBytesPerCaller: 1_600 } }],
+  ["the caller's kept bytes", { verify: byUser, limits: { keptBytesPerCaller: 24_000 } }],
 ] satisfies [string, ServeHttpOptions][])("a standalone stream goes on when %s is full", async (_, options) => {
   const server = notes();
   const { url } = await start(server, options);
@@ -68,7 +68,7 @@ test.each([
 });
 
 test("one caller that fills its kept bytes leaves others their resumption", async () => {
-  const { url } = await start(notes(), { verify: byUser, limits: { keptBytesPerCaller: 20_000 } });
+  const { url } = await start(notes(), { verify: byUser, limits: { keptBytesPerCaller: 40_000 } });
   const idsOf = async (authorization: string, chars: number) => {
     const peer = await begin(url, "2025-11-25", { headers: { authorization } });
     const answer = await peer.call("steps", { chars });

@@ -56,6 +56,20 @@ describe("the index of keys", () => {
     expect(await server.command("ZCARD portolan:{index}:gone")).toBe(":0\r\n");
   });
 
+  test("is swept with few commands at a time, whatever the number of names", async () => {
+    const errors: unknown[] = [];
+    const { kv } = open(undefined, { maxCommands: 8, onError: (error) => errors.push(error) });
+    const marked = async () => Number((await server.command("ZCARD portolan:{index}:gone")).slice(1));
+    for (let n = 0; n < 100; n += 1) await kv.set(`k${n}`, "", { ttlMs: 1 });
+    await expect
+      .poll(async () => {
+        for (let n = 0; n < 16; n += 1) await kv.set("stays", "");
+        return marked();
+      })
+      .toBeGreaterThan(64);
+    expect(errors).toEqual([]);
+  });
+
   test("keeps a name whose value was written after it was marked", async () => {
     const { kv } = open();
     await kv.set("a", "1");
@@ -129,6 +143,16 @@ describe("ids of log entries", () => {
     expect([await ttl("portolan:log:{/b}"), await ttl("portolan:id:{/b}")]).toEqual([-1, -1]);
     await log.delete("b");
     expect(await ttl("portolan:id:{/b}")).toBeGreaterThan(0);
+  });
+
+  test("leave nothing behind if they may be forgotten", async () => {
+    const { log } = open();
+    for (let n = 0; n < 3; n += 1) await log.append("deleted", "", { ttlMs: 60_000, forgetsIds: true });
+    expect(await server.command("DBSIZE")).toBe(":1\r\n");
+    await log.delete("deleted");
+    expect(await server.command("DBSIZE")).toBe(":0\r\n");
+    await log.append("expired", "", { ttlMs: 1, forgetsIds: true });
+    await expect.poll(() => server.command("DBSIZE")).toBe(":0\r\n");
   });
 });
 
@@ -263,5 +287,16 @@ describe("options", () => {
     await expect(storage.log.append("a", "x")).rejects.toThrow("Redis is full; raise its maxmemory");
     await expect(storage.kv.set("a", "x")).rejects.toMatchObject({ code: "store-failed" });
     expect(await storage.kv.get("a")).toBeUndefined();
+  });
+
+  test("a full server lets values be deleted", async () => {
+    const errors: unknown[] = [];
+    const { kv } = open(undefined, { onError: (error) => errors.push(error) });
+    for (let n = 0; n < 40; n += 1) await kv.set(`k${n}`, "");
+    await server.command("CONFIG SET maxmemory 1mb");
+    onTestFinished(async () => void (await server.command("CONFIG SET maxmemory 0")));
+    for (let n = 1; n < 40; n += 1) await kv.delete(`k${n}`);
+    expect(await kv.list("")).toEqual([{ key: "k0", value: "" }]);
+    expect(errors).toEqual([]);
   });
 });

@@ -243,12 +243,27 @@ describe.each(libraryNames)("%s", (name) => {
     const server = await setUp();
     const storage = open(library.single(server.port), { maxCommands: 10 });
     await storage.ready();
-    const appends = Array.from({ length: 30 }, (_, n) => storage.log.append("a", String(n)));
-    const results = await Promise.allSettled(appends);
+    for (let n = 0; n < 5; n += 1) await storage.kv.set(String(n), "");
+    const reads = Array.from({ length: 30 }, (_, n) => storage.kv.get(String(n % 5)));
+    const results = await Promise.allSettled(reads);
     const refused = results.filter(({ status }) => status === "rejected");
     expect(refused).toHaveLength(20);
     for (const result of refused) expect(result).toMatchObject({ reason: { code: "limit-reached" } });
-    expect(await valuesOf(storage.log.after("a", ""))).toHaveLength(10);
+    expect(results.filter((result) => result.status === "fulfilled" && result.value === "")).toHaveLength(10);
+  });
+
+  test("entries of logs leave a quarter of the commands to everything else", async () => {
+    const server = await setUp();
+    const storage = open(library.single(server.port), { maxCommands: 12 });
+    await storage.ready();
+    const appends = Array.from({ length: 30 }, (_, n) => storage.log.append("a", String(n)));
+    const writes = Promise.allSettled([storage.kv.set("b", "1"), storage.kv.get("b")]);
+    const results = await Promise.allSettled(appends);
+    const refused = results.filter(({ status }) => status === "rejected");
+    expect(refused).toHaveLength(21);
+    for (const result of refused) expect(result).toMatchObject({ reason: { code: "limit-reached" } });
+    expect(await writes).toMatchObject([{ value: true }, { value: "1" }]);
+    expect(await valuesOf(storage.log.after("a", ""))).toHaveLength(9);
   });
 
   test("large values pass, and more of them than the limit at once are refused", async () => {

@@ -3,7 +3,14 @@ import { limitExceeded } from "../protocol/errors.ts";
 import type { SharedUse } from "./http/processes/shared-use.ts";
 
 /** Something that callers use up and give back. Sizes are counted in bytes, everything else in pieces. */
-export type CountedResource = "sessions" | "calls" | "streams" | "subscriptions" | "keptBytes" | "eventBytes";
+export type CountedResource =
+  | "sessions"
+  | "calls"
+  | "streams"
+  | "storingStreams"
+  | "subscriptions"
+  | "keptBytes"
+  | "eventBytes";
 
 /** Something that is counted by the minute: events, and the characters of bodies. */
 export type RatedEvent = "handshakes" | "calls" | "completions" | "bodyBytes";
@@ -100,6 +107,7 @@ export class Caller {
     sessions: 0,
     calls: 0,
     streams: 0,
+    storingStreams: 0,
     subscriptions: 0,
     keptBytes: 0,
     eventBytes: 0,

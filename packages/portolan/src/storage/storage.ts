@@ -43,7 +43,7 @@ export interface KeyValueEntry {
 
 /** Ordered entries by key. A reader that starts or waits after `append` resolved sees the entry. */
 export interface Log {
-  /** Adds an entry at the end and returns its id, which is greater than all ids before it and never reused. */
+  /** Adds an entry at the end and returns its id, which is greater than all ids before it and not reused. */
   append(key: string, value: string, options?: AppendOptions): Promise<string>;
   /**
    * Returns the entries after `id` that still exist, in order. `""`: from the start. Rejects with "invalid-argument" if
@@ -60,6 +60,11 @@ export interface AppendOptions {
   readonly keep?: number;
   /** The whole log expires this long after the append. Default: its expiry does not change. */
   readonly ttlMs?: number;
+  /**
+   * The storage need not remember the ids of the log after the log was deleted or has expired, and may then give them
+   * again. For keys that are not used again. Default: false.
+   */
+  readonly forgetsIds?: boolean;
 }
 
 /** Options of `Log.after`. */

@@ -257,6 +257,19 @@ const logChecks: ChecksOf<StorageUnderTest> = {
       last = id;
     }
   },
+  "log: gives growing ids to a log that forgets them, while it exists": async ({ storage, other }) => {
+    const options = { keep: 3, ttlMs: 60_000, forgetsIds: true };
+    const first = await storage.log.append("a", "1", options);
+    await Promise.all([storage, other, storage].map(({ log }, n) => log.append("a", `same ${n}`, options)));
+    await storage.log.append("a", "last", options);
+    const entries = await toArray(other.log.after("a", first));
+    same([entries.length, new Set(entries.map(({ id }) => id)).size, entries.at(-1)?.value], [3, 3, "last"]);
+    same(await valuesOf(storage.log.after("a", entries[1]?.id ?? "")), ["last"]);
+    await storage.log.delete("a");
+    same(await valuesOf(other.log.after("a", "")), []);
+    await other.log.append("a", "anew", options);
+    same(await valuesOf(storage.log.after("a", "")), ["anew"]);
+  },
   "log: refuses a malformed id": async ({ storage }) => {
     await storage.log.append("a", "1");
     for (const id of ["nonsense", "-1", "1e3", " 1", "1-2-3", "\0"]) {

@@ -2,6 +2,7 @@ import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { headerKeys } from "../../http/headers.ts";
 import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
+import type { ClientMethod } from "../../protocol/methods.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
 import { statefulRevisions } from "../../protocol/revisions/index.ts";
 import type { SendReply } from "../call/dispatch.ts";
@@ -407,10 +408,28 @@ function afterMicrotasks(call: () => void): void {
   else setTimeout(call, 0);
 }
 
+/** The requests that run no handler of the server's author: they send nothing before their response, and end at once. */
+const unrated: ReadonlySet<string> = new Set<ClientMethod>([
+  "initialize",
+  "server/discover",
+  "ping",
+  "tools/list",
+  "resources/templates/list",
+  "resources/subscribe",
+  "resources/unsubscribe",
+  "prompts/list",
+  "logging/setLevel",
+  "subscriptions/listen",
+  "tasks/get",
+  "tasks/result",
+  "tasks/list",
+  "tasks/cancel",
+]);
+
 /** Returns the event that a request counts as, by the minute. */
 function ratedEvent(method: string): RatedEvent | undefined {
-  if (method === "tools/call") return "calls";
-  return method === "completion/complete" ? "completions" : undefined;
+  if (method === "completion/complete") return "completions";
+  return unrated.has(method) ? undefined : "calls";
 }
 
 /** A request that was not answered in its turn, and the function that answers it. */

@@ -69,7 +69,7 @@ export const defaultMaxCalls = 10_000;
 /** Requests in flight of one caller. */
 export const defaultMaxCallsPerCaller = 256;
 
-/** Tool calls of one caller within one minute. */
+/** Tool calls, reads and lists of resources, prompts, and requests of extensions of one caller within one minute. */
 export const defaultCallsPerMinute = 6_000;
 
 /** Completion requests of one caller within one minute. */
@@ -101,6 +101,24 @@ export const uncountedBytes: number = 64 * 1024;
 
 /** Bytes that a stored session, event or subscription takes beside its text. */
 export const entryOverheadBytes = 256;
+
+/**
+ * Bytes that the stored events of one stream take beside the events. Redis reserves 4 KiB for the first entry of a log; its
+ * key, the lease of the stream and the list of its requests take the rest.
+ */
+export const streamOverheadBytes: number = 5 * 1024;
+
+/**
+ * Streams whose events are being stored. Each has at most four commands under way, so that one caller, which need not wait
+ * until its events are stored, leaves most of the 10,000 commands of a Redis storage to others.
+ */
+export const maxStoringStreams = 1_500;
+
+/** Streams of one caller whose events are being stored. */
+export const maxStoringStreamsPerCaller = 500;
+
+/** Leases of streams that are renewed at the same time. */
+export const leaseRenewals = 64;
 
 /** Characters that a client may leave unread before its stream is closed. */
 export const defaultBacklogCharacters: number = 8 * 1024 * 1024;

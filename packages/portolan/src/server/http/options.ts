@@ -23,6 +23,8 @@ import {
   defaultSubscriptions,
   defaultSubscriptionsPerCaller,
   eventShare,
+  maxStoringStreams,
+  maxStoringStreamsPerCaller,
 } from "./limits.ts";
 
 /** A refusal of a request. */
@@ -92,7 +94,10 @@ export interface HttpLimits {
   readonly calls?: number;
   /** Requests in flight of one caller. Default: 256. */
   readonly callsPerCaller?: number;
-  /** Tool calls of one caller within one minute. Default: 6,000. */
+  /**
+   * Tool calls, reads and lists of resources, prompts, and requests of extensions of one caller within one minute. Default:
+   * 6,000.
+   */
   readonly callsPerMinute?: number;
   /** Completion requests of one caller within one minute. Default: 6,000. */
   readonly completionsPerMinute?: number;
@@ -276,6 +281,7 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
       },
       keptBytes: { perCaller: keptBytesPerCaller, total: keptBytes },
       eventBytes: { perCaller: keptBytesPerCaller * eventShare, total: keptBytes * eventShare },
+      storingStreams: { perCaller: maxStoringStreamsPerCaller, total: maxStoringStreams },
     },
     perMinute: {
       handshakes: {

@@ -183,7 +183,8 @@ export class PostReply {
   }
 }
 
-function plainSink(stream: OpenStream): MessageSink {
+/** Returns a sink whose messages have no ids: the stream cannot be resumed. */
+export function plainSink(stream: OpenStream): MessageSink {
   return {
     write: (text) => stream.write(eventOf(text)),
     end(text) {

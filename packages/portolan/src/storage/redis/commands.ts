@@ -1,6 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import { explain, isErrorReply, isUnsent, storeFailure } from "./failure.ts";
-import { maxCommandBytes, silentDeadlines, slotParts } from "./limits.ts";
+import { maxCommandBytes, reservedShare, silentDeadlines, slotParts } from "./limits.ts";
 import type { RedisLink } from "./link.ts";
 
 /** A command to Redis. */
@@ -11,6 +11,8 @@ export interface Command {
   readonly args: readonly string[];
   /** True if the command changes something. If its answer is missing, the change may have happened. */
   readonly writes: boolean;
+  /** True if the command may use only a part of the limits: what others need more urgently has the rest. Default: false. */
+  readonly leavesReserve?: boolean;
 }
 
 /** The limits of all commands together. */
@@ -74,7 +76,7 @@ export class Commands {
 
   async #sendWhenUp(command: Command): Promise<unknown> {
     const bytes = sizeOf(command);
-    if (this.#isFull(bytes)) throw this.#full(command);
+    if (this.#isFull(command, bytes)) throw this.#full(command);
     this.#bytes += bytes;
     this.#waiting += 1;
     const { commandMs } = this.#limits;
@@ -97,7 +99,7 @@ export class Commands {
       return Promise.reject(storeFailure(`${command.operation}: Redis does not answer; nothing was sent`));
     }
     const bytes = sizeOf(command);
-    if (this.#isFull(bytes)) return Promise.reject(this.#full(command));
+    if (this.#isFull(command, bytes)) return Promise.reject(this.#full(command));
     return new Promise((resolve, reject) => {
       const pending: Pending = { command, sentAt: performance.now(), bytes, part, reject };
       this.#pending.add(pending);
@@ -123,16 +125,18 @@ export class Commands {
     return this.#link.send(key, args);
   }
 
-  #isFull(bytes: number): boolean {
+  #isFull({ leavesReserve = false }: Command, bytes: number): boolean {
+    const share = leavesReserve ? 1 - reservedShare : 1;
     const commands = this.#pending.size + this.#overdue.size + this.#waiting;
-    return commands >= this.#limits.maxCommands || this.#bytes + bytes > maxCommandBytes;
+    return commands >= share * this.#limits.maxCommands || this.#bytes + bytes > share * maxCommandBytes;
   }
 
-  #full({ operation }: Command): PortolanError {
+  #full({ operation, leavesReserve }: Command): PortolanError {
     const { maxCommands } = this.#limits;
+    const part = leavesReserve ? `${1 - reservedShare} of ` : "";
     return new PortolanError(
       "limit-reached",
-      `${operation}: too much is under way to Redis: at most ${maxCommands} commands and ${maxCommandBytes} bytes. Nothing was sent. Raise maxCommands, or store smaller values`,
+      `${operation}: too much is under way to Redis: at most ${part}${maxCommands} commands and ${maxCommandBytes} bytes. Nothing was sent. Raise maxCommands, or store smaller values`,
     );
   }
 

@@ -3,7 +3,7 @@ import { defaultLimit } from "../limits.ts";
 import type { KeyListOptions, KeyValue, KeyValueEntry, SetOptions } from "../storage.ts";
 import type { Commands } from "./commands.ts";
 import { indexGraceMs, maxTtlMs, sweptEntries, valuesPerRead, writesPerSweep } from "./limits.ts";
-import { compareAndSet, sampleIndex, settleIndex, touchIndex } from "./scripts.ts";
+import { compareAndSet, sampleIndex, settleIndex, touchIndex, whichExist } from "./scripts.ts";
 import { compareCodePoints, decodeText, encodeText } from "./text.ts";
 
 /**
@@ -19,6 +19,7 @@ export class RedisKeyValue implements KeyValue {
   readonly #gone: string;
   readonly #report: (error: unknown) => void;
   #writes = 0;
+  #isSweeping = false;
 
   constructor(commands: Commands, prefix: string, report: (error: unknown) => void) {
     this.#commands = commands;
@@ -49,7 +50,10 @@ export class RedisKeyValue implements KeyValue {
     const place = this.#placeOf(name);
     const deleted = this.#commands.run({ operation: "kv.delete", key: place, args: ["DEL", place], writes: true });
     if (this.#commands.isCluster) await deleted;
-    await Promise.all([deleted, this.#settle("kv.delete", [name], [])]);
+    const [value, mark] = await Promise.allSettled([deleted, this.#settle("kv.delete", [name], [])]);
+    if (value.status === "rejected") throw value.reason;
+    // The value is gone. A name without a mark is left out of lists too, and a sweep finds it.
+    if (mark.status === "rejected") this.#report(mark.reason);
     this.#sweepNow();
   }
 
@@ -89,7 +93,8 @@ export class RedisKeyValue implements KeyValue {
 
   #onIndex(operation: string, script: string, args: readonly string[]): Promise<unknown> {
     const words = ["EVAL", script, "2", this.#index, this.#gone, ...args];
-    return this.#commands.run({ operation, key: this.#index, args: words, writes: true });
+    const leavesReserve = operation === sweep;
+    return this.#commands.run({ operation, key: this.#index, args: words, writes: true, leavesReserve });
   }
 
   async #names(from: string, count: number): Promise<string[]> {
@@ -117,24 +122,39 @@ export class RedisKeyValue implements KeyValue {
   /** With some writes, looks at names that are due and at a few others, so that names without a value do not pile up. */
   #sweepNow(): void {
     this.#writes += 1;
-    if (this.#writes % writesPerSweep === 0) this.#sweep().catch(this.#report);
+    if (this.#writes % writesPerSweep !== 0 || this.#isSweeping) return;
+    this.#isSweeping = true;
+    const over = () => {
+      this.#isSweeping = false;
+    };
+    this.#sweep().catch(this.#report).then(over, over);
   }
 
   async #sweep(): Promise<void> {
     const sample = [String(indexGraceMs), String(Math.random()), String(sweptEntries)];
-    const names = [...new Set(toTexts(await this.#onIndex("kv.sweep", sampleIndex, sample)))];
-    const exists = async (name: string) => {
-      const place = this.#placeOf(name);
-      const args = ["EXISTS", place];
-      return (await this.#commands.run({ operation: "kv.sweep", key: place, args, writes: false })) === 1;
-    };
-    const found = await Promise.all(names.map(exists));
+    const names = [...new Set(toTexts(await this.#onIndex(sweep, sampleIndex, sample)))];
+    const found = await this.#exist(names);
     const missing = names.filter((_, at) => !found[at]);
     // All that are listed and exist need no mark. Most have none.
     const present = names.filter((_, at) => found[at]);
-    if (missing.length > 0) await this.#settle("kv.sweep", missing, present);
+    if (missing.length > 0) await this.#settle(sweep, missing, present);
+  }
+
+  async #exist(names: readonly string[]): Promise<boolean[]> {
+    const places = names.map((name) => this.#placeOf(name));
+    const ask = (key: string, ...args: string[]) =>
+      this.#commands.run({ operation: sweep, key, args, writes: false, leavesReserve: true });
+    const [first] = places;
+    if (first === undefined) return [];
+    const replies = this.#commands.isCluster
+      ? await Promise.all(places.map((place) => ask(place, "EXISTS", place)))
+      : ((await ask(first, "EVAL", whichExist, String(places.length), ...places)) as unknown[]);
+    return replies.map((reply) => reply === 1);
   }
 }
+
+/** The name of a sweep in messages. */
+const sweep = "kv.sweep";
 
 /** Returns a time to live as Redis takes it: whole milliseconds. */
 export function toTtl(ttlMs: number): string {

@@ -5,6 +5,8 @@
 export const defaultCommandMs = 900;
 /** A Redis on the same network answers this many within some 200 ms. */
 export const defaultMaxCommands = 10_000;
+/** Share of the commands and of their text that entries of logs and sweeps leave to everything else. */
+export const reservedShare = 0.25;
 /** Text of all commands under way, two bytes a character: without this bound, large values would fill the memory. */
 export const maxCommandBytes: number = 64 * 1024 * 1024;
 /** A connection that is silent for so many times `commandMs` while it owes an answer is closed and made again. */

@@ -10,7 +10,8 @@ import { decodeText, encodeText } from "./text.ts";
 
 /**
  * Logs as Redis Streams. An append also publishes, and readers that follow the log then read what is new; they also read
- * every few seconds, because messages can get lost. Beside each stream its last id is kept, longer than the stream.
+ * every few seconds, because messages can get lost. Beside a stream its last id is kept, longer than the stream, unless its
+ * ids may be forgotten.
  */
 export class RedisLog implements Log {
   readonly #commands: Commands;
@@ -33,7 +34,7 @@ export class RedisLog implements Log {
     this.#prefix = prefix;
   }
 
-  async append(key: string, value: string, { keep, ttlMs }: AppendOptions = {}): Promise<string> {
+  async append(key: string, value: string, { keep, ttlMs, forgetsIds = false }: AppendOptions = {}): Promise<string> {
     if (keep !== undefined && (!Number.isSafeInteger(keep) || keep < 1)) {
       throw new PortolanError("invalid-argument", `keep: expected a whole number above 0, got ${keep}`);
     }
@@ -44,8 +45,9 @@ export class RedisLog implements Log {
       const id = await this.#commands.run({
         operation: "log.append",
         key: stream,
-        args: ["EVAL", appendEntry, "2", stream, lastId, ...args, String(idRetentionMs), channel],
+        args: ["EVAL", appendEntry, "2", stream, lastId, ...args, forgetsIds ? "" : String(idRetentionMs), channel],
         writes: true,
+        leavesReserve: true,
       });
       return this.#seen(String(id));
     } catch (error) {

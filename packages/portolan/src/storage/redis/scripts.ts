@@ -1,4 +1,4 @@
-// The scripts of the storage. Each uses keys of one hash slot only. They are sent as text: a server that was restarted or
+// The scripts of the storage. In a cluster each uses keys of one hash slot only. They are sent as text: a server that was restarted or
 // took over knows no digests.
 
 /** KEYS: value. ARGV: expected, new value, time to live in ms or "". Returns 1 if it wrote. */
@@ -17,7 +17,7 @@ return 1`;
 /**
  * KEYS: index, gone. ARGV: grace in ms, number of members without a value, these, members with a value.
  * Marks the first as gone, and removes those that were marked long ago. A write takes the mark away before it writes the
- * value, so that no value stays unlisted.
+ * value, so that no value stays unlisted. A full server has no room for marks: the rest is done, and a later sweep marks.
  */
 export const settleIndex = `
 local time = redis.call('TIME')
@@ -28,7 +28,9 @@ for at = 3, #ARGV do
   if at - 2 > missing then redis.call('ZREM', KEYS[2], member)
   else
     local since = redis.call('ZSCORE', KEYS[2], member)
-    if not since then redis.call('ZADD', KEYS[2], now, member)
+    if not since then
+      local marked = redis.pcall('ZADD', KEYS[2], now, member)
+      if type(marked) == 'table' and not string.find(marked.err, 'OOM', 1, true) then return marked end
     elseif now - tonumber(since) >= tonumber(ARGV[1]) then
       redis.call('ZREM', KEYS[1], member)
       redis.call('ZREM', KEYS[2], member)
@@ -36,6 +38,12 @@ for at = 3, #ARGV do
   end
 end
 return 1`;
+
+/** KEYS: any, outside a cluster. Returns 1 or 0 for each: whether it exists. */
+export const whichExist = `
+local found = {}
+for at, key in ipairs(KEYS) do found[at] = redis.call('EXISTS', key) end
+return found`;
 
 /** KEYS: index, gone. ARGV: grace in ms, a number from 0 to 1, count. Returns members to look at. */
 export const sampleIndex = `
@@ -47,8 +55,9 @@ for _, member in ipairs(redis.call('ZRANGE', KEYS[1], start, start + ARGV[3] - 1
 return members`;
 
 /**
- * KEYS: stream, last id. ARGV: value, keep or "", time to live in ms or "", least ms of the id, retention in ms, channel.
- * The id follows the last one of this log, also of a deleted or expired one, and the given ms.
+ * KEYS: stream, last id. ARGV: value, keep or "", time to live in ms or "", least ms of the id, retention in ms or "",
+ * channel. The id follows the last one of this log and the given ms; with a retention, also the last one of a log that was
+ * deleted or has expired.
  */
 export const appendEntry = `
 local time = redis.call('TIME')
@@ -67,9 +76,11 @@ local id = string.format('%.0f-%.0f', ms, seq)
 if ARGV[2] == '' then redis.call('XADD', KEYS[1], id, 'd', ARGV[1])
 else redis.call('XADD', KEYS[1], 'MAXLEN', '=', ARGV[2], id, 'd', ARGV[1]) end
 if ARGV[3] ~= '' then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
-local left = redis.call('PTTL', KEYS[1])
-if left < 0 then redis.call('SET', KEYS[2], id)
-else redis.call('SET', KEYS[2], id, 'PX', string.format('%.0f', left + ARGV[5])) end
+if ARGV[5] ~= '' then
+  local left = redis.call('PTTL', KEYS[1])
+  if left < 0 then redis.call('SET', KEYS[2], id)
+  else redis.call('SET', KEYS[2], id, 'PX', string.format('%.0f', left + ARGV[5])) end
+end
 redis.call('PUBLISH', ARGV[6], id)
 return id`;
 

@@ -1,8 +1,10 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import { Callers } from "../../callers.ts";
+import { finishedEventTtlMs, streamOverheadBytes } from "../limits.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
 import { makeProof } from "./get-stream.ts";
+import { KeptEvents, takeBytes } from "./kept-events.ts";
 
 describe("parseEventId", () => {
   test.each([
@@ -90,8 +92,11 @@ test("the log of a standalone stream yields the messages after a position, and n
 });
 
 describe("a log that its caller may not keep", () => {
-  const limited = (bytes: number) =>
-    new Callers({ atOnce: { keptBytes: { perCaller: bytes, total: 1e9 } }, perMinute: {} }).get("a");
+  /** A caller that may keep one stream and these bytes. */
+  const limited = (bytes: number) => {
+    const keptBytes = { perCaller: streamOverheadBytes + bytes, total: 1e9 };
+    return new Callers({ atOnce: { keptBytes }, perMinute: {} }).get("a");
+  };
   const large = "x".repeat(1_000);
 
   test("can be resumed from after the lost message only", async () => {
@@ -120,7 +125,7 @@ describe("a log that its caller may not keep", () => {
     expect(owner.exhausts("keptBytes", 2_000)).toBeUndefined();
     await log.append("session", "s", 3, large, false);
     await log.forget("session");
-    expect(owner.exhausts("keptBytes", 2_000)).toBeUndefined();
+    expect(owner.exhausts("keptBytes", streamOverheadBytes + 2_000)).toBeUndefined();
     expect(log.isEmpty).toBe(true);
     log.close();
   });
@@ -134,6 +139,58 @@ describe("a log that its caller may not keep", () => {
     expect(await log.read("session", { stream: "get", id: first, proof: "old" }, caller)).toBeUndefined();
     expect(await log.read("session", { stream: "get", id: "", proof: "new" }, caller)).toEqual([]);
   });
+});
+
+test("a stream counts with what it takes in the storage, from its beginning until its events expire", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const keptBytes = { perCaller: 4 * streamOverheadBytes, total: 1e9 };
+  const owner = new Callers({ atOnce: { keptBytes }, perMinute: {} }).get("a");
+  const log = new EventLog(createMemoryStorage());
+  const names = ["s1", "s2", "s3", "s4", "s5"];
+  const begun = names.map((name) => log.open("session", name, owner));
+  expect(begun.map((opened) => opened !== undefined)).toEqual([true, true, true, true, false]);
+  await Promise.all(begun);
+  for (const name of names) await log.append("session", name, 1, "last", true);
+  expect(owner.used.keptBytes).toBe(4 * streamOverheadBytes);
+  vi.advanceTimersByTime(finishedEventTtlMs);
+  log.sweep();
+  expect([owner.used.keptBytes, log.isEmpty]).toEqual([0, true]);
+  log.close();
+});
+
+test("the streams of an ended session count until they are deleted", async () => {
+  const owner = new Callers({ atOnce: {}, perMinute: {} }).get("a");
+  const log = new EventLog(createMemoryStorage());
+  await Promise.all([log.open("session", "s1", owner), log.open("session", "s2", owner)]);
+  const forgotten = log.forget("session");
+  expect(owner.used.keptBytes).toBe(2 * streamOverheadBytes);
+  await forgotten;
+  expect(owner.used.keptBytes).toBe(0);
+  log.close();
+});
+
+test("a stream whose session has ended counts no more", () => {
+  const owner = new Callers({ atOnce: {}, perMinute: {} }).get("a");
+  takeBytes(owner, streamOverheadBytes);
+  const kept = new KeptEvents(owner);
+  expect(kept.add("one")).toBe(true);
+  kept.end();
+  expect(kept.add("two")).toBe(false);
+  kept.end();
+  expect([owner.used.keptBytes, owner.used.eventBytes]).toEqual([0, 0]);
+});
+
+test("a stream of a caller that is faster than the storage is not recorded", async () => {
+  const storingStreams = { perCaller: 2, total: 1e9 };
+  const owner = new Callers({ atOnce: { storingStreams }, perMinute: {} }).get("a");
+  owner.take("storingStreams", 2);
+  const log = new EventLog(createMemoryStorage());
+  expect(log.open("session", "s", owner)).toBeUndefined();
+  expect(log.isEmpty).toBe(true);
+  owner.release("storingStreams");
+  expect(log.open("session", "s", owner)).toBeInstanceOf(Promise);
+  log.close();
 });
 
 test("a reader that follows an answer stops at a gap", async () => {

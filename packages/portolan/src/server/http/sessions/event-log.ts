@@ -4,15 +4,15 @@ import type { LogEntry, Storage } from "../../../storage/storage.ts";
 import type { Caller } from "../../callers.ts";
 import {
   defaultLeaseMs,
-  entryOverheadBytes,
   eventTtlMs,
   finishedEventTtlMs,
+  leaseRenewals,
   maxEventIdCharacters,
   maxKeptEvents,
   restartMarkMs,
+  streamOverheadBytes,
 } from "../limits.ts";
-import { eventOf, type MessageSink, openingEvent } from "../reply.ts";
-import type { OpenStream } from "../streams.ts";
+import { KeptEvents, takeBytes } from "./kept-events.ts";
 
 /** The position of an event in a stream: where a client stopped reading. */
 export interface EventPosition {
@@ -36,40 +36,6 @@ const standalonePrefix = "get-";
 /** The first character of a stored entry says whether the message is the last one of its stream. */
 const lastMark = "e";
 const otherMark = "m";
-
-/** The stored events of one stream, as the limits of its caller count them. */
-class KeptEvents {
-  readonly #caller: Caller;
-  readonly #sizes: number[] = [];
-  /** The time at which the storage drops them. */
-  expiresAt = Number.POSITIVE_INFINITY;
-  /** The number of an event that is not stored, while events before it may still be. */
-  gap: number | undefined;
-
-  constructor(caller: Caller) {
-    this.#caller = caller;
-  }
-
-  /** Counts one more event. Returns false if the caller may not keep it. */
-  add(text: string, ttlMs: number): boolean {
-    const size = text.length + entryOverheadBytes;
-    this.expiresAt = performance.now() + ttlMs;
-    if (this.#caller.exhausts("eventBytes", size) || this.#caller.take("keptBytes", size)) return false;
-    this.#caller.take("eventBytes", size);
-    this.#sizes.push(size);
-    if (this.#sizes.length > maxKeptEvents) this.#release(this.#sizes.shift());
-    return true;
-  }
-
-  clear(): void {
-    for (const size of this.#sizes.splice(0)) this.#release(size);
-  }
-
-  #release(size: number | undefined): void {
-    this.#caller.release("eventBytes", size);
-    this.#caller.release("keptBytes", size);
-  }
-}
 
 /** Options of `EventLog`. */
 export interface EventLogOptions {
@@ -119,12 +85,23 @@ export class EventLog {
     return this.#kept.size === 0;
   }
 
-  /** Begins the stream of an answer to the requests with these ids. */
-  async open(session: string, stream: string, caller: Caller, requests: readonly RequestId[] = []): Promise<void> {
-    const key = keyOf(session, stream);
-    this.#keptOf(session, stream, caller);
+  /**
+   * Begins the stream of an answer to the requests with these ids. Returns undefined if it cannot be resumed, because its
+   * caller keeps too many bytes or is faster than the storage.
+   */
+  open(
+    session: string,
+    stream: string,
+    caller: Caller,
+    requests: readonly RequestId[] = [],
+  ): Promise<void> | undefined {
+    if (caller.exhausts("storingStreams") || !this.#keptOf(session, stream, caller)) return undefined;
+    return this.#begin(keyOf(session, stream), requests);
+  }
+
+  async #begin(key: string, requests: readonly RequestId[]): Promise<void> {
     this.#leases.set(key, 0);
-    this.#timer ??= every(this.#leaseMs / 3, () => this.#renew());
+    this.#timer ??= every(this.#leaseMs / 3, () => void this.#renew());
     // Without this process, another one can still tell the client which requests are lost.
     const stored = this.#isShared
       ? this.#storage.kv.set(requestsOf(key), JSON.stringify(requests), { ttlMs: this.#ttlMs })
@@ -132,18 +109,32 @@ export class EventLog {
     await Promise.all([this.#renewLease(key), stored]);
   }
 
-  /** Stores a message of an answer under its number. If it cannot be stored, the stream cannot be resumed from before it. */
-  async append(session: string, stream: string, number: number, text: string, isLast: boolean): Promise<void> {
+  /**
+   * Stores a message of an answer under its number. If it cannot be stored, the stream cannot be resumed from before it.
+   *
+   * @param text undefined if the message is lost already
+   */
+  async append(
+    session: string,
+    stream: string,
+    number: number,
+    text: string | undefined,
+    isLast: boolean,
+  ): Promise<void> {
     const key = keyOf(session, stream);
     const kept = this.#kept.get(session)?.get(stream);
     const ttlMs = isLast ? finishedEventTtlMs : this.#ttlMs;
     try {
       if (!kept) return;
+      kept.expiresAt = performance.now() + ttlMs;
       if (kept.gap !== undefined) await this.#dropBefore(key, kept);
-      if (!kept.add(text, ttlMs)) throw new PortolanError("limit-reached", "The caller keeps too many bytes");
+      if (text === undefined || !kept.add(text))
+        throw new PortolanError("limit-reached", "The caller keeps too many bytes");
       await this.#storage.log.append(key, `${isLast ? lastMark : otherMark}${number} ${text}`, {
         keep: maxKeptEvents,
         ttlMs,
+        // The names of answers are unique, and a reader stops at a gap.
+        forgetsIds: true,
       });
     } catch (cause) {
       if (kept) kept.gap = number;
@@ -162,7 +153,8 @@ export class EventLog {
   async appendStandalone(session: string, text: string, caller: Caller): Promise<string | undefined> {
     const key = keyOf(session, standaloneName);
     const kept = this.#keptOf(session, standaloneName, caller);
-    if (!kept.add(text, this.#ttlMs)) return undefined;
+    if (!kept?.add(text)) return undefined;
+    kept.expiresAt = performance.now() + this.#ttlMs;
     return this.#storage.log.append(key, text, { keep: maxKeptEvents, ttlMs: this.#ttlMs });
   }
 
@@ -270,8 +262,11 @@ export class EventLog {
     for (const [session, streams] of this.#kept) {
       for (const [stream, kept] of streams) {
         if (kept.expiresAt > now) continue;
-        kept.clear();
-        if (!this.#leases.has(keyOf(session, stream))) streams.delete(stream);
+        if (this.#leases.has(keyOf(session, stream))) kept.clear();
+        else {
+          kept.end();
+          streams.delete(stream);
+        }
       }
       if (streams.size === 0) this.#kept.delete(session);
     }
@@ -279,10 +274,18 @@ export class EventLog {
 
   /** Drops the events of a session that has ended. */
   async forget(session: string): Promise<void> {
-    const streams = this.#kept.get(session);
+    const streams = this.#kept.get(session) ?? new Map<string, KeptEvents>();
     this.#kept.delete(session);
-    for (const kept of streams?.values() ?? []) kept.clear();
-    for (const stream of streams?.keys() ?? []) await this.#storage.log.delete(keyOf(session, stream));
+    try {
+      // Each counts until it is deleted: a caller could otherwise fill the storage faster than it is emptied.
+      for (const [stream, kept] of streams) {
+        await this.#storage.log.delete(keyOf(session, stream));
+        kept.end();
+      }
+    } finally {
+      // If the storage fails, they expire.
+      for (const kept of streams.values()) kept.end();
+    }
   }
 
   close(): void {
@@ -290,17 +293,14 @@ export class EventLog {
     this.#timer = undefined;
   }
 
-  #keptOf(session: string, stream: string, caller: Caller): KeptEvents {
-    let streams = this.#kept.get(session);
-    if (!streams) {
-      streams = new Map();
-      this.#kept.set(session, streams);
-    }
-    let kept = streams.get(stream);
-    if (!kept) {
-      kept = new KeptEvents(caller);
-      streams.set(stream, kept);
-    }
+  /** Returns the count of a stream, which begins with the first call; undefined if the caller may not keep the stream. */
+  #keptOf(session: string, stream: string, caller: Caller): KeptEvents | undefined {
+    const known = this.#kept.get(session)?.get(stream);
+    if (known) return known;
+    if (!takeBytes(caller, streamOverheadBytes)) return undefined;
+    const streams = this.#kept.get(session) ?? new Map<string, KeptEvents>();
+    const kept = new KeptEvents(caller);
+    this.#kept.set(session, streams.set(stream, kept));
     return kept;
   }
 
@@ -328,9 +328,16 @@ export class EventLog {
     await entries.return?.();
   }
 
-  #renew(): void {
+  /** Renews all leases, some at a time: other commands of the storage must not wait for all of them. */
+  async #renew(): Promise<void> {
     if (this.#leases.size === 0) this.close();
-    for (const key of this.#leases.keys()) this.#renewLease(key).catch(this.report);
+    const keys = [...this.#leases.keys()];
+    const work = async () => {
+      for (let key = keys.pop(); key !== undefined; key = keys.pop()) {
+        if (this.#leases.has(key)) await this.#renewLease(key).catch(this.report);
+      }
+    };
+    await Promise.all(Array.from({ length: leaseRenewals }, work));
   }
 }
 
@@ -389,97 +396,4 @@ function every(ms: number, call: () => void): ReturnType<typeof setInterval> {
   const timer = setInterval(call, ms);
   if (typeof timer === "object") timer.unref?.();
   return timer;
-}
-
-/** Makes answer streams resumable: their messages are sent with ids and stored. */
-export class StreamRecorder {
-  readonly #log: EventLog;
-  readonly #afterTurn: (call: () => void) => void;
-  /** Distinguishes the streams of this process from those of others. */
-  readonly #prefix: string = crypto.randomUUID().slice(0, 8);
-  #count = 0;
-
-  constructor(log: EventLog, afterTurn: (call: () => void) => void) {
-    this.#log = log;
-    this.#afterTurn = afterTurn;
-  }
-
-  /** @param primes sends an opening event, so that the client can reconnect before it has received a message */
-  record(stream: OpenStream, session: string, primes: boolean, caller: Caller, requests: RequestId[]): MessageSink {
-    this.#count += 1;
-    const name = `${this.#prefix}${this.#count.toString(36)}`;
-    if (primes) stream.write(openingEvent(name));
-    const begun = this.#log.open(session, name, caller, requests).catch(this.#log.report);
-    return new RecordedStream(stream, this.#log, session, name, primes, this.#afterTurn, begun);
-  }
-}
-
-interface NumberedMessage {
-  readonly number: number;
-  readonly text: string;
-  readonly isLast: boolean;
-}
-
-/** A stream whose messages are sent at once and stored at the end of their turn. */
-class RecordedStream implements MessageSink {
-  readonly #stream: OpenStream;
-  readonly #log: EventLog;
-  readonly #session: string;
-  readonly #name: string;
-  readonly #isPrimed: boolean;
-  readonly #afterTurn: (call: () => void) => void;
-  /** Messages of this turn, which are not stored yet. */
-  #unstored: NumberedMessage[] = [];
-  #count = 0;
-  #stored: Promise<void>;
-
-  constructor(
-    stream: OpenStream,
-    log: EventLog,
-    session: string,
-    name: string,
-    isPrimed: boolean,
-    afterTurn: (call: () => void) => void,
-    begun: Promise<void>,
-  ) {
-    this.#isPrimed = isPrimed;
-    this.#stream = stream;
-    this.#log = log;
-    this.#session = session;
-    this.#name = name;
-    this.#afterTurn = afterTurn;
-    this.#stored = begun;
-  }
-
-  write(text: string): void {
-    this.#send(text, false);
-  }
-
-  end(text = ""): void {
-    this.#send(text, true);
-    this.#stream.end();
-  }
-
-  hangUp(): void {
-    if (this.#isPrimed) this.#stream.end();
-  }
-
-  #send(text: string, isLast: boolean): void {
-    this.#count += 1;
-    if (text !== "") this.#stream.write(eventOf(text, `${this.#name}_${this.#count}`));
-    if (this.#unstored.push({ number: this.#count, text, isLast }) === 1) this.#afterTurn(this.#store);
-    // The log would drop the oldest ones anyway.
-    else if (this.#unstored.length >= 2 * maxKeptEvents) this.#unstored.splice(0, maxKeptEvents);
-  }
-
-  readonly #store = (): void => {
-    const messages = this.#unstored.slice(-maxKeptEvents);
-    this.#unstored = [];
-    this.#stored = this.#stored.then(async () => {
-      for (const { number, text, isLast } of messages) {
-        // A message that cannot be stored was sent all the same.
-        await this.#log.append(this.#session, this.#name, number, text, isLast).catch(this.#log.report);
-      }
-    });
-  };
 }

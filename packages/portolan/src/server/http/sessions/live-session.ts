@@ -119,7 +119,8 @@ export class LiveSession {
       if (full) throw caller.beyond("keptBytes", full);
       const timer = setTimeout(() => caller.release("keptBytes", size), sessionAnswerTtlMs);
       if (typeof timer === "object") timer.unref?.();
-      await this.#storage.log.append(answersKey(this.id, id), text, { keep: 1, ttlMs: sessionAnswerTtlMs });
+      const options = { keep: 1, ttlMs: sessionAnswerTtlMs, forgetsIds: true };
+      await this.#storage.log.append(answersKey(this.id, id), text, options);
     }
   }
 

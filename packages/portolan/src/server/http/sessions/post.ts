@@ -36,11 +36,12 @@ import {
 } from "../limits.ts";
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
-import { EventLog, StreamRecorder } from "./event-log.ts";
+import { EventLog } from "./event-log.ts";
 import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-stream.ts";
 import { type LiveSession, LiveSessions } from "./live-session.ts";
 import { OtherProcesses, sessionEnded } from "./other-processes.ts";
 import { findSession, type KnownSession, Sessions, StreamClaims, whenStored } from "./sessions.ts";
+import { StreamRecorder } from "./stream-recorder.ts";
 
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
 export function createStatefulServer(state: EndpointState, options: ServeHttpOptions): StatefulServer {
@@ -179,7 +180,7 @@ export class StatefulServer {
   }
 
   async #delete(context: HttpContext): Promise<void> {
-    const known = await findSession(this.#state, this.#sessions, context);
+    const known = await findSession(this.#state, this.#sessions, context, [], false);
     if (!known) return;
     this.#endHere(known.id, sessionEnded);
     await whenStored(this.#state, this.#sessions, context, [], async () => {

@@ -184,8 +184,8 @@ export class Sessions {
   }
 
   /** Returns the session with this id, from the storage if the cache does not have it. Undefined if there is none. */
-  async find(id: string): Promise<KnownSession | undefined> {
-    return this.cached(id) ?? (await this.#load(id))?.session;
+  async find(id: string, renews = true): Promise<KnownSession | undefined> {
+    return this.cached(id) ?? (await this.#load(id, renews))?.session;
   }
 
   /** Returns the likely causes for the operator if a session is not found. */
@@ -247,8 +247,8 @@ export class Sessions {
   }
 
   /** Returns the URIs that a session is subscribed to. */
-  async subscriptions(id: string): Promise<Set<string>> {
-    const entry = this.#cache.get(id) ?? (await this.#load(id));
+  async subscriptions(id: string, renews = true): Promise<Set<string>> {
+    const entry = this.#cache.get(id) ?? (await this.#load(id, renews));
     if (!entry) return new Set();
     entry.uris ??= entry.urisAt === undefined ? Promise.resolve(new Set()) : this.#listUris(id);
     try {
@@ -320,7 +320,8 @@ export class Sessions {
 
   /** Ends a session. Returns the function that removes what belongs to it, which expires in any case. */
   async end(id: string): Promise<() => Promise<void>> {
-    const uris = await this.subscriptions(id);
+    // Not renewed: a storage without room for a write has to let sessions end.
+    const uris = await this.subscriptions(id, false);
     const digest = this.#cache.get(id)?.caller;
     this.forget(id);
     await this.#storage.kv.delete(keyOf(id));
@@ -390,17 +391,20 @@ export class Sessions {
     if (digest !== undefined) void this.#callers.across?.endSession(digest, id);
   }
 
-  #load(id: string): Promise<CacheEntry | undefined> {
+  /** @param renews puts off the expiry of the session; false for one that is about to end */
+  #load(id: string, renews = true): Promise<CacheEntry | undefined> {
     return this.#whileReading(id, async () => {
-      const text = await this.#renewRecord(id);
+      const text = renews ? await this.#renewRecord(id) : await this.#storage.kv.get(keyOf(id));
       if (text === undefined) {
         if (this.#held.has(id)) this.#expired(id);
         else this.forgetCached(id);
         return undefined;
       }
       const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
-      await this.#renewCount(id, entry);
-      await this.#renewUris(id, entry);
+      if (renews) {
+        await this.#renewCount(id, entry);
+        await this.#renewUris(id, entry);
+      } else entry.touchedAt = Number.NEGATIVE_INFINITY;
       return entry;
     });
   }
@@ -495,12 +499,17 @@ function releaseUri({ caller, uris }: HeldSession, uri: string): void {
   if (uris.delete(uri)) releaseSubscription(caller, uri);
 }
 
-/** Returns the session of a request; answers with an error and returns undefined if there is none. */
+/**
+ * Returns the session of a request; answers with an error and returns undefined if there is none.
+ *
+ * @param renews puts off the expiry of a session that is read from the storage; false for one that is about to end
+ */
 export function findSession(
   state: EndpointState,
   sessions: Sessions,
   context: HttpContext,
   messages: Message | Message[] = [],
+  renews = true,
 ): MaybePromise<KnownSession | undefined> {
   const { request, reply, headers } = context;
   const id = request.header(headerKeys.session);
@@ -518,7 +527,7 @@ export function findSession(
   // Hot path: most requests find their session in the cache.
   const cached = sessions.cached(id);
   if (cached) return takeSession(cached, sessions, context, messages);
-  return whenStored(state, sessions, context, messages, () => sessions.find(id))?.then((found) =>
+  return whenStored(state, sessions, context, messages, () => sessions.find(id, renews))?.then((found) =>
     takeSession(found, sessions, context, messages),
   );
 }
