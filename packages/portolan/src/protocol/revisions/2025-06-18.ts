@@ -11,6 +11,7 @@ export const structuredOutput: RevisionChanges = {
   requests: {
     "completion/complete": {
       capability: "completions",
+      countsAs: "completions",
       params: object({
         ref: object({ type: oneOf("ref/prompt", "ref/resource"), name: optional(string), uri: optional(string) }),
         argument: object({ name: string, value: string }),

@@ -2,9 +2,8 @@ import { isPromise, Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { headerKeys } from "../../http/headers.ts";
 import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
-import type { ClientMethod } from "../../protocol/methods.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { statefulRevisions } from "../../protocol/revisions/index.ts";
+import { revisions, statefulRevisions } from "../../protocol/revisions/index.ts";
 import type { SendReply } from "../call/dispatch.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
@@ -408,28 +407,14 @@ function afterMicrotasks(call: () => void): void {
   else setTimeout(call, 0);
 }
 
-/** The requests that run no handler of the server's author: they send nothing before their response, and end at once. */
-const unrated: ReadonlySet<string> = new Set<ClientMethod>([
-  "initialize",
-  "server/discover",
-  "ping",
-  "tools/list",
-  "resources/templates/list",
-  "resources/subscribe",
-  "resources/unsubscribe",
-  "prompts/list",
-  "logging/setLevel",
-  "subscriptions/listen",
-  "tasks/get",
-  "tasks/result",
-  "tasks/list",
-  "tasks/cancel",
-]);
-
-/** Returns the event that a request counts as, by the minute. */
+/** Returns the event that a request counts as, by the minute. Revisions agree on it. */
 function ratedEvent(method: string): RatedEvent | undefined {
-  if (method === "completion/complete") return "completions";
-  return unrated.has(method) ? undefined : "calls";
+  for (const { requests } of revisions) {
+    const row = requests.get(method);
+    if (row) return row.countsAs;
+  }
+  // A method of an extension, or of the server.
+  return "calls";
 }
 
 /** A request that was not answered in its turn, and the function that answers it. */
