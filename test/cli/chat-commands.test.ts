@@ -23,7 +23,10 @@ test("/model shows the models and changes to another one", async () => {
   await terminal.answer(/hello there[\s\S]*\n>$/, "/model openai:fake\r");
   await terminal.answer(/✓ fake\n>$/, "hello again\r");
   await terminal.answer(/Hello from fake\.\n>$/, "/model anthropic:claude-x\r");
-  await terminal.answer(/✗ usage claude-x needs an API key; the models here: \/model\n {2}→ Set ANTHROPIC_API_KEY and start again\n>$/, "/quit\r");
+  await terminal.answer(
+    /✗ usage claude-x needs an API key; the models here: \/model\n {2}→ Set ANTHROPIC_API_KEY and start again\n>$/,
+    "/quit\r",
+  );
   expect(await terminal.exited).toBe(0);
   // The conversation goes on with another model.
   expect(JSON.stringify(provider.requests[0]?.body["messages"])).toContain("hello there");

@@ -590,7 +590,7 @@ const elsewhere: { readonly [message: string]: string } = {
   "doctor/command.ts: it seems to need a variable: portolan ls {} -- {}": "a value for the person to replace",
   "doctor/command.ts: it seems to need a variable: portolan add{} {} {}": "a value for the person to replace",
   "servers/sign-in.ts: give it its credentials as variables, with --env: portolan add --help": "typed above",
-  "commands/dev.ts: try    portolan ls {}": "journey-author.test.ts",
+  "commands/dev.ts: portolan ls {}": "journey-author.test.ts",
   "commands/dev.ts: portolan serve --stdio {}": "make-dev.test.ts",
   "commands/new.ts: npx portolan {}": "journey-author.test.ts",
   "commands/new.ts: package.json uses portolan from {}": "a sentence",

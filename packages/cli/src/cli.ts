@@ -10,7 +10,7 @@ import { quote, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
 import { Secrets } from "./terminal/secrets.ts";
 import { Terminal } from "./terminal/terminal.ts";
-import { wrap, wrapStep } from "./terminal/wrap.ts";
+import { wrap, wrapHanging, wrapStep } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
 /** The context before a command is chosen. Help needs no more. */
@@ -56,11 +56,14 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     },
     note(line) {
       terminal.waits.clear();
-      if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
+      if (!system.stderr.isTTY) return;
+      for (const part of wrap(line, terminal.columns)) system.stderr.write(`${screen.style("dim", part)}\n`);
     },
     warn(message) {
       terminal.waits.clear();
-      system.stderr.write(`${screen.mark("warn")} ${screen.safe(secrets.hide(message))}\n`);
+      const line = `${screen.mark("warn")} ${screen.safe(secrets.hide(message))}`;
+      // The terminal itself would break words.
+      system.stderr.write(`${system.stderr.isTTY ? wrapHanging(line, terminal.columns, 0, 2) : line}\n`);
     },
     forwardStderr(line) {
       terminal.waits.clear();

@@ -102,8 +102,8 @@ class DevSession {
     const title = `${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`;
     print(`  ${wrapHanging(title, screen.columns, 2, 2)}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
-    print(`  stdio  ${stdio}`);
-    print(`  try    portolan ls ${url}`);
+    print(`  stdio  ${screen.step(stdio)}`);
+    print(`  try    ${screen.step(`portolan ls ${url}`)}`);
     const hint = wrapHanging("reloads after each change; press Ctrl-C to stop", screen.columns, 2, 2);
     print(screen.style("dim", `  ${hint}`));
   }
