@@ -16,7 +16,7 @@ const rows = 40;
 /** What is typed when the screen shows something. @type {readonly (readonly [RegExp, string])[]} */
 const steps = [
   [/\n>$/, "What's the weather in Lisbon on 2027-03-01?\r"],
-  [/v view its definition$/, "y"],
+  [/then Enter:$/, "y\r"],
   [/°C\n>$/, ""],
 ];
 

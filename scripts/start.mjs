@@ -10,8 +10,11 @@ import { walk } from "./start/walk.mjs";
 
 // A reader that closes the pipe early, such as `head`, is not an error.
 process.stdout.on("error", () => process.exit());
-// The terminal program handles Ctrl-C itself.
-process.on("SIGINT", () => {});
+/** True while the terminal program runs, which handles Ctrl-C itself. */
+let isChatting = false;
+process.on("SIGINT", () => {
+  if (!isChatting) process.exit(130);
+});
 
 const sandbox = await makeSandbox();
 process.on("exit", () => sandbox.remove());
@@ -54,6 +57,7 @@ async function chat() {
     stdio: "inherit",
     env: { ...process.env, HOME: sandbox.folder, PORTOLAN_HOME: sandbox.home },
   });
+  isChatting = true;
   const [code] = await once(child, "exit");
   process.exitCode = code ?? 1;
 }

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeHome } from "./kit.ts";
+import { makeHome, root } from "./kit.ts";
 import { errorOf, put, runPortolan, showOf, stateOf } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
@@ -24,8 +24,6 @@ test("add --to writes the file of another product, keeps its comments and a back
   const file = join(cwd, ".cursor/mcp.json");
   expect(shown).toMatchObject({ name: "db", file, backup: `${file}.bak`, isTrusted: true, next: "portolan ls db" });
   expect(shown["diff"]).toEqual([
-    "+ {",
-    '+   "mcpServers": {',
     '+     "db": {',
     '+       "command": "node",',
     '+       "args": [',
@@ -35,8 +33,6 @@ test("add --to writes the file of another product, keeps its comments and a back
     '+         "URL": "${env:DB_URL}"',
     "+       }",
     "+     }",
-    "+   }",
-    "+ }",
   ]);
   expect(read(`${file}.bak`)).toBe(commented);
   expect(statSync(`${file}.bak`).mode & 0o777).toBe(0o600);
@@ -162,14 +158,14 @@ test("offers a reference for a secret on the command line", async () => {
   const env = { PORTOLAN_HOME: stateOf(cwd) };
   const line = ["add", "db", "--env", "API_KEY=sk-0123456789abcdef0123", "--env", "MODE=fast", "--", "node", "x.js"];
   const terminal = openTerminal(line, { cwd, env, columns: 80 });
-  await terminal.answer(/API_KEY looks like a secret[\s\S]*w write the value/, "r");
+  await terminal.answer(/API_KEY looks like a secret[\s\S]*w write the value/, "r\r");
   expect(await terminal.exited).toBe(0);
   expect(JSON.parse(read(cwd, ".mcp.json")).mcpServers.db.env).toEqual({ API_KEY: "${API_KEY}", MODE: "fast" });
   expect(terminal.screen().replace(/\s+/g, " ")).toContain("set the environment variable API_KEY");
   expect(terminal.screen()).toMatch(/→ portolan doctor db$/);
   expect(terminal.screen()).not.toContain("sk-0123456789abcdef0123");
   const second = openTerminal([...line.slice(0, 2), "--force", ...line.slice(2)], { cwd, env, columns: 80 });
-  await second.answer(/w write the value/, "w");
+  await second.answer(/w write the value/, "w\r");
   expect(await second.exited).toBe(0);
   expect(JSON.parse(read(cwd, ".mcp.json")).mcpServers.db.env.API_KEY).toBe("sk-0123456789abcdef0123");
   expect(second.screen().replace(/\s+/g, " ")).toContain(
@@ -182,7 +178,7 @@ test("the reference that is offered for a header names a variable of the server"
   const env = { PORTOLAN_HOME: stateOf(cwd), MY_FAR_TOKEN: "abcdef0123456789" };
   const line = ["add", "my-far", "https://far.example/mcp", "--header", "Authorization=Bearer abcdef0123456789"];
   const terminal = openTerminal(line, { cwd, env, columns: 80 });
-  await terminal.answer(/Authorization looks like a secret[\s\S]*w write the value/, "r");
+  await terminal.answer(/Authorization looks like a secret[\s\S]*w write the value/, "r\r");
   expect(await terminal.exited).toBe(0);
   expect(JSON.parse(read(cwd, ".mcp.json")).mcpServers["my-far"].headers).toEqual({
     Authorization: "Bearer ${MY_FAR_TOKEN}",
@@ -217,7 +213,43 @@ test("a copy of a secret into another file is reported, with the command that ke
   const to = await showOf<{ warnings: string[] }>(["add", "k", "--from", "private.json", "--to", "cursor"], { cwd });
   expect(to.warnings).toEqual([expect.stringContaining(`copied to ${join(cwd, ".cursor/mcp.json")} in clear`)]);
   const terminal = openTerminal([...line, "--force"], { cwd, env: { PORTOLAN_HOME: stateOf(cwd) }, columns: 80 });
-  await terminal.answer(/API_KEY looks like a secret[\s\S]*w write the value/, "r");
+  await terminal.answer(/API_KEY looks like a secret[\s\S]*w write the value/, "r\r");
   expect(await terminal.exited).toBe(0);
   expect(written()).toEqual({ API_KEY: "${API_KEY}", MODE: "fast" });
+});
+
+test("add sets a variable in an entry of another product as that product writes it", async () => {
+  const cwd = makeHome();
+  const env = { ACME_API_KEY: "k" };
+  const server = put(
+    cwd,
+    "acme.mjs",
+    `if (!process.env.ACME_API_KEY) { console.error("ACME_API_KEY is not set"); process.exit(1); }
+await import(${JSON.stringify(join(root, "test/cli/asking-server.mjs"))});`,
+  );
+  put(cwd, ".cursor/mcp.json", { mcpServers: { acme: { command: process.execPath, args: [server] } } });
+  await showOf(["trust", "acme", "--yes"], { cwd });
+  const { stdout } = await runPortolan(["doctor", "acme"], { cwd, env });
+  expect(JSON.parse(stdout).findings[0]).toMatchObject({
+    next: "portolan add --force acme --env ACME_API_KEY",
+  });
+  await showOf(["add", "--force", "acme", "--env", "ACME_API_KEY"], { cwd, env });
+  expect(JSON.parse(read(cwd, ".cursor/mcp.json")).mcpServers.acme.env).toEqual({
+    ACME_API_KEY: "${env:ACME_API_KEY}",
+  });
+  expect((await runPortolan(["ls", "acme"], { cwd, env })).code).toBe(0);
+  expect(JSON.parse((await runPortolan(["doctor", "acme"], { cwd, env })).stdout).findings).toEqual([]);
+});
+
+test("add names the file that is used instead of an entry which it wrote, and servers lists the entry", async () => {
+  const cwd = makeHome();
+  put(cwd, ".mcp.json", { mcpServers: { multi: { command: "x" } } });
+  const adding = openTerminal(["add", "multi", "--user", "--force", "--", "node"], { cwd, columns: 200 });
+  await adding.exited;
+  expect(adding.screen()).toContain(`This entry is not used: ${join(cwd, ".mcp.json")} has multi too, and comes first`);
+  const listing = openTerminal(["servers", "--offline"], { cwd, columns: 200 });
+  await listing.exited;
+  expect(listing.screen()).toMatch(
+    /multi in \S*portolan\/mcp\.json is not used: \.mcp\.json has multi too, and comes first/,
+  );
 });

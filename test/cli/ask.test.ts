@@ -27,15 +27,15 @@ test("starts a configured server only after its whole entry was shown and truste
   for (const line of [`Command: ${process.execPath}`, asking, "--title", "a\\u{202e}b", join(cwd, ".mcp.json")]) {
     expect(shown).toContain(line);
   }
-  first.type("n");
+  first.type("n\r");
   await first.see("✗ denied asking is not trusted yet");
   expect(await first.exited).toBe(6);
   const once = openTerminal(["ls", "asking"], { cwd });
-  await once.answer("n no", "y");
+  await once.answer("n no", "y\r");
   await once.see("paint(");
   expect(await once.exited).toBe(0);
   const second = openTerminal(["ls", "asking"], { cwd });
-  await second.answer("n no", "a");
+  await second.answer("n no", "a\r");
   await second.see("paint(");
   expect(await second.exited).toBe(0);
   const third = openTerminal(["ls", "asking"], { cwd });
@@ -66,7 +66,7 @@ test("asks a form field by field, reports invalid values, and sends it after a r
   await terminal.answer(/note[\s\S]*>$/, "\r");
   const summary = await terminal.see("c cancel");
   expect(summary).toContain('toppings: ["c","o"]');
-  terminal.type("y");
+  terminal.type("y\r");
   expect(await terminal.exited).toBe(0);
   const [answer = ""] = /\{"action.*/.exec(terminal.screen().replaceAll("\n", "")) ?? [];
   expect(JSON.parse(answer)).toEqual({
@@ -89,20 +89,20 @@ test.each([
 
 test("asks yes or no for a form without fields", async () => {
   const terminal = await call("sure");
-  await terminal.answer(/Are you sure\?[\s\S]*c cancel/, "y");
+  await terminal.answer(/Are you sure\?[\s\S]*c cancel/, "y\r");
   await terminal.see("true");
   expect(await terminal.exited).toBe(0);
 });
 
 test("warns about a secret, does not echo it, and sends it only after a second yes", async () => {
   for (const [last, expected] of [
-    ["n", '{"action":"decline"}'],
-    ["y", '{"action":"accept","content":{"password":"hunter22"}}'],
+    ["n\r", '{"action":"decline"}'],
+    ["y\r", '{"action":"accept","content":{"password":"hunter22"}}'],
   ] as const) {
     const terminal = await call("login");
     await terminal.answer(/looks like a secret[\s\S]*>$/, "abc\r");
     await terminal.answer(/not a valid value[\s\S]*>$/, "hunter22\r");
-    await terminal.answer(/password: \(not shown\)[\s\S]*c cancel/, "y");
+    await terminal.answer(/password: \(not shown\)[\s\S]*c cancel/, "y\r");
     const before = terminal.screen();
     expect(before).not.toContain("hunter22");
     expect(before).not.toContain("abc");
@@ -122,7 +122,7 @@ test("shows a whole address and opens it in the browser as one argument", async 
   const shown = await terminal.see("n no");
   expect(shown).toContain(new URL(url).href);
   expect(shown).toContain("leads to pay.example.com");
-  terminal.type("y");
+  terminal.type("y\r");
   await terminal.see('{"action":"accept"}');
   expect(await readFile(join(cwd, "opened"), "utf8")).toBe(`1\n${new URL(url).href}\n`);
 });
@@ -137,7 +137,7 @@ test.each([
   const env = { PATH: `${join(cwd, "bin")}:${process.env["PATH"]}` };
   const terminal = await call("visit", ["url=https://pay.example.com/"], { cwd, env });
   await terminal.see("n no");
-  terminal.type(key);
+  terminal.type(`${key}\r`);
   await terminal.see('{"action":"accept"}');
   expect(terminal.screen()).toContain(shown);
 });
@@ -147,7 +147,7 @@ test("warns about an address that imitates another, and opens nothing on no", as
   const shown = await terminal.see("n no");
   expect(shown).toContain("https://xn--pple-43d.com/login");
   expect(shown).toContain("! The name looks like apple.com, but it is a different host.");
-  terminal.type("n");
+  terminal.type("n\r");
   await terminal.see('{"action":"decline"}');
 });
 
@@ -157,14 +157,14 @@ test("shows, edits on a line and approves a sampling request and its answer", as
   for (const line of ["demo (not a language model)", "You are brief.", "Name a colour", "at most 50 out"]) {
     expect(request).toContain(line);
   }
-  await terminal.answer("N never", "v");
-  await terminal.answer(/"maxTokens": 50[\s\S]*N never/, "e");
+  await terminal.answer("N never", "v\r");
+  await terminal.answer(/"maxTokens": 50[\s\S]*N never/, "e\r");
   await terminal.answer(/> Name a colour$/, " of the sea\r");
-  await terminal.answer(/Name a colour of the sea[\s\S]*N never/, "y");
-  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n withhold it/, "e");
+  await terminal.answer(/Name a colour of the sea[\s\S]*N never/, "y\r");
+  await terminal.answer(/answer to “Name a colour of the sea”[\s\S]*n withhold it/, "e\r");
   await terminal.see(/> This is/);
   terminal.type("\u0015blue\r");
-  await terminal.answer(/│ blue\n.*n withhold it/, "y");
+  await terminal.answer(/│ blue\n.*n withhold it/, "y\r");
   await terminal.see('"text":"blue"');
   expect(await terminal.exited).toBe(0);
 });
@@ -175,16 +175,16 @@ test("opens a sampling request as JSON in the editor, in a private file", async 
   await writeFile(editor, `#!/bin/sh\nstat -c '%a' "$2" > '${cwd}/mode'\nsed -i 's/a colour/a fish/' "$2"\n`);
   await chmod(editor, 0o755);
   const terminal = await call("sample", [], { cwd, env: { EDITOR: `${editor} --wait` } });
-  await terminal.answer("N never", "e");
-  await terminal.answer(/Name a fish[\s\S]*N never/, "y");
-  await terminal.answer("n withhold it", "y");
+  await terminal.answer("N never", "e\r");
+  await terminal.answer(/Name a fish[\s\S]*N never/, "y\r");
+  await terminal.answer("n withhold it", "y\r");
   await terminal.see("Name a fish");
   expect(await readFile(join(cwd, "mode"), "utf8")).toBe("600\n");
 });
 
 test("reports a denied sampling request to the server", async () => {
   const terminal = await call("sample");
-  await terminal.answer("N never", "n");
+  await terminal.answer("N never", "n\r");
   await terminal.see("Sampling was refused: the user said no");
   expect(await terminal.exited).not.toBe(0);
 });
@@ -196,7 +196,7 @@ test("shows folders to a server only if the person agrees", async () => {
   ] as const) {
     const cwd = await makeHome();
     const terminal = await call("folders", ["--root", "."], { cwd });
-    await terminal.answer(/which folders[\s\S]*file:\/\/\/[\s\S]*N never/, key);
+    await terminal.answer(/which folders[\s\S]*file:\/\/\/[\s\S]*N never/, `${key}\r`);
     await terminal.see(expected);
   }
 });
@@ -247,7 +247,7 @@ test("ignores keys typed before a question", async () => {
   terminal.type("yyyyyy");
   await terminal.see("N never");
   terminal.mark();
-  terminal.type("n");
+  terminal.type("n\r");
   await terminal.see("Sampling was refused");
 });
 

@@ -23,7 +23,10 @@ test("/model shows the models and changes to another one", async () => {
   await terminal.answer(/hello there[\s\S]*\n>$/, "/model openai:fake\r");
   await terminal.answer(/✓ fake\n>$/, "hello again\r");
   await terminal.answer(/Hello from fake\.\n>$/, "/model anthropic:claude-x\r");
-  await terminal.answer(/✗ usage claude-x needs an API key[\s\S]*→ \/model\n>$/, "/quit\r");
+  await terminal.answer(
+    /✗ usage claude-x needs an API key; the models here: \/model\n {2}→ Set ANTHROPIC_API_KEY and start again\n>$/,
+    "/quit\r",
+  );
   expect(await terminal.exited).toBe(0);
   // The conversation goes on with another model.
   expect(JSON.stringify(provider.requests[0]?.body["messages"])).toContain("hello there");
@@ -45,7 +48,7 @@ test("/clear and /undo change what the model sees, and say which tools were call
   await terminal.answer(prompt, "/undo\r");
   await terminal.answer(/There is no message to remove\.\n>$/, "first thing\r");
   await terminal.answer(/One\.\n>$/, "second thing\r");
-  await terminal.answer(question, "y");
+  await terminal.answer(question, "y\r");
   await terminal.answer(/Two\.\n>$/, "/undo\r");
   await terminal.answer(
     /Removed from the conversation: second thing\n {2}What these tools did stays: offering\.write\n>$/,
@@ -68,7 +71,7 @@ test("/grants lists and revokes what was answered, by the name that the answer s
   const shown = await terminal.see(question);
   expect(shown).toContain("a always (90 days)");
   terminal.mark();
-  terminal.type("N");
+  terminal.type("N\r");
   const denied = await terminal.see(
     /denied until \d{4}-\d\d-\d\d; to undo it:\n {2}→ \/grants revoke offering\.write\n[\s\S]*\n>$/,
   );
@@ -78,8 +81,8 @@ test("/grants lists and revokes what was answered, by the name that the answer s
   // The call was denied, so nothing stays.
   await terminal.answer(/Removed from the conversation: write text=hello\n>$/, "/grants\r");
   await terminal.answer(/denied +tool write +offering +\d{4}-/, `${step}\r`);
-  await terminal.answer(/✓ revoked: denied tool write offering[\s\S]*\n>$/, "write text=hello\r");
-  await terminal.answer(question, "s");
+  await terminal.answer(/✓ offering\.write will be asked for again[\s\S]*\n>$/, "write text=hello\r");
+  await terminal.answer(question, "s\r");
   await terminal.answer(/✓[\s\S]*\n>$/, "/grants\r");
   await terminal.answer(/allowed +tool write +offering +end of session\n>$/, "/grants revoke nothing\r");
   await terminal.answer(/✗ usage no grant has the id or name "nothing"\n {2}→ \/grants\n>$/, "/grants delete\r");
@@ -176,8 +179,26 @@ test("the text before a tool call is complete when the question comes", async ()
     env: { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" },
   });
   await terminal.answer(prompt, "write something\r");
-  await terminal.answer(/I will write it now\.\n\n◆ The model wants to call offering\.write[\s\S]*v view/, "y");
+  await terminal.answer(/I will write it now\.\n\n◆ The model wants to call offering\.write[\s\S]*v view/, "y\r");
   await terminal.answer(/⚙ offering\.write[\s\S]*✓ 1\nWritten\.\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("/tools and /log show one entry whole", async () => {
+  const terminal = openTerminal(["chat", "--model", "demo", "--", ...asking], { cwd: makeHome(), columns: 60 });
+  await terminal.answer(/\n>$/, "/tools paint\r");
+  await terminal.answer(/asking-server\.paint\n[\s\S]*"inputSchema": \{[\s\S]*\n>$/, "/log\r");
+  await terminal.answer(/\/log\n {2}none\n>$/, 'paint colour=red coats=1 {"room":1}\r');
+  await terminal.answer(/then Enter:$/, "y\r");
+  await terminal.answer(/✓[\s\S]*\n>$/, "/log\r");
+  await terminal.answer(/\n {3}1 \d\d:\d\d:\d\d \w+[\s\S]*\n>$/, "/log 1\r");
+  await terminal.answer(/"kind": "\w+"[\s\S]*\n>$/, "/log 99\r");
+  await terminal.answer(/expected a number from 1 to \d+\n {2}→ \/log\n>$/, "hum a tune\r");
+  await terminal.answer(/No tool matches[\s\S]*\n {2}→ \/tools\n>$/, "/model gpt\r");
+  await terminal.answer(
+    /no API key is set for the model "gpt"[\s\S]*→ Set OPENAI_API_KEY and start again\n>$/,
+    "/quit\r",
+  );
   expect(await terminal.exited).toBe(0);
 });
 
@@ -189,9 +210,9 @@ test("an invalid edit of a sampling request is kept for the next edit", async ()
   writeFileSync(editor, program);
   chmodSync(editor, 0o755);
   const terminal = openTerminal(["call", "sample", "--", ...asking], { cwd, env: { VISUAL: editor } });
-  await terminal.answer("N never", "e");
-  await terminal.answer(/! This is not JSON[\s\S]*Your edit is\s+kept, and nothing was sent\.[\s\S]*d discard it/, "e");
-  await terminal.answer(/Name a tree[\s\S]*N never/, "n");
+  await terminal.answer("N never", "e\r");
+  await terminal.answer(/! Line \d+: [\s\S]*Your edit is\s+kept, and nothing was\s+sent\.[\s\S]*d discard it/, "e\r");
+  await terminal.answer(/Name a tree[\s\S]*N never/, "n\r");
   await terminal.exited;
 });
 
@@ -228,13 +249,13 @@ export default createServer({ name: "long", version: "1.0.0" })
   const terminal = openTerminal(["chat", "--server", "./long.mjs"], { cwd, env });
   await terminal.answer(prompt, "/result\r");
   await terminal.answer(/No tool was called yet\.\n>$/, "count please\r");
-  await terminal.answer(question, "y");
+  await terminal.answer(question, "y\r");
   await terminal.answer(
     /✓ line 1\n {4}line 2\n {4}line 3\n {4}… 37 more lines; \/result shows all\nDone\.\n>$/,
     "/result\r",
   );
   await terminal.answer(/line 40\n>$/, "wide please\r");
-  await terminal.answer(question, "y");
+  await terminal.answer(question, "y\r");
   await terminal.answer(/… 3 more lines; \/result shows all\nDone\.\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   const alone = openTerminal(["run", "count please", "--allow", "long.*", "--server", "./long.mjs"], { cwd, env });

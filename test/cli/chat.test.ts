@@ -22,7 +22,7 @@ test("lists, calls after consent, logs, and leaves", async () => {
   await terminal.answer(/asking-server\.paint\(colour: "red"\|"green"[\s\S]*\n>$/, "/tools folder\r");
   await terminal.answer(/asking-server\.folders[\s\S]*\n>$/, "/servers\r");
   await terminal.answer(/asking-server ready 9 tools\n>$/, 'paint colour=red coats=1 {"room":1}\r');
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await terminal.answer(/⚙ asking-server\.paint.*\n {2}✓\n\{"colour":"red"[\s\S]*\n>$/, "/log\r");
   await terminal.answer(/decision[\s\S]*call +asking-server\.paint[\s\S]*\n>$/, "/help\r");
   await terminal.answer(/Ctrl-C[\s\S]*\n>$/, "/quit\r");
@@ -153,7 +153,7 @@ test("shows the notice of a model once", async () => {
 test("Ctrl-C cancels a run; twice at the prompt leaves", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "do it forever\r");
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await terminal.answer("asking-server.forever", "\u0003");
   await terminal.answer(/\ncancelled\n>$/, "\u0003");
   await terminal.answer(/press Ctrl-C again to leave\n>$/, "\u0003");
@@ -164,7 +164,7 @@ test("Ctrl-C cancels a run; twice at the prompt leaves", async () => {
 test("the chat continues after a server exits", async () => {
   const terminal = await chat();
   await terminal.answer(prompt, "leave now\r");
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await terminal.answer(/ {2}✗\nasking-server\.leave failed: [\s\S]*\n>$/, "/servers\r");
   await terminal.answer(/asking-server \w+[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
@@ -175,7 +175,7 @@ test("shows a chat readably in 40 columns, without colours and in ASCII", async 
   const env = { LANG: "C", NO_COLOR: "1" };
   const terminal = openTerminal(["chat", ...behind], { cwd, columns: 40, env });
   await terminal.answer(/\n>$/, 'paint colour=red coats=1 {"room":1}\r');
-  await terminal.answer(/view its\s+definition/, "y");
+  await terminal.answer(/view its\s+definition/, "y\r");
   await terminal.answer(/ {2}\+\n\{"colour"[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   const lines = terminal.screen().split("\n");

@@ -16,7 +16,7 @@ async function decide(key: string) {
   const cwd = makeHome();
   const args = ["run", "write text=hello", ...behind];
   const first = openTerminal(args, { cwd });
-  await first.answer(question, key);
+  await first.answer(question, `${key}\r`);
   expect(await first.exited).toBe(0);
   const second = openTerminal(args, { cwd });
   const seen = await second.see(/v view its definition|✓|permanently/);
@@ -36,9 +36,12 @@ test("this session allows the calls of a chat until text of a server intervenes,
   const cwd = makeHome();
   const terminal = openTerminal(["chat", ...behind], { cwd });
   await terminal.answer(/\n>$/, "write text=hello\r");
-  await terminal.answer(question, "s");
+  await terminal.answer(question, "s\r");
   await terminal.answer(/✓[\s\S]*\n>$/, "write text=hello\r");
-  await terminal.answer(/! Caution: text from offering may have caused this call[\s\S]*v view/, "s");
+  await terminal.answer(
+    /You are asked again: when you allowed it, the conversation had no results of offering\.\s+! Caution: results of offering are in this conversation and may have led to this call[\s\S]*v view/,
+    "s\r",
+  );
   await terminal.answer(/✓[\s\S]*\n>$/, "write text=hello\r");
   await terminal.answer(/✓[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
@@ -81,14 +84,14 @@ test("cuts long arguments; v shows all of them and the definition", async () => 
   const terminal = openTerminal(["run", `write text=${text}`, ...behind], { cwd: makeHome(), columns: 60, rows: 20 });
   const shown = await terminal.see(question);
   expect(shown).toMatch(/The model wants to call offering\.write\n {2}│ Writes a text[\s\S]*… 2 more lines/);
-  expect(shown).toMatch(/… \d+ more lines; press v to see them/);
+  expect(shown).toMatch(/… \d+ more lines; answer v to see them/);
   expect(shown).not.toContain("THE-END");
   expect(shown.slice(shown.indexOf("The model wants to call offering")).split("\n").length).toBeLessThanOrEqual(20);
   terminal.mark();
-  terminal.type("v");
+  terminal.type("v\r");
   const whole = await terminal.see(/inputSchema[\s\S]*v view its definition/);
   expect(whole.replace(/\n {2}│ +/g, "")).toContain(text);
   expect(whole).toContain("from here");
-  terminal.type("y");
+  terminal.type("y\r");
   expect(await terminal.exited).toBe(0);
 });

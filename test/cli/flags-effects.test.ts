@@ -54,8 +54,8 @@ test("run --root shows a folder to a server if the person agrees", async () => {
   const cwd = makeHome();
   mkdirSync(join(cwd, "here"));
   const terminal = openTerminal(["run", "folders", "--model", "demo", "--root", "here", "--", node, asking], { cwd });
-  await terminal.answer("v view its definition", "y");
-  await terminal.answer(/which folders[\s\S]*file:\/\/\/[\s\S]*\/here[\s\S]*N never/, "y");
+  await terminal.answer("v view its definition", "y\r");
+  await terminal.answer(/which folders[\s\S]*file:\/\/\/[\s\S]*\/here[\s\S]*N never/, "y\r");
   await terminal.see(/"uri":"file:\/\/\/[^"]*\/here"/);
   expect(await terminal.exited).toBe(0);
   const ran = await runPortolan(["run", "folders", "--root", "nowhere", "--", node, asking], { cwd });
@@ -73,8 +73,8 @@ test("chat --root shows several folders to a server if the person agrees", async
   const given = ["chat", "--model", "demo", "--root", "one", "--root", "two", "--", node, asking];
   const terminal = openTerminal(given, { cwd, columns: 200 });
   await terminal.answer(/\n>$/, "folders\r");
-  await terminal.answer("v view its definition", "y");
-  await terminal.answer(/which folders[\s\S]*\/one[\s\S]*\/two[\s\S]*N never/, "y");
+  await terminal.answer("v view its definition", "y\r");
+  await terminal.answer(/which folders[\s\S]*\/one[\s\S]*\/two[\s\S]*N never/, "y\r");
   await terminal.answer(/\/one"[\s\S]*\/two"[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });

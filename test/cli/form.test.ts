@@ -30,8 +30,12 @@ test("each kind of field describes its values and problems, and Enter accepts th
   const required: [string, string] = ["", "a value is required"];
   await enter(
     terminal,
-    "Full name \\(required\\)",
-    [required, ["A", "at least 2"], ["A".repeat(11), "at most 10"]],
+    "Full name \\(required, 2 to 10 characters\\)",
+    [
+      required,
+      ["A", "2 to 10 characters, please \\(you typed A\\)\\."],
+      ["A".repeat(11), "2 to 10 characters, please"],
+    ],
     "Ada",
   );
   await enter(terminal, "mail \\(optional, email\\)", [["ada", "expected an email address"]], "ada@example.com");
@@ -45,33 +49,38 @@ test("each kind of field describes its values and problems, and Enter accepts th
   await enter(terminal, "meets \\(optional, date-time\\)", [["noon", "expected a time"]], "2026-01-01T12:00:00Z");
   await enter(
     terminal,
-    "height \\(required, number, Enter for 1.7\\)",
+    "height \\(required, 0\\.5 to 2\\.5, Enter for 1\\.7\\)",
     [
-      ["tall", "number"],
-      ["3", "2\\.5"],
+      ["tall", "A number, please \\(you typed tall\\)\\."],
+      ["3", "0\\.5 to 2\\.5, please \\(you typed 3\\)\\."],
     ],
     "",
   );
   await enter(
     terminal,
-    "children \\(optional, integer\\)",
+    "children \\(optional, at least 0\\)",
     [
-      ["1.5", "integer"],
-      ["-1", "0"],
+      ["1.5", "A whole number, please"],
+      ["-1", "At least 0, please \\(you typed -1\\)\\."],
     ],
     "",
   );
-  await enter(terminal, "agrees \\(required, y or n\\)", [required, ["perhaps", "boolean"]], "yes");
+  await enter(terminal, "agrees \\(required, y or n\\)", [required, ["perhaps", "Please answer y or n\\."]], "yes");
   await enter(terminal, "news \\(optional, y or n, Enter for y\\)", [], "n");
   await enter(
     terminal,
     "colour \\(required, number or name\\)\\n {4}1 Red\\n {4}2 Green",
-    [required, ["3", "expected"]],
+    [required, ["3", "Type 1 to 2, or a name\\."]],
     "2",
   );
-  await enter(terminal, "size \\(optional, number or name, Enter for Large\\)", [["Huge", "expected"]], "Small");
+  await enter(
+    terminal,
+    "size \\(optional, number or name, Enter for Large\\)",
+    [["Huge", "Type 1 to \\d, or a name\\."]],
+    "Small",
+  );
   await enter(terminal, "days \\(required, numbers or names", [required, ["1,2,3", "2"], ["5", "expected"]], "wed, 1");
-  await terminal.answer(/to be sent to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y");
+  await terminal.answer(/to be sent to offering[\s\S]*days: \["wed","mon"\][\s\S]*c cancel/, "y\r");
   expect(await terminal.exited).toBe(0);
   expect(answerIn(terminal)).toEqual({
     action: "accept",
@@ -93,7 +102,7 @@ test("Shift-Tab goes back to the previous field with its value", async () => {
   await terminal.answer(/Full name[\s\S]*> Ada$/, " L\r");
   await terminal.see(/mail[\s\S]*>$/);
   terminal.type(rest.join(""));
-  await terminal.answer(/name: "Ada L"[\s\S]*agrees: false[\s\S]*c cancel/, "y");
+  await terminal.answer(/name: "Ada L"[\s\S]*agrees: false[\s\S]*c cancel/, "y\r");
   expect(await terminal.exited).toBe(0);
   expect(answerIn(terminal)).toMatchObject({ content: { name: "Ada L", colour: "r", size: "l", days: ["tue"] } });
 });
@@ -102,7 +111,7 @@ test("e asks all fields again with their values", async () => {
   const terminal = open();
   await terminal.see(/Full name[\s\S]*>$/);
   terminal.type(`Ada\r${rest.join("")}`);
-  await terminal.answer("e edit", "e");
+  await terminal.answer("e edit", "e\r");
   await terminal.answer(/> Ada$/, "\u0015Grace\r");
   terminal.type("\r\r\r\r");
   await terminal.answer(/> 1\.7$/, "\r\r");
@@ -111,13 +120,13 @@ test("e asks all fields again with their values", async () => {
   await terminal.answer(/> Red$/, "\r");
   await terminal.answer(/> Large$/, "\r");
   await terminal.answer(/> tue$/, ",1\r");
-  await terminal.answer(/name: "Grace"[\s\S]*days: \["tue","mon"\][\s\S]*c cancel/, "y");
+  await terminal.answer(/name: "Grace"[\s\S]*days: \["tue","mon"\][\s\S]*c cancel/, "y\r");
   expect(await terminal.exited).toBe(0);
 });
 
 test.each([
-  ["n", "decline"],
-  ["c", "cancel"],
+  ["n\r", "decline"],
+  ["c\r", "cancel"],
   ["\u0004", "decline"],
   ["\u0003", "cancel"],
 ])("%j at the end: %s", async (key, action) => {

@@ -70,7 +70,7 @@ test("one Ctrl-C ends the program even if the server does not exit", async () =>
 
 test("Ctrl-C in a run cancels the call; twice leaves", async () => {
   const { terminal, until, pids } = withDeaf(["run", "wait for it", "--model", "demo"]);
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await until("tools/call");
   terminal.type(interrupt);
   await until("notifications/cancelled");
@@ -82,7 +82,7 @@ test("Ctrl-C in a run cancels the call; twice leaves", async () => {
 test("Ctrl-C in a chat cancels the call and the chat continues; twice leaves", async () => {
   const { terminal, until, pids } = withDeaf(["chat", "--model", "demo"]);
   await terminal.answer(/\n>$/, "wait for it\r");
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await until("tools/call");
   terminal.type(interrupt);
   await until("notifications/cancelled");

@@ -20,7 +20,7 @@ test.each(widths)("the screens of a user of editors fit %i columns and read as t
   await run("01-help", "portolan --help");
   await run("02-servers", "portolan");
   const trust = open("portolan trust files");
-  await trust.answer(/y yes/, "y");
+  await trust.answer(/y yes/, "y\r");
   expect(await trust.exited).toBe(0);
   await keep("03-trust", trust);
   await run("04-ls", "portolan ls files");
@@ -36,7 +36,7 @@ test.each(widths)("the screens of a user of editors fit %i columns and read as t
 
   const chat = open("portolan chat --server files");
   await chat.answer(/\n>$/, "list the files\r");
-  await chat.answer(/v view\s+its\s+definition/, "y");
+  await chat.answer(/v view\s+its\s+definition/, "y\r");
   await chat.answer(/README\.md[\s\S]*\n>$/, "/quit\r");
   expect(await chat.exited).toBe(0);
   await keep("14-chat", chat);

@@ -33,7 +33,7 @@ test("a user of editors finds, trusts, repairs, calls and chats with servers by 
   const steps = stepsOn(first);
 
   const trust = type(steps.find((step) => step.endsWith("trust files"))!);
-  await trust.answer(/Command +node[\s\S]*Allow it to start, for 90 days\?\s+y yes · n no/, "y");
+  await trust.answer(/Command +node[\s\S]*Allow it to start, for 90 days\?\s+y yes · n no/, "y\r");
   expect(await trust.exited).toBe(0);
   const [list] = stepsOn(trust.screen());
   const listed = await ended(list!);
@@ -63,7 +63,7 @@ test("a user of editors finds, trusts, repairs, calls and chats with servers by 
   expect(asked).toMatch(
     /◆ The model wants to call files\.list\n {2}│ Lists the entries of one folder[\s\S]*with these arguments\n {2}│ \{/,
   );
-  await chat.answer(/y once · s this session · a always \(90 days\) · n no/, "y");
+  await chat.answer(/y once · s this session · a always \(90 days\) · n no/, "y\r");
   await chat.answer(/README\.md[\s\S]*\n>$/, "/quit\r");
   expect(await chat.exited).toBe(0);
   expect(await ended("portolan log --server files --kind call")).toMatch(/call +files\.(read|list)/);

@@ -2,10 +2,12 @@ import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
-import { makeHome } from "./kit.ts";
+import { makeHome, root } from "./kit.ts";
 import { broken, errorOf, put, runPortolan, showOf, startPortolan, stateOf } from "./manage-kit.ts";
 import { expectValid } from "./output-schema.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
+
+const asking = join(root, "test/cli/asking-server.mjs");
 
 test("--timeout ends a sign-in that the browser does not finish", async () => {
   const cwd = await makeHome();
@@ -15,7 +17,11 @@ test("--timeout ends a sign-in that the browser does not finish", async () => {
   const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
   const ran = await runPortolan(["login", server.url, "--timeout", "0.5"], { cwd, env });
   expect(ran.code).toBe(7);
-  expect(errorOf(ran)).toMatchObject({ kind: "timeout", message: expect.stringContaining("browser") });
+  expect(errorOf(ran)).toMatchObject({
+    kind: "timeout",
+    message: expect.stringContaining("browser"),
+    next: `portolan login --timeout 1 ${server.url}`,
+  });
 });
 
 test("signs in with the browser, and later commands use the token", async () => {
@@ -41,10 +47,54 @@ test("signs in with the browser, and later commands use the token", async () => 
   expect(statSync(kept).mode & 0o077).toBe(0);
   expect(await showOf(["doctor", "far"], { cwd })).toMatchObject({ findings: [] });
 
-  expect(await showOf(["logout", "far"], { cwd })).toEqual({ server: server.url });
+  expect(await showOf(["logout", "far"], { cwd })).toEqual({ server: server.url, wasSignedIn: true });
   expect(authority.revoked.length).toBeGreaterThan(0);
   expect(readFileSync(kept, "utf8")).not.toContain(authority.accessTokens[0]);
   expect((await runPortolan(["call", "far.whoami"], { cwd })).code).toBe(3);
+  const again = await showOf(["logout", "far"], { cwd });
+  expect(again).toEqual({ server: server.url, wasSignedIn: false });
+  expectValid("logout", JSON.stringify(again));
+});
+
+test("says on a terminal that nobody was signed in, and what to do after a sign-in", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const out = openTerminal(["logout", server.url], { cwd, columns: 120 });
+  expect(await out.exited).toBe(0);
+  expect(out.screen()).toBe(`You were not signed in at ${server.url}: nothing was changed`);
+  const browser = put(cwd, "bin/xdg-open", `#!/bin/sh\nexec ${process.execPath} -e 'fetch(process.argv[1])' "$1"\n`);
+  chmodSync(browser, 0o755);
+  const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+  const signing = openTerminal(["login", server.url], { cwd, env, columns: 120 });
+  expect(await signing.exited).toBe(0);
+  expect(signing.screen()).toMatch(/✓ signed in at .*\n {2}→ portolan ls http:/);
+});
+
+test("three pastes that are no address end the sign-in, with the command to try again", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  const running = await runPortolan(["login", server.url, "--no-browser"], { cwd, input: "a\nb\nc\n" });
+  const error = JSON.parse(running.stderr.trim().split("\n").at(-1) ?? "").error;
+  expect(error).toMatchObject({
+    kind: "auth",
+    message: "No valid address in 3 tries",
+    next: `portolan login ${server.url} --no-browser`,
+  });
+});
+
+test("a chat does not wait for a sign-in, and says how to do it", async () => {
+  const cwd = await makeHome();
+  const { server } = await startWorld();
+  put(cwd, ".mcp.json", {
+    mcpServers: { cloud: { url: server.url }, near: { command: process.execPath, args: [asking] } },
+  });
+  for (const name of ["cloud", "near"]) await showOf(["trust", name, "--yes"], { cwd });
+  const env = { PORTOLAN_HOME: stateOf(cwd) };
+  const chat = openTerminal(["chat", "--model", "demo"], { cwd, env, columns: 120 });
+  await chat.answer(/with cloud \(needs sign-in\), near\n {2}→ portolan login cloud\n[\s\S]*\n>$/, "/quit\r");
+  expect(await chat.exited).toBe(0);
+  const asked = await runPortolan(["ls", "cloud"], { cwd });
+  expect(errorOf(asked)).toMatchObject({ message: "cloud needs you to sign in", next: "portolan login cloud" });
 });
 
 test("--no-browser shows the address and accepts the pasted redirect", async () => {

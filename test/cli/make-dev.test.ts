@@ -27,7 +27,7 @@ describe("a server file in development", () => {
     async (revision) => {
       const folder = makeProject(weather);
       const { running, ready, url } = await dev(folder, "server.ts");
-      expect(ready).toMatchObject({ name: "weather", version: "1.0.0", stdio: "portolan serve-file server.ts" });
+      expect(ready).toMatchObject({ name: "weather", version: "1.0.0", stdio: "portolan serve --stdio server.ts" });
       expect(ready["tokens"]).toBeGreaterThan(10);
       const client = await connect(url, { era: revision });
       const watch = await client.watch({ tools: true });

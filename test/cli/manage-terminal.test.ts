@@ -29,7 +29,7 @@ test("trust shows the whole entry with control characters escaped, and asks", as
     },
   });
   const refused = open(["trust", "a"], { cwd });
-  await refused.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "n");
+  await refused.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "n\r");
   expect(await refused.exited).toBe(6);
   for (const [label, value] of Object.entries({
     Command: node,
@@ -43,8 +43,8 @@ test("trust shows the whole entry with control characters escaped, and asks", as
   expect(refused.screen()).toMatch(/Variable +HOME=\.\/evil\\/);
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
-  await agreed.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y");
-  await agreed.see("✓ a is trusted, and so are the labels of its tools");
+  await agreed.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y\r");
+  await agreed.see("✓ a is trusted, and so are its read-only labels");
   expect(await agreed.exited).toBe(0);
 });
 
@@ -68,7 +68,7 @@ test("shows changed definitions as a diff", async () => {
   await showOf(["ls", "a"], { cwd });
   writeFileSync(words, "Sends it away");
   const terminal = open(["trust", "a", "--changes"], { cwd });
-  await terminal.answer(/Accept these changes\?\s+y yes · n no/, "y");
+  await terminal.answer(/Accept these changes\?\s+y yes · n no/, "y\r");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toMatch(/echo\n\s+description\n\s+- Says it again\n\s+\+ Sends it away/);
 });
@@ -130,7 +130,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
     put(cwd, ".mcp.json", { mcpServers: { a: { command: node, args: [broken, ...args], env } } });
   write(["fine"], { KEY: "one" });
   const first = open(["ls", "a"], { cwd });
-  await first.answer(/New server a\. Start it\?[\s\S]*y yes, once[\s\S]*n no/, "a");
+  await first.answer(/New server a\. Start it\?[\s\S]*y yes, once[\s\S]*n no/, "a\r");
   expect(await first.exited).toBe(0);
   const today = new Date().toISOString().slice(0, 10);
 
@@ -145,7 +145,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
 
   const asked = open(["ls", "a"], { cwd, columns: 200 });
   await asked.see(`Server a CHANGED since you trusted it on ${today}:`);
-  await asked.answer(/y yes, once[\s\S]*n no/, "n");
+  await asked.answer(/y yes, once[\s\S]*n no/, "n\r");
   expect(await asked.exited).toBe(6);
   for (const line of [
     `- Arguments: ${broken} fine`,
@@ -159,7 +159,7 @@ test("a trusted server whose entry changed is shown as changed, with the differe
 
   const trusting = open(["trust", "a"], { cwd, columns: 200 });
   await trusting.see(`CHANGED since you trusted it on ${today}:`);
-  await trusting.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y");
+  await trusting.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y\r");
   expect(await trusting.exited).toBe(0);
   expect(trusting.screen()).toContain("+ Variable: MORE");
   await showOf(["ls", "a"], { cwd });

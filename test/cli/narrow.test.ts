@@ -110,7 +110,7 @@ test("a dumb terminal gets no escape sequences and can answer", async () => {
   const terminal = openTerminal(["call", "order", "--", node, asking], { cwd: makeHome(), env: { TERM: "dumb" } });
   await terminal.answer(/Your name[\s\S]*>$/, "Adx\u007fa\r");
   await terminal.answer(/email[\s\S]*>$/, "\r\r\r2\r\r\r");
-  await terminal.answer(/name: "Ada"[\s\S]*c cancel/, "y");
+  await terminal.answer(/name: "Ada"[\s\S]*c cancel/, "y\r");
   expect(await terminal.exited).toBe(0);
   expect(terminal.written()).not.toContain("\u001b");
   expect(terminal.screen()).toContain('"name":"Ada"');
@@ -129,7 +129,7 @@ test("a question stays readable when the window shrinks", async () => {
   expect(shown.replace(/\n {2}│ +/g, " ")).toContain('name: "Ada Lovelace, who wrote the first program, and more"');
   expect(shown.split("\n").every((line) => line.length <= 40)).toBe(true);
   terminal.resize(100, 40);
-  terminal.type("y");
+  terminal.type("y\r");
   expect(await terminal.exited).toBe(0);
 });
 

@@ -33,7 +33,7 @@ test("types arguments in maps and tuples, and refuses invalid ones before sendin
     size: 7,
     name: "a=b 😀",
   });
-  const next = `portolan ls -- ${node} ${odd}`;
+  const next = `portolan ls shape -- ${node} ${odd}`;
   const refused = (message: string, then = next) => ({ code: 2, kind: "usage", message, next: then });
   expect(await call("name=a", "name=b")).toEqual(refused("name: given twice, but not a list"));
   expect(await call("place.label=home")).toEqual(refused("shape needs place.lat=…"));
@@ -105,7 +105,7 @@ test("describes file errors in words", async () => {
   writeFileSync(join(cwd, ".mcp.json"), '{ "mcpServers": { "notes": { "command": "node" }');
   expect(await run(["ls", "notes"])).toMatchObject({
     code: 2,
-    message: expect.stringMatching(/no server is named "notes"; could not read: \S+\.mcp\.json:1:\d+: invalid JSON/),
+    message: expect.stringMatching(/no server is named "notes"\ncould not read: \S+\.mcp\.json:1:\d+: invalid JSON/),
     next: "portolan doctor",
   });
   const { screen } = await seen([], { cwd });
@@ -135,10 +135,10 @@ test("serve refuses other addresses without a token and names its variable", asy
 
 test("shows long labels completely in 40 columns, and reports problems by label", async () => {
   const terminal = openTerminal(["call", "ask", "--", node, odd], { cwd: makeHome(), columns: 40 });
-  await terminal.answer(/\(optional\)\n {2}>$/, "x\r");
-  await terminal.answer(/\n {2}expected at least 3 characters, got\n {2}"x"\n {2}>$/, "abc\r");
+  await terminal.answer(/\(optional, at least 3 characters\)\n {2}>$/, "x\r");
+  await terminal.answer(/\n {2}At least 3 characters, please \(you\n {2}typed x\)\.\n {2}>$/, "abc\r");
   await terminal.see("c cancel");
-  expect(terminal.screen()).toContain("register of companies of your country\n  (optional)");
+  expect(terminal.screen()).toContain("register of companies of your country\n  (optional, at least 3 characters)");
   expect(terminal.broken()).toEqual([]);
 });
 
@@ -150,7 +150,7 @@ test("shows results without text, binary results and failures of several lines",
   expect(await call("bytes")).toBe(
     "[image image/png, 4 B; save it with --save <folder>]\n[image image/png, 3.0 MB; save it with --save <folder>]",
   );
-  expect(await call("lines")).toMatch(/^✗ tool one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls -- /);
+  expect(await call("lines")).toMatch(/^✗ tool one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls lines -- /);
 });
 
 test("breaks no word in 40 columns: help, servers, grants, log, failure", async () => {

@@ -63,7 +63,7 @@ async function type(step: string, cwd: string, { env = {}, key }: { env?: Env; k
   const [command = ""] = /(?:NO_PROXY=\S+ )?portolan .*$/.exec(step) ?? [];
   const line = command.replace(/(?<=^|NO_PROXY=\S+ )portolan/, '"$0" "$1"');
   const terminal = openTerminal(["-c", line, node, portolan], { cwd, env, columns: 200, program: ["sh"] });
-  if (key !== undefined) await terminal.answer(/ no |n no/, key);
+  if (key !== undefined) await terminal.answer(/ no |n no/, `${key}\r`);
   return { step, code: await terminal.exited, screen: terminal.screen() };
 }
 
@@ -199,9 +199,12 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const { findings } = JSON.parse(stdout) as { findings: { server: string; next: string }[] };
     const stepFor = (name: string) => findings.find(({ server }) => server === name)?.next ?? "";
     const [theirs, ours] = [stepFor("theirs"), stepFor("ours")];
-    expect([theirs, ours]).toEqual(["portolan ls --env MY_SECRET_KEY theirs", "portolan add ours --env MY_SECRET_KEY"]);
+    expect([theirs, ours]).toEqual([
+      "portolan add --force theirs --env MY_SECRET_KEY",
+      "portolan add ours --env MY_SECRET_KEY",
+    ]);
     for (const typed of [theirs, ours]) expect(await type(typed, cwd, { env })).toMatchObject({ code: 0 });
-    expect((await runPortolan(["ls", "ours"], { cwd, env })).code).toBe(0);
+    for (const name of ["theirs", "ours"]) expect((await runPortolan(["ls", name], { cwd, env })).code).toBe(0);
   },
   async "commands/ls.ts: portolan ls {}"() {
     const cwd = homeWith({ notes: { command: node, args: [asking] } });
@@ -259,18 +262,18 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
   async "ask/answers.ts: portolan grants --revoke {}"() {
     const cwd = makeHome();
     const terminal = openTerminal(["run", "write text=hello", "--model", "demo", "--", node, offering], { cwd });
-    await terminal.answer("v view its definition", "N");
+    await terminal.answer("v view its definition", "N\r");
     await terminal.exited;
     const [, step = ""] = /→ (portolan grants --revoke .*)/.exec(terminal.screen()) ?? [];
     expect(await type(step, cwd)).toMatchObject({
       code: 0,
-      screen: expect.stringContaining("revoked: denied tool write"),
+      screen: expect.stringContaining(".write will be asked for again"),
     });
   },
   async "ask/answers.ts: portolan trust {} --revoke"() {
     const cwd = homeWith({ "my notes": { command: node, args: [asking] } });
     const terminal = openTerminal(["ls", "my notes"], { cwd });
-    await terminal.answer(/New server my notes[\s\S]*n no/, "a");
+    await terminal.answer(/New server my notes[\s\S]*n no/, "a\r");
     expect(await terminal.exited).toBe(0);
     const [, step = ""] = /→ (portolan trust .* --revoke)/.exec(terminal.screen()) ?? [];
     expect(await type(step, cwd)).toMatchObject({ step: "portolan trust 'my notes' --revoke", code: 0 });
@@ -583,10 +586,11 @@ const elsewhere: { readonly [message: string]: string } = {
     "login.test.ts: asks for the client on a terminal",
   "commands/login.ts: The server may require an API key in a header instead, which portolan add --help explains":
     "typed above",
-  "doctor/command.ts: it seems to need a variable: give it one with --env, as in portolan add --help": "typed above",
+  "doctor/command.ts: it seems to need a variable: portolan ls {} -- {}": "a value for the person to replace",
+  "doctor/command.ts: it seems to need a variable: portolan add{} {} {}": "a value for the person to replace",
   "servers/sign-in.ts: give it its credentials as variables, with --env: portolan add --help": "typed above",
-  "commands/dev.ts: try    portolan ls {}": "journey-author.test.ts",
-  "commands/dev.ts: portolan serve-file {}": "the name of a child process in a message",
+  "commands/dev.ts: portolan ls {}": "journey-author.test.ts",
+  "commands/dev.ts: portolan serve --stdio {}": "make-dev.test.ts",
   "commands/new.ts: npx portolan {}": "journey-author.test.ts",
   "commands/new.ts: package.json uses portolan from {}": "a sentence",
   "portolan serve": "the name of the proxy server",

@@ -57,7 +57,7 @@ test("in a pipe, refuses a missing required argument before sending", async () =
     code: 2,
     kind: "usage",
     message: "paint needs coats=… where=…",
-    next: `portolan ls -- ${process.execPath} ${asking}`,
+    next: `portolan ls paint -- ${process.execPath} ${asking}`,
   });
 });
 
@@ -92,4 +92,50 @@ test("a next step has no value of --env and --header, and says what it needs", a
   const late = await failure(["call", "--timeout", "0.01", "paint", "--env", "DB_PASS=hunter2", ...behind], cwd);
   expect(late.next).toMatch(/^with DB_PASS set in your shell: portolan /);
   expect(late.next).not.toContain("hunter2");
+});
+
+test("next steps begin with npx where only npm finds the command", async () => {
+  const cwd = makeHome();
+  const env = { PATH: "/usr/bin:/bin", npm_command: "exec" };
+  const none = openTerminal(["servers"], { cwd, env });
+  expect(await none.exited).toBe(0);
+  expect(none.screen()).toMatch(/→ npx portolan add --help$/m);
+  const failed = openTerminal(["ls", "nothing"], { cwd, env });
+  expect(await failed.exited).toBe(2);
+  expect(failed.screen()).toMatch(/→ npx portolan add --help$/m);
+  const plain = openTerminal(["ls", "nothing"], { cwd });
+  await plain.exited;
+  expect(plain.screen()).toMatch(/→ portolan add --help$/m);
+});
+
+test("a command that is not close to any is not taken for another", async () => {
+  const cwd = makeHome();
+  expect(await failure(["bogus"], cwd)).toMatchObject({ message: "unknown command 'bogus'" });
+  expect(await failure(["logot"], cwd)).toMatchObject({ message: "unknown command 'logot'; did you mean logout?" });
+  expect(await failure(["ls", "--shema"], cwd)).toMatchObject({
+    message: "unknown option '--shema'; did you mean --schema?",
+  });
+});
+
+test("--help lists the exit codes", async () => {
+  const { stdout } = await runPortolan(["--help"], { cwd: makeHome() });
+  expect(stdout.replace(/\s+/g, " ")).toContain("Exit codes: 0 done, 1 failed, 2 usage, 3 auth, 4 unreachable, 5 tool");
+});
+
+test("a misspelt argument is named before the missing one is asked for", async () => {
+  const terminal = openTerminal(["call", "paint", "clour=red", "--", process.execPath, asking], { cwd: makeHome() });
+  const shown = await terminal.see(/colour[\s\S]*>$/);
+  expect(shown).toMatch(/^! unknown argument clour; did you mean colour\?/);
+});
+
+test("a server that printed something else than messages, and did not answer, is reported with it", async () => {
+  const cwd = makeHome();
+  const behind = ["--", process.execPath, "-e", "console.log('Listening on 3000'); process.stdin.resume()"];
+  expect(await failure(["ls", "--timeout", "2", ...behind], cwd)).toMatchObject({
+    kind: "timeout",
+    message:
+      'node did not answer within 2 s; it wrote "Listening on 3000", which is not a message, to its standard output',
+  });
+  const checked = await failure(["check", "--timeout", "2", ...behind], cwd);
+  expect(checked).toMatchObject({ kind: "timeout", message: expect.stringMatching(/within 2 s/) });
 });

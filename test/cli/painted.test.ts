@@ -29,7 +29,7 @@ test("escapes control characters in logs, lists and standard error of a server",
 test("a field name or tab in a form cannot imitate a line", async () => {
   const terminal = openTerminal(["call", "ask", "--", ...painter], { cwd: makeHome() });
   await terminal.answer(/amount[\s\S]*>$/, "me\r");
-  await terminal.answer(/send it/, "n");
+  await terminal.answer(/send it/, "n\r");
   await terminal.exited;
   expect(terminal.screen()).toContain(String.raw`│ amount: 5\u{a}  to: "me"`);
   expect(terminal.screen()).toMatch(/^ {2}│ .*forged$/m);

@@ -86,7 +86,7 @@ test("lines pasted into a chat do not answer questions of a server", async () =>
   const terminal = openTerminal(["chat", "--model", "demo", ...behind], { cwd: makeHome() });
   await terminal.see(prompt);
   terminal.type("order something\ry\rAda\r/tools order\r");
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await terminal.answer(/Your name[\s\S]*>$/, "\u0004");
   // Both reach the model in order.
   await terminal.answer(/> y\n[\s\S]*> Ada\n[\s\S]*> \/tools order\n {2}asking-server\.order[\s\S]*\n>$/, "/quit\r");
@@ -96,7 +96,7 @@ test("lines pasted into a chat do not answer questions of a server", async () =>
 test("accepts keys typed ahead within a form", async () => {
   const terminal = openTerminal(["call", "order", ...behind], { cwd: makeHome() });
   await terminal.answer(/Your name[\s\S]*>$/, "Ada\r\nada@example.com\r\n\r\n\r\n2\r\n\r\n\r\n");
-  await terminal.answer("c cancel", "y");
+  await terminal.answer("c cancel", "y\r");
   await terminal.see('"name":"Ada","email":"ada@example.com","size":"large","count":2');
   expect(await terminal.exited).toBe(0);
 });
@@ -105,9 +105,9 @@ test("surplus input for one form does not answer the next", async () => {
   const terminal = openTerminal(["chat", "--model", "demo", ...behind], { cwd: makeHome() });
   for (const lines of ["Ada\r\r\r\r2\r\r\rEve\r", "\u0004"]) {
     await terminal.answer(prompt, "order something\r");
-    await terminal.answer("v view its definition", "y");
+    await terminal.answer("v view its definition", "y\r");
     await terminal.answer(/Your name[\s\S]*>$/, lines);
-    if (lines.startsWith("Ada")) await terminal.answer("c cancel", "n");
+    if (lines.startsWith("Ada")) await terminal.answer("c cancel", "n\r");
   }
   await terminal.answer(/\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);

@@ -150,8 +150,8 @@ describe.each(["everything", "sse"])("the official server with one of everything
     expect(listed.screen()).toContain("trigger-sampling-request(prompt: string, maxTokens?: number)");
 
     const sampling = openPortolan(["call", `${name}.trigger-sampling-request`, "prompt=a story"], cwd);
-    await sampling.answer(/a story[\s\S]*N never/, "y");
-    await sampling.answer("n withhold it", "y");
+    await sampling.answer(/a story[\s\S]*N never/, "y\r");
+    await sampling.answer("n withhold it", "y\r");
     await sampling.see("LLM sampling result");
     expect(await sampling.exited).toBe(0);
 
@@ -161,7 +161,7 @@ describe.each(["everything", "sse"])("the official server with one of everything
     expect(await form.exited).toBe(0);
 
     const page = openPortolan(["call", `${name}.trigger-url-elicitation`, "url=https://example.com/consent"], cwd);
-    await page.answer(/https:\/\/example\.com\/consent[\s\S]*n no/, "n");
+    await page.answer(/https:\/\/example\.com\/consent[\s\S]*n no/, "n\r");
     await page.see(/declined/i);
     expect(await page.exited).toBe(0);
 

@@ -96,13 +96,13 @@ export async function expectAsking(cwd: string, name: string, isOneConnection = 
   const form = openPortolan(["call", `${name}.ask`], cwd);
   await form.answer(/Who are you\?[\s\S]*Name[\s\S]*>$/, "Ada\r");
   await form.answer(/size[\s\S]*>$/, "\r");
-  await form.answer("c cancel", "y");
+  await form.answer("c cancel", "y\r");
   await form.see("Hello Ada, size m");
   expect(await form.exited).toBe(0);
 
   const sampling = openPortolan(["call", `${name}.sample`, "text=the sea"], cwd);
-  await sampling.answer(/Summarize: the sea[\s\S]*N never/, "y");
-  await sampling.answer("n withhold it", "y");
+  await sampling.answer(/Summarize: the sea[\s\S]*N never/, "y\r");
+  await sampling.answer("n withhold it", "y\r");
   await sampling.see(/^demo: /m);
   expect(await sampling.exited).toBe(0);
 

@@ -179,7 +179,7 @@ test("answers inputs of a file at the terminal or from variables", async () => {
   await terminal.answer(/Your key[\s\S]*>$/, "k3y-of-ada\r");
   const subject = await terminal.see("n no");
   expect(subject).toContain("Asks for: api-key");
-  terminal.type("a");
+  terminal.type("a\r");
   await terminal.see(`Allowed directories:\n${shared}`);
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).not.toContain("k3y-of-ada");
@@ -198,7 +198,7 @@ test("answers inputs of a file at the terminal or from variables", async () => {
 
 test("the official everything server sees folders and runs a long call", async () => {
   const roots = openPortolan(["call", "everything.get-roots-list", "--root", shared], cwd);
-  await roots.answer(/which folders[\s\S]*N never/, "y");
+  await roots.answer(/which folders[\s\S]*N never/, "y\r");
   await roots.see("shared%20files");
   expect(await roots.exited).toBe(0);
   const long = openPortolan(["call", "everything.trigger-long-running-operation", "duration=30", "steps=300"], cwd);
@@ -232,7 +232,7 @@ describe("the official filesystem", () => {
     const other = join(cwd, "other");
     mkdirSync(other);
     const terminal = openPortolan(["call", "files.list_allowed_directories", "--root", other], cwd);
-    await terminal.answer(/which folders[\s\S]*N never/, "y");
+    await terminal.answer(/which folders[\s\S]*N never/, "y\r");
     await terminal.see("Allowed directories");
     expect(await terminal.exited).toBe(0);
   });

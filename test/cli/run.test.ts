@@ -28,7 +28,7 @@ async function trusted(): Promise<string> {
   await writeFile(join(home, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
   for (const name of Object.keys(servers)) {
     const terminal = openTerminal(["ls", name], { cwd: home });
-    await terminal.answer("n no", "b");
+    await terminal.answer("n no", "b\r");
     expect(await terminal.exited).toBe(0);
   }
   return home;
@@ -74,7 +74,7 @@ test("says in its own words why a server is not used, and what to do", async () 
       text: expect.stringMatching(/^dies is not used: .* code 7/),
       next: "portolan doctor dies",
     },
-    { type: "notice", server: "far", text: "far requires sign-in, so it is not used", next: "portolan login far" },
+    { type: "notice", server: "far", text: "far needs sign-in, so it is not used", next: "portolan login far" },
     {
       type: "notice",
       server: "empty",
@@ -117,7 +117,7 @@ test("fails before the model is asked if no server that was named can be used", 
   });
   expect(await failureOf("--server", "dies", "--server", "far")).toMatchObject({
     code: 4,
-    message: expect.stringMatching(/^dies is not used: [\s\S]*\nfar requires sign-in/),
+    message: expect.stringMatching(/^dies is not used: [\s\S]*\nfar needs sign-in/),
     next: "portolan doctor dies",
   });
   const some = await run("--server", "dies", "--server", "asking");
@@ -170,9 +170,9 @@ test("asks at the terminal, shows the definition, and warns about text of a serv
   const shown = await terminal.see("v view its definition");
   for (const line of ["The model wants to call asking-server.paint", "│ Paints a wall", '"colour": "red"'])
     expect(shown).toContain(line);
-  await terminal.answer("v view its definition", "v");
-  await terminal.answer(/"inputSchema"[\s\S]*v view its definition/, "y");
-  await terminal.answer(/! Caution: text from asking-server may have caused this call[\s\S]*v view/, "s");
+  await terminal.answer("v view its definition", "v\r");
+  await terminal.answer(/"inputSchema"[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/! Caution: results of asking-server are in this conversation[\s\S]*v view/, "s\r");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen().split("wants to call asking-server.paint")).toHaveLength(3);
   expect(terminal.screen().split("✓")).toHaveLength(4);
@@ -180,8 +180,8 @@ test("asks at the terminal, shows the definition, and warns about text of a serv
 });
 
 test.each([
-  ["n", "once"],
-  ["N", "permanently"],
+  ["n\r", "once"],
+  ["N\r", "permanently"],
   ["\u0003", "once"],
 ])("%j means no, %s", async (key, how) => {
   const cwd = await makeHome();
@@ -198,7 +198,7 @@ test("reads a resource for the model only if the person agrees", async () => {
   const terminal = openTerminal(["run", "read the resource server=asking-server note://today", ...behind], {
     cwd: await makeHome(),
   });
-  await terminal.answer(/The model wants to read a resource of asking-server:\n.*note:\/\/today[\s\S]*N never/, "y");
+  await terminal.answer(/The model wants to read a resource of asking-server:\n.*note:\/\/today[\s\S]*N never/, "y\r");
   await terminal.see("buy milk");
   expect(await terminal.exited).toBe(0);
 });
@@ -207,7 +207,7 @@ test("the next run remembers always", async () => {
   const cwd = await makeHome();
   const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
   const first = openTerminal(args, { cwd });
-  await first.answer("v view its definition", "a");
+  await first.answer("v view its definition", "a\r");
   expect(await first.exited).toBe(0);
   const { code, stdout } = await runPortolan(args, { cwd });
   expect(code).toBe(0);
@@ -267,7 +267,7 @@ test("ends silently when its reader stops after the first line", async () => {
 
 test("Ctrl-C ends a run in the middle of a call", async () => {
   const terminal = openTerminal(["run", "do it forever", ...behind], { cwd: await makeHome() });
-  await terminal.answer("v view its definition", "y");
+  await terminal.answer("v view its definition", "y\r");
   await terminal.see("asking-server.forever");
   terminal.type("\u0003");
   await terminal.see("interrupted");

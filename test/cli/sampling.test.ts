@@ -17,15 +17,15 @@ test("m switches to another model and back", async () => {
   await using provider = await startFakeProvider({ dialect: "openai", turns: [{ say: "Blue." }] });
   const env = { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "fake" };
   const real = open({ env });
-  await real.answer(/fake: about[\s\S]*m another model[\s\S]*N never/, "m");
-  await real.answer(/model demo \(not a language model\)[\s\S]*N never/, "m");
-  await real.answer(/model fake\n[\s\S]*N never/, "y");
-  await real.answer(/will get this answer from fake[\s\S]*Blue\.[\s\S]*n withhold it/, "y");
+  await real.answer(/fake: about[\s\S]*m another model[\s\S]*N never/, "m\r");
+  await real.answer(/model demo \(not a language model\)[\s\S]*N never/, "m\r");
+  await real.answer(/model fake\n[\s\S]*N never/, "y\r");
+  await real.answer(/will get this answer from fake[\s\S]*Blue\.[\s\S]*n withhold it/, "y\r");
   await real.see('"model":"fake"');
   const other = open({ env });
-  await other.answer(request, "m");
-  await other.answer(/model demo[\s\S]*N never/, "y");
-  await other.answer(/will get this answer from demo[\s\S]*n withhold it/, "y");
+  await other.answer(request, "m\r");
+  await other.answer(/model demo[\s\S]*N never/, "y\r");
+  await other.answer(/will get this answer from demo[\s\S]*n withhold it/, "y\r");
   await other.see('"model":"demo"');
   expect(provider.requests).toHaveLength(1);
 });
@@ -37,9 +37,9 @@ test("offers no other model if there is only one", async () => {
 
 test("shows the whole answer and withholds it from the server", async () => {
   const terminal = open();
-  await terminal.answer(request, "y");
-  await terminal.answer(response, "v");
-  await terminal.answer(/"stopReason"[\s\S]*n withhold it/, "n");
+  await terminal.answer(request, "y\r");
+  await terminal.answer(response, "v\r");
+  await terminal.answer(/"stopReason"[\s\S]*n withhold it/, "n\r");
   await terminal.see("Sampling was refused: the user withheld the answer");
   expect(terminal.screen()).not.toContain('"role":"assistant","content"');
   expect(await terminal.exited).not.toBe(0);
@@ -54,7 +54,7 @@ test.each([
   await terminal.see(request);
   terminal.mark();
   if (questions > 0) {
-    terminal.type("y");
+    terminal.type("y\r");
     await terminal.see(response);
   }
   terminal.type(key);
@@ -65,7 +65,7 @@ test.each([
 test("never is stored, listed by grants, and can be revoked", async () => {
   const cwd = makeHome();
   const first = open({ cwd });
-  await first.answer(request, "N");
+  await first.answer(request, "N\r");
   await first.see("Sampling was refused");
   await first.exited;
   const second = open({ cwd });
@@ -93,12 +93,12 @@ test.each([
   await writeFile(editor, `#!/bin/sh\ncat > "$1" <<'END'\n${edited}\nEND\n`);
   await chmod(editor, 0o755);
   const terminal = open({ cwd, env: { VISUAL: editor } });
-  await terminal.answer(request, "e");
+  await terminal.answer(request, "e\r");
   const shown = await terminal.see("d discard it");
   expect(shown.replace(/\s+/g, " ")).toContain(problem);
   terminal.mark();
-  terminal.type("d");
-  await terminal.answer(request, "n");
+  terminal.type("d\r");
+  await terminal.answer(request, "n\r");
   await terminal.exited;
 });
 
@@ -107,12 +107,12 @@ test.each([
   ["false", "The editor false exited with code 1"],
 ])("says when the editor %s fails", async (editor, problem) => {
   const terminal = open({ env: { VISUAL: editor } });
-  await terminal.answer(request, "e");
+  await terminal.answer(request, "e\r");
   const shown = await terminal.see("d discard it");
   expect(shown.replace(/\s+/g, " ")).toContain(problem);
   terminal.mark();
-  terminal.type("d");
-  await terminal.answer(request, "n");
+  terminal.type("d\r");
+  await terminal.answer(request, "n\r");
   await terminal.exited;
 });
 
@@ -122,10 +122,10 @@ test("this session covers one chat, and not the next", async () => {
   const terminal = openTerminal(args, { cwd });
   for (const isFirst of [true, false]) {
     await terminal.answer(/\n>$/, "sample something\r");
-    await terminal.answer(/wants to call \S+\.sample[\s\S]*v view its definition/, "y");
+    await terminal.answer(/wants to call \S+\.sample[\s\S]*v view its definition/, "y\r");
     if (isFirst) {
-      await terminal.answer(/wants to ask your model[\s\S]*N never/, "s");
-      await terminal.answer(response, "y");
+      await terminal.answer(/wants to ask your model[\s\S]*N never/, "s\r");
+      await terminal.answer(response, "y\r");
     }
     await terminal.see(/✓[\s\S]*\n>$/);
   }

@@ -67,19 +67,19 @@ test("npm start in a terminal answers every example that it shows, and shows not
   expect(shown).toMatch(/For a language model, set ANTHROPIC_API_KEY or OPENAI_API_KEY and\sstart again\./);
   await terminal.answer(prompt, "/tools flight\r");
   await terminal.answer(/travel\.findBestFlight\([\s\S]*\n>$/, `${example("a call")}\r`);
-  await terminal.answer(/wants to call weather\.checkWeather[\s\S]*v view its definition/, "y");
+  await terminal.answer(/wants to call weather\.checkWeather[\s\S]*v view its definition/, "y\r");
   const weather = await terminal.see(/Lisbon, \d{4}-[\s\S]*°C[\s\S]*\n>$/);
   expect(weather.match(/°C/g)).toHaveLength(1);
   await terminal.answer(prompt, `${example("sampling")}\r`);
-  await terminal.answer(/wants to call travel\.findBestFlight[\s\S]*v view its definition/, "y");
-  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
-  await terminal.answer(/will get this answer from demo\n {2}│ PT\d+: the first of 47[\s\S]*n withhold it/, "y");
+  await terminal.answer(/wants to call travel\.findBestFlight[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y\r");
+  await terminal.answer(/will get this answer from demo\n {2}│ PT\d+: the first of 47[\s\S]*n withhold it/, "y\r");
   await terminal.answer(/1\. PT\d+ Oslo to Lisbon[\s\S]*\n>$/, `${example("a form")}\r`);
-  await terminal.answer(/wants to call travel\.bookFlight[\s\S]*v view its definition/, "y");
+  await terminal.answer(/wants to call travel\.bookFlight[\s\S]*v view its definition/, "y\r");
   await terminal.answer(/travel asks you to fill in a form[\s\S]*Confirm the booking[\s\S]*>$/, "y\r");
   await terminal.answer(/1 window[\s\S]*>$/, "2\r");
   await terminal.answer(/travel insurance[\s\S]*>$/, "\r");
-  await terminal.answer(/seatPreference: "aisle"[\s\S]*c cancel/, "y");
+  await terminal.answer(/seatPreference: "aisle"[\s\S]*c cancel/, "y\r");
   await terminal.answer(/Booked as BK-\d+[\s\S]*\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
   const screen = terminal.screen();
@@ -93,9 +93,9 @@ test("the demo plans a vacation in another city with the prompt of the first scr
   const line = example("a prompt").replace(/=\w+$/, "=Reykjavik");
   expect(line).toBe("/plan-vacation destination=Reykjavik");
   await terminal.answer(prompt, `${line}\r`);
-  await terminal.answer(/travel\.searchFlights[\s\S]*"destination": "Reykjavik"[\s\S]*v view its definition/, "y");
-  await terminal.answer(/PT\d+ New York to Reykjavik[\s\S]*weather\.checkWeather[\s\S]*v view its definition/, "y");
-  await terminal.answer(/Reykjavik, [\s\S]*°C[\s\S]*travel\.bookHotel[\s\S]*v view its definition/, "n");
+  await terminal.answer(/travel\.searchFlights[\s\S]*"destination": "Reykjavik"[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/PT\d+ New York to Reykjavik[\s\S]*weather\.checkWeather[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/Reykjavik, [\s\S]*°C[\s\S]*travel\.bookHotel[\s\S]*v view its definition/, "n\r");
   await terminal.answer(/travel\.bookHotel was not approved by the user\.\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
@@ -103,24 +103,24 @@ test("the demo plans a vacation in another city with the prompt of the first scr
 test("/story plays the travel story in the chat, with every question to the user", async () => {
   const { terminal, example } = await open();
   await terminal.answer(prompt, `${example("a story")}\r`);
-  await terminal.answer(/calendar:\/\/my-calendar\/June-2024[\s\S]*N never/, "y");
-  await terminal.answer(/travel:\/\/preferences\/europe[\s\S]*N never/, "y");
-  await terminal.answer(/travel:\/\/past-trips\/Spain-2023[\s\S]*N never/, "y");
-  await terminal.answer(/wants to call travel\.searchFlights[\s\S]*v view its definition/, "y");
-  await terminal.answer(/wants to call weather\.checkWeather[\s\S]*v view its definition/, "y");
-  await terminal.answer(/wants to call travel\.findBestFlight[\s\S]*v view its definition/, "y");
-  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y");
-  await terminal.answer(/will get this answer from demo\n {2}│ PT411: [\s\S]*n withhold it/, "y");
-  await terminal.answer(/wants to call travel\.bookHotel[\s\S]*v view its definition/, "y");
+  await terminal.answer(/calendar:\/\/my-calendar\/June-2024[\s\S]*N never/, "y\r");
+  await terminal.answer(/travel:\/\/preferences\/europe[\s\S]*N never/, "y\r");
+  await terminal.answer(/travel:\/\/past-trips\/Spain-2023[\s\S]*N never/, "y\r");
+  await terminal.answer(/wants to call travel\.searchFlights[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/wants to call weather\.checkWeather[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/wants to call travel\.findBestFlight[\s\S]*v view its definition/, "y\r");
+  await terminal.answer(/travel wants to ask your model \(sampling\)[\s\S]*N never/, "y\r");
+  await terminal.answer(/will get this answer from demo\n {2}│ PT411: [\s\S]*n withhold it/, "y\r");
+  await terminal.answer(/wants to call travel\.bookHotel[\s\S]*v view its definition/, "y\r");
   await terminal.answer(/Confirm the booking[\s\S]*>$/, "y\r");
   await terminal.answer(/1 window[\s\S]*>$/, "1\r");
   await terminal.answer(/1 sea view[\s\S]*>$/, "1\r");
   await terminal.answer(/travel insurance[\s\S]*>$/, "y\r");
-  await terminal.answer(/roomType: "sea view"[\s\S]*c cancel/, "y");
-  await terminal.answer(/wants to call calendar\.createCalendarEvent[\s\S]*v view its definition/, "y");
+  await terminal.answer(/roomType: "sea view"[\s\S]*c cancel/, "y\r");
+  await terminal.answer(/wants to call calendar\.createCalendarEvent[\s\S]*v view its definition/, "y\r");
   await terminal.answer(
     /wants to call calendar\.sendEmail[\s\S]*"to": "team@work\.com"[\s\S]*v view its definition/,
-    "y",
+    "y\r",
   );
   await terminal.answer(/Your trip to Barcelona is booked and in your calendar\.[\s\S]*\n>$/, "/log\r");
   await terminal.answer(/call +calendar\.sendEmail[\s\S]*\n>$/, "/quit\r");
@@ -130,8 +130,8 @@ test("/story plays the travel story in the chat, with every question to the user
 test("/story ends with a reason when the user refuses a step", async () => {
   const { terminal } = await open();
   await terminal.answer(prompt, "/story\r");
-  for (let resource = 0; resource < 3; resource += 1) await terminal.answer(/N never/, "y");
-  await terminal.answer(call, "n");
+  for (let resource = 0; resource < 3; resource += 1) await terminal.answer(/N never/, "y\r");
+  await terminal.answer(call, "n\r");
   await terminal.answer(/The script ends here, because a step failed\.\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });

@@ -452,7 +452,7 @@ test("questions of a server that is up reach the person who calls it", async () 
   await succeed(["up", "a"], cwd);
   await count(cwd);
   const terminal = openTerminal(["call", "a.reset"], { cwd });
-  await terminal.answer(/Forget 1 calls\?[\s\S]*c cancel/, "y");
+  await terminal.answer(/Forget 1 calls\?[\s\S]*c cancel/, "y\r");
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toContain("forgotten");
   expect((await count(cwd)).count).toBe(1);

@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import { withNeeds } from "./arguments/flags.ts";
+import { nearest } from "./arguments/nearest.ts";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commandGroups, commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, isCancellation, toFailure } from "./failure.ts";
@@ -9,7 +10,7 @@ import { quote, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
 import { Secrets } from "./terminal/secrets.ts";
 import { Terminal } from "./terminal/terminal.ts";
-import { wrap, wrapStep } from "./terminal/wrap.ts";
+import { wrap, wrapHanging, wrapStep } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
 /** The context before a command is chosen. Help needs no more. */
@@ -55,11 +56,14 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     },
     note(line) {
       terminal.waits.clear();
-      if (system.stderr.isTTY) system.stderr.write(`${screen.style("dim", line)}\n`);
+      if (!system.stderr.isTTY) return;
+      for (const part of wrap(line, terminal.columns)) system.stderr.write(`${screen.style("dim", part)}\n`);
     },
     warn(message) {
       terminal.waits.clear();
-      system.stderr.write(`${screen.mark("warn")} ${screen.safe(secrets.hide(message))}\n`);
+      const line = `${screen.mark("warn")} ${screen.safe(secrets.hide(message))}`;
+      // The terminal itself would break words.
+      system.stderr.write(`${system.stderr.isTTY ? wrapHanging(line, terminal.columns, 0, 2) : line}\n`);
     },
     forwardStderr(line) {
       terminal.waits.clear();
@@ -121,7 +125,8 @@ function createProgram(context: BaseContext): Command {
     .helpOption("-h, --help", "Show this help.")
     .helpCommand(false)
     .exitOverride()
-    .showSuggestionAfterError()
+    // `toUsageFailure` suggests only what is close.
+    .showSuggestionAfterError(false)
     .configureHelp({
       subcommandTerm: (command) => command.name(),
       minWidthToWrap: 10,
@@ -137,10 +142,21 @@ function createProgram(context: BaseContext): Command {
       getOutHelpWidth: () => context.screen.columns,
     });
   for (const definition of commands) addCommand(program, definition, context);
-  const more = "Flags and examples of a command: portolan <command> --help";
-  program.addHelpText("after", () => `\n${wrap(more, context.screen.columns - 2).join("\n")}`);
+  const more = `Flags and examples of a command: portolan <command> --help\n${exitCodeText}`;
+  program.addHelpText(
+    "after",
+    () =>
+      `\n${wrap(more, context.screen.columns - 2)
+        .join("\n")
+        .replaceAll("\u00a0", " ")}`,
+  );
   return program;
 }
+
+/** The exit codes, for help. */
+const exitCodeText = `Exit codes: 0\u00a0done, ${Object.entries(exitCodes)
+  .map(([kind, code]) => `${code}\u00a0${kind}`)
+  .join(", ")}.`;
 
 /** Explanations that help adds for words in the usage of a command. */
 const explanations: { readonly [word: string]: string } = {
@@ -210,7 +226,7 @@ function addFlag(command: Command, flag: string, description: string): void {
 
 /** Converts a usage error of the parser to a failure, with the word that was probably meant. */
 function toUsageFailure({ message }: CommanderError, name: string | undefined, hasServerCommand: boolean): Failure {
-  const [said = message, hint = ""] = message.replace(/^error: /, "").split("\n");
+  const [said = message] = message.replace(/^error: /, "").split("\n");
   const command = commands.find((it) => it.name === name);
   const [, missing] = /^missing required argument '(.*)'$/.exec(said) ?? [];
   const usage = usageOf(command, hasServerCommand);
@@ -218,9 +234,20 @@ function toUsageFailure({ message }: CommanderError, name: string | undefined, h
   const first =
     missing === undefined ? said : `missing <${lacks}>; expected: portolan ${command?.name ?? ""} ${usage}`.trimEnd();
   const isArgument = first.startsWith("unknown option") && command?.usage?.includes("[arguments...]");
+  const near = nearestOf(said, command);
   const meant =
-    hint.replace(/^\((.*)\)$/, "$1").toLowerCase() || (isArgument ? "arguments are name=value, without dashes" : "");
+    near === undefined ? (isArgument ? "arguments are name=value, without dashes" : "") : `did you mean ${near}?`;
   return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
+}
+
+/** Returns the command or flag that is close to an unknown one. */
+function nearestOf(said: string, command: CommandDefinition | undefined): string | undefined {
+  const [, kind, typed = ""] = /^unknown (command|option) '(.*)'$/.exec(said) ?? [];
+  if (kind === undefined) return undefined;
+  const flags = [...Object.keys(command?.flags ?? {}), "--json", "--no-color", "--help"];
+  const known = flags.flatMap((flag) => flag.match(/--[\w-]+/g) ?? []);
+  const names = kind === "command" ? commands.filter(({ isHidden }) => !isHidden).map(({ name }) => name) : known;
+  return nearest(typed, names)[0];
 }
 
 /** Returns the arguments of a command. A command of a server after `--` is its target. */
@@ -261,7 +288,7 @@ function printFailure({ system, screen, terminal, isJson, secrets }: BaseContext
   const lines = [fit(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${first}`.trimEnd(), "    ")];
   for (const line of more) lines.push(`  ${screen.mark("bar")} ${fit(line, `  ${screen.mark("bar")} `)}`);
   if (next !== undefined) {
-    const step = system.stderr.isTTY ? wrapStep(screen.safe(next), screen.columns - 6) : [screen.safe(next)];
+    const step = system.stderr.isTTY ? wrapStep(screen.step(next), screen.columns - 6) : [screen.step(next)];
     lines.push(`  ${screen.mark("next")} ${step.join("\n    ")}`);
   }
   system.stderr.write(`${lines.join("\n")}\n`);

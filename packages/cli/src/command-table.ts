@@ -188,7 +188,7 @@ export const commands: readonly CommandDefinition[] = [
     usage: "<server>",
     summary: "Show what a configured server would start, and allow it.",
     flags: {
-      "--hints": "Also trust the labels of its tools, such as read-only.",
+      "--hints": "Also trust its read-only labels.",
       "--changes": "Show changed definitions, and accept them.",
       "--revoke": "Stop trusting it.",
       "--yes": "Do not ask.",

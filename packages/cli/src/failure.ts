@@ -103,6 +103,10 @@ const libraryTexts: readonly (readonly [text: RegExp, instead: string])[] = [
   [/; give oauth\(\) .*$/, ""],
   [/; send them to authorizationUrl, .*$/, ""],
   [
+    /^Expected the URL that the browser was sent back to, got something else (\d+) times; start the login again$/,
+    "No valid address in $1 tries",
+  ],
+  [
     /, but this host cannot ask: give the host .*$/,
     ', but there is no terminal. Run it in a terminal and answer "always".',
   ],

@@ -4,6 +4,12 @@ export interface FieldSchema {
   readonly title?: string;
   readonly description?: string;
   readonly format?: unknown;
+  readonly minimum?: unknown;
+  readonly maximum?: unknown;
+  readonly exclusiveMinimum?: unknown;
+  readonly exclusiveMaximum?: unknown;
+  readonly minLength?: unknown;
+  readonly maxLength?: unknown;
   readonly properties?: { readonly [name: string]: FieldSchema };
   readonly required?: readonly string[];
   readonly items?: FieldSchema;
@@ -82,4 +88,31 @@ export function resolvePointer(root: FieldSchema, pointer: string): FieldSchema 
     at = isThere ? (at as { [key: string]: unknown })[key] : undefined;
   }
   return (at ?? {}) as FieldSchema;
+}
+
+/** A limit of a field: the words for it, and whether a value keeps it. */
+interface Limit {
+  readonly words: string;
+  readonly isKept: (value: number) => boolean;
+}
+
+/** Returns the limits of a number, or of the length of a text. */
+export function limitsOf(schema: FieldSchema, isText = false): readonly Limit[] {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength } = schema;
+  const limit = (bound: unknown, words: string, isKept: (value: number, bound: number) => boolean): Limit[] => {
+    if (typeof bound !== "number") return [];
+    const unit = isText ? ` ${bound === 1 ? "character" : "characters"}` : "";
+    return [{ words: `${words} ${bound}${unit}`, isKept: (value) => isKept(value, bound) }];
+  };
+  return isText
+    ? [
+        ...limit(minLength, "at least", (value, bound) => value >= bound),
+        ...limit(maxLength, "at most", (value, bound) => value <= bound),
+      ]
+    : [
+        ...limit(minimum, "at least", (value, bound) => value >= bound),
+        ...limit(exclusiveMinimum, "more than", (value, bound) => value > bound),
+        ...limit(maximum, "at most", (value, bound) => value <= bound),
+        ...limit(exclusiveMaximum, "less than", (value, bound) => value < bound),
+      ];
 }

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { parseArguments, requireAll } from "./tool-arguments.ts";
+import { misspelt, parseArguments, requireAll } from "./tool-arguments.ts";
 
 const schema = {
   properties: {
     city: { type: "string" },
     days: { type: "integer" },
+    times: { type: "integer", minimum: 1, maximum: 5 },
+    share: { type: "number", exclusiveMinimum: 0 },
+    code: { type: "string", minLength: 2, maxLength: 3 },
     ratio: { type: "number" },
     deep: { type: "boolean" },
     tags: { type: "array", items: { type: "string" } },
@@ -53,6 +56,9 @@ test.each([
   [["free:=3"], { free: 3 }],
   [["maybe=3"], { maybe: 3 }],
   [["maybe=null"], { maybe: null }],
+  [["times=5", "code=abc"], { times: 5, code: "abc" }],
+  // JSON is sent as it is.
+  [["times:=9"], { times: 9 }],
   [["several=1", "several=2"], { several: [1, 2] }],
   // A value stays text wherever text is allowed.
   [["mixed=012"], { mixed: "012" }],
@@ -80,6 +86,9 @@ describe("refuses", () => {
     [["ratio=1e999"], 'ratio: expected number, got "1e999"'],
     [["people.0.age=3"], "people.0.age: people is a list"],
     [["level=none"], 'level: expected one of low, high, got "none"'],
+    [["times=9"], "times: expected at least 1 and at most 5, got 9"],
+    [["share=0"], "share: expected more than 0, got 0"],
+    [["code=x"], 'code: expected at least 2 characters and at most 3 characters, got "x"'],
   ])("%j", (words, message) => {
     expect(() => parseArguments(words, schema)).toThrow(message);
   });
@@ -108,4 +117,8 @@ test("treats __proto__ as an ordinary name", () => {
   const args = parseArguments(["__proto__.polluted=yes", "constructor=x"], schema);
   expect(Object.keys(args)).toEqual(["__proto__", "constructor"]);
   expect(({} as { polluted?: string }).polluted).toBeUndefined();
+});
+
+test("finds names that are close to one of the schema", () => {
+  expect(misspelt({ tims: 1, city: "x", other: 2 }, schema)).toEqual([{ name: "tims", meant: "times" }]);
 });

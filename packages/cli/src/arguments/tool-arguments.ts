@@ -1,6 +1,7 @@
 import type { JsonObject } from "portolan";
 import { Failure } from "../failure.ts";
-import { type FieldSchema, resolveField, typesOf } from "./field-schema.ts";
+import { type FieldSchema, limitsOf, resolveField, typesOf } from "./field-schema.ts";
+import { nearest } from "./nearest.ts";
 
 /**
  * Parses the arguments of a tool: `key=value` takes the type from the schema, `key:=json` takes any JSON, `a.b=value`
@@ -145,17 +146,47 @@ function coerce(value: string, field: FieldSchema, path: string, next?: string):
     const message = `${path}: expected one of ${choices.join(", ")}, got ${JSON.stringify(value)}`;
     throw new Failure("usage", message, { next });
   }
+  if (types.includes("string")) requireLimits([...value].length, limitsOf(field, true), path, value, next);
   if (types.includes("string") || types.length === 0) return value;
   if (types.includes("boolean") && (value === "true" || value === "false")) return value === "true";
   if ((types.includes("number") || types.includes("integer")) && /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) {
     const number = Number(value);
     const isExact = !/^-?\d+$/.test(value) || Number.isSafeInteger(number);
     if (!isExact) throw new Failure("usage", `${path}: ${value} has too many digits for a number`, { next });
-    if (Number.isFinite(number) && (types.includes("number") || Number.isInteger(number))) return number;
+    if (Number.isFinite(number) && (types.includes("number") || Number.isInteger(number))) {
+      requireLimits(number, limitsOf(field), path, number, next);
+      return number;
+    }
   }
   if (types.includes("object")) return parseObject(value, path, next);
   const wanted = types.map((type) => (type === "boolean" ? "true or false" : type)).join(" or ");
   throw new Failure("usage", `${path}: expected ${wanted}, got ${JSON.stringify(value)}`, { next });
+}
+
+/** Fails if a value is outside of the limits in the schema. `key:=json` is sent as it is. */
+function requireLimits(
+  size: number,
+  limits: ReturnType<typeof limitsOf>,
+  path: string,
+  value: unknown,
+  next?: string,
+): void {
+  if (limits.every(({ isKept }) => isKept(size))) return;
+  const wanted = limits.map(({ words }) => words).join(" and ");
+  throw new Failure("usage", `${path}: expected ${wanted}, got ${JSON.stringify(value)}`, { next });
+}
+
+/** Returns the arguments that the schema does not name, but that are close to one of its names. */
+export function misspelt(args: JsonObject, schema: JsonObject): { readonly name: string; readonly meant: string }[] {
+  const known = Object.keys((schema as FieldSchema).properties ?? {});
+  return Object.keys(args).flatMap((name) => {
+    if (known.includes(name)) return [];
+    const [meant] = nearest(
+      name,
+      known.filter((other) => !Object.hasOwn(args, other)),
+    );
+    return meant === undefined ? [] : [{ name, meant }];
+  });
 }
 
 function parseJson(text: string, path: string, next?: string): unknown {

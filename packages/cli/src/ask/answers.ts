@@ -1,4 +1,4 @@
-import type { HostAnswers, HostQuestion, Verdict } from "portolan-host";
+import type { ApprovalQuestion, ApprovalVerdict, HostAnswers, HostQuestion, Verdict } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { interruption } from "../failure.ts";
 import { grantName } from "../output/grants.ts";
@@ -45,16 +45,23 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
   const sayHowToUndo = (asked: HostQuestion, allow: boolean) => {
     const until = new Date(Date.now() + grantDays * 24 * 60 * 60 * 1_000).toISOString().slice(0, 10);
     terminal.say(`  ${screen.style("dim", `${allow ? "allowed" : "denied"} until ${until}; to undo it:`)}`);
-    for (const step of undoSteps(asked, revoke)) terminal.say(`  ${screen.mark("next")} ${screen.safe(step)}`);
+    for (const step of undoSteps(asked, revoke)) terminal.say(`  ${screen.mark("next")} ${screen.step(step)}`);
   };
   const no = () => ({ allow: false });
+  /** What the person has allowed for longer than once. */
+  const allowed = new Set<string>();
   return {
     trust: queued(askTrust, (how) => {
       // Without a server there is nothing left to do, but in a chat.
       if (how === "cancel" && !cancelled) throw interruption();
       return no();
     }),
-    approve: queued(askApproval, no),
+    approve: queued<ApprovalQuestion, ApprovalVerdict>(async (_, asked) => {
+      const name = `${asked.server}.${asked.action.kind === "tool" ? asked.action.tool : asked.action.uri}`;
+      const verdict = await askApproval(context, asked, { wasAllowed: allowed.has(name) });
+      if (verdict.allow && verdict.for !== undefined && verdict.for !== "once") allowed.add(name);
+      return verdict;
+    }, no),
     elicit: queued(askForm, (how) => ({ action: how })),
     openUrl: queued(askOpenUrl, (how) => ({ action: how })),
     sample: queued(askSampling, no),

@@ -15,6 +15,7 @@ import type {
 import type { CommandContext } from "../command.ts";
 import { interruption } from "../failure.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
+import { listOf } from "../terminal/list-of.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { widthOf, wrap } from "../terminal/wrap.ts";
 
@@ -26,7 +27,11 @@ const always = `always (${grantDays} days)`;
 export const never: string = `never (${grantDays} days)`;
 
 /** Asks whether the model may call a tool or read a resource. Shows the exact arguments and all warnings. */
-export async function askApproval(context: CommandContext, question: ApprovalQuestion): Promise<ApprovalVerdict> {
+export async function askApproval(
+  context: CommandContext,
+  question: ApprovalQuestion,
+  { wasAllowed = false }: { readonly wasAllowed?: boolean } = {},
+): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
   const { server, action, reason, rule, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
@@ -35,7 +40,7 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
     if (description !== undefined) terminal.quote(description, 3);
     terminal.say(`  ${screen.style("dim", "with these arguments")}`);
     // Long arguments must not push the question off the screen.
-    terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), "; press v to see them");
+    terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), "; answer v to see them");
   } else {
     terminal.heading("The model wants to read a resource of ", server, ":");
     terminal.quote(action.uri);
@@ -43,17 +48,24 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
   // Without a rule, the reason to ask about a call tells the person nothing.
   const isInformative = reason !== "" && (action.kind !== "tool" || rule !== undefined);
   if (isInformative) terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
+  if (wasAllowed && cautions.length > 0) {
+    const from = listOf([...new Set(cautions.flatMap((caution) => caution.from))], "and");
+    const why = `You are asked again: when you allowed it, the conversation had no results of ${screen.safe(from)}.`;
+    terminal.say(`  ${screen.style("dim", why)}`);
+  }
   for (const caution of cautions) terminal.warn(cautionText(caution));
   for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
   if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
   for (;;) {
     const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
-      { key: "y", label: "once", value: { allow: true } },
-      { key: "s", label: "this session", value: { allow: true, for: "session" } },
-      { key: "a", label: always, value: { allow: true, for: "always" } },
+      { key: "y", word: "yes", label: action.kind === "tool" ? "once" : "send it this once", value: { allow: true } },
+      { key: "s", word: "session", label: "this session", value: { allow: true, for: "session" } },
+      { key: "a", word: "always", label: always, value: { allow: true, for: "always" } },
       { key: "n", label: "no", value: { allow: false } },
-      { key: "N", label: never, value: { allow: false, for: "always" } },
-      ...(action.kind === "tool" ? [{ key: "v", label: "view its definition", value: showDefinition } as const] : []),
+      { key: "N", word: "never", label: never, value: { allow: false, for: "always" } },
+      ...(action.kind === "tool"
+        ? [{ key: "v", word: "view", label: "view its definition", value: showDefinition } as const]
+        : []),
     ]);
     if (verdict !== showDefinition) return verdict;
     if (action.kind !== "tool") continue;
@@ -64,27 +76,29 @@ export async function askApproval(context: CommandContext, question: ApprovalQue
 }
 
 function cautionText({ kind, from }: Caution): string {
-  const who = from.join(", ");
+  const who = listOf(from, "and");
   return kind === "untrusted-content"
-    ? `Caution: text from ${who} may have caused this call`
-    : `Caution: data from ${who} may be sent with this call`;
+    ? `Caution: results of ${who} are in this conversation and may have led to this call`
+    : `Caution: this call could pass on what ${who} returned`;
 }
 
 /** Asks whether a configured server may be started. Shows everything that its file says, and what changed. */
 export async function askTrust(context: CommandContext, { server, subject }: TrustQuestion): Promise<TrustVerdict> {
   const { screen, terminal } = context;
   const { lines, previous } = subject;
-  if (!previous) terminal.heading("New server ", server, ". Start it?");
+  // An address is not started: it is connected to.
+  const start = lines.some(({ label }) => label === "Command") ? "Start it?" : "Connect to it?";
+  if (!previous) terminal.heading("New server ", server, `. ${start}`);
   else {
     const on = dayOf(previous.trustedAt);
     const isSame = previous.changes.length === 0;
     terminal.heading(
       "Server ",
       server,
-      isSame ? ` is unchanged since you trusted it on ${on}.` : ` CHANGED since you trusted it on ${on}:`,
+      isSame ? ` is no longer trusted. Its entry is unchanged since ${on}.` : ` CHANGED since you trusted it on ${on}:`,
     );
     for (const line of changeLines(previous, screen)) terminal.bar(line);
-    terminal.say(`  ${screen.style("dim", isSame ? "Start it? It would run" : "Start it? It would now run")}`);
+    terminal.say(`  ${screen.style("dim", `${start} ${isSame ? "Its entry" : "Its entry now"}`)}`);
   }
   for (const { label, value } of lines) {
     // A value that does not fit gets lines of its own behind the bar, so that it cannot imitate another label.
@@ -96,8 +110,8 @@ export async function askTrust(context: CommandContext, { server, subject }: Tru
     }
   }
   return terminal.choose<TrustVerdict>([
-    { key: "y", label: "yes, once", value: { allow: true, for: "session" } },
-    { key: "a", label: always, value: { allow: true, for: "always" } },
+    { key: "y", word: "yes", label: "yes, once", value: { allow: true, for: "session" } },
+    { key: "a", word: "always", label: always, value: { allow: true, for: "always" } },
     {
       key: "b",
       label: `${always}, and trust its read-only labels`,
@@ -120,8 +134,8 @@ export async function askOpenUrl(
   terminal.say(`  ${screen.style("dim", "leads to")} ${screen.style("bold", screen.safe(address.host))}`);
   for (const warning of address.warnings) terminal.warn(warning);
   const chosen = await terminal.choose<"open" | "accept" | "decline">([
-    { key: "y", label: "open it", value: "open" },
-    { key: "m", label: "I open it myself", value: "accept" },
+    { key: "y", word: "yes", label: "open it", value: "open" },
+    { key: "m", word: "myself", label: "I open it myself", value: "accept" },
     { key: "n", label: "no", value: "decline" },
   ]);
   if (chosen !== "open") return { action: chosen };
@@ -141,10 +155,10 @@ export async function askRoots(context: CommandContext, { server, roots }: Roots
   terminal.heading("", server, " wants to know which folders you work in:");
   for (const { uri } of roots) terminal.quote(uri);
   return terminal.choose<RootsVerdict>([
-    { key: "y", label: "this session", value: { allow: true, for: "session" } },
-    { key: "a", label: always, value: { allow: true, for: "always" } },
+    { key: "y", word: "yes", label: "this session", value: { allow: true, for: "session" } },
+    { key: "a", word: "always", label: always, value: { allow: true, for: "always" } },
     { key: "n", label: "no", value: { allow: false, for: "session" } },
-    { key: "N", label: never, value: { allow: false, for: "always" } },
+    { key: "N", word: "never", label: never, value: { allow: false, for: "always" } },
   ]);
 }
 
@@ -153,7 +167,7 @@ export function confirm({ screen, terminal, signal }: CommandContext, question: 
   const answered = terminal.ask(signal, async () => {
     terminal.say(`${screen.style("yellow", screen.mark("ask"))} ${question}`);
     return terminal.choose([
-      { key: "y", label: "yes", value: true },
+      { key: "y", word: "yes", label: "yes", value: true },
       { key: "n", label: "no", value: false },
     ]);
   });

@@ -1,7 +1,7 @@
 import type { PrimitiveSchema } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
-import type { FieldSchema } from "../arguments/field-schema.ts";
+import { type FieldSchema, limitsOf } from "../arguments/field-schema.ts";
 import type { CommandContext } from "../command.ts";
 import type { Completer } from "../terminal/terminal.ts";
 
@@ -46,14 +46,18 @@ export async function askField(context: CommandContext, field: Field): Promise<u
     const value = typed === "" ? schema.default : toValue(typed, schema, options, isList);
     const problem = await problemOf(name, schema, value);
     if (problem === undefined) return value;
+    const shown = isSecret ? "not a valid value" : (askAgain(typed, schema, options, value) ?? problem);
     // The message of the problem quotes the input.
-    terminal.say(`  ${screen.style("red", `${isSecret ? "not a valid value" : screen.safe(problem)}`)}`);
+    terminal.say(`  ${screen.style("red", screen.safe(shown))}`);
   }
 }
 
 function describe({ terminal, screen }: CommandContext, field: Field, options: readonly Option[]): void {
   const { name, schema, isRequired } = field;
-  const notes = [isRequired ? "required" : "optional", kindOf(schema, options)];
+  const range = rangeOf(schema, options);
+  // The range of a number says that it is one.
+  const kind = range !== "" && schema.type !== "string" ? "" : kindOf(schema, options);
+  const notes = [isRequired ? "required" : "optional", kind, range];
   if (schema.default !== undefined) notes.push(`Enter for ${labelOf(schema.default, options)}`);
   const about = notes
     .filter(Boolean)
@@ -69,6 +73,38 @@ function kindOf({ type, format }: FieldSchema, options: readonly Option[]): stri
   if (type === "boolean") return "y or n";
   if (type === "string") return typeof format === "string" ? format : "";
   return typeof type === "string" ? (type === "object" || type === "array" ? "JSON" : type) : "";
+}
+
+/** Returns the limits of a number, or of the length of a text: `18 to 99`, `at least 3 characters`. */
+function rangeOf(schema: FieldSchema, options: readonly Option[]): string {
+  if (options.length > 0) return "";
+  const { minimum, maximum, minLength, maxLength, exclusiveMinimum, exclusiveMaximum } = schema;
+  const isText = schema.type === "string";
+  const [least, most] = isText ? [minLength, maxLength] : [minimum, maximum];
+  const isPlain = exclusiveMinimum === undefined && exclusiveMaximum === undefined;
+  if (isPlain && typeof least === "number" && typeof most === "number") {
+    return `${least} to ${most}${isText ? " characters" : ""}`;
+  }
+  return limitsOf(schema, isText)
+    .map(({ words }) => words)
+    .join(" and ");
+}
+
+/** Returns what to type instead, in the words of the field; undefined if only the problem itself says it. */
+function askAgain(typed: string, schema: FieldSchema, options: readonly Option[], value: unknown): string | undefined {
+  if (options.length > 0) {
+    if (schema.type === "array") return undefined;
+    return options.length === 1 ? "Type 1, or its name." : `Type 1 to ${options.length}, or a name.`;
+  }
+  if (schema.type === "boolean") return "Please answer y or n.";
+  const isNumber = schema.type === "number" || schema.type === "integer";
+  if (isNumber && typeof value !== "number") return `A number, please (you typed ${typed}).`;
+  if (schema.type === "integer" && !Number.isInteger(value)) return `A whole number, please (you typed ${typed}).`;
+  const size = typeof value === "number" ? value : [...typed].length;
+  const isKept = limitsOf(schema, !isNumber).every((limit) => limit.isKept(size));
+  if (isKept) return undefined;
+  const range = rangeOf(schema, options);
+  return `${range.charAt(0).toUpperCase()}${range.slice(1)}, please (you typed ${typed}).`;
 }
 
 function labelOf(value: unknown, options: readonly Option[]): string {

@@ -47,9 +47,9 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
       }
     }
     const step = await terminal.choose<Step>([
-      { key: "y", label: fields.length > 0 ? "send it" : "yes", value: "send" },
+      { key: "y", word: "yes", label: fields.length > 0 ? "send it" : "yes", value: "send" },
       ...(fields.length > 0 ? [{ key: "e", label: "edit", value: "again" } as const] : []),
-      { key: "n", label: "decline", value: "decline" },
+      { key: "n", word: "no", label: "decline", value: "decline" },
       { key: "c", label: "cancel", value: "cancel" },
     ]);
     if (step === "again") continue;
@@ -57,8 +57,8 @@ export async function askForm(context: CommandContext, question: FormQuestion): 
     if (secrets.length === 0) return { action: "accept", content: Object.fromEntries(content) };
     terminal.warn(`${secrets.join(", ")}: the operator of ${server} can read and store it`);
     const isSure = await terminal.choose([
-      { key: "y", label: "send the secret anyway", value: true },
-      { key: "n", label: "decline", value: false },
+      { key: "y", word: "yes", label: "send the secret anyway", value: true },
+      { key: "n", word: "no", label: "decline", value: false },
     ]);
     return isSure
       ? { action: "accept", content: Object.fromEntries(content), sendSecrets: true }

@@ -40,13 +40,15 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
   showRequest(context, params);
   for (;;) {
     const step = await terminal.choose<Step>([
-      { key: "y", label: "approve", value: "allow" },
-      { key: "s", label: "this session", value: "session" },
-      { key: "v", label: "view all", value: "view" },
+      { key: "y", word: "yes", label: "approve", value: "allow" },
+      { key: "s", word: "session", label: "this session", value: "session" },
+      { key: "v", word: "view", label: "view all", value: "view" },
       { key: "e", label: "edit", value: "edit" },
-      ...(alternatives.length > 0 ? [{ key: "m", label: "another model", value: "model" } as const] : []),
-      { key: "n", label: "deny", value: "deny" },
-      { key: "N", label: never, value: "never" },
+      ...(alternatives.length > 0
+        ? [{ key: "m", word: "model", label: "another model", value: "model" } as const]
+        : []),
+      { key: "n", word: "no", label: "deny", value: "deny" },
+      { key: "N", word: "never", label: never, value: "never" },
     ]);
     if (step === "view") terminal.bar(screen.json(params));
     else if (step === "edit") {
@@ -76,10 +78,10 @@ async function reviewResponse(context: CommandContext, question: SamplingRespons
   terminal.quote(textOf(result.content), 12);
   for (;;) {
     const step = await terminal.choose<Step>([
-      { key: "y", label: "send it", value: "allow" },
-      { key: "v", label: "view all", value: "view" },
+      { key: "y", word: "yes", label: "send it", value: "allow" },
+      { key: "v", word: "view", label: "view all", value: "view" },
       { key: "e", label: "edit", value: "edit" },
-      { key: "n", label: "withhold it", value: "deny" },
+      { key: "n", word: "no", label: "withhold it", value: "deny" },
     ]);
     if (step === "view") terminal.bar(screen.json(result));
     else if (step === "edit") {
@@ -140,8 +142,8 @@ async function edit<T extends object>(
     if (problem === undefined) return JSON.parse(text) as T;
     terminal.warn(`${problem}. Your edit is kept, and nothing was sent.`);
     const isAgain = await terminal.choose([
-      { key: "e", label: "edit it again", value: true },
-      { key: "d", label: "discard it", value: false },
+      { key: "e", word: "edit", label: "edit it again", value: true },
+      { key: "d", word: "discard", label: "discard it", value: false },
     ]);
     if (!isAgain) return undefined;
   }
@@ -153,7 +155,7 @@ function problemOf(text: string, value: object): string | undefined {
   try {
     edited = JSON.parse(text);
   } catch (reason) {
-    return `This is not JSON: ${reason instanceof Error ? reason.message : String(reason)}`;
+    return whyNotJson(text, reason);
   }
   if (typeof edited !== "object" || edited === null || Array.isArray(edited)) return "Expected a JSON object";
   const missing = Object.keys(value).filter((key) => !(key in edited));
@@ -166,6 +168,17 @@ function problemOf(text: string, value: object): string | undefined {
     return `maxTokens: expected a whole number above zero, got ${JSON.stringify(maxTokens)}`;
   }
   return content === undefined || isContent(content) ? undefined : 'content: expected { "type": "text", "text": "…" }';
+}
+
+/** Says where a text stops being JSON, by its line. */
+function whyNotJson(text: string, reason: unknown): string {
+  if (!text.trimStart().startsWith("{")) return "Line 1: a JSON object must begin with {";
+  const message = reason instanceof Error ? reason.message : String(reason);
+  const [, position] = /at position (\d+)/.exec(message) ?? [];
+  if (position === undefined)
+    return /end of JSON/.test(message) ? "The JSON object has no end" : `This is not JSON: ${message}`;
+  const line = text.slice(0, Number(position)).split("\n").length;
+  return `Line ${line}: ${message.replace(/ (?:in JSON )?at position .*$/, "")}`;
 }
 
 function isMessage(message: unknown): boolean {

@@ -55,8 +55,13 @@ async function askReference(context: CommandContext, { name, variable }: TypedSe
     terminal.say(
       `${screen.style("yellow", screen.mark("ask"))} ${screen.safe(name)} looks like a secret, and ${screen.safe(file)} is plain text`,
     );
-    const reference = { key: "r", label: `write a reference to the variable ${variable}`, value: true };
-    return terminal.choose([reference, { key: "w", label: "write the value", value: false }]);
+    const reference = {
+      key: "r",
+      word: "reference",
+      label: `write a reference to the variable ${variable}`,
+      value: true,
+    };
+    return terminal.choose([reference, { key: "w", word: "write", label: "write the value", value: false }]);
   });
 }
 

@@ -2,7 +2,7 @@ import type { ActivityEntry, Host } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { Failure, withoutOptionNames } from "../failure.ts";
 import { detailsOf, isOrdinaryState, subjectOf } from "../output/activity.ts";
-import { findGrants, grantsTable, grantText, isInformative, sortGrants } from "../output/grants.ts";
+import { findGrants, grantsTable, isInformative, revokedText, sortGrants } from "../output/grants.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { wrap } from "../terminal/wrap.ts";
 import { chatCommands } from "./line.ts";
@@ -24,6 +24,14 @@ export async function showCommand(context: CommandContext, host: Host, name: str
   const { catalog } = host;
   switch (name) {
     case "tools": {
+      const whole = catalog.tools.filter(({ server, name: tool }) => tool === rest || `${server}.${tool}` === rest);
+      if (whole.length > 0) {
+        for (const { server, definition } of whole) {
+          terminal.say(`  ${dim(`${screen.safe(server)}.`)}${screen.style("bold", screen.safe(definition.name))}`);
+          terminal.bar(screen.json(definition));
+        }
+        break;
+      }
       const found = rest === "" ? catalog.tools : catalog.search(rest, { limit: 20 });
       for (const { server, definition } of found) {
         const hints = hintsIn(definition)
@@ -62,13 +70,22 @@ export async function showCommand(context: CommandContext, host: Host, name: str
     case "log": {
       await host.activity.flush();
       const entries: ActivityEntry[] = [];
-      const query = { newestFirst: true, ...(rest !== "" && { text: rest }) };
+      const [number] = /^\d{1,2}$/.exec(rest) ?? [];
+      const query = { newestFirst: true, ...(rest !== "" && number === undefined && { text: rest }) };
       for await (const entry of host.activity.query(query)) {
         if (!isOrdinaryState(entry)) entries.unshift(entry);
         if (entries.length === maxLogEntries) break;
       }
-      for (const entry of entries) {
-        const line = `${entry.at.slice(11, 19)} ${entry.kind.padEnd(9)} ${subjectOf(entry)}`;
+      const wanted = entries.at(-Number(number));
+      if (number !== undefined) {
+        if (!wanted) throw new Failure("usage", `expected a number from 1 to ${entries.length}`, { next: "/log" });
+        terminal.bar(screen.json(wanted));
+        break;
+      }
+      if (entries.length === 0) terminal.say(dim("  none"));
+      for (const [at, entry] of entries.entries()) {
+        const place = String(entries.length - at).padStart(2);
+        const line = `${place} ${entry.at.slice(11, 19)} ${entry.kind.padEnd(9)} ${subjectOf(entry)}`;
         terminal.say(screen.cut(`  ${screen.safe(line)} ${dim(screen.safe(detailsOf(entry)))}`.trimEnd()));
       }
       break;
@@ -99,7 +116,7 @@ async function showGrants({ screen, terminal }: CommandContext, host: Host, rest
   if (wanted !== undefined) {
     for (const grant of findGrants(grants, wanted, "/grants")) {
       await host.grants.revoke(grant.id);
-      terminal.say(`${screen.style("green", screen.mark("ok"))} revoked: ${grantText(grant, screen)}`);
+      terminal.say(`${screen.style("green", screen.mark("ok"))} ${revokedText(grant, screen)}`);
     }
     return;
   }

@@ -145,7 +145,7 @@ export class Chat {
         return false;
       }
       terminal.say(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${screen.safe(message)}`);
-      if (next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.safe(next)}`);
+      if (next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.step(next)}`);
     }
     return false;
   }
@@ -165,7 +165,7 @@ export class Chat {
       case "undo":
         return this.#undo();
       case "result":
-        if (this.#lastResult) return terminal.say(showResult(this.#lastResult, screen));
+        if (this.#lastResult) return terminal.say(showResult(this.#lastResult, screen, ""));
         return dim("No tool was called yet.");
       default:
         return showCommand(this.#context, this.#host, name, rest);
@@ -180,7 +180,10 @@ export class Chat {
         this.#model = known ?? chooseModel(system.env, named, showRetries(this.#context));
       } catch (reason) {
         if (!(reason instanceof Failure)) throw reason;
-        throw new Failure(reason.kind, `${reason.message}; set one and start the chat again`, { next: "/model" });
+        const variable = /^(?:anthropic:|claude)/i.test(named) ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+        throw new Failure(reason.kind, `${reason.message}; the models here: /model`, {
+          next: `Set ${variable} and start again`,
+        });
       }
     }
     const models = [this.#model, ...this.#models.filter(({ id }) => id !== this.#model.id)];
@@ -254,6 +257,8 @@ export class Chat {
         if (!signal.aborted) terminal.say(screen.style("dim", "cancelled"));
         return;
       }
+      if (this.#model.id === "demo" && done.text.startsWith("No tool matches"))
+        terminal.say(`  ${screen.mark("next")} /tools`);
       const failure = runFailure(done, nextSteps);
       if (failure !== undefined) throw failure;
     } finally {

@@ -1,8 +1,8 @@
 import type { Prompt } from "portolan";
 import type { CatalogView, Host, ServerFeature } from "portolan-host";
+import { nearest } from "../arguments/nearest.ts";
 import { Failure } from "../failure.ts";
 import { grantName } from "../output/grants.ts";
-import { nearest } from "../servers/find-server.ts";
 
 /** A parsed line: a command of the chat, a prompt of a server, a search for a resource, or text for the model. */
 export type ParsedLine =
@@ -19,11 +19,11 @@ export interface AttachedResource {
 
 /** The commands of the chat. They win over prompts of the same name. */
 export const chatCommands: { readonly [name: string]: string } = {
-  tools: "list the tools; /tools words searches them",
+  tools: "list the tools; /tools words searches them, /tools <name> shows one whole",
   servers: "list the servers and their states",
   prompts: "list the prompts; run one with /name argument=value",
   result: "show the whole result of the last tool call",
-  log: "show the latest activity; /log words searches it",
+  log: "show the latest activity; /log words searches it, /log <number> shows one whole",
   grants: "list what you allowed and denied; /grants revoke <id or name> undoes one",
   model: "show the models; /model <name> changes to another",
   undo: "remove your last message and its answer from the conversation",

@@ -263,7 +263,7 @@ function show(context: CommandContext, event: ShownEvent, view: RunView): void {
       break;
     case "notice":
       terminal.say(screen.style("dim", `${screen.mark("dot")} ${screen.safe(event.text)}`));
-      if (event.next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.safe(event.next)}`);
+      if (event.next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.step(event.next)}`);
       break;
     case "tool":
       if (event.stage === "progress") break;

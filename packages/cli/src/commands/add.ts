@@ -17,6 +17,7 @@ import { Failure } from "../failure.ts";
 import { maxConfigurationBytes, readRegularFile } from "../regular-file.ts";
 import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
+import { type Pairs, toNotationOf } from "../servers/notation.ts";
 import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
@@ -57,8 +58,9 @@ export async function run(context: CommandContext, args: readonly string[], flag
     if (backup !== undefined) await rm(backup);
     throw reason;
   });
-  const diff = to === undefined ? [] : await changedLines(context, { file, product: to }, replaced, given);
-  const { entry, isUsed } = await findWritten(context, name, file);
+  const isNew = before.trim() === "";
+  const diff = to === undefined ? [] : await changedLines(context, { file, product: to }, { replaced, given, isNew });
+  const { entry, isUsed, usedFile } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
   const isTrusted = (changed?.isTrusted ?? !isCopy) && isUsed && entry.problem === undefined;
   if (isTrusted) {
@@ -84,8 +86,9 @@ export async function run(context: CommandContext, args: readonly string[], flag
       if (backup !== undefined) lines.push(`  ${screen.style("dim", `the file before: ${screen.safe(backup)}`)}`);
       for (const text of warnings) lines.push(warn(text));
       if (entry.problem !== undefined) lines.push(warn(entry.problem));
-      if (!isUsed && to === undefined) lines.push(warn(`another file also has ${name}, and takes precedence`));
-      return [...lines, `  ${screen.mark("next")} ${screen.safe(next)}`].join("\n");
+      if (!isUsed && to === undefined)
+        lines.push(warn(`This entry is not used: ${usedFile} has ${name} too, and comes first`));
+      return [...lines, `  ${screen.mark("next")} ${screen.step(next)}`].join("\n");
     },
   };
 }
@@ -202,8 +205,9 @@ async function withPairs(context: CommandContext, entry: ConfiguredServer, flags
     flags,
   );
   const { entry: replaced, warnings } = await replaceSecrets(context, source.file, typed);
-  const { env, headers } = replaced.configured as { env?: object; headers?: object };
-  const before = configured as { env?: object; headers?: object };
+  const pairs = replaced.configured as Pairs;
+  const { env, headers } = isOwnFile(source) ? pairs : await toNotationOf(source, pairs);
+  const before = configured as Pairs;
   const target = {
     ...configured,
     ...(env && { env: { ...before.env, ...env } }),
@@ -326,26 +330,41 @@ async function backUp(file: string, bytes: Uint8Array): Promise<string> {
   }
 }
 
+interface Change {
+  readonly replaced: ServerEntry | undefined;
+  readonly given: ServerEntry;
+  /** The file did not exist, or was empty. */
+  readonly isNew: boolean;
+}
+
 /**
- * Returns the changed lines of an entry with `- ` or `+ ` before them, and without secrets. Each entry is written as if it
- * were alone in the file: the lines around it may hold anything of other servers.
+ * Returns the changed lines of an entry with `- ` or `+ ` before them, and without secrets. The other servers of the file
+ * are left out, because their lines may hold anything: another entry stands for them.
  */
 async function changedLines(
   { secrets }: CommandContext,
   options: { readonly file: string; readonly product: string },
-  replaced: ServerEntry | undefined,
-  given: ServerEntry,
+  { replaced, given, isNew }: Change,
 ): Promise<string[]> {
   const linesOf = (text: string) => (text === "" ? [] : text.trimEnd().split("\n"));
+  const write = (text: string, entry: ServerEntry) => editConfig(text, options, entry.name, entry);
+  const other = toEntry(`${given.name}-`, { command: "x" }, { to: "" });
+  const whole = async (entry: ServerEntry) => {
+    const alone = await write("", entry);
+    return isNew ? alone : write(alone, other);
+  };
   // An entry that cannot be written again has no lines to compare.
-  const before = replaced ? await editConfig("", options, replaced.name, replaced).catch(() => "") : "";
+  const before = replaced ? await whole(replaced).catch(() => "") : isNew ? "" : await write("", other);
   const old = linesOf(before);
-  const now = linesOf(await editConfig("", options, given.name, given));
+  const now = linesOf(await whole(given));
   const start = countEqual(old.length, now.length, (at) => old[at] === now[at]);
   const end = countEqual(old.length - start, now.length - start, (at) => old.at(-1 - at) === now.at(-1 - at));
   const show = (lines: readonly string[], mark: string) =>
     linesOf(secrets.hide(lines.join("\n"))).map((line) => `${mark} ${line}`);
-  return [...show(old.slice(start, old.length - end), "-"), ...show(now.slice(start, now.length - end), "+")];
+  const added = show(now.slice(start, now.length - end), "+");
+  // The comma after a new entry belongs to the one that stands for the others.
+  if (!replaced && !isNew) added.push(...added.splice(-1).map((line) => line.replace(/,$/, "")));
+  return [...show(old.slice(start, old.length - end), "-"), ...added];
 }
 
 /** Counts the positions from 0 at which two lists are equal, up to the first difference. */
@@ -373,12 +392,13 @@ async function findWritten(context: CommandContext, name: string, file: string) 
   const isIt = (entry: ServerEntry) =>
     entry.name === name && entry.source.kind === "file" && entry.source.file === file;
   const used = entries.find(isIt);
-  const entry = used ?? shadowed.find((pair) => isIt(pair.shadowed))?.shadowed;
+  const hidden = used ? undefined : shadowed.find((pair) => isIt(pair.shadowed));
+  const entry = used ?? hidden?.shadowed;
   if (!entry)
     throw new Failure("failed", `${JSON.stringify(name)} was written to ${file}, but cannot be read from there`, {
       next: "portolan doctor",
     });
-  return { entry, isUsed: used !== undefined };
+  return { entry, isUsed: used !== undefined, usedFile: fileOf(hidden?.used ?? entry) ?? "another file" };
 }
 
 /** Returns what was written, without values that may be secrets. */

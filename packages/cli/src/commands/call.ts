@@ -4,7 +4,7 @@ import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes
 import type { Host } from "portolan-host";
 import { parseCall } from "../arguments/call-expression.ts";
 import { againWith } from "../arguments/flags.ts";
-import { parseArguments, requireAll } from "../arguments/tool-arguments.ts";
+import { misspelt, parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, upstreamLost, withoutOptionNames } from "../failure.ts";
@@ -12,7 +12,7 @@ import { modelFor } from "../models.ts";
 import { saveContent, showResult, textOfResult, withoutServerInfo } from "../output/content.ts";
 import { createProgress, showLog } from "../output/progress.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
-import { findTarget, suggest, type Target, targetArgument } from "../servers/find-server.ts";
+import { findTarget, lookCommand, suggest, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 import { missingFailure, whyToolsUnlisted } from "../servers/list-problems.ts";
 import { findWithheld } from "../servers/withheld.ts";
@@ -47,8 +47,10 @@ export async function run(
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
-    const next = `portolan ls ${targetArgument(found.entry, context.system)}`;
+    const next = lookCommand(found.entry, definition.name, context);
     const given = await readInput(context, words, definition.inputSchema, next);
+    for (const { name, meant } of misspelt(given, definition.inputSchema))
+      context.warn(`unknown argument ${name}; did you mean ${meant}?`);
     const input = await askMissing(context, given, definition.inputSchema);
     requireAll(definition.name, input, definition.inputSchema, next);
     const progress = createProgress(context, `${target.entry.name}.${definition.name}`);
@@ -91,7 +93,11 @@ export async function run(
     return {
       value,
       plain: () => textOfResult(result, context),
-      text: () => [showResult(result, screen), ...saved.map((path) => screen.style("dim", `saved ${path}`))].join("\n"),
+      text: () =>
+        [
+          showResult(result, screen, saved.length > 0 ? "" : undefined),
+          ...saved.map((path) => screen.style("dim", `saved ${path}`)),
+        ].join("\n"),
     };
   };
   const options = { ...modelFor(context), ...rootsOf(context, flags) };

@@ -13,7 +13,7 @@ import {
 } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { findModels, showRetries } from "../models.ts";
-import { rootsOf, withHost } from "../servers/host.ts";
+import { rootsOf, signInCommand, withHost } from "../servers/host.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** Chats with a model that uses servers. In a pipe, each line of standard input is a message. */
@@ -45,9 +45,12 @@ export async function run(
       }
       const names = host.servers.map(({ name, state }) => {
         if (state === "ready") return name;
-        return `${name} (${state === "starting" ? "still starting, joins when it is ready" : state})`;
+        return `${name} (${wordsOfStates[state] ?? state})`;
       });
       terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
+      for (const { name } of host.servers.filter(({ state }) => state === "login")) {
+        terminal.say(`  ${screen.mark("next")} ${screen.step(signInCommand(servers, name))}`);
+      }
       const hints = [modelHint(model) ?? [], "/help lists the commands, /quit leaves"].flat();
       for (const line of wrap(hints.join("\n"), screen.columns)) terminal.say(screen.style("dim", line));
       chat = new Chat(context, host, { models: [model, ...others], servers });
@@ -61,6 +64,8 @@ export async function run(
         }),
         ...refuseWithoutTerminal(context, refused),
       },
+      // The chat does not wait for a browser: the other servers are there.
+      isSignInLeft: true,
       model: models,
       policy: policyOf(flags),
       ...rootsOf(context, flags),
@@ -68,3 +73,9 @@ export async function run(
   );
   return undefined;
 }
+
+/** States of servers that need an explanation. */
+const wordsOfStates: { readonly [state: string]: string } = {
+  starting: "still starting, joins when it is ready",
+  login: "needs sign-in",
+};

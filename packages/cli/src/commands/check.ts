@@ -40,8 +40,8 @@ export async function run(
   let tried = 0;
   const target = await targetOf(context, entry);
   const wait = context.terminal.waits.start(`checking ${screen.safe(entry.name)}`);
-  // A process may take three times as long to start, as in the scenarios.
-  await requireAnswering(context, entry, 3 * (timeoutMs ?? 10_000)).catch((reason: unknown) => {
+  // By default a process may take three times as long to start, as in the scenarios.
+  await requireAnswering(context, entry, timeoutMs ?? 30_000).catch((reason: unknown) => {
     wait.end();
     throw reason;
   });

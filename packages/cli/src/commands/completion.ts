@@ -77,9 +77,13 @@ export async function run(
 ): Promise<CommandResult | undefined> {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined) {
-    throw new Failure("usage", `expected ${Object.keys(scripts).join(", ")}, got ${JSON.stringify(shell)}`, {
-      next: 'eval "$(portolan completion bash)"',
-    });
+    throw new Failure(
+      "usage",
+      `there is no completion for ${JSON.stringify(shell)}; there is one for ${Object.keys(scripts).join(", ")}`,
+      {
+        next: "portolan completion --help",
+      },
+    );
   }
   // Printed as it is, also in a pipe: a shell reads it.
   print(script);

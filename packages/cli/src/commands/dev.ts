@@ -10,6 +10,7 @@ import { openReloadingServer, type ReloadingServer } from "../serve/reloading-se
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { folderOf, variablesOf } from "../servers/target-flags.ts";
+import { quote } from "../terminal/escape.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
 
 const defaultPort = 3333;
@@ -90,7 +91,7 @@ class DevSession {
     if (!catalog) return;
     const tokens = tokensOf(catalog);
     const { name, version } = catalog;
-    const stdio = `portolan serve-file ${given}`;
+    const stdio = `portolan serve --stdio ${quote(given)}`;
     const isProtected = Boolean(system.env[tokenVariable]);
     if (isJson) {
       print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected }));
@@ -101,8 +102,8 @@ class DevSession {
     const title = `${screen.style("bold", screen.safe(name))} ${screen.safe(version)}   ${counts}   ${size}`;
     print(`  ${wrapHanging(title, screen.columns, 2, 2)}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
-    print(`  stdio  ${stdio}`);
-    print(`  try    portolan ls ${url}`);
+    print(`  stdio  ${screen.step(stdio)}`);
+    print(`  try    ${screen.step(`portolan ls ${url}`)}`);
     const hint = wrapHanging("reloads after each change; press Ctrl-C to stop", screen.columns, 2, 2);
     print(screen.style("dim", `  ${hint}`));
   }

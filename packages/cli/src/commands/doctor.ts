@@ -112,7 +112,7 @@ function show(
   const lines: string[] = [];
   const fit = (text: string, indent: number) => (screen.isTerminal ? wrap(text, screen.columns - indent) : [text]);
   const tell = ({ level, what, why, next }: Finding) => {
-    const step = screen.isTerminal ? wrapStep(screen.safe(next), screen.columns - 8) : [screen.safe(next)];
+    const step = screen.isTerminal ? wrapStep(screen.step(next), screen.columns - 8) : [screen.step(next)];
     lines.push(
       `  ${screen.style(colours[level], screen.mark(marks[level]))} ${fit(screen.safe(what), 4).join("\n    ")}`,
       ...fit(screen.safe(why), 4).map((line) => `    ${screen.style("dim", line)}`),
@@ -135,7 +135,10 @@ function show(
     for (const finding of own) tell(finding);
   }
   if (servers.length === 0 && findings.length === 0) {
-    lines.push(`No servers are configured for ${system.cwd}.`, `  ${screen.mark("next")} portolan add --help`);
+    lines.push(
+      `No servers are configured for ${system.cwd}.`,
+      `  ${screen.mark("next")} ${screen.step("portolan add --help")}`,
+    );
   }
   return lines.join("\n");
 }

@@ -90,7 +90,7 @@ export async function run(
       const lines = [`${screen.style("green", screen.mark("ok"))} ${screen.safe(out)} ${screen.style("dim", count)}`];
       if (variables.length > 0) lines.push(`  reads these variables: ${screen.safe(variables.join(", "))}`);
       if (next !== undefined)
-        lines.push(`  ${screen.mark("next")} ${wrapStep(screen.safe(next), screen.columns - 4).join("\n    ")}`);
+        lines.push(`  ${screen.mark("next")} ${wrapStep(screen.step(next), screen.columns - 4).join("\n    ")}`);
       return lines.join("\n");
     },
   };

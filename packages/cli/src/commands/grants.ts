@@ -1,6 +1,6 @@
 import { textFlag } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { findGrants, grantsTable, grantText, isInformative, sortGrants } from "../output/grants.ts";
+import { findGrants, grantsTable, isInformative, revokedText, sortGrants } from "../output/grants.ts";
 import { withHost } from "../servers/host.ts";
 
 /** Lists permanent grants and refusals, or revokes one. */
@@ -17,7 +17,7 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
       return {
         // A name may stand for several: a tool whose definition changed since.
         value: { revoked: ids.length === 1 ? ids[0] : ids },
-        text: () => found.map((grant) => `${ok} revoked: ${grantText(grant, screen)}`).join("\n"),
+        text: () => found.map((grant) => `${ok} ${revokedText(grant, screen)}`).join("\n"),
       };
     }
     return {

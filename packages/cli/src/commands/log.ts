@@ -55,7 +55,8 @@ async function verify({ screen }: CommandContext, log: ActivityLog): Promise<Com
   const warning = `${screen.style("yellow", screen.mark("warn"))} the end of the log was damaged and set aside ${times}`;
   return {
     value: { ...verdict, mended: repairs },
-    text: () => (repairs === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} portolan log --kind error`),
+    text: () =>
+      repairs === 0 ? ok : `${ok}\n${warning}\n  ${screen.mark("next")} ${screen.step("portolan log --kind error")}`,
   };
 }
 

@@ -1,12 +1,12 @@
 import { createInterface } from "node:readline";
 import { type KnownClient, loopback, type OAuthEvent, paste } from "portolan/auth/client";
-import { listFlag, secondsFlag, textFlag } from "../arguments/flags.ts";
+import { againWith, listFlag, secondsFlag, textFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { entryLocation } from "../doctor/finding.ts";
-import { Failure, interruption } from "../failure.ts";
+import { Failure, interruption, toFailure } from "../failure.ts";
 import { requireUsable } from "../servers/host.ts";
 import { authFor, findHttpServer, hasClient, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
-import { quote } from "../terminal/escape.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
 import { refreshWarmTokens } from "../warm/warm-entry.ts";
 
@@ -50,7 +50,21 @@ export async function run(context: CommandContext, [given]: readonly string[], f
       askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown }),
     onEvent: (event) => events.push(event),
   });
-  const signingIn = auth.login(url, { signal }).finally(() => asker.close());
+  const signingIn = auth
+    .login(url, { signal })
+    .catch((reason: unknown) => {
+      const { kind, message, next, cause } = toFailure(reason);
+      // A sign-in that was not finished can be tried again as it was typed.
+      const isTimeout = kind === "timeout" && timeoutMs !== undefined;
+      const again = isTimeout
+        ? againWith(system, "--timeout", String(Math.ceil((2 * timeoutMs) / 1_000)))
+        : `portolan ${quoteCommand(withoutValues(system.argv))}`;
+      const isUnfinished = kind === "timeout" || /^No valid address /.test(message);
+      throw isUnfinished
+        ? new Failure("auth" === kind || kind === "timeout" ? kind : "auth", message, { next: next ?? again, cause })
+        : reason;
+    })
+    .finally(() => asker.close());
   // Without a browser, the person pastes an address where the wait would be drawn.
   if (flags["browser"] === false) await signingIn;
   else await terminal.waits.during(`waiting for your sign-in at ${screen.safe(shown)}`, signingIn);
@@ -60,7 +74,8 @@ export async function run(context: CommandContext, [given]: readonly string[], f
     value: { server: shown, issuer, scopes },
     text: () => {
       const at = issuer === undefined ? "" : screen.style("dim", ` by ${screen.safe(issuer)}`);
-      return `${screen.style("green", screen.mark("ok"))} signed in at ${screen.safe(shown)}${at}`;
+      const next = screen.step(`portolan ls ${quote(given ?? shown)}`);
+      return `${screen.style("green", screen.mark("ok"))} signed in at ${screen.safe(shown)}${at}\n  ${screen.mark("next")} ${next}`;
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { OAuthEvent } from "portolan/auth/client";
 import type { CommandContext, CommandResult } from "../command.ts";
 import { authFor, findHttpServer } from "../servers/sign-in.ts";
 import { refreshWarmTokens } from "../warm/warm-entry.ts";
@@ -7,12 +8,19 @@ export async function run(context: CommandContext, [given]: readonly string[]): 
   const { screen, terminal } = context;
   const { entry, url, shown } = await findHttpServer(context, given);
   // The tokens are deleted first, so that they are gone even if the authorization server does not answer.
-  const signingOut = authFor(context, entry)
+  let wasSignedIn = false;
+  const onEvent = ({ kind }: OAuthEvent) => {
+    wasSignedIn ||= kind === "signed-out";
+  };
+  const signingOut = authFor(context, entry, { onEvent })
     .logout(url)
     .finally(() => refreshWarmTokens(context));
   await terminal.waits.during(`signing out at ${screen.safe(shown)}`, signingOut);
   return {
-    value: { server: shown },
-    text: () => `${screen.style("green", screen.mark("ok"))} signed out at ${screen.safe(shown)}`,
+    value: { server: shown, wasSignedIn },
+    text: () =>
+      wasSignedIn
+        ? `${screen.style("green", screen.mark("ok"))} signed out at ${screen.safe(shown)}`
+        : `You were not signed in at ${screen.safe(shown)}: nothing was changed`,
   };
 }

@@ -5,7 +5,7 @@ import { modelFor } from "../models.ts";
 import { describedRows } from "../output/described-rows.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
 import { callOf, paragraph, showPrompt, showTool } from "../output/tool-documentation.ts";
-import { findTarget, suggest, targetArgument } from "../servers/find-server.ts";
+import { findTarget, lookCommand, suggest, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure, listProblemsOf, missingFailure } from "../servers/list-problems.ts";
 import { quote } from "../terminal/escape.ts";
@@ -79,7 +79,7 @@ export async function run(
         ]);
         if (asked.length > 0) parts.push("", screen.style("dim", "prompts"), describedRows(asked, screen));
         const [first] = tools;
-        const next = first ? `  ${screen.mark("next")} ${screen.safe(lookCommand(entry, first.name, context))}` : "";
+        const next = first ? `  ${screen.mark("next")} ${screen.step(lookCommand(entry, first.name, context))}` : "";
         // A command that the terminal breaks is hard to read, and the person has just typed most of it.
         if (next !== "" && widthOf(next) <= screen.columns) parts.push("", next);
         return parts.join("\n");
@@ -106,15 +106,6 @@ function schemaOf(schema: unknown, screen: Screen): string {
 function firstParagraph(text: string, screen: Screen): string {
   const [first = "", ...more] = text.trim().split(/\n\s*\n/);
   return more.length > 0 ? `${first} ${screen.mark("more")}` : first;
-}
-
-/** Returns the command that shows the documentation of a tool. */
-function lookCommand(entry: ServerEntry, tool: string, { system, only }: CommandContext): string {
-  if (only) return `${only.program} ${quote(tool)} --help`;
-  const target = targetArgument(entry, system);
-  if (target.startsWith("-- ")) return `portolan ls ${quote(tool)} ${target}`;
-  if (entry.source.kind === "code") return `portolan ls ${target} ${quote(tool)}`;
-  return `portolan ls ${quote(`${entry.name}.${tool}`)}`;
 }
 
 /** Returns the documentation of one tool, or of one prompt if no tool has the name. */

@@ -44,9 +44,10 @@ export async function run(context: CommandContext, args: readonly string[], flag
         throw new Failure("usage", `${uri} is not text, but ${mimeType}`, { next: "save it: --save <folder>" });
       },
       text: () =>
-        [...contents.map((resource) => showResource(resource, screen)), ...saved.map((path) => `saved ${path}`)].join(
-          "\n",
-        ),
+        [
+          ...contents.map((resource) => showResource(resource, screen, saved.length > 0 ? "" : undefined)),
+          ...saved.map((path) => `saved ${path}`),
+        ].join("\n"),
     };
   });
 }

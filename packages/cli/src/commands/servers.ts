@@ -61,13 +61,19 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
     value: { servers: rows, problems, shadowed: shadowed.length },
     text() {
       if (rows.length === 0 && problems.length === 0) {
-        return `No servers are configured for ${system.cwd}.\n  ${screen.mark("next")} portolan add --help`;
+        return `No servers are configured for ${system.cwd}.\n  ${screen.mark("next")} ${screen.step("portolan add --help")}`;
       }
       const shownProblems = problems.map(
         (problem) => `  ${screen.style("red", screen.mark("bad"))} ${wrapped(problem, screen)}`,
       );
-      if (rows.length === 0) return [...shownProblems, `  ${screen.mark("next")} portolan doctor`].join("\n");
-      return [...tableOf(rows, screen), ...shownProblems].join("\n");
+      if (rows.length === 0)
+        return [...shownProblems, `  ${screen.mark("next")} ${screen.step("portolan doctor")}`].join("\n");
+      const unused = shadowed.map(({ used: first, shadowed: hidden }) => {
+        const [place, instead] = [hidden, first].map(({ source }) => shortPath({ source }, system));
+        const why = `${hidden.name} in ${place} is not used: ${instead} has ${hidden.name} too, and comes first`;
+        return `  ${screen.style("dim", `${screen.mark("dot")} ${wrapped(why, screen)}`)}`;
+      });
+      return [...tableOf(rows, screen), ...unused, ...shownProblems].join("\n");
     },
   };
 }
@@ -95,7 +101,7 @@ function showLive(
 function tableOf(rows: readonly ServerRow[], screen: Screen): string[] {
   const head = ["server", "from", "state", "tools"].map((title) => screen.style("dim", title));
   const names = rows.map(({ name }) => screen.cut(screen.safe(name), maxNameWidth));
-  const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.safe(next)}`));
+  const steps = rows.map(({ next }) => (next === undefined ? "" : `${screen.mark("next")} ${screen.step(next)}`));
   // Two columns of indentation, two between columns, and the number of tools at the end.
   const besides = screen.columns - widest(names, 6) - 13;
   const places = rows.map(({ from = "" }) => endOf(screen.safe(from), maxPathWidth, screen));
@@ -235,7 +241,7 @@ function firstLine(text: string): string {
 }
 
 /** Returns the path of the configuration file, relative or with `~`. */
-function shortPath({ source }: ServerStatus, { cwd, home }: { cwd: string; home: string }): string {
+function shortPath({ source }: Pick<ServerStatus, "source">, { cwd, home }: { cwd: string; home: string }): string {
   if (source.kind !== "file") return "";
   const { file } = source;
   const near = relative(cwd, file);

@@ -38,18 +38,18 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
       : subject.map(({ label, value }) => `${label}: ${value}`).join(", ");
   const shown = `${screen.style("bold", screen.safe(name))}\n${trustDetails(facts, screen)}`;
   await requireAgreement(context, flags, {
-    what: `${name} needs your agreement before it starts`,
+    what: `${name} needs your agreement before it ${"command" in entry.target ? "starts" : "is used"}`,
     shown,
     summary,
-    question: `Allow it to start, for ${grantDays} days?`,
+    question: `${"command" in entry.target ? "Allow it to start" : "Allow connections to it"}, for ${grantDays} days?`,
     next: `portolan trust ${quote(name)} --yes`,
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
   return {
     value: { name, isTrusted: true, trustsHints: hints, subject, ...(changes.length > 0 && { changes }) },
     text: () => {
-      const more = hints ? ", and so are the labels of its tools" : "";
-      return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} portolan ls ${screen.safe(quote(name))}`;
+      const more = hints ? ", and so are its read-only labels" : "";
+      return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} ${screen.step(`portolan ls ${quote(name)}`)}`;
     },
   };
 }

@@ -57,7 +57,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
       });
       const [first] = started;
       const next = first ? `portolan ls ${targetArgument(first.entry, system)}` : "portolan down";
-      return [...lines, `  ${screen.mark("next")} ${screen.safe(next)}`].join("\n");
+      return [...lines, `  ${screen.mark("next")} ${screen.step(next)}`].join("\n");
     },
   };
 }

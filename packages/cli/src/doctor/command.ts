@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProcessEnd } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
+import { isOwnFile } from "../servers/find-server.ts";
 import type { System } from "../system.ts";
-import { quoteCommand } from "../terminal/escape.ts";
+import { quote, quoteCommand } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 
 /** Explains why a command does not start or does not answer. */
@@ -41,7 +42,7 @@ export function explainCommand(
       level: "error",
       what: `its command ${ending}`,
       why: said === "" ? "it wrote nothing to standard error" : `its last output: ${said}`,
-      next: nextAfter(said, target),
+      next: nextAfter(said, entry, target),
     };
   }
   return {
@@ -62,12 +63,16 @@ function typed({ command, args = [] }: CommandTarget): string {
   return quoteCommand([command, ...args]);
 }
 
-function nextAfter(words: string, target: CommandTarget): string {
+function nextAfter(words: string, { name, source }: ServerEntry, target: CommandTarget): string {
   if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
-    return "it seems to need a variable: give it one with --env, as in portolan add --help";
+    const [variable = "NAME"] = /\b[A-Z][A-Z\d]*_[A-Z\d_]+\b/.exec(words) ?? [];
+    const flag = `--env ${variable}=<value>`;
+    if (source.kind === "code") return `it seems to need a variable: portolan ls ${flag} -- ${typed(target)}`;
+    const force = isOwnFile(source) ? "" : " --force";
+    return `it seems to need a variable: portolan add${force} ${quote(name)} ${flag}`;
   }
   return `run it by hand to see more: ${typed(target)}`;
 }

@@ -4,6 +4,7 @@ import { againWith } from "../arguments/flags.ts";
 import type { CommandContext } from "../command.ts";
 import { processEndOf, withoutOptionNames } from "../failure.ts";
 import { targetArgument } from "../servers/find-server.ts";
+import { strayLine } from "../servers/host.ts";
 import { explainList, listProblemsOf } from "../servers/list-problems.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { quote } from "../terminal/escape.ts";
@@ -137,9 +138,7 @@ function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): Fi
 /** Reports warnings that did not stop the server. */
 function examineWarnings(heard: readonly string[], isCommand: boolean, check: string): FindingDetails[] {
   const findings: FindingDetails[] = [];
-  const stray = isCommand
-    ? heard.filter((message) => /expected a JSON object or array|not valid JSON|not valid UTF-8/.test(message))
-    : [];
+  const stray = isCommand ? heard.filter((message) => strayLine.test(message)) : [];
   const others = heard.filter((message) => !stray.includes(message));
   if (stray[0] !== undefined) {
     findings.push({

@@ -11,42 +11,43 @@ interface Attachment {
 }
 
 /** Formats the result of a call: its content, or its structured content if there is no other. */
-export function showResult({ content, structuredContent }: CallToolResult, screen: Screen): string {
-  if (content.length > 0) return showContent(content, screen);
+export function showResult(
+  { content, structuredContent }: CallToolResult,
+  screen: Screen,
+  hint: string = saveHint,
+): string {
+  if (content.length > 0) return showContent(content, screen, hint);
   return structuredContent === undefined ? screen.style("dim", "(no content)") : screen.json(structuredContent);
 }
 
 /** Formats content: text as it is, other blocks as their kind and size. */
-export function showContent(blocks: readonly ContentBlock[], screen: Screen): string {
-  return blocks.map((block) => showBlock(block, screen)).join("\n");
+export function showContent(blocks: readonly ContentBlock[], screen: Screen, hint: string = saveHint): string {
+  return blocks.map((block) => showBlock(block, screen, hint)).join("\n");
 }
 
-function showBlock(block: ContentBlock, screen: Screen): string {
+/** How to get content that is not text. */
+const saveHint = "; save it with --save <folder>";
+
+function showBlock(block: ContentBlock, screen: Screen, hint: string): string {
   switch (block.type) {
     case "text":
       return screen.safe(block.text, { lines: "keep" });
     case "image":
     case "audio":
-      return screen.style(
-        "dim",
-        `[${block.type} ${screen.safe(block.mimeType)}, ${sizeOf(block.data)}; save it with --save <folder>]`,
-      );
+      return screen.style("dim", `[${block.type} ${screen.safe(block.mimeType)}, ${sizeOf(block.data)}${hint}]`);
     case "resource_link":
       return `${screen.mark("next")} ${screen.safe(block.uri)} ${screen.style("dim", screen.safe(block.description ?? block.name))}`;
     case "resource":
-      return showResource(block.resource ?? {}, screen);
+      return showResource(block.resource ?? {}, screen, hint);
     default:
       return screen.style("dim", `[${screen.safe((block as { type: string }).type)}]`);
   }
 }
 
 /** Formats the contents of a resource. */
-export function showResource(resource: ResourceContents, screen: Screen): string {
+export function showResource(resource: ResourceContents, screen: Screen, hint: string = saveHint): string {
   if ("text" in resource) return screen.safe(resource.text, { lines: "keep" });
-  return screen.style(
-    "dim",
-    `[${screen.safe(resource.mimeType ?? "bytes")}, ${sizeOf(resource.blob)}; save it with --save <folder>]`,
-  );
+  return screen.style("dim", `[${screen.safe(resource.mimeType ?? "bytes")}, ${sizeOf(resource.blob)}${hint}]`);
 }
 
 /** Returns the text of a result alone, or its structured content if there is no text. Names what is left out. */

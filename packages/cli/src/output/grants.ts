@@ -23,9 +23,12 @@ export function grantsTable(grants: readonly Grant[], screen: Screen): string {
   return screen.table([head, ...rows], { isTitled: true });
 }
 
-/** Formats one grant as a sentence. */
-export function grantText(grant: Grant, screen: Screen): string {
-  return describe(grant, screen).slice(1).filter(Boolean).join(" ");
+/** Says what changes when a grant is revoked. */
+export function revokedText(grant: Grant, screen: Screen): string {
+  const { kind, subject, server } = grant;
+  if (kind === "trust" && subject === "hints") return `the read-only labels of ${screen.safe(server)} count no more`;
+  if (kind === "trust") return `${screen.safe(server)} will be asked for before it starts`;
+  return `${screen.safe(grantName(grant))} will be asked for again`;
 }
 
 /** Returns the name by which a person can revoke a grant: `server.tool`, or `server.sampling`. */
@@ -52,7 +55,8 @@ function order(a: string, b: string): number {
 }
 
 function describe({ id, allow, kind, subject, server, args, expiresAt, scope }: Grant, screen: Screen): string[] {
-  const what = kind === "trust" ? (subject === "hints" ? "labels of its tools" : "start") : `${kind} ${subject}`;
+  const what =
+    kind === "trust" ? (subject === "hints" ? "trusts its read-only labels" : "start") : `${kind} ${subject}`;
   return [
     id.slice(0, idLength),
     allow ? screen.style("green", "allowed") : screen.style("red", "denied"),

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { nearest } from "../arguments/nearest.ts";
 import type { System } from "../system.ts";
-import { inputVariable, nearest, presetInput } from "./find-server.ts";
+import { inputVariable, presetInput } from "./find-server.ts";
 
 const names = ["files", "filesystem", "git", "github", "time"];
 

@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
 import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
+import { nearest } from "../arguments/nearest.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import type { System } from "../system.ts";
@@ -133,14 +134,11 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
   const others = near === undefined ? known.length > 0 && `configured: ${known.join(", ")}` : `did you mean ${near}?`;
   // The server may be in a file that could not be read.
   const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
-  const unread = near === undefined && why.length > 0 && `could not read: ${why.join("; ")}`;
-  throw new Failure(
-    "usage",
-    [`no server is named ${JSON.stringify(given)}`, others, unread].filter(Boolean).join("; "),
-    {
-      next: unread ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add --help",
-    },
-  );
+  const unread = near === undefined ? why.map((reason) => `could not read: ${reason}`) : [];
+  const first = [`no server is named ${JSON.stringify(given)}`, others].filter(Boolean).join("; ");
+  throw new Failure("usage", [first, ...unread].join("\n"), {
+    next: unread.length > 0 ? "portolan doctor" : known.length > 0 ? "portolan servers" : "portolan add --help",
+  });
 }
 
 /** Returns the words that name this server on a command line. Every suggested command works as shown, but for secrets. */
@@ -156,6 +154,15 @@ export function targetArgument(entry: ServerEntry, system: System): string {
   if (program !== system.self) return join(flags, `-- ${quoteCommand([command, ...args])}`);
   const near = relative(system.cwd, file);
   return join(quote(near.startsWith("..") ? file : `./${near}`), flags);
+}
+
+/** Returns the command that shows the documentation of a tool. */
+export function lookCommand(entry: ServerEntry, tool: string, { system, only }: CommandContext): string {
+  if (only) return `${only.program} ${quote(tool)} --help`;
+  const target = targetArgument(entry, system);
+  if (target.startsWith("-- ")) return `portolan ls ${quote(tool)} ${target}`;
+  if (entry.source.kind === "code") return `portolan ls ${target} ${quote(tool)}`;
+  return `portolan ls ${quote(`${entry.name}.${tool}`)}`;
 }
 
 /** Returns an entry for a server on the command line. It needs no trust, and may change: the person typed it. */
@@ -187,38 +194,6 @@ export function suggest(
   const shown = names.slice(0, maxListed);
   const rest = names.length - shown.length;
   return `available: ${shown.join(", ") || "none"}${rest > 0 ? `, … and ${rest} more: ${next}` : ""}`;
-}
-
-/** Returns the names within a small edit distance of what was typed, the nearest first. */
-export function nearest(typed: string, names: readonly string[]): string[] {
-  // One or two letters are too short to compare.
-  const maxDistance = typed.length === 3 ? 1 : Math.floor(typed.length / 3);
-  return names
-    .map((name) => ({ name, distance: editDistance(typed.toLowerCase(), name.toLowerCase()) }))
-    .filter(({ distance }) => distance <= maxDistance)
-    .sort((a, b) => a.distance - b.distance)
-    .map(({ name }) => name);
-}
-
-/** Returns how many letters to add, remove, change or swap to turn one word into the other. */
-function editDistance(from: string, to: string): number {
-  // Names of very different length are not similar.
-  if (Math.abs(from.length - to.length) > from.length) return Number.POSITIVE_INFINITY;
-  let before: number[] = [];
-  let row = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= from.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= to.length; j += 1) {
-      const isSame = from[i - 1] === to[j - 1];
-      const isSwapped = i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1];
-      const ways = [(row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + (isSame ? 0 : 1)];
-      if (isSwapped) ways.push((before[j - 2] ?? 0) + 1);
-      next.push(Math.min(...ways));
-    }
-    before = row;
-    row = next;
-  }
-  return row[to.length] ?? 0;
 }
 
 /** Returns the environment variable that answers an input such as `${input:api-key}`. */

@@ -33,6 +33,8 @@ import { findWithheld } from "./withheld.ts";
 export interface WithHostOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
   /** Ask no questions and open no browser, even if there is a person. */
   readonly isQuiet?: boolean;
+  /** Open no browser to sign in: a server that needs it is not used. */
+  readonly isSignInLeft?: boolean;
   /** The command itself shows which servers it waits for. */
   readonly showsStarts?: boolean;
 }
@@ -42,12 +44,12 @@ export async function withHost<T>(
   context: CommandContext,
   servers: readonly ServerEntry[],
   work: (host: Host) => Promise<T>,
-  { isQuiet = false, showsStarts = false, ...options }: WithHostOptions = {},
+  { isQuiet = false, isSignInLeft = false, showsStarts = false, ...options }: WithHostOptions = {},
 ): Promise<T> {
   const { state, screen, signal, system } = context;
   const activity = await state.activity();
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
-  const isInteractive = screen.isInteractive && !isQuiet;
+  const isInteractive = screen.isInteractive && !isQuiet && !isSignInLeft;
   const signIns = new Set<string>();
   const host = await createHost({
     info,
@@ -64,6 +66,7 @@ export async function withHost<T>(
     storage: { kv: state.kv },
   });
   const starts = showsStarts ? undefined : showStarts(context, host, signIns);
+  const strays = hearStrays(host);
   // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
@@ -72,13 +75,44 @@ export async function withHost<T>(
     const [entry] = servers;
     const failure = explain(reason, host, context, servers);
     if (!entry || servers.length > 1) throw failure;
+    if (failure instanceof Failure && failure.kind === "timeout") throw withStray(failure, strays.first);
     throw (await withFoundPath(context, entry, failure)) ?? (await withWithheld(context, entry, failure));
   } finally {
     starts?.end();
+    strays.end();
     await host.close();
     await activity.close();
     clearInterval(alive);
   }
+}
+
+/** The warning about a line on the standard output of a server that is not a message. */
+export const strayLine: RegExp = /expected a JSON object or array|not valid JSON|not valid UTF-8/;
+
+/** Notes the first line of a server that is not a message. */
+function hearStrays(host: Host): { readonly first: string | undefined; end(): void } {
+  const events = host.events({ kinds: ["warning"] });
+  const heard: string[] = [];
+  // The feed of a host never fails.
+  void (async () => {
+    for await (const event of events) {
+      if (event.kind === "warning" && heard.length === 0 && strayLine.test(event.message)) heard.push(event.message);
+    }
+  })();
+  return {
+    get first() {
+      return heard[0];
+    },
+    end: () => void events.return?.(),
+  };
+}
+
+/** Adds to a timeout what a server wrote instead of an answer. */
+function withStray({ kind, message, next, cause }: Failure, stray: string | undefined): Failure {
+  const [, line] = /, got ("[\s\S]*")/.exec(stray ?? "") ?? [];
+  if (stray === undefined) return new Failure(kind, message, { next, cause });
+  const wrote = line === undefined ? "a line that is not a message" : `${line}, which is not a message`;
+  return new Failure(kind, `${message}; it wrote ${wrote}, to its standard output`, { next, cause });
 }
 
 /** Shows which servers are being started, and at which of them the person has to sign in. */
@@ -206,6 +240,11 @@ function signInArgument(servers: readonly ServerEntry[], name: string): string {
   return quoteCommand([entry.target.url, ...(clientId === undefined ? [] : ["--client-id", clientId])]);
 }
 
+/** Returns the command that signs in at one of these servers. */
+export function signInCommand(servers: readonly ServerEntry[], name: string): string {
+  return `portolan login ${signInArgument(servers, name)}`;
+}
+
 /** Returns true if requests to this server carry a token that the person wrote. */
 function sendsToken(servers: readonly ServerEntry[], name: string): boolean {
   const target = servers.find((server) => server.name === name)?.target;
@@ -252,8 +291,8 @@ export function explainUnused(
       return { message: `${name} ${why}, so it is not used`, next: `portolan trust ${quote(name)}` };
     case "login":
       return {
-        message: `${name} requires sign-in, so it is not used`,
-        next: `portolan login ${signInArgument(servers, name)}`,
+        message: `${name} needs sign-in, so it is not used`,
+        next: signInCommand(servers, name),
       };
     case "misconfigured":
     case "down":
@@ -279,8 +318,10 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
       return new Failure("auth", what, { next: `portolan doctor ${typed(name)}`, cause: reason });
     }
     if (state === "login") {
-      return new Failure("auth", `${name} requires sign-in${why ? `: ${withoutOptionNames(why)}` : ""}`, {
-        next: `portolan login ${signInArgument(servers, name)}`,
+      // That a person has to sign in is said already.
+      const more = why && !/requires a person to sign in/.test(why) ? `: ${withoutOptionNames(why)}` : "";
+      return new Failure("auth", `${name} needs you to sign in${more}`, {
+        next: signInCommand(servers, name),
         cause: reason,
       });
     }

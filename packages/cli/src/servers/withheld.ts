@@ -4,6 +4,7 @@ import type { CommandContext } from "../command.ts";
 import { commands } from "../command-table.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import { isOwnFile, targetArgument } from "./find-server.ts";
+import { type Pairs, toNotationOf } from "./notation.ts";
 
 /** A sentence about variables of the shell that a server did not get, and the command that passes them. */
 export interface WithheldVariables {
@@ -38,14 +39,24 @@ export async function findWithheld(
   // A command without a target is about all servers.
   const isTyped = hasFlag && rest.some((word) => !word.startsWith("-") || word === "--");
   const { source } = entry as Partial<ConfiguredServer>;
+  const references = Object.fromEntries(names.map((name) => [name, `\${${name}}`]));
   // The variable stays in the entry of a server, so that every command and program passes it.
-  const isOurs = source?.kind === "file" && isOwnFile(source);
-  const next = isOurs
-    ? quoteCommand(["portolan", "add", entry.name, ...flags])
+  const isWritable = source?.kind === "file" && (isOwnFile(source) || (await canWrite(source, { env: references })));
+  const force = source?.kind === "file" && !isOwnFile(source) ? ["--force"] : [];
+  const next = isWritable
+    ? quoteCommand(["portolan", "add", ...force, entry.name, ...flags])
     : isTyped
       ? quoteCommand(["portolan", command, ...flags, ...rest])
       : `portolan ls ${flags.map(quote).join(" ")} ${targetArgument(entry, system)}`;
   const list = names.join(" and ");
   const are = names.length === 1 ? "is set in your shell, but was" : "are set in your shell, but were";
   return { sentence: `${list} ${are} not passed to the server`, next };
+}
+
+/** True if the file of a server can refer to variables of the shell. */
+async function canWrite(source: ConfiguredServer["source"], pairs: Pairs): Promise<boolean> {
+  return toNotationOf(source, pairs).then(
+    () => true,
+    () => false,
+  );
 }

@@ -16,6 +16,15 @@ export class QuestionDismissed extends Error {
 /** Thrown when the person goes back to the field before. */
 export class PreviousField extends Error {}
 
+/** Sequences around pasted text (bracketed paste). */
+export const pasteStart = "\u001b[200~";
+export const pasteEnd = "\u001b[201~";
+
+/** True if a text ends before the paste in it does. */
+export function endsInPaste(text: string): boolean {
+  return text.lastIndexOf(pasteStart) > text.lastIndexOf(pasteEnd);
+}
+
 /** Input that was typed for one reader of lines and is not read yet. */
 export class TypeAhead {
   ahead = "";
@@ -23,6 +32,8 @@ export class TypeAhead {
   hasReturned = false;
   /** Keeps the first half of a character whose bytes arrive in two chunks. */
   decoder: StringDecoder | undefined;
+  /** True between the sequences around pasted text. */
+  isPasting = false;
 
   drop(): void {
     this.ahead = "";

@@ -1,10 +1,7 @@
 import { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import type { TypeAhead } from "./input.ts";
+import { pasteEnd, pasteStart, type TypeAhead } from "./input.ts";
 
-/** Sequences around pasted text (bracketed paste). */
-const pasteStart = "\u001b[200~";
-const pasteEnd = "\u001b[201~";
 const backKey = "\u001b[Z";
 const interruptKey = "\u0003";
 /** Where reading stops: text after a line end belongs to the next reader; text after a tab waits for the completion. */
@@ -24,7 +21,6 @@ export interface LineEvents {
 export class LineKeys extends Readable {
   readonly #typed: TypeAhead;
   readonly #events: LineEvents;
-  #isPasting = false;
   #isOver = false;
 
   constructor(typed: TypeAhead, events: LineEvents) {
@@ -42,7 +38,7 @@ export class LineKeys extends Readable {
     // A terminal turns Ctrl-D into NUL when it is typed before anything reads.
     const text = this.#typed.decoder.write(bytes).replaceAll("\0", "\u0004");
     this.#typed.ahead += text;
-    if (this.#events.back && !this.#isPasting && text === backKey) {
+    if (this.#events.back && !this.#typed.isPasting && text === backKey) {
       this.#typed.drop();
       this.#events.back();
       return;
@@ -58,7 +54,7 @@ export class LineKeys extends Readable {
     while (typed.ahead !== "" && !this.#isOver && !this.isPaused()) {
       if (typed.hasReturned && typed.ahead.startsWith("\n")) typed.ahead = typed.ahead.slice(1);
       typed.hasReturned = false;
-      if (this.#isPasting ? !this.#takePaste() : !this.#takeKeys()) return;
+      if (typed.isPasting ? !this.#takePaste() : !this.#takeKeys()) return;
     }
   }
 
@@ -69,7 +65,7 @@ export class LineKeys extends Readable {
     if (end < 0) return false;
     const text = typed.ahead.slice(0, end);
     typed.ahead = typed.ahead.slice(end + pasteEnd.length);
-    this.#isPasting = false;
+    typed.isPasting = false;
     this.#events.pasted(plain(text));
     return true;
   }
@@ -88,10 +84,10 @@ export class LineKeys extends Readable {
     const [turn] = found;
     const before = ahead.slice(0, found.index);
     typed.ahead = ahead.slice(found.index + turn.length);
-    this.#isPasting = turn === pasteStart;
-    this.#isOver = !this.#isPasting && turn !== "\t";
+    typed.isPasting = turn === pasteStart;
+    this.#isOver = !typed.isPasting && turn !== "\t";
     typed.hasReturned = turn === "\r";
-    const keys = this.#isPasting ? before : `${before}${this.#isOver ? "\r" : turn}`;
+    const keys = typed.isPasting ? before : `${before}${this.#isOver ? "\r" : turn}`;
     if (keys !== "") this.push(keys);
     return true;
   }

@@ -27,7 +27,7 @@ export async function readLine({ system, screen, signal }: ReadLineContext, opti
   let leave: (reason: unknown) => void = () => {};
   const keys = Object.assign(
     new LineKeys(typed, {
-      pasted: (text) => pastes.insert(lines, text),
+      pasted: options.onPaste ?? ((text) => pastes.insert(lines, text)),
       interrupted: () => leave(new QuestionDismissed("cancel")),
       back: options.hasBack ? () => leave(new PreviousField("back")) : undefined,
     }),

@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { display, displayValue } from "portolan-host";
 import type { System } from "../system.ts";
+import { programWords } from "./program.ts";
 import { isSequence, piecesOf, widthOf, wrap } from "./wrap.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -35,6 +36,7 @@ export class Screen {
   readonly #system: System;
   readonly #hasColours: boolean;
   readonly #hasUnicode: boolean;
+  #program: string | undefined;
 
   constructor(system: System, options: { readonly colour?: boolean } = {}) {
     const { stdin, stdout, stderr, env, platform } = system;
@@ -75,6 +77,12 @@ export class Screen {
   safe(text: string, options: { readonly lines?: "keep" | "escape" } = {}): string {
     const shown = display(text, options);
     return this.#hasUnicode ? shown : toAscii(shown);
+  }
+
+  /** Formats a next step: its command as the person can type it here. */
+  step(text: string): string {
+    this.#program ??= programWords(this.#system);
+    return this.safe(text.replace(/(^|: |\w=\S+ )portolan(?= |$)/g, `$1${this.#program}`));
   }
 
   /** Formats a value as indented JSON, with control and invisible characters escaped. */

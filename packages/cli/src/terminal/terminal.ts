@@ -1,5 +1,6 @@
 import type { System } from "../system.ts";
-import { QuestionDismissed, TypeAhead } from "./input.ts";
+import { endsInPaste, QuestionDismissed, TypeAhead } from "./input.ts";
+import { listOf } from "./list-of.ts";
 import type { Screen } from "./screen.ts";
 import { Waits } from "./waits.ts";
 import { widthOf, wrap } from "./wrap.ts";
@@ -18,16 +19,24 @@ export interface LineOptions {
   readonly hasBack?: boolean;
   /** Earlier lines, the newest first. */
   readonly history?: readonly string[];
+  /** Is called with pasted text instead of adding it to the line. */
+  readonly onPaste?: (text: string) => void;
   /** The input of this reader. Text typed ahead for one reader must not answer another. */
   readonly typed?: TypeAhead;
 }
 
-/** A key and its meaning. */
+/** A choice of a question. The answer is its key, its word, or its whole label. */
 export interface Choice<T> {
+  /** One letter. Its case matters only if another choice has the same letter in the other case. */
   readonly key: string;
+  /** The whole word for the letter, such as `yes`. */
+  readonly word?: string;
   readonly label: string;
   readonly value: T;
 }
+
+/** After this many answers that are no choice, a question is dismissed. */
+const maxAnswers = 10;
 
 /** Asks the person at the terminal one question at a time, on standard error. */
 export class Terminal {
@@ -129,8 +138,11 @@ export class Terminal {
     for (const line of lines.slice(0, maxLines)) {
       this.#system.stderr.write(`  ${screen.style("dim", screen.mark("bar"))} ${line}\n`);
     }
-    if (lines.length > maxLines) {
-      this.say(`  ${screen.style("dim", `${screen.mark("more")} ${lines.length - maxLines} more lines${hint}`)}`);
+    const left = lines.length - maxLines;
+    if (left > 0) {
+      this.say(
+        `  ${screen.style("dim", `${screen.mark("more")} ${left} more ${left === 1 ? "line" : "lines"}${hint}`)}`,
+      );
     }
   }
 
@@ -165,55 +177,75 @@ export class Terminal {
     this.#isMidLine = false;
   }
 
-  /** Waits for one of several keys. Keys typed before the question was shown do not count. */
+  /**
+   * Asks for one of several choices: a letter or a word, and Enter. Text that was typed before, or pasted, decides nothing.
+   * Without a usable answer the question is dismissed in the end.
+   */
   async choose<T>(choices: readonly Choice<T>[]): Promise<T> {
     const { stdin, stderr } = this.#system;
-    const screen = this.#screen;
-    const { emitKeypressEvents } = await import("node:readline");
-    emitKeypressEvents(stdin);
-    const ignore = () => {};
-    stdin.on("keypress", ignore).setRawMode(true).resume();
+    this.#freshLine();
+    // Loaded first: nothing may be typed between the question and its reader.
+    const { readLine } = await import("./read-line.ts");
+    const asking = { system: this.#system, screen: this.#screen, signal: this.#signal };
+    let hasEnded = false;
+    const ended = () => {
+      hasEnded = true;
+    };
+    stdin.once("end", ended);
     try {
-      // After two rounds of the event loop, everything typed before has been read.
-      for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
-      const shown = choices.map(({ key, label }) => `${screen.style("bold", key)} ${label}`);
-      const room = this.columns - 5;
-      const lines = joinPieces(shown, ` ${screen.mark("dot")} `, room).flatMap((line) => wrap(line, room));
-      stderr.write(`${lines.map((line) => `  ${line}`).join("\n")} `);
-      const chosen = await this.#key(choices);
-      stderr.write(`${screen.style("cyan", chosen.key)}\n`);
-      return chosen.value;
+      for (let tries = 0; tries < maxAnswers; tries += 1) {
+        const typed = new TypeAhead();
+        typed.isPasting = await this.#discardInput();
+        if (tries === 0) stderr.write(this.#choiceLines(choices));
+        let isPasted = false;
+        const onPaste = () => {
+          isPasted = true;
+        };
+        const answer = await readLine(asking, { prompt: "  Your choice, then Enter: ", typed, onPaste });
+        // Text that arrives together with the end of the line was pasted, in a terminal that does not tell.
+        isPasted ||= typed.ahead.trim() !== "";
+        const chosen = isPasted ? undefined : choiceOf(choices, answer.trim());
+        if (chosen) return chosen.value;
+        const why = isPasted ? "Pasted text does not answer. " : "";
+        this.say(
+          `  ${why}Please answer with ${listOf(
+            choices.map(({ key }) => key),
+            "or",
+          )}.`,
+        );
+      }
+      this.say(`  No answer in ${maxAnswers} tries.`);
+      throw new QuestionDismissed("cancel");
     } catch (reason) {
-      stderr.write("\n");
+      if (hasEnded && reason instanceof QuestionDismissed) throw new QuestionDismissed("cancel");
       throw reason;
     } finally {
-      stdin.off("keypress", ignore).setRawMode(false).pause();
+      this.#typed.drop();
+      stdin.off("end", ended);
     }
   }
 
-  #key<T>(choices: readonly Choice<T>[]): Promise<Choice<T>> {
+  /** Formats choices as lines: each letter before its meaning. */
+  #choiceLines(choices: readonly Choice<unknown>[]): string {
+    const screen = this.#screen;
+    const shown = choices.map(({ key, label }) => `${screen.style("bold", key)} ${label}`);
+    const room = this.columns - 5;
+    const lines = joinPieces(shown, ` ${screen.mark("dot")} `, room).flatMap((line) => wrap(line, room));
+    return lines.map((line) => `  ${line}\n`).join("");
+  }
+
+  /** Discards everything that was typed until now. Returns true if it ends within a paste. */
+  async #discardInput(): Promise<boolean> {
     const { stdin } = this.#system;
-    const signal = this.#signal;
-    return new Promise((resolve, reject) => {
-      const settle = (how: () => void) => {
-        stdin.off("keypress", pressed).off("end", ended);
-        signal?.removeEventListener("abort", withdrawn);
-        how();
-      };
-      const pressed = (text: string | undefined, key: { name?: string; ctrl?: boolean }) => {
-        if (key.ctrl && key.name === "c") settle(() => reject(new QuestionDismissed("cancel")));
-        else if (key.ctrl && key.name === "d") settle(() => reject(new QuestionDismissed("decline")));
-        const chosen = choices.find((choice) => choice.key === text);
-        if (chosen) settle(() => resolve(chosen));
-      };
-      const ended = () => settle(() => reject(new QuestionDismissed("cancel")));
-      const withdrawn = () => settle(() => reject(signal?.reason));
-      if (signal?.aborted) withdrawn();
-      else {
-        stdin.on("keypress", pressed).once("end", ended);
-        signal?.addEventListener("abort", withdrawn, { once: true });
-      }
-    });
+    let discarded = "";
+    const discard = (bytes: Buffer) => {
+      discarded += bytes;
+    };
+    stdin.on("data", discard).setRawMode(true).resume();
+    // After two rounds of the event loop, everything typed before has been read.
+    for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
+    stdin.off("data", discard);
+    return endsInPaste(discarded);
   }
 
   /** Reads a line, or several that were pasted. */
@@ -235,4 +267,15 @@ function joinPieces(pieces: readonly string[], between: string, columns: number)
     else lines.push(piece);
   }
   return lines;
+}
+
+/** Finds the choice that an answer names. */
+function choiceOf<T>(choices: readonly Choice<T>[], answer: string): Choice<T> | undefined {
+  const word = answer.toLowerCase();
+  const byLetter = choices.filter(({ key }) => key.toLowerCase() === word);
+  return (
+    byLetter.find(({ key }) => key === answer) ??
+    (byLetter.length === 1 ? byLetter[0] : undefined) ??
+    choices.find(({ word: own, label }) => own === word || label.toLowerCase() === word)
+  );
 }

@@ -16,11 +16,11 @@ export function wrap(text: string, columns: number): string[] {
 }
 
 /** A command at the end of a step, after its reason. */
-const commandInStep = /^(.*: )((?:\S+=\S* )*(?:portolan|export|npm) .*)$/;
+const commandInStep = /^(.*: )((?:\S+=\S* )*(?:(?:npx )?portolan|export|npm) .*)$/;
 
 /** Breaks a next step into lines. A command in it stays on one line, so that it can be copied. */
 export function wrapStep(step: string, columns: number): string[] {
-  if (widthOf(step) <= columns || /^(?:portolan|export|eval) /.test(step)) return [step];
+  if (widthOf(step) <= columns || /^(?:(?:npx )?portolan|export|eval) /.test(step)) return [step];
   const [, reason, command] = commandInStep.exec(step) ?? [];
   if (reason === undefined || command === undefined) return wrap(step, columns);
   return [...wrap(reason.trimEnd(), columns), command];
