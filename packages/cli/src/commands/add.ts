@@ -58,7 +58,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
     if (backup !== undefined) await rm(backup);
     throw reason;
   });
-  const isNew = before.trim() === "";
+  const isNew = before.toString("utf8").trim() === "";
   const diff = to === undefined ? [] : await changedLines(context, { file, product: to }, { replaced, given, isNew });
   const { entry, isUsed, usedFile } = await findWritten(context, name, file);
   // A typed command needs no trust; an entry from another file was written by someone else.
