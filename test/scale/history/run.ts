@@ -68,8 +68,8 @@ export async function runHistories(
         { at: until, text: `-- over: ${what}` },
       ]),
       ...journal
-        .filter(({ call, what }) => first.about.includes(call) || what.startsWith("error"))
-        .map(({ at: time, node, call, what }) => ({ at: time, text: `   ${node}: ${call} ${what.slice(0, 200)}` })),
+        .filter(({ call }) => first.about.includes(call))
+        .map(({ at: time, node, call, what }) => ({ at: time, text: `   ${node}: ${call} ${what}` })),
     ];
     return { seed, calls: calls.length, violations, trace: history.record.trace(first.about, others) };
   });

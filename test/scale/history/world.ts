@@ -72,14 +72,9 @@ export class World {
   }
 
   static async start(serve: ServeHttpOptions, graceMs: number): Promise<World> {
-    const master = await startRedis("--repl-diskless-sync-delay", "0", "--repl-backlog-size", "16mb");
-    const replica = await startRedis(
-      "--repl-diskless-sync-delay",
-      "0",
-      "--replicaof",
-      "127.0.0.1",
-      String(master.port),
-    );
+    const [master, replica] = await Promise.all([0, 1].map(() => startRedis("--repl-diskless-sync-delay", "0")));
+    if (!master || !replica) throw new Error("no Redis");
+    await replica.command(`REPLICAOF 127.0.0.1 ${master.port}`);
     const address = await RedisAddress.start(master.port);
     const folder = await mkdtemp(join(tmpdir(), "portolan-history-"));
     const journal = join(folder, "journal.jsonl");
