@@ -80,7 +80,8 @@ const verify = (request) => ({ key: request.header("authorization") ?? "nobody" 
 const serving = serveHttp(definition, { ...serve, storage, verify, instances: 3 });
 const { port } = await serving.listen(0);
 
-process.on("message", async ({ id, publish, measure, close }) => {
+process.on("message", async ({ id, publish, measure, close, ping }) => {
+  if (ping) process.send({ id, ping });
   if (publish !== undefined) {
     const at = Date.now();
     definition.publish("resources/updated", { uri: publish });

@@ -119,6 +119,11 @@ export class ScaleNode {
     return this.#ask({ publish: uri });
   }
 
+  /** Resolves when the process has answered, or has ended. */
+  async ping(): Promise<void> {
+    await this.#ask({ ping: true });
+  }
+
   measure(): Promise<Measured | undefined> {
     return this.#ask({ measure: true });
   }

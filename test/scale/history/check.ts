@@ -10,6 +10,8 @@ export interface Circumstances {
   readonly statuses: readonly StatusRecord[];
   /** The time that the processes have after a fault until everything works. */
   readonly recoverMs: number;
+  /** The time after which a call hangs, once nothing fails any more. */
+  readonly hangMs: number;
 }
 
 export interface StatusRecord {
@@ -31,9 +33,12 @@ const redisKinds: readonly FaultKind[] = [
   "redis flush",
   "redis fail-over",
   "redis cut",
+  "stall",
 ];
 const lossKinds: readonly FaultKind[] = ["redis restart", "redis flush", "redis fail-over"];
 const closing: readonly FaultKind[] = ["terminate"];
+/** After these a stream may have been without a process, and its client is told once that everything may have changed. */
+const gapKinds: readonly FaultKind[] = [...redisKinds, "kill", "terminate", "freeze"];
 
 /** Returns everything in a finished history that contradicts docs/scale.md. */
 export function checkHistory(record: HistoryRecord, around: Circumstances): Violation[] {
@@ -65,6 +70,8 @@ function checkCall(
   if (started > rounds) wrong(`expected to be run ${rounds} times at most, was run ${started} times`);
   if (finished > 1) wrong(`expected one effect, got ${finished}`);
   if (!end) return found;
+  const calmFrom = Math.max(call.startedAt, ...around.faults.map(({ until }) => until));
+  if (end.at - calmFrom > around.hangMs) wrong(`took ${end.at - calmFrom} ms after everything was up again`);
   if (end.result !== undefined) {
     const { call: of, owner, answer } = JSON.parse(end.result);
     if (of !== call.id || owner !== `${record.seed}-${call.client}`)
@@ -119,9 +126,9 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
   }
   const extras = one.heard.filter(({ uri }) => uri === one.uri);
   for (const { at } of extras) {
-    if (!isDue(around, redisKinds, at)) wrong("was told that everything may have changed, and Redis was not away");
+    if (!isDue(around, gapKinds, at)) wrong("was told that everything may have changed without a cause");
   }
-  const losses = around.faults.filter(({ kind }) => redisKinds.includes(kind)).length;
+  const losses = around.faults.filter(({ kind }) => gapKinds.includes(kind)).length;
   if (extras.length > losses) wrong(`was told ${extras.length} times that everything may have changed, not ${losses}`);
   return found;
 }
@@ -130,7 +137,7 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
 function isTold(one: RecordedSubscription, at: number, around: Circumstances): boolean {
   if (one.gaps.some((gap) => gap >= at)) return true;
   return one.heard.some(
-    (heard) => heard.uri === one.uri && heard.at >= at && (!one.isRaw || isDue(around, redisKinds, heard.at)),
+    (heard) => heard.uri === one.uri && heard.at >= at && (!one.isRaw || isDue(around, gapKinds, heard.at)),
   );
 }
 

@@ -29,7 +29,7 @@ export class OwnClient {
       try {
         this.#client = await connect(http(this.#url, { headers: { authorization: `${seed}-${this.name}` } }), {
           era: this.#era,
-          idleMs: 20_000,
+          idleMs: 60_000,
           answers: {
             elicit: async ({ message }) => {
               const [, id = ""] = /^Who is (.*)\?$/.exec(message) ?? [];

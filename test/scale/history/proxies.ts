@@ -11,7 +11,6 @@ import type { Random } from "./random.ts";
 
 /** A request on its way through the proxy. */
 interface Passage {
-  readonly client: Socket;
   readonly cut: () => void;
   /** Holds everything back, in both directions. */
   readonly delay: (ms: number) => void;
@@ -27,6 +26,8 @@ export class RoundRobin {
   #turn = 0;
   readonly #passages = new Set<Passage>();
   readonly #clients = new Set<Socket>();
+  /** The requests of the last minutes, for traces. */
+  readonly passed: { readonly at: number; readonly client: string; readonly text: string }[] = [];
 
   private constructor(targets: () => readonly number[]) {
     this.#targets = targets;
@@ -85,21 +86,27 @@ export class RoundRobin {
       return;
     }
     const { method, url, headers } = request;
+    const note = (what: string) => {
+      if (this.passed.length > 50_000) this.passed.splice(0, 10_000);
+      this.passed.push({ at: Date.now(), client: headers.authorization ?? "", text: `${method} at ${port}: ${what}` });
+    };
+    note("sent");
     const upstream = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false });
-    const both: (IncomingMessage | Socket)[] = [request];
+    let isHeld = false;
     let answer: IncomingMessage | undefined;
     const passage: Passage = {
-      client: request.socket,
       cut: () => {
         upstream.destroy();
         request.socket.destroy();
       },
       delay: (ms) => {
-        const held = [...both];
-        for (const one of held) one.pause();
-        if (answer) answer.unpipe(response);
+        if (isHeld) return;
+        isHeld = true;
+        request.pause();
+        answer?.unpipe(response);
         setTimeout(() => {
-          for (const one of held) one.resume();
+          isHeld = false;
+          request.resume();
           answer?.pipe(response);
         }, ms);
       },
@@ -116,7 +123,7 @@ export class RoundRobin {
     });
     upstream.on("response", (arrived) => {
       answer = arrived;
-      both.push(arrived);
+      note(String(arrived.statusCode));
       response.writeHead(arrived.statusCode ?? 502, arrived.headers);
       response.flushHeaders();
       arrived.on("error", () => request.socket.destroy());
@@ -124,10 +131,11 @@ export class RoundRobin {
         over();
         if (!arrived.complete) request.socket.destroy();
       });
-      arrived.pipe(response);
+      if (!isHeld) arrived.pipe(response);
     });
     response.on("close", () => {
       over();
+      note("over");
       upstream.destroy();
     });
     // The body is sent with the connection, not before: a refused one must leave it for the next process.

@@ -78,6 +78,7 @@ export class RawStatefulClient {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     for (let tries = 0; tries < 20 && this.#session !== undefined; tries += 1) {
       const answer = await sendRaw(this.#url, "DELETE", this.#headers()).catch(() => undefined);
       await answer?.text().catch(() => {});
@@ -85,7 +86,6 @@ export class RawStatefulClient {
       if (answer && answer.status < 500) break;
       await sleep(100);
     }
-    this.#isClosed = true;
     this.#stream?.drop();
     await this.#listening;
   }

@@ -5,7 +5,7 @@ import { Random } from "./random.ts";
 import { RawStatefulClient } from "./raw-stateful.ts";
 import { RawStatelessClient } from "./raw-stateless.ts";
 import { HistoryRecord } from "./record.ts";
-import { type FaultKind, faultWeights, type World } from "./world.ts";
+import { faultWeights, type World } from "./world.ts";
 
 /** Times of a run. */
 export interface Timing {
@@ -17,7 +17,7 @@ export interface Timing {
   readonly hangMs: number;
 }
 
-export const shortTiming: Timing = { activeMs: 2_500, recoverMs: 3_000, hangMs: 20_000 };
+export const shortTiming: Timing = { activeMs: 2_500, recoverMs: 4_000, hangMs: 20_000 };
 
 /** The outcome of one history. */
 export interface HistoryOutcome {
@@ -57,7 +57,14 @@ export async function runHistories(
   );
   const journal = world.journal().filter(({ at }) => at >= begunAt);
   return histories.map((history, at) => {
-    const around = { faults, journal, killed: world.killed, statuses: history.statuses, recoverMs: timing.recoverMs };
+    const around = {
+      faults,
+      journal,
+      killed: world.killed,
+      statuses: history.statuses,
+      recoverMs: timing.recoverMs,
+      hangMs: timing.hangMs / 2,
+    };
     const violations = [...checkHistory(history.record, around), ...(at === 0 ? rest : [])];
     const [first] = violations;
     const { seed, calls } = history.record;
@@ -67,6 +74,9 @@ export async function runHistories(
         { at: from, text: `-- ${what}` },
         { at: until, text: `-- over: ${what}` },
       ]),
+      ...world.proxy.passed
+        .filter(({ at: time, client }) => time >= begunAt && first.about.some((name) => client === `${seed}-${name}`))
+        .map(({ at: time, text }) => ({ at: time, text: `   proxy: ${text}` })),
       ...journal
         .filter(({ call }) => first.about.includes(call))
         .map(({ at: time, node, call, what }) => ({ at: time, text: `   ${node}: ${call} ${what}` })),
@@ -82,7 +92,7 @@ async function within(ms: number, { record }: History, what: string, work: Promi
 }
 
 /** Faults of processes, of Redis and of sockets, which happen beside each other. */
-const lanes: readonly (readonly FaultKind[])[] = [
+const lanes: readonly (readonly (keyof typeof faultWeights)[])[] = [
   ["kill", "terminate", "freeze"],
   ["redis pause", "redis restart", "redis flush", "redis fail-over", "redis cut"],
   ["cut", "delay"],
@@ -98,7 +108,7 @@ async function makeFaults(world: World, random: Random, endsAt: number): Promise
       for (;;) {
         await sleep(own.whole(50, 1_200));
         if (Date.now() >= endsAt) return;
-        await world.fault(own.weighted(weights) as FaultKind, own);
+        await world.fault(own.weighted(weights) as keyof typeof faultWeights, own);
       }
     }),
   );

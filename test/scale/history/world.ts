@@ -21,7 +21,11 @@ export const faultWeights = {
   cut: 3,
   delay: 2,
 };
-export type FaultKind = keyof typeof faultWeights;
+/** A stall is a fault of the machine: a process got no time, although nobody stopped it. */
+export type FaultKind = keyof typeof faultWeights | "stall";
+
+/** A process that does not answer for this long has stalled: less than half of the deadline of a command. */
+const stallMs = 400;
 
 /** A fault, from its beginning until everything is up again. */
 export interface Fault {
@@ -47,6 +51,7 @@ export class World {
   readonly address: RedisAddress;
   #master: RedisServer;
   #replica: RedisServer;
+  #watch: ReturnType<typeof setInterval> | undefined;
   readonly #folder: string;
   readonly #journal: string;
   /** The nodes that are down, or about to be. */
@@ -87,7 +92,27 @@ export class World {
     const proxy = await RoundRobin.start(ports);
     const world = new World([master, replica], address, folder, nodes, proxy, away);
     await world.#untilReplicated();
+    world.#watchMachine();
     return world;
+  }
+
+  /** Notes when a process gets no time: on a machine that is too busy, deadlines pass without a fault of ours. */
+  #watchMachine(): void {
+    const look = async (node: ScaleNode) => {
+      const from = Date.now();
+      await node.ping();
+      const until = Date.now();
+      if (until - from < stallMs) return;
+      this.faults.push({ kind: "stall", what: `${node.name} did not answer for ${until - from} ms`, from, until });
+    };
+    let last = Date.now();
+    this.#watch = setInterval(() => {
+      const now = Date.now();
+      if (now - last > stallMs)
+        this.faults.push({ kind: "stall", what: "the test got no time", from: last, until: now });
+      last = now;
+      for (const node of this.nodes) if (!this.#away.has(node)) void look(node);
+    }, 100);
   }
 
   get url(): string {
@@ -105,7 +130,7 @@ export class World {
   }
 
   /** Makes one fault, and resolves when everything is up again. */
-  async fault(kind: FaultKind, random: Random): Promise<void> {
+  async fault(kind: keyof typeof faultWeights, random: Random): Promise<void> {
     const node = random.pick(this.nodes);
     const ms = random.whole(200, 1_000);
     const share = 0.2 + random.next() * 0.6;
@@ -128,7 +153,13 @@ export class World {
     fault.until = Date.now();
   }
 
-  async #make(kind: FaultKind, node: ScaleNode, ms: number, share: number, random: Random): Promise<void> {
+  async #make(
+    kind: keyof typeof faultWeights,
+    node: ScaleNode,
+    ms: number,
+    share: number,
+    random: Random,
+  ): Promise<void> {
     switch (kind) {
       case "kill":
         this.#away.add(node);
@@ -197,6 +228,7 @@ export class World {
   }
 
   async stop(): Promise<string[]> {
+    clearInterval(this.#watch);
     const problems = await Promise.all(this.nodes.map((node) => node.terminate(15_000)));
     await this.proxy.stop();
     this.address.stop();

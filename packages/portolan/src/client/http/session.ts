@@ -17,6 +17,7 @@ import {
   firstRetryMs,
   maxOpenAnswerChars,
   maxOpenAnswers,
+  maxResumeFailures,
   maxRetryMs,
   minRetryMs,
   openStreamMs,
@@ -37,6 +38,8 @@ export class HttpSession {
   readonly #sendNow: (request: RpcRequest) => Promise<RpcResponse>;
   readonly #lost: (reason: Error) => void;
   readonly #openAnswers = new OpenAnswers();
+  /** The pauses before answers that are posted again. */
+  readonly #answerBackoffs = new Set<Backoff>();
   #initializeRequest: RpcRequest | undefined;
   #initialized: RpcNotification | undefined;
   /** Messages that wait until the server is ready; undefined while it is. */
@@ -122,6 +125,7 @@ export class HttpSession {
   async close(): Promise<void> {
     const { identity, clock } = this.#requests;
     this.#stream?.stop();
+    for (const backoff of this.#answerBackoffs) backoff.stop();
     if (identity.sessionId === undefined) return;
     await new Promise<void>((resolve) => {
       const cancel = sendOneWay(this.#requests, toDelete(this.#requests), () => {
@@ -142,15 +146,30 @@ export class HttpSession {
     if (requests.isClosed || sessionId !== requests.identity.sessionId) return;
     try {
       const text = serialize(response);
-      const done = this.#openAnswers.add(text);
-      sendOneWay(requests, requests.toPost(response, text), (failure) => {
-        done();
-        if (failure) requests.invalid(failure.message);
-      });
+      this.#post(requests.toPost(response, text), sessionId, this.#openAnswers.add(text));
     } catch (reason) {
       if (isFlood(reason)) this.#lost(reason);
       else requests.invalid((reason as Error).message);
     }
+  }
+
+  /** Posts an answer until the server has accepted it: the server waits for it, and ignores a second one. */
+  #post(request: LinkRequest, sessionId: string | undefined, done: () => void, failures = 0): void {
+    const requests = this.#requests;
+    sendOneWay(requests, request, (failure) => {
+      const isCurrent = !requests.isClosed && sessionId === requests.identity.sessionId;
+      if (failure && isTransient(failure) && isCurrent && failures < maxResumeFailures) {
+        const backoff = new Backoff(requests, failures);
+        this.#answerBackoffs.add(backoff);
+        backoff.wait(failure, () => {
+          this.#answerBackoffs.delete(backoff);
+          this.#post(request, sessionId, done, failures + 1);
+        });
+        return;
+      }
+      done();
+      if (failure) requests.invalid(failure.message);
+    });
   }
 
   async #renew(): Promise<void> {

@@ -404,8 +404,9 @@ function publishOn(runtime: ServerRuntime, topic: keyof Topics, payload: JsonObj
       `publish("${topic}"): this list cannot change; serve live(server) to change it`,
     );
   }
-  runtime.hub.publish(topic, payload, audience);
-  for (const relay of runtime.relays) relay({ topic, payload, audience });
+  const id = runtime.relays.size > 0 ? crypto.randomUUID() : undefined;
+  runtime.hub.publish(topic, payload, audience, id);
+  for (const relay of runtime.relays) relay({ topic, payload, audience, id });
 }
 
 /** Returns the state that all connections of a server share. */

@@ -285,7 +285,9 @@ export class EventLog {
     for (const stream of streams?.keys() ?? []) await this.#storage.log.delete(keyOf(session, stream));
   }
 
+  /** Stops the renewal of leases once no answer is being written. */
   close(): void {
+    if (this.#leases.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

@@ -9,8 +9,16 @@ import type { ServerRuntime } from "../../runtime.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import { holdWatch } from "../../subscribe/watches.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import { maxKeptEvents, retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
+import {
+  handoverMs,
+  maxKeptEvents,
+  maxTakeTries,
+  retryAfterSeconds,
+  standaloneGraceMs,
+  takeRetryMs,
+} from "../limits.ts";
 import { anonymous } from "../options.ts";
+import { changeableLists } from "../processes/keep-subscribed.ts";
 import { answerError, eventOf, openingEvent, refuse } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import {
@@ -22,7 +30,23 @@ import {
   standaloneNameWith,
 } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
-import { findSession, type KnownSession, type Sessions, type StreamClaims, whenStored } from "./sessions.ts";
+import { findSession, type KnownSession, type Sessions, whenStored } from "./sessions.ts";
+import type { StreamClaims } from "./stream-claims.ts";
+
+/** What a process knows of a standalone stream that it hands over to another one. */
+export interface StreamState {
+  /** The ids of the publications that it has sent or stored lately. */
+  readonly sent?: readonly string[];
+  /** The id of the first message that was stored while no client was connected. */
+  readonly firstUnsent?: string;
+  /** True if changes may be missing in the stream. */
+  readonly hasGap?: boolean;
+  /** True if the stream is not handed over, because the process has a newer connection. */
+  readonly isOutdated?: boolean;
+}
+
+/** Asks the process that had the standalone stream of a session to hand it over. */
+export type TakeStream = (id: string, before: string | undefined) => Promise<StreamState | undefined>;
 
 /** The facts of a stream that may begin. */
 interface BegunGet {
@@ -40,6 +64,7 @@ export class GetStreams {
   readonly #log: EventLog;
   readonly #liveSessions: LiveSessions;
   readonly #claims: StreamClaims;
+  readonly #takeStream: TakeStream;
 
   constructor(
     state: EndpointState,
@@ -47,8 +72,10 @@ export class GetStreams {
     log: EventLog,
     liveSessions: LiveSessions,
     claims: StreamClaims,
+    takeStream: TakeStream,
   ) {
     this.#claims = claims;
+    this.#takeStream = takeStream;
     this.#state = state;
     this.#sessions = sessions;
     this.#log = log;
@@ -69,15 +96,10 @@ export class GetStreams {
   }
 
   close(): void {
-    for (const { id, standalone } of this.#liveSessions.values()) {
-      if (!standalone) continue;
-      standalone.end();
-      this.#state.background(this.#claims.release(id));
-    }
+    for (const { standalone } of this.#liveSessions.values()) standalone?.end();
   }
 
-  /** @param announce tells other processes that this one has the standalone stream of the session now */
-  async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
+  async open(context: HttpContext): Promise<void> {
     const { reply, caller, headers, accepts } = context;
     if (!accepts.events) {
       refuse(reply, 406, "Accept: expected text/event-stream", headers);
@@ -96,13 +118,8 @@ export class GetStreams {
     }
     const stream = this.#openReserved(context, release);
     this.#sessions.hold(known.id, caller);
-    if (uris) {
-      const { proof } = this.#attach(known, uris, context, stream, position);
-      // Without the claim the stream is served all the same.
-      await this.#claims.take(known, proof).catch((cause) => void this.#state.runtime.report(cause));
-      if (stream.isClosed) await this.#claims.release(known.id);
-      await announce(known.id);
-    } else if (position) await this.#resume(known.id, position, stream, context);
+    if (uris) await this.#attach(known, uris, context, stream, position);
+    else if (position) await this.#resume(known.id, position, stream, context);
   }
 
   #openReserved({ reply, headers, caller }: HttpContext, release: (() => void) | undefined): OpenStream {
@@ -139,14 +156,14 @@ export class GetStreams {
   }
 
   /**
-   * Returns the standalone stream of a session. If it has none, one begins without a connection: a client may subscribe
-   * before its GET arrives, and must not miss what changes in between.
+   * Begins the standalone stream of a session without a connection if no process has it: a client may subscribe before its
+   * GET arrives, and must not miss what changes in between.
    */
-  async begin(owner: StreamOwner): Promise<StandaloneStream> {
-    const uris = await this.#sessions.subscriptions(owner.known.id);
-    const standalone = this.#standaloneOf(owner, uris);
-    standalone.endUnlessConnected();
-    return standalone;
+  async begin(owner: StreamOwner): Promise<void> {
+    const { id } = owner.known;
+    const uris = await this.#sessions.subscriptions(id);
+    if (this.#sessions.isShared && !(await this.#claims.begin(id))) return;
+    this.#standaloneOf(owner, uris).endUnlessConnected();
   }
 
   /** Returns whether every message after a position is still stored. */
@@ -181,32 +198,62 @@ export class GetStreams {
   }
 
   /** Attaches a connection to the standalone stream. The newest one wins: an older one is mostly a dead connection. */
-  #attach(
+  async #attach(
     known: KnownSession,
     uris: ReadonlySet<string>,
     { principal, caller }: HttpContext,
     stream: OpenStream,
     position: EventPosition | undefined,
-  ): StandaloneStream {
+  ): Promise<void> {
+    const isContinued = this.#liveSessions.get(known.id)?.standalone !== undefined;
     const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
-    standalone.attach(stream, position);
+    const hasPast = position !== undefined || uris.size > 0;
+    const taken = this.#takeOver(standalone, isContinued, hasPast);
+    standalone.attach(stream, position, taken);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     const { onOver } = stream;
     stream.onOver = () => {
       onOver?.();
       standalone.detach(stream);
-      if (standalone.isLatest(stream)) this.#state.background(this.#claims.release(known.id));
+      if (standalone.isLatest(stream)) this.#state.background(this.#claims.loosen(known.id));
     };
-    return standalone;
+    await taken;
+    if (stream.isClosed && standalone.isLatest(stream)) await this.#claims.loosen(known.id);
+  }
+
+  /**
+   * Claims a stream that this process listens to already, and lets the process that had it hand it over. From then on every
+   * publication was sent by that process or is sent by this one. Without its reply, changes may be missing.
+   */
+  async #takeOver(standalone: StandaloneStream, isContinued: boolean, hasPast: boolean): Promise<StreamState> {
+    const { known, proof } = standalone;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const before = await this.#claims.take(known, proof);
+        const state = this.#sessions.isShared ? await this.#takeStream(known.id, before) : undefined;
+        if (state?.isOutdated) standalone.end();
+        if (isContinued) return { sent: state?.sent ?? [] };
+        return state ?? { hasGap: hasPast || before !== undefined };
+      } catch (cause) {
+        this.#state.runtime.report(cause);
+        // Two processes with the same stream would send everything twice. But in the end it is served without the claim.
+        if (isContinued || standalone.session.isEnded || tries === maxTakeTries) {
+          return { hasGap: !isContinued && hasPast };
+        }
+        await new Promise((resolve) => setTimeout(resolve, takeRetryMs));
+      }
+    }
   }
 
   /** Returns the standalone stream of a session. Creates it if this process has none. */
   #standaloneOf(owner: StreamOwner, uris: ReadonlySet<string>, proof?: string): StandaloneStream {
-    const live = this.#liveSessions.open(owner.known.id);
+    const { id, peer } = owner.known;
+    const live = this.#liveSessions.open(id);
     live.connectedAt = performance.now();
     if (!live.standalone) {
-      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, this.#liveSessions);
-      live.standalone.applySettings(owner.known.peer, uris);
+      const ended = () => this.#state.background(this.#claims.release(id));
+      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, this.#liveSessions, ended);
+      live.standalone.applySettings(peer, uris);
     }
     return live.standalone;
   }
@@ -260,14 +307,26 @@ export class StandaloneStream {
   #hasRestarted = false;
   /** True if an event id with the present proof was sent. */
   #isProofUsed = false;
+  /** The publications of the last seconds, for a process that takes the stream over. */
+  #recent: { readonly id: string; readonly at: number }[] | undefined;
+  /** The publications that the process before has sent. */
+  #sentBefore: ReadonlySet<string> | undefined;
+  /** True if a message was neither sent nor stored. */
+  #hasGap = false;
+  /** Ends the wait for the process before. */
+  #stopWaiting: (() => void) | undefined;
+  readonly #ended: () => void;
 
+  /** @param ended is called when the stream has ended in this process */
   constructor(
     runtime: ServerRuntime,
     owner: StreamOwner,
     log: EventLog,
     proof: string | undefined,
     liveSessions: LiveSessions,
+    ended: () => void,
   ) {
+    this.#ended = ended;
     this.proof = proof ?? makeProof();
     this.#isProofUsed = proof !== undefined;
     this.#runtime = runtime;
@@ -304,7 +363,7 @@ export class StandaloneStream {
   }
 
   /** Continues on this connection, after a position if there is one. Ends the previous connection. */
-  attach(stream: OpenStream, position: EventPosition | undefined): void {
+  attach(stream: OpenStream, position: EventPosition | undefined, taken: Promise<StreamState>): void {
     clearTimeout(this.#graceTimer);
     this.#connection?.end();
     this.#connection = stream;
@@ -315,11 +374,47 @@ export class StandaloneStream {
         this.#isProofUsed = true;
         stream.write(openingEvent(standaloneNameWith(this.proof)));
       }
+      // Publications wait in the queue meanwhile.
+      const { sent = [], firstUnsent, hasGap = false } = await this.#untilTaken(taken);
+      this.#hasGap ||= hasGap;
+      if (this.session.isEnded) return;
+      if (sent.length > 0) this.#sentBefore = new Set(sent);
+      this.#firstUnsent ??= firstUnsent;
       const missed = await this.#missedBy(stream, position);
       this.#firstUnsent = undefined;
       await this.#replay(missed ?? [], stream);
       this.#stream = stream;
+      if (this.#hasGap) this.#tellAllChanged();
+      this.#hasGap = false;
     });
+  }
+
+  /** Tells the client once that all it watches may have changed. */
+  #tellAllChanged(): void {
+    for (const topic of changeableLists(this.#runtime.snapshot)) this.session.deliver(topic, {});
+    for (const uri of this.session.subscriptions?.keys() ?? []) this.session.deliver("resources/updated", { uri });
+  }
+
+  async #untilTaken(taken: Promise<StreamState>): Promise<StreamState> {
+    const stopped = new Promise<StreamState>((resolve) => {
+      this.#stopWaiting = () => resolve({});
+    });
+    const state = await Promise.race([taken, stopped]);
+    this.#stopWaiting = undefined;
+    return state;
+  }
+
+  /** Ends the stream here, because another process has a newer connection. Resolves when all that was heard is stored. */
+  async handOver(): Promise<StreamState> {
+    const wasWaiting = this.#stopWaiting !== undefined;
+    this.session.end();
+    this.#stopWaiting?.();
+    await this.#queue;
+    const hasGap = wasWaiting || this.#hasGap;
+    const sent = this.#recent?.map(({ id }) => id) ?? [];
+    const firstUnsent = this.#firstUnsent;
+    this.end();
+    return { sent, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
   }
 
   /** Keeps the stream for a while after its connection was lost; messages are stored meanwhile. */
@@ -353,7 +448,9 @@ export class StandaloneStream {
     this.session.end();
     this.#connection?.end();
     this.#stream = undefined;
+    this.#stopWaiting?.();
     this.#liveSessions.forgetStandalone(this);
+    this.#ended();
   }
 
   /** Sends a message, also if it cannot be stored: then only resumption is lost. */
@@ -361,12 +458,27 @@ export class StandaloneStream {
     // A client that does not read what it missed holds up everything after it.
     if (this.#queued >= maxKeptEvents) this.#connection?.destroy();
     this.#queued += 1;
+    const { publicationId } = this.session.hub;
     this.#enqueue(async () => {
       this.#queued -= 1;
+      if (publicationId !== undefined && !this.#isNew(publicationId)) return;
       const id = await this.#store(text);
       if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
+      else if (id === undefined) this.#hasGap = true;
       else this.#firstUnsent ??= id;
     });
+  }
+
+  /** Notes a publication. Returns false if the process before has sent it. */
+  #isNew(id: string): boolean {
+    if (this.#sentBefore?.has(id)) return false;
+    const at = performance.now();
+    this.#recent ??= [];
+    while (this.#recent[0] && (at - this.#recent[0].at > 2 * handoverMs || this.#recent.length >= maxKeptEvents)) {
+      this.#recent.shift();
+    }
+    this.#recent.push({ id, at });
+    return true;
   }
 
   /** Sends stored messages. They count for the caller until the client has read them. */
