@@ -232,6 +232,8 @@ export class GetStreams {
         const before = await this.#claims.take(known, proof);
         const state = this.#sessions.isShared ? await this.#takeStream(known.id, before) : undefined;
         if (state?.isOutdated) standalone.end();
+        // From now on other processes tell this one of subscriptions. Earlier ones may have been missed.
+        standalone.applySettings(known.peer, await this.#sessions.subscriptions(known.id));
         if (isContinued) return { sent: state?.sent ?? [] };
         return state ?? { hasGap: hasPast || before !== undefined };
       } catch (cause) {
@@ -383,7 +385,8 @@ export class StandaloneStream {
       const missed = await this.#missedBy(stream, position);
       this.#firstUnsent = undefined;
       await this.#replay(missed ?? [], stream);
-      this.#stream = stream;
+      if (stream.isClosed) this.endUnlessConnected();
+      else this.#stream = stream;
       if (this.#hasGap) this.#tellAllChanged();
       this.#hasGap = false;
     });
@@ -434,11 +437,14 @@ export class StandaloneStream {
     if (typeof this.#graceTimer === "object") this.#graceTimer.unref?.();
   }
 
-  /** Takes log level and subscriptions from the storage. */
-  applySettings({ logLevel }: Peer, uris: ReadonlySet<string>): void {
+  /**
+   * Takes log level and subscriptions from the storage.
+   *
+   * @param before the subscriptions from before they were read, which have ended if they are not among them
+   */
+  applySettings({ logLevel }: Peer, uris: ReadonlySet<string>, before: readonly string[] = []): void {
     if (logLevel !== undefined) this.session.setLogLevel(logLevel);
-    for (const uri of [...(this.session.subscriptions?.keys() ?? [])])
-      if (!uris.has(uri)) this.session.unsubscribe(uri);
+    for (const uri of before) if (!uris.has(uri)) this.session.unsubscribe(uri);
     for (const uri of uris) void this.subscribe(uri);
   }
 

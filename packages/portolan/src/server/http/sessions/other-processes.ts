@@ -204,10 +204,11 @@ export class OtherProcesses {
   /** Applies what others have changed of a session, and ends it here if they have ended it. */
   async readAgain({ id, standalone }: LiveSession): Promise<void> {
     const { sessions, claims, end } = this.#own;
+    const before = [...(standalone?.session.subscriptions?.keys() ?? [])];
     const known = await sessions.find(id);
     if (!known) end(id, sessionEnded);
     else if (standalone) {
-      standalone.applySettings(known.peer, await sessions.subscriptions(id));
+      standalone.applySettings(known.peer, await sessions.subscriptions(id), before);
       // Messages would be sent twice otherwise.
       if (!(await claims.renew(known, standalone.isConnected ? standalone.proof : ""))) standalone.end();
     }
