@@ -23,7 +23,7 @@ interface Posted {
 /** The fate of a message: it is refused with 503, or its connection is cut before it reaches the server. */
 type Fate = "refused" | "cut" | undefined;
 
-/** Starts a server behind a proxy that asks for the fate of each message. */
+/** Starts a server behind a proxy that asks for the fate of each message, and of each GET. */
 async function startBehindProxy(fateOf: (message: Posted) => Fate) {
   const server = createServer({ name: "notes", version: "1.0.0" })
     .template("note://{+path}", { name: "note", subscribe: true, read: () => "a note" })
@@ -40,7 +40,7 @@ async function startBehindProxy(fateOf: (message: Posted) => Fate) {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    const fate = body.length > 0 ? fateOf(JSON.parse(body.toString())) : undefined;
+    const fate = fateOf(body.length > 0 ? JSON.parse(body.toString()) : { method: request.method });
     if (fate === "cut") request.socket.destroy();
     else if (fate === "refused") response.writeHead(503).end();
     else {
@@ -100,6 +100,22 @@ test("a watch reports a change after it has subscribed again in a new session, a
   await client.ping();
   expect((await reader.next()).value).toEqual({ kind: "resource", uri });
   expect(events).toEqual(["subscribed", "refused", "subscribed"]);
+  server.publish("resources/updated", { uri: `${uri}/later` });
+  expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
+});
+
+test("a session that is lost before its stream was opened is begun again", async () => {
+  let gets = 0;
+  const { url, server, loseSession } = await startBehindProxy(({ method }) => {
+    if (method !== "GET") return undefined;
+    gets += 1;
+    return gets === 1 ? "refused" : undefined;
+  });
+  await using client = await connect(http(url), { era: "stateful" });
+  await using changes = await client.watch({ uris: [uri] });
+  await loseSession();
+  const reader = changes[Symbol.asyncIterator]();
+  expect((await reader.next()).value).toEqual({ kind: "resource", uri });
   server.publish("resources/updated", { uri: `${uri}/later` });
   expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
 });

@@ -231,7 +231,7 @@ export class HttpSession {
       };
       const ended = (reason: Error) => {
         settle();
-        this.#streamEnded(reason);
+        this.#streamEnded(reason, stream.hasRetried);
       };
       const event = (one: IncomingEvent) => this.#requests.receiveEvent(one);
       const options = { failures: this.#failedRenewals };
@@ -242,10 +242,12 @@ export class HttpSession {
     });
   }
 
-  #streamEnded(reason: Error): void {
+  #streamEnded(reason: Error, wasRetried: boolean): void {
     const { sessionId } = this.#requests.identity;
     const status = reason instanceof HttpFailure ? reason.status : undefined;
-    if (sessionId !== undefined && this.#hadStream && (status === 404 || status === 400)) {
+    // The first answer of a server without streams is 404. A later one means that the session was lost meanwhile.
+    const hasStreams = this.#hadStream || wasRetried;
+    if (sessionId !== undefined && hasStreams && (status === 404 || status === 400)) {
       this.renew(sessionId).catch((why: Error) => {
         this.#requests.invalid(why.message);
         this.#openStream(why);
@@ -342,6 +344,8 @@ export class GetStream implements ReplyEvents {
   #openedAt = 0;
   #hasEvents = false;
   #isStopped = false;
+  /** True if an attempt has failed and another one followed. */
+  hasRetried = false;
   #stopHeadTimer: (() => void) | undefined;
 
   constructor(requests: HttpRequests, events: GetStreamEvents, options: GetStreamOptions = {}) {
@@ -425,7 +429,10 @@ export class GetStream implements ReplyEvents {
     if (this.#isStopped) return;
     this.#backoff.failures += 1;
     if (this.#backoff.failures > this.#maxFailures) this.#end(reason);
-    else this.openLater(reason);
+    else {
+      this.hasRetried = true;
+      this.openLater(reason);
+    }
   }
 
   #end(reason: Error): void {
