@@ -238,7 +238,8 @@ async function checkRest(world: World, ended: readonly string[], begunAt: number
   return found;
 }
 
-async function keysOf(world: World): Promise<{ key: string; ttlMs: number }[]> {
+/** Returns all keys of Redis with their expiry. */
+export async function keysOf(world: World): Promise<{ key: string; ttlMs: number }[]> {
   const script =
     "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do all[#all + 1] = redis.call('PTTL', key) .. ' ' .. key end return table.concat(all, '\\n')";
   const reply = await world.redis(`EVAL "${script}" 0`);

@@ -52,6 +52,7 @@ export class World {
   #master: RedisServer;
   #replica: RedisServer;
   #watch: ReturnType<typeof setInterval> | undefined;
+  #maxFaultMs = 0;
   readonly #folder: string;
   readonly #journal: string;
   /** The nodes that are down, or about to be. */
@@ -76,7 +77,11 @@ export class World {
     this.#away = ready;
   }
 
-  static async start(serve: ServeHttpOptions, graceMs: number): Promise<World> {
+  /**
+   * @param graceMs time that running calls have after SIGTERM
+   * @param maxFaultMs the longest pause and absence
+   */
+  static async start(serve: ServeHttpOptions, graceMs: number, maxFaultMs = 1_000): Promise<World> {
     const [master, replica] = await Promise.all([0, 1].map(() => startRedis("--repl-diskless-sync-delay", "0")));
     if (!master || !replica) throw new Error("no Redis");
     await replica.command(`REPLICAOF 127.0.0.1 ${master.port}`);
@@ -91,6 +96,7 @@ export class World {
     const ports = () => nodes.flatMap((node) => (away.has(node) || node.port === undefined ? [] : [node.port]));
     const proxy = await RoundRobin.start(ports);
     const world = new World([master, replica], address, folder, nodes, proxy, away);
+    world.#maxFaultMs = maxFaultMs;
     await world.#untilReplicated();
     world.#watchMachine();
     return world;
@@ -132,7 +138,7 @@ export class World {
   /** Makes one fault, and resolves when everything is up again. */
   async fault(kind: keyof typeof faultWeights, random: Random): Promise<void> {
     const node = random.pick(this.nodes);
-    const ms = random.whole(200, 1_000);
+    const ms = random.whole(200, this.#maxFaultMs);
     const share = 0.2 + random.next() * 0.6;
     if ((kind === "kill" || kind === "terminate" || kind === "freeze") && this.#away.has(node)) return;
     const what = {
@@ -171,7 +177,7 @@ export class World {
         break;
       case "terminate": {
         this.#away.add(node);
-        const problem = await node.terminate(15_000);
+        const problem = await node.terminate(30_000);
         if (problem !== undefined) this.problems.push(problem);
         this.killed.push({ node: node.name, at: Date.now() });
         await node.start();
@@ -229,7 +235,7 @@ export class World {
 
   async stop(): Promise<string[]> {
     clearInterval(this.#watch);
-    const problems = await Promise.all(this.nodes.map((node) => node.terminate(15_000)));
+    const problems = await Promise.all(this.nodes.map((node) => node.terminate(30_000)));
     await this.proxy.stop();
     this.address.stop();
     await Promise.all([this.#master.stop(), this.#replica.stop()]);
