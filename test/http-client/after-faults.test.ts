@@ -119,3 +119,21 @@ test("a session that is lost before its stream was opened is begun again", async
   server.publish("resources/updated", { uri: `${uri}/later` });
   expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
 });
+
+test("a new session that cannot be begun is tried again without another request", async () => {
+  let refusals = 0;
+  const { url, server, loseSession } = await startBehindProxy(({ method }) => {
+    if (method !== "initialize") return undefined;
+    refusals -= 1;
+    return refusals >= 0 ? "refused" : undefined;
+  });
+  await using client = await connect(http(url), { era: "stateful" });
+  await using changes = await client.watch({ uris: [uri] });
+  refusals = 1;
+  await loseSession();
+  await expect(client.ping()).rejects.toThrow("503");
+  const reader = changes[Symbol.asyncIterator]();
+  expect((await reader.next()).value).toEqual({ kind: "resource", uri });
+  server.publish("resources/updated", { uri: `${uri}/later` });
+  expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
+});

@@ -73,7 +73,16 @@ export class OwnClient {
   async subscribe(uri: string): Promise<void> {
     const { name: client } = this;
     const one: RecordedSubscription = {
-      ...{ client, uri, askedAt: Date.now(), confirmedAt: undefined, gaps: [], heard: [], isRaw: false },
+      ...{
+        client,
+        uri,
+        isStateless: this.#era === "stateless",
+        askedAt: Date.now(),
+        confirmedAt: undefined,
+        gaps: [],
+        heard: [],
+        isRaw: false,
+      },
     };
     this.#record.subscriptions.push(one);
     while (!this.#isClosed) {

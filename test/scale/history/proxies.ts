@@ -90,7 +90,7 @@ export class RoundRobin {
       if (this.passed.length > 50_000) this.passed.splice(0, 10_000);
       this.passed.push({ at: Date.now(), client: headers.authorization ?? "", text: `${method} at ${port}: ${what}` });
     };
-    note("sent");
+    if (method === "GET") note("sent");
     const upstream = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false });
     let isHeld = false;
     let answer: IncomingMessage | undefined;
@@ -123,7 +123,7 @@ export class RoundRobin {
     });
     upstream.on("response", (arrived) => {
       answer = arrived;
-      note(String(arrived.statusCode));
+      if (method === "GET" || (arrived.statusCode ?? 0) >= 400) note(String(arrived.statusCode));
       response.writeHead(arrived.statusCode ?? 502, arrived.headers);
       response.flushHeaders();
       arrived.on("error", () => request.socket.destroy());
@@ -135,7 +135,7 @@ export class RoundRobin {
     });
     response.on("close", () => {
       over();
-      note("over");
+      if (method === "GET") note("over");
       upstream.destroy();
     });
     // The body is sent with the connection, not before: a refused one must leave it for the next process.

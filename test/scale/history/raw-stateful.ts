@@ -7,6 +7,8 @@ import { type HistoryRecord, type RecordedCall, type RecordedSubscription, toEnd
 type AnyMessage = any;
 
 const revision = "2025-11-25";
+/** Longer than any fault of a history or of a soak. */
+const deliverMs = 60_000;
 const kinds = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 
 /** A stateful client that shows everything it hears, where a client of ours would hide a fault. */
@@ -70,7 +72,16 @@ export class RawStatefulClient {
     if (found) return;
     const { name: client } = this;
     const one: RecordedSubscription = {
-      ...{ client, uri, askedAt: Date.now(), confirmedAt: undefined, gaps: [], heard: [], isRaw: true },
+      ...{
+        client,
+        uri,
+        isStateless: false,
+        askedAt: Date.now(),
+        confirmedAt: undefined,
+        gaps: [],
+        heard: [],
+        isRaw: true,
+      },
     };
     this.#subscriptions.set(uri, one);
     this.#record.subscriptions.push(one);
@@ -180,7 +191,7 @@ export class RawStatefulClient {
   /** Sends a message without an answer until a process has accepted it. */
   async #deliver(message: object, session: string | undefined): Promise<number | Error> {
     let failure = new Error("not sent");
-    for (let tries = 0; tries < 100; tries += 1) {
+    for (const late = Date.now() + deliverMs; Date.now() < late; ) {
       try {
         if (this.#session !== session) return 404;
         const answer = await this.#post(message);

@@ -72,7 +72,16 @@ export class RawStatelessClient {
   async subscribe(uri: string): Promise<void> {
     const { name: client } = this;
     const one: RecordedSubscription = {
-      ...{ client, uri, askedAt: Date.now(), confirmedAt: undefined, gaps: [], heard: [], isRaw: true },
+      ...{
+        client,
+        uri,
+        isStateless: true,
+        askedAt: Date.now(),
+        confirmedAt: undefined,
+        gaps: [],
+        heard: [],
+        isRaw: true,
+      },
     };
     this.#record.subscriptions.push(one);
     await new Promise<void>((resolve) => this.#listening.push(this.#listen(one, resolve)));

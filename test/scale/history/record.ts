@@ -35,6 +35,7 @@ export interface Heard {
 export interface RecordedSubscription {
   readonly client: string;
   readonly uri: string;
+  readonly isStateless: boolean;
   readonly askedAt: number;
   /** The time of the confirmation. Undefined until then, and while a new session has not confirmed it again. */
   confirmedAt: number | undefined;

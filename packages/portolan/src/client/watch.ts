@@ -1,5 +1,5 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { type JsonObject, type RequestId, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
+import { type JsonObject, type RequestId, RpcError, type RpcNotification, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions } from "../options.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.ts";
@@ -138,7 +138,9 @@ export class StatefulWatches {
     };
     begun.then(pushChange, (reason) => {
       const error = toError(reason);
-      if (!isTransient(error) || this.#connection.lostReason) {
+      // A server whose storage fails answers with an internal error.
+      const mayPass = isTransient(error) || (error instanceof RpcError && error.code === rpcCodes.internalError);
+      if (!mayPass || this.#connection.lostReason) {
         this.#connection.report(error);
         pushChange();
         return;

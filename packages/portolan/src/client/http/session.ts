@@ -198,6 +198,8 @@ export class HttpSession {
       // The next request finds the session lost and tries again.
       requests.identity = identity;
       this.#failedRenewals += 1;
+      // Without a request, the stream finds the session lost.
+      void this.#openStream(reason as Error);
       throw reason;
     } finally {
       this.#flushQueue();
@@ -246,12 +248,9 @@ export class HttpSession {
     const { sessionId } = this.#requests.identity;
     const status = reason instanceof HttpFailure ? reason.status : undefined;
     // The first answer of a server without streams is 404. A later one means that the session was lost meanwhile.
-    const hasStreams = this.#hadStream || wasRetried;
+    const hasStreams = this.#hadStream || wasRetried || this.#failedRenewals > 0;
     if (sessionId !== undefined && hasStreams && (status === 404 || status === 400)) {
-      this.renew(sessionId).catch((why: Error) => {
-        this.#requests.invalid(why.message);
-        this.#openStream(why);
-      });
+      this.renew(sessionId).catch((why: Error) => this.#requests.invalid(why.message));
     } else if (status === 405 || status === 404) this.#hasNoStream = true;
     else this.#requests.invalid(reason.message);
   }

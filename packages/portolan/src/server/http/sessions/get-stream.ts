@@ -9,14 +9,7 @@ import type { ServerRuntime } from "../../runtime.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import { holdWatch } from "../../subscribe/watches.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import {
-  handoverMs,
-  maxKeptEvents,
-  maxTakeTries,
-  retryAfterSeconds,
-  standaloneGraceMs,
-  takeRetryMs,
-} from "../limits.ts";
+import { maxKeptEvents, maxTakeTries, retryAfterSeconds, standaloneGraceMs, takeRetryMs } from "../limits.ts";
 import { anonymous } from "../options.ts";
 import { changeableLists } from "../processes/keep-subscribed.ts";
 import { answerError, eventOf, openingEvent, refuse } from "../reply.ts";
@@ -162,8 +155,13 @@ export class GetStreams {
   async begin(owner: StreamOwner): Promise<void> {
     const { id } = owner.known;
     const uris = await this.#sessions.subscriptions(id);
-    if (this.#sessions.isShared && !(await this.#claims.begin(id))) return;
-    this.#standaloneOf(owner, uris).endUnlessConnected();
+    const standalone = this.#standaloneOf(owner, uris);
+    standalone.endUnlessConnected();
+    if (!this.#sessions.isShared) return;
+    // The stream is there before the claim: another process that sees the claim asks for the stream at once.
+    const claimed = this.#claims.begin(id);
+    standalone.holdUntil(claimed);
+    await claimed;
   }
 
   /** Returns whether every message after a position is still stored. */
@@ -309,10 +307,12 @@ export class StandaloneStream {
   #hasRestarted = false;
   /** True if an event id with the present proof was sent. */
   #isProofUsed = false;
-  /** The publications of the last seconds, for a process that takes the stream over. */
+  /** The publications of the last minute, for a process that takes the stream over. */
   #recent: { readonly id: string; readonly at: number }[] | undefined;
   /** The publications that the process before has sent. */
   #sentBefore: ReadonlySet<string> | undefined;
+  /** True if another process has the stream. */
+  #isUnclaimed = false;
   /** True if a message was neither sent nor stored. */
   #hasGap = false;
   /** Ends the wait for the process before. */
@@ -420,6 +420,15 @@ export class StandaloneStream {
     return { sent, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
   }
 
+  /** Holds messages back until the stream is claimed. Ends it if another process has the stream. */
+  holdUntil(claimed: Promise<boolean>): void {
+    this.#enqueue(async () => {
+      if (await claimed.catch(() => false)) return;
+      this.#isUnclaimed = true;
+      this.end();
+    });
+  }
+
   /** Keeps the stream for a while after its connection was lost; messages are stored meanwhile. */
   detach(stream: OpenStream): void {
     this.#enqueue(async () => {
@@ -467,8 +476,8 @@ export class StandaloneStream {
     const { publicationId } = this.session.hub;
     this.#enqueue(async () => {
       this.#queued -= 1;
-      if (publicationId !== undefined && !this.#isNew(publicationId)) return;
-      const id = await this.#store(text);
+      if (this.#isUnclaimed || !this.#isNew(publicationId)) return;
+      const id = await this.#store(text, publicationId);
       if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
       else if (id === undefined) this.#hasGap = true;
       else this.#firstUnsent ??= id;
@@ -476,11 +485,12 @@ export class StandaloneStream {
   }
 
   /** Notes a publication. Returns false if the process before has sent it. */
-  #isNew(id: string): boolean {
+  #isNew(id: string | undefined): boolean {
+    if (id === undefined) return true;
     if (this.#sentBefore?.has(id)) return false;
     const at = performance.now();
     this.#recent ??= [];
-    while (this.#recent[0] && (at - this.#recent[0].at > 2 * handoverMs || this.#recent.length >= maxKeptEvents)) {
+    while (this.#recent[0] && (at - this.#recent[0].at > standaloneGraceMs || this.#recent.length >= maxKeptEvents)) {
       this.#recent.shift();
     }
     this.#recent.push({ id, at });
@@ -493,7 +503,13 @@ export class StandaloneStream {
     const size = events.reduce((sum, { text }) => sum + text.length, 0);
     caller.release("keptBytes", -size);
     try {
-      for (const { id, text } of events) await stream.replay(this.#toEvent(id, text));
+      const sent = new Set<string>();
+      for (const { id, text, publication } of events) {
+        // Two processes that could not reach the storage may both have stored a publication.
+        if (publication === undefined || !sent.has(publication)) await stream.replay(this.#toEvent(id, text));
+        if (publication !== undefined) sent.add(publication);
+      }
+      if (sent.size > 0) this.#sentBefore = new Set([...(this.#sentBefore ?? []), ...sent]);
     } finally {
       caller.release("keptBytes", size);
     }
@@ -525,11 +541,11 @@ export class StandaloneStream {
   }
 
   /** Stores a message. Resolves to its id; undefined if it cannot be stored. */
-  async #store(text: string): Promise<string | undefined> {
+  async #store(text: string, publication: string | undefined): Promise<string | undefined> {
     const { known, caller } = this.#owner;
     let id: string | undefined;
     try {
-      id = await this.#log.appendStandalone(known.id, text, caller);
+      id = await this.#log.appendStandalone(known.id, text, caller, publication);
     } catch (cause) {
       this.#runtime.report(cause);
     }
