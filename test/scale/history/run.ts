@@ -241,8 +241,9 @@ async function checkRest(world: World, ended: readonly string[], begunAt: number
 /** Returns all keys of Redis with their expiry. */
 export async function keysOf(world: World): Promise<{ key: string; ttlMs: number }[]> {
   const script =
-    "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do all[#all + 1] = redis.call('PTTL', key) .. ' ' .. key end return table.concat(all, '\\n')";
+    "local all = {} for _, key in ipairs(redis.call('KEYS', '*')) do all[#all + 1] = redis.call('PTTL', key) .. ' ' .. key end return table.concat(all, string.char(10))";
   const reply = await world.redis(`EVAL "${script}" 0`);
+  if (!reply.startsWith("$")) throw new Error(`expected the keys of Redis, got ${reply}`);
   return reply
     .split("\r\n")
     .slice(1)

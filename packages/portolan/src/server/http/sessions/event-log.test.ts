@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import { Callers } from "../../callers.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
-import { makeProof } from "./get-stream.ts";
+import { makeProof } from "./standalone-stream.ts";
 
 describe("parseEventId", () => {
   test.each([

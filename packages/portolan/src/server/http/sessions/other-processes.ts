@@ -4,9 +4,9 @@ import type { Storage } from "../../../storage/storage.ts";
 import type { EndpointState } from "../endpoint.ts";
 import { handoverMs } from "../limits.ts";
 import { keepSubscribed, lossTopic, retry } from "../processes/keep-subscribed.ts";
-import type { StreamState } from "./get-stream.ts";
 import type { LiveSession, LiveSessions } from "./live-session.ts";
 import type { Sessions } from "./sessions.ts";
+import type { StreamState } from "./standalone-stream.ts";
 import type { StreamClaims } from "./stream-claims.ts";
 
 const cancelTopic = "mcp/cancel";

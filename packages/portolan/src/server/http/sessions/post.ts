@@ -37,10 +37,11 @@ import {
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog, StreamRecorder } from "./event-log.ts";
-import { GetStreams, type StreamOwner, type TakeStream } from "./get-stream.ts";
+import { GetStreams, type TakeStream } from "./get-stream.ts";
 import { type LiveSession, LiveSessions } from "./live-session.ts";
 import { OtherProcesses, sessionEnded } from "./other-processes.ts";
 import { findSession, type KnownSession, Sessions, whenStored } from "./sessions.ts";
+import type { StreamOwner } from "./standalone-stream.ts";
 import { StreamClaims } from "./stream-claims.ts";
 
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
