@@ -570,6 +570,21 @@ describe("keys", () => {
     expect(await askAcross(one.url, other.url)).toBe("Hello Ada");
   });
 
+  test("that two processes made after a loss open the states of both", async () => {
+    const storage = createMemoryStorage();
+    const sessions = { leaseMs: 50 };
+    const one = await start(createFixture().server, { storage, sessions });
+    expect(await askAcross(one.url, one.url)).toBe("Hello Ada");
+    for (const { key } of await storage.kv.list("", { limit: 1_000 })) await storage.kv.delete(key);
+    const later = await start(createFixture().server, { storage, sessions });
+    expect(await askAcross(later.url, later.url)).toBe("Hello Ada");
+    // The first process notices the loss and adds its key to that of the second one.
+    const keys = async () => JSON.parse((await storage.kv.get("mcp/keys")) ?? "[]").length;
+    await expect.poll(keys).toBe(2);
+    expect(await askAcross(one.url, later.url)).toBe("Hello Ada");
+    expect(await askAcross(later.url, one.url)).toBe("Hello Ada");
+  });
+
   test("are made again after the storage has lost them", async () => {
     const storage = createMemoryStorage();
     const { url } = await start(createFixture().server, { storage });

@@ -109,6 +109,9 @@ test("subscriptions outlive many renewals of their session", async () => {
   const { url } = await start(second.server, { storage });
   const stream = await peer.at(url).get();
   second.server.publish("resources/updated", { uri: uriOf(1) });
+  // No process has had the stream for minutes: first the client is told that everything may have changed.
+  expect((await stream.message()).method).toBe("notifications/tools/list_changed");
+  while ((await stream.message()).method !== "notifications/resources/list_changed");
   expect((await stream.message()).params).toEqual({ uri: uriOf(1) });
 });
 

@@ -6,7 +6,7 @@ import { serveHttp } from "portolan/server/http";
 import { createRedisStorage } from "portolan/storage/redis";
 import { createClient } from "redis";
 
-const { name, redisPort, journal, serve } = JSON.parse(process.env["SCALE_NODE"] ?? "{}");
+const { name, redisPort, journal, serve, graceMs = 10_000 } = JSON.parse(process.env["SCALE_NODE"] ?? "{}");
 // Written at once, so that what a killed node did is known all the same.
 const file = openSync(journal, "a");
 const note = (call, what) => writeSync(file, `${JSON.stringify({ at: Date.now(), node: name, call, what })}\n`);
@@ -80,21 +80,36 @@ const verify = (request) => ({ key: request.header("authorization") ?? "nobody" 
 const serving = serveHttp(definition, { ...serve, storage, verify, instances: 3 });
 const { port } = await serving.listen(0);
 
-process.on("message", async ({ id, publish, measure, close }) => {
+process.on("message", async ({ id, publish, measure, close, ping }) => {
+  if (ping) process.send({ id, ping });
   if (publish !== undefined) {
+    const at = Date.now();
     definition.publish("resources/updated", { uri: publish });
-    process.send({ id, at: Date.now() });
+    // Commands keep their order: once this one is answered, Redis has passed the publication on.
+    const isPassedOn = await storage.bus.publish("scale/after", "").then(
+      () => true,
+      () => false,
+    );
+    process.send({ id, at, isPassedOn });
   }
   if (measure) {
     globalThis.gc?.();
     const { heapUsed, rss } = process.memoryUsage();
     process.send({ id, heapUsed, rss, descriptors: readdirSync("/proc/self/fd").length });
   }
-  if (close !== undefined) {
-    await serving.close(close);
-    await storage.close();
-    // Without timers and sockets that were left open, the process ends now.
-    process.disconnect();
-  }
+  if (close !== undefined) await end(close);
 });
+process.once("SIGTERM", () => end(graceMs));
+// The test was killed.
+process.once("disconnect", () => isEnding || process.exit(1));
+
+let isEnding = false;
+async function end(ms) {
+  isEnding = true;
+  await serving.close(ms);
+  await storage.close();
+  // Without timers and sockets that were left open, the process ends now.
+  if (process.connected) process.disconnect();
+}
+
 process.send({ port });

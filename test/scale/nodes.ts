@@ -10,6 +10,15 @@ export interface NodeSettings {
   /** The file to which the handlers of all nodes write what they do. */
   readonly journal: string;
   readonly serve: ServeHttpOptions;
+  /** Time that running calls have after SIGTERM. Default: 10 s. */
+  readonly graceMs?: number;
+}
+
+/** A publication of a node. */
+export interface NodePublication {
+  readonly at: number;
+  /** True if Redis has passed it on. */
+  readonly isPassedOn: boolean;
 }
 
 /** Memory and descriptors of a node, after its garbage was collected. */
@@ -73,15 +82,29 @@ export class ScaleNode {
   }
 
   /** Closes the node as an operator does. Resolves to the reason if the process does not end by itself. */
-  async close(graceMs: number, patienceMs: number): Promise<string | undefined> {
+  close(graceMs: number, patienceMs: number): Promise<string | undefined> {
+    return this.#end(graceMs + patienceMs, (child) => child.send({ close: graceMs }));
+  }
+
+  /** Sends SIGTERM. Resolves to the reason if the process does not end by itself within this time. */
+  terminate(patienceMs: number): Promise<string | undefined> {
+    return this.#end(patienceMs, (child) => child.kill("SIGTERM"));
+  }
+
+  /** Stops the process as if it hung, and lets it go on. */
+  signal(signal: "SIGSTOP" | "SIGCONT"): void {
+    this.#child?.kill(signal);
+  }
+
+  async #end(patienceMs: number, tell: (child: ChildProcess) => void): Promise<string | undefined> {
     const child = this.#child;
     this.#isUp = false;
     if (!child || child.exitCode !== null || child.signalCode !== null) return undefined;
     const exited = once(child, "exit");
-    child.send({ close: graceMs });
+    tell(child);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), graceMs + patienceMs);
+      timer = setTimeout(() => resolve(undefined), patienceMs);
     });
     const ended = (await Promise.race([exited, late])) as [number | null, string | null] | undefined;
     clearTimeout(timer);
@@ -91,9 +114,14 @@ export class ScaleNode {
     return ended ? `${this.name} ended with ${ended[0] ?? ended[1]}` : `${this.name} does not end after it was closed`;
   }
 
-  /** Publishes a change. Resolves to the time at which the node did; undefined if it is down. */
-  async publish(uri: string): Promise<number | undefined> {
-    return (await this.#ask<{ at: number }>({ publish: uri }))?.at;
+  /** Publishes a change. Resolves when Redis has passed it on, or has failed to; to undefined if the node is down. */
+  publish(uri: string): Promise<NodePublication | undefined> {
+    return this.#ask({ publish: uri });
+  }
+
+  /** Resolves when the process has answered, or has ended. */
+  async ping(): Promise<void> {
+    await this.#ask({ ping: true });
   }
 
   measure(): Promise<Measured | undefined> {

@@ -1,5 +1,5 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import { type JsonObject, type RequestId, RpcError, type RpcNotification } from "../jsonrpc/message.ts";
+import { type JsonObject, type RequestId, RpcError, type RpcNotification, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions } from "../options.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.ts";
@@ -40,10 +40,17 @@ function unexpected(what: string, expected: string, got: unknown): PortolanError
   return new PortolanError("invalid-argument", `${what}: expected ${expected}, got ${nameOf(got)}`);
 }
 
+/** The watches of one URI, and its subscription. */
+interface UriWatcher {
+  count: number;
+  begun: Promise<unknown>;
+}
+
 /** The watches of a stateful connection. They share its subscriptions: the last watch of a URI ends its subscription. */
 export class StatefulWatches {
   readonly #connection: ClientConnection;
-  readonly #watchers = new Map<string, { count: number; begun: Promise<unknown> }>();
+  readonly #watchers = new Map<string, UriWatcher>();
+  readonly #queues = new Set<ChangeQueue>();
 
   constructor(connection: ClientConnection) {
     this.#connection = connection;
@@ -53,16 +60,16 @@ export class StatefulWatches {
   async open(filter: ChangeFilter, options: CallOptions): Promise<ChangeStream> {
     const subscribed: string[] = [];
     const changes = new ChangeQueue(async () => {
+      this.#queues.delete(changes);
       stopListening();
       stopWaiting();
-      stopRenewing();
       await Promise.all(subscribed.map((uri) => this.#unsubscribe(uri)));
     });
     changes.acceptedFilter = filter;
     const stopWaiting = this.#connection.onLost((reason) =>
       changes.end(this.#connection.isClosing ? undefined : reason),
     );
-    const stopRenewing = this.#connection.onRenewed(() => changes.pushAll());
+    this.#queues.add(changes);
     const stopListening = this.#connection.listen((notification) => {
       const change = changeIn(notification);
       if (change && isWatched(change, filter)) changes.push(change);
@@ -113,12 +120,39 @@ export class StatefulWatches {
     }
   }
 
-  /** Subscribes again after the server has lost the session. */
+  /** Subscribes again after the server has lost the session. Then everything watched may have changed meanwhile. */
   #subscribeAgain(): void {
+    for (const changes of this.#queues) changes.pushLists();
     for (const [uri, watcher] of this.#watchers) {
-      watcher.begun = this.#connection.call("resources/subscribe", { uri }, {});
-      watcher.begun.catch((reason) => this.#connection.report(reason));
+      const begun = this.#connection.call("resources/subscribe", { uri }, {});
+      watcher.begun = begun;
+      this.#confirm(uri, watcher, begun, 0);
     }
+  }
+
+  /** Reports a URI as changed once it is subscribed to again: a change before that would not be heard. */
+  #confirm(uri: string, watcher: UriWatcher, begun: Promise<unknown>, failures: number): void {
+    const isCurrent = () => this.#watchers.get(uri) === watcher && watcher.begun === begun;
+    const pushChange = () => {
+      for (const changes of isCurrent() ? this.#queues : []) changes.pushUri(uri);
+    };
+    begun.then(pushChange, (reason) => {
+      const error = toError(reason);
+      // A server whose storage fails answers with an internal error.
+      const mayPass = isTransient(error) || (error instanceof RpcError && error.code === rpcCodes.internalError);
+      if (!mayPass || this.#connection.lostReason) {
+        this.#connection.report(error);
+        pushChange();
+        return;
+      }
+      const pause = Math.min(firstListenRetryMs * listenRetryGrowth ** failures, maxListenRetryMs);
+      this.#connection.clock.after(pause * (1 + Math.random() / 10), () => {
+        if (!isCurrent() || this.#connection.lostReason) return;
+        const again = this.#connection.call("resources/subscribe", { uri }, {});
+        watcher.begun = again;
+        this.#confirm(uri, watcher, again, failures + 1);
+      });
+    });
   }
 
   async #unsubscribe(uri: string): Promise<void> {
@@ -357,8 +391,18 @@ class ChangeQueue implements ChangeStream {
 
   /** Reports everything watched as changed. */
   pushAll(): void {
-    for (const kind of listKinds) if (this.acceptedFilter[kind]) this.push({ kind });
+    this.pushLists();
     for (const uri of this.acceptedFilter.uris ?? []) this.push({ kind: "resource", uri });
+  }
+
+  /** Reports all watched lists as changed. */
+  pushLists(): void {
+    for (const kind of listKinds) if (this.acceptedFilter[kind]) this.push({ kind });
+  }
+
+  /** Reports a URI as changed if it is watched. */
+  pushUri(uri: string): void {
+    if (this.acceptedFilter.uris?.includes(uri)) this.push({ kind: "resource", uri });
   }
 
   /** Ends the iteration after the pending changes, with an error if there is one. */

@@ -1,4 +1,5 @@
 import { Lazy } from "../async.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { RoundState } from "./ask/round-state.ts";
 import type { ServedExchange } from "./call/exchange.ts";
@@ -7,7 +8,7 @@ import type { Snapshot } from "./define/snapshot.ts";
 import type { CompiledTool } from "./define/tools.ts";
 import { extra, type LoadPart } from "./extension.ts";
 import { preloadMs } from "./limits.ts";
-import { Hub, type Publication } from "./subscribe/hub.ts";
+import { type Audience, Hub, type Publication } from "./subscribe/hub.ts";
 
 /** The state that all connections of one server share: its compiled features, and everything that outlives a request. */
 export class ServerRuntime {
@@ -87,6 +88,13 @@ export class ServerRuntime {
     const load = async () => (await extra.get()).loadParts(this, others);
     const timer = setTimeout(() => load().catch((cause) => this.report(cause)), preloadMs);
     (timer as { unref?(): void }).unref?.();
+  }
+
+  /** Sends a notification to the subscribers of its topic, in this process and in those that share a storage with it. */
+  publish(topic: string, payload: JsonObject, audience?: Audience): void {
+    const id = this.relays.size > 0 ? crypto.randomUUID() : undefined;
+    this.hub.publish(topic, payload, audience, id);
+    for (const relay of this.relays) relay({ topic, payload, audience, id });
   }
 
   /** Returns true the first time that it is called with an object. */

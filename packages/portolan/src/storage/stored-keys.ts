@@ -69,6 +69,25 @@ export class StoredKeySealer implements Sealer {
     return newest === known ? opened : newest.open(sealed, options);
   }
 
+  /**
+   * Puts the keys of this process back into a storage that has lost them, behind those that others have made meanwhile: all
+   * that was sealed with either can be opened everywhere.
+   */
+  async restore(): Promise<void> {
+    const own = this.#text;
+    for (let isDone = own === undefined; !isDone; ) {
+      const text = await this.#kv.get(storedAt);
+      const stored = text === undefined ? [] : parseKeys(text);
+      const retiredAt = stored.length > 0 ? Date.now() : undefined;
+      const missing = parseKeys(own ?? "")
+        .filter(({ secret }) => !stored.some((key) => key.secret === secret))
+        .map((key) => ({ ...(retiredAt !== undefined && { retiredAt }), ...key }));
+      const keys = [...stored, ...missing].slice(0, maxStoredKeys);
+      isDone = missing.length === 0 || (await this.#kv.set(storedAt, JSON.stringify(keys), { expect: text ?? null }));
+    }
+    if (own !== undefined) await this.#read();
+  }
+
   #read(): Promise<Sealer> {
     if (!this.#next) {
       const begin = () => {

@@ -28,7 +28,7 @@ export const maxRetryAfterMs: number = 5 * 60_000;
 
 /** A stream may stay open this long after its response, because the server normally ends it. */
 export const lingerMs = 5_000;
-/** Attempts in a row to resume the stream of one response. */
+/** Attempts in a row to resume the stream of one response, or to post the answer to a question. */
 export const maxResumeFailures = 8;
 /** Pauses between attempts to reach a server: the first, the shortest, their growth, and the longest. */
 export const firstRetryMs = 1_000;

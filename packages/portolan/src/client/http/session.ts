@@ -17,6 +17,7 @@ import {
   firstRetryMs,
   maxOpenAnswerChars,
   maxOpenAnswers,
+  maxResumeFailures,
   maxRetryMs,
   minRetryMs,
   openStreamMs,
@@ -37,6 +38,8 @@ export class HttpSession {
   readonly #sendNow: (request: RpcRequest) => Promise<RpcResponse>;
   readonly #lost: (reason: Error) => void;
   readonly #openAnswers = new OpenAnswers();
+  /** The pauses before answers that are posted again. */
+  readonly #answerBackoffs = new Set<Backoff>();
   #initializeRequest: RpcRequest | undefined;
   #initialized: RpcNotification | undefined;
   /** Messages that wait until the server is ready; undefined while it is. */
@@ -122,6 +125,7 @@ export class HttpSession {
   async close(): Promise<void> {
     const { identity, clock } = this.#requests;
     this.#stream?.stop();
+    for (const backoff of this.#answerBackoffs) backoff.stop();
     if (identity.sessionId === undefined) return;
     await new Promise<void>((resolve) => {
       const cancel = sendOneWay(this.#requests, toDelete(this.#requests), () => {
@@ -142,15 +146,30 @@ export class HttpSession {
     if (requests.isClosed || sessionId !== requests.identity.sessionId) return;
     try {
       const text = serialize(response);
-      const done = this.#openAnswers.add(text);
-      sendOneWay(requests, requests.toPost(response, text), (failure) => {
-        done();
-        if (failure) requests.invalid(failure.message);
-      });
+      this.#post(requests.toPost(response, text), sessionId, this.#openAnswers.add(text));
     } catch (reason) {
       if (isFlood(reason)) this.#lost(reason);
       else requests.invalid((reason as Error).message);
     }
+  }
+
+  /** Posts an answer until the server has accepted it: the server waits for it, and ignores a second one. */
+  #post(request: LinkRequest, sessionId: string | undefined, done: () => void, failures = 0): void {
+    const requests = this.#requests;
+    sendOneWay(requests, request, (failure) => {
+      const isCurrent = !requests.isClosed && sessionId === requests.identity.sessionId;
+      if (failure && isTransient(failure) && isCurrent && failures < maxResumeFailures) {
+        const backoff = new Backoff(requests, failures);
+        this.#answerBackoffs.add(backoff);
+        backoff.wait(failure, () => {
+          this.#answerBackoffs.delete(backoff);
+          this.#post(request, sessionId, done, failures + 1);
+        });
+        return;
+      }
+      done();
+      if (failure) requests.invalid(failure.message);
+    });
   }
 
   async #renew(): Promise<void> {
@@ -179,6 +198,8 @@ export class HttpSession {
       // The next request finds the session lost and tries again.
       requests.identity = identity;
       this.#failedRenewals += 1;
+      // Without a request, the stream finds the session lost.
+      void this.#openStream(reason as Error);
       throw reason;
     } finally {
       this.#flushQueue();
@@ -212,7 +233,7 @@ export class HttpSession {
       };
       const ended = (reason: Error) => {
         settle();
-        this.#streamEnded(reason);
+        this.#streamEnded(reason, stream.hasRetried);
       };
       const event = (one: IncomingEvent) => this.#requests.receiveEvent(one);
       const options = { failures: this.#failedRenewals };
@@ -223,14 +244,13 @@ export class HttpSession {
     });
   }
 
-  #streamEnded(reason: Error): void {
+  #streamEnded(reason: Error, wasRetried: boolean): void {
     const { sessionId } = this.#requests.identity;
     const status = reason instanceof HttpFailure ? reason.status : undefined;
-    if (sessionId !== undefined && this.#hadStream && (status === 404 || status === 400)) {
-      this.renew(sessionId).catch((why: Error) => {
-        this.#requests.invalid(why.message);
-        this.#openStream(why);
-      });
+    // The first answer of a server without streams is 404. A later one means that the session was lost meanwhile.
+    const hasStreams = this.#hadStream || wasRetried || this.#failedRenewals > 0;
+    if (sessionId !== undefined && hasStreams && (status === 404 || status === 400)) {
+      this.renew(sessionId).catch((why: Error) => this.#requests.invalid(why.message));
     } else if (status === 405 || status === 404) this.#hasNoStream = true;
     else this.#requests.invalid(reason.message);
   }
@@ -323,6 +343,8 @@ export class GetStream implements ReplyEvents {
   #openedAt = 0;
   #hasEvents = false;
   #isStopped = false;
+  /** True if an attempt has failed and another one followed. */
+  hasRetried = false;
   #stopHeadTimer: (() => void) | undefined;
 
   constructor(requests: HttpRequests, events: GetStreamEvents, options: GetStreamOptions = {}) {
@@ -406,7 +428,10 @@ export class GetStream implements ReplyEvents {
     if (this.#isStopped) return;
     this.#backoff.failures += 1;
     if (this.#backoff.failures > this.#maxFailures) this.#end(reason);
-    else this.openLater(reason);
+    else {
+      this.hasRetried = true;
+      this.openLater(reason);
+    }
   }
 
   #end(reason: Error): void {

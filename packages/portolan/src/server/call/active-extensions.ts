@@ -69,10 +69,7 @@ function extendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
     get storage() {
       return runtime.storage ?? runtime.snapshot.options.storage;
     },
-    publish(topic, payload, audience) {
-      runtime.hub.publish(topic, payload, audience);
-      for (const relay of runtime.relays) relay({ topic, payload, audience });
-    },
+    publish: (topic, payload, audience) => runtime.publish(topic, payload, audience),
     report: (error) => runtime.report(error),
     optionsOf(kind: FeatureKind, key: string, exchange: Exchange) {
       const feature = runtime.snapshot[lists[kind]].find(key, exchange as ServedExchange);

@@ -410,8 +410,7 @@ function publishOn(runtime: ServerRuntime, topic: keyof Topics, payload: JsonObj
       `publish("${topic}"): this list cannot change; serve live(server) to change it`,
     );
   }
-  runtime.hub.publish(topic, payload, audience);
-  for (const relay of runtime.relays) relay({ topic, payload, audience });
+  runtime.publish(topic, payload, audience);
 }
 
 /** Returns the state that all connections of a server share. */

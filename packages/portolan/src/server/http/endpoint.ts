@@ -111,6 +111,7 @@ export class Endpoint {
       }, graceMs);
     });
     await Promise.all([drained, this.#httpSse?.loaded?.close(graceMs)]);
+    this.#stateful?.loaded?.stop();
     // A storage that hangs must not keep the process from ending.
     const left = this.joined?.then((leave) => leave());
     await Promise.race([graceOver, left]).catch(() => {});

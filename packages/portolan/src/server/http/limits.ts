@@ -201,11 +201,15 @@ export const sessionIdBytes = 24;
 /** Lifetime of the claim on the stream of an anonymous session, in keep-alive intervals: it survives one that is late. */
 export const streamClaimIntervals = 1.5;
 
-/** Lifetime of the claim on another stream. It says which process has the stream, and refuses nobody. */
-export const streamClaimMs: number = 24 * 60 * 60_000;
-
 /** Time for which a standalone stream outlives its connection, so that the client misses nothing. */
 export const standaloneGraceMs = 60_000;
+
+/** Time that a process has to hand the stream of a session over to another one, or to confirm a subscription. */
+export const handoverMs = 2_000;
+
+/** Attempts to take the stream of a session over while the storage fails, and the pause between them. */
+export const maxTakeTries = 10;
+export const takeRetryMs = 500;
 
 /** Time for which a question to the client of a session may be answered. */
 export const sessionQuestionTtlMs: number = 60 * 60_000;
@@ -231,8 +235,8 @@ export const defaultLeaseMs = 10_000;
 /** Longer event ids are not ours. */
 export const maxEventIdCharacters = 200;
 
-/** A process that has not renewed its record in the storage for this long is taken for dead. */
-export const processLeaseMs = 30_000;
+/** A process that has not renewed its record in the storage for this many times `leaseMs` is taken for dead. */
+export const processLeases = 3;
 
 /** Time for which a starting process waits for the records of the others. */
 export const compareMs = 2_000;

@@ -33,6 +33,8 @@ export class Hub {
   readonly watches: Map<string, SharedWatch> = new Map();
   /** The listeners of changes of resources; made with the first subscription. */
   subscribers: Subscribers | undefined;
+  /** The id of the publication that is being delivered, if other processes receive it too. */
+  publicationId: string | undefined;
   readonly #listeners = new Set<Listener>();
   readonly report: (error: unknown, about?: ErrorReport) => void;
 
@@ -41,7 +43,8 @@ export class Hub {
   }
 
   /** Delivers to every listener that wants the topic, each of them once. One that throws does not keep the others from receiving it. */
-  publish(topic: string, payload: JsonObject, audience: Audience = {}): void {
+  publish(topic: string, payload: JsonObject, audience: Audience = {}, id?: string): void {
+    this.publicationId = id;
     const isUpdate = topic === "resources/updated";
     const listeners = isUpdate ? this.subscribers?.of(String(payload["uri"])) : this.#listeners;
     for (const listener of listeners ?? []) {
@@ -52,6 +55,7 @@ export class Hub {
         this.report(error);
       }
     }
+    this.publicationId = undefined;
   }
 
   addListener(listener: Listener): void {
@@ -68,4 +72,6 @@ export interface Publication {
   readonly topic: string;
   readonly payload: JsonObject;
   readonly audience: Audience | undefined;
+  /** The same in all processes. */
+  readonly id: string | undefined;
 }

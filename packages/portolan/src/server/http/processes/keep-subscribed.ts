@@ -1,5 +1,9 @@
 import type { Bus } from "../../../storage/storage.ts";
+import type { Snapshot } from "../../define/snapshot.ts";
 import { firstRetryMs, maxRetryMs } from "../limits.ts";
+
+/** The topic of the news that the storage has lost its data. */
+export const lossTopic = "mcp/data-lost";
 
 /** Tries until it succeeds, with growing pauses. Returns the function that stops trying. */
 export function retry(attempt: () => Promise<void>): () => void {
@@ -58,4 +62,13 @@ export function keepSubscribed(bus: Bus, topic: string, subscriber: Subscriber):
     const stop = await subscribing?.catch(() => undefined);
     await stop?.();
   };
+}
+
+/** Returns the topics of the lists that can change: what to tell a listener that may have missed publications. */
+export function changeableLists({ isLive, listsTemplates, offered }: Snapshot): string[] {
+  return [
+    ...(isLive && offered.tools ? ["tools/list_changed"] : []),
+    ...(isLive && offered.prompts ? ["prompts/list_changed"] : []),
+    ...((isLive || listsTemplates) && offered.resources ? ["resources/list_changed"] : []),
+  ];
 }

@@ -3,7 +3,7 @@ import { keyIdsOf } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { isStorageFailure } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
-import { compareMs, maxKnownProcesses, processLeaseMs } from "../limits.ts";
+import { compareMs, maxKnownProcesses, processLeases } from "../limits.ts";
 
 /** A process, as the others with the same storage see it. */
 interface ProcessRecord {
@@ -19,13 +19,28 @@ interface ProcessRecord {
 
 const prefix = "mcp/process/";
 
+/** A process that the others with the same storage know of. */
+export interface RegisteredProcess {
+  /** Writes the record again. */
+  renew(): void;
+  /** Removes the record. */
+  leave(): Promise<void>;
+}
+
 /**
- * Tells the processes that share the storage of this one. Resolves to the function that takes it back. Rejects if another
+ * Tells the processes that share the storage of this one, and looks every `leaseMs` if the storage still knows. Calls `lost`
+ * if it does not: then it has lost its data. Rejects if another
  * process of the same server has other secrets: each would refuse the states that the other one sealed. If that is noticed
  * later, because the storage failed at the start, it is reported.
  */
-export async function register(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
+export async function register(
+  runtime: ServerRuntime,
+  storage: Storage,
+  leaseMs: number,
+  lost: () => void,
+): Promise<RegisteredProcess> {
   const { kv } = storage;
+  const ttlMs = processLeases * leaseMs;
   const key = prefix + crypto.randomUUID();
   const own = await recordOf(runtime);
   const report = (cause: unknown) => void runtime.report(cause);
@@ -36,13 +51,17 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
   /** Renewals after which this process compares itself with the others. */
   let comparisons = 1;
   let writing: Promise<unknown> | undefined;
+  let isWritten = false;
   const renew = async () => {
     try {
-      writing = kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs: processLeaseMs });
+      const isLost = isWritten && (await kv.get(key)) === undefined;
+      writing = kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs });
       await writing;
+      isWritten = true;
+      if (isLost) lost();
       if (comparisons === 0) return;
       for (const [otherKey, other] of await othersOf(storage, key)) {
-        if (!compared.has(otherKey)) compare(runtime, own, other, refuse);
+        if (!compared.has(otherKey)) compare(runtime, own, other, ttlMs, refuse);
         compared.add(otherKey);
       }
       comparisons -= 1;
@@ -68,11 +87,15 @@ export async function register(runtime: ServerRuntime, storage: Storage): Promis
     }
   }
   refuse = report;
-  const timer = setInterval(() => renew().catch(report), processLeaseMs / 3);
+  const renewAgain = () => void renew().catch(report);
+  const timer = setInterval(renewAgain, leaseMs);
   if (typeof timer === "object") timer.unref?.();
-  return async () => {
-    clearInterval(timer);
-    await remove();
+  return {
+    renew: renewAgain,
+    async leave() {
+      clearInterval(timer);
+      await remove();
+    },
   };
 }
 
@@ -111,6 +134,7 @@ function compare(
   runtime: ServerRuntime,
   own: ProcessRecord,
   other: ProcessRecord,
+  ttlMs: number,
   refuse: (difference: Error) => void,
 ): void {
   const whose = `process ${other.pid ?? "of unknown number"}, which uses the same storage,`;
@@ -124,7 +148,7 @@ function compare(
     const advice =
       "Give all processes the same secrets; to change one, append the new one in all of them, then move it to the front in all, and remove the old one after `questionTtlMs`";
     const seen = other.renewedAt === undefined ? "" : `, last seen ${new Date(other.renewedAt).toISOString()},`;
-    const wait = `If process ${other.pid ?? "of unknown number"}${seen} no longer runs, wait ${processLeaseMs / 1_000} s and start again`;
+    const wait = `If process ${other.pid ?? "of unknown number"}${seen} no longer runs, wait ${ttlMs / 1_000} s and start again`;
     const why = `${whose} ${has}, so that answers to its questions would be refused here. ${advice}. ${wait}`;
     refuse(new PortolanError("invalid-argument", `secrets: ${why}`));
   }

@@ -1,12 +1,13 @@
 import { PortolanError } from "../../../errors.ts";
 import type { Storage } from "../../../storage/storage.ts";
+import { StoredKeySealer } from "../../../storage/stored-keys.ts";
 import { reportedStorage } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import type { Publication } from "../../subscribe/hub.ts";
 import type { EndpointState } from "../endpoint.ts";
-import { defaultSessionIdleMs, sharedSessionShare } from "../limits.ts";
+import { defaultLeaseMs, defaultSessionIdleMs, sharedSessionShare } from "../limits.ts";
 import type { ServeHttpOptions } from "../options.ts";
-import { keepSubscribed } from "./keep-subscribed.ts";
+import { changeableLists, keepSubscribed, lossTopic } from "./keep-subscribed.ts";
 import { register } from "./register.ts";
 import { SharedUse } from "./shared-use.ts";
 
@@ -30,9 +31,9 @@ export async function joinProcesses(
   storage: Storage,
   { sessions }: ServeHttpOptions,
 ): Promise<() => Promise<void>> {
-  const { idleMs = defaultSessionIdleMs } = sessions || {};
+  const { idleMs = defaultSessionIdleMs, leaseMs = defaultLeaseMs } = sessions || {};
   try {
-    return await join(state, storage, idleMs * sharedSessionShare);
+    return await join(state, storage, idleMs * sharedSessionShare, leaseMs);
   } catch (cause) {
     if (!state.isListening) state.runtime.report(cause);
     throw cause;
@@ -43,6 +44,7 @@ async function join(
   { runtime, callers }: EndpointState,
   storage: Storage,
   sessionMs: number,
+  leaseMs: number,
 ): Promise<() => Promise<void>> {
   const { kv } = reportedStorage(runtime, storage);
   const across = new SharedUse(kv, {
@@ -55,7 +57,7 @@ async function join(
   memberships.set(runtime, storages);
   let found = storages.get(storage);
   if (!found) {
-    found = { endpoints: 0, stop: begin(runtime, reportedStorage(runtime, storage)) };
+    found = { endpoints: 0, stop: begin(runtime, reportedStorage(runtime, storage), leaseMs) };
     storages.set(storage, found);
     found.stop.catch(() => storages.delete(storage));
   }
@@ -72,11 +74,24 @@ async function join(
   };
 }
 
-async function begin(runtime: ServerRuntime, storage: Storage): Promise<() => Promise<void>> {
-  const leave = await register(runtime, storage);
+async function begin(runtime: ServerRuntime, storage: Storage, leaseMs: number): Promise<() => Promise<void>> {
+  const report = (cause: unknown) => void runtime.report(cause);
+  const registered = await register(runtime, storage, leaseMs, () => {
+    report(
+      new PortolanError("store-failed", "The storage has lost its data: sessions are gone, and clients begin new ones"),
+    );
+    storage.bus.publish(lossTopic, "").catch(report);
+  });
+  // One process that notices the loss tells the others.
+  const receive = () => {
+    registered.renew();
+    const sealer = runtime.roundState?.sealer.sealer;
+    if (sealer instanceof StoredKeySealer) sealer.restore().catch(report);
+  };
+  const stopHearing = keepSubscribed(storage.bus, lossTopic, { receive, lost: receive, failed: report });
   const stopRelay = startRelay(runtime, storage);
   return async () => {
-    await Promise.all([leave(), stopRelay()]);
+    await Promise.all([registered.leave(), stopHearing(), stopRelay()]);
   };
 }
 
@@ -91,8 +106,8 @@ function startRelay(runtime: ServerRuntime, storage: Storage): () => Promise<voi
   runtime.relays.add(relay);
   const unsubscribe = keepSubscribed(storage.bus, topicName, {
     receive(value) {
-      const [from, { topic, payload, audience }] = JSON.parse(value) as [string, Publication];
-      if (from !== self) runtime.hub.publish(topic, payload, audience);
+      const [from, { topic, payload, audience, id }] = JSON.parse(value) as [string, Publication];
+      if (from !== self) runtime.hub.publish(topic, payload, audience, id);
     },
     failed(cause) {
       deafSince = performance.now();
@@ -127,10 +142,7 @@ function hearsAgain(since: number): PortolanError {
 
 /** Tells every listener once that all it listens to may have changed, because publications of other processes are missing. */
 function tellAllChanged({ hub, snapshot }: ServerRuntime): void {
-  const { isLive, listsTemplates, offered } = snapshot;
-  if (isLive && offered.tools) hub.publish("tools/list_changed", {});
-  if (isLive && offered.prompts) hub.publish("prompts/list_changed", {});
-  if ((isLive || listsTemplates) && offered.resources) hub.publish("resources/list_changed", {});
+  for (const topic of changeableLists(snapshot)) hub.publish(topic, {});
   for (const [uri, listener] of hub.subscribers?.all() ?? []) {
     try {
       listener.deliver("resources/updated", { uri });

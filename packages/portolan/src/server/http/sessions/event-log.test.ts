@@ -3,8 +3,8 @@ import { createMemoryStorage } from "../../../storage/memory.ts";
 import { Callers } from "../../callers.ts";
 import { finishedEventTtlMs, streamOverheadBytes } from "../limits.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
-import { makeProof } from "./get-stream.ts";
 import { KeptEvents, takeBytes } from "./kept-events.ts";
+import { makeProof } from "./standalone-stream.ts";
 
 describe("parseEventId", () => {
   test.each([

@@ -27,6 +27,8 @@ export interface SentEvent {
   readonly id: string;
   readonly text: string;
   readonly isLast: boolean;
+  /** The id of the publication that the message tells, if other processes receive it too. */
+  readonly publication?: string | undefined;
 }
 
 /** The name of the standalone stream of a session. */
@@ -150,12 +152,13 @@ export class EventLog {
   }
 
   /** Stores a message of the standalone stream. Resolves to its id; undefined if it cannot be stored. */
-  async appendStandalone(session: string, text: string, caller: Caller): Promise<string | undefined> {
+  async appendStandalone(session: string, text: string, caller: Caller, publication = ""): Promise<string | undefined> {
     const key = keyOf(session, standaloneName);
     const kept = this.#keptOf(session, standaloneName, caller);
     if (!kept?.add(text)) return undefined;
     kept.expiresAt = performance.now() + this.#ttlMs;
-    return this.#storage.log.append(key, text, { keep: maxKeptEvents, ttlMs: this.#ttlMs });
+    // A message is an object, so that its text begins with a brace.
+    return this.#storage.log.append(key, publication + text, { keep: maxKeptEvents, ttlMs: this.#ttlMs });
   }
 
   /** Drops the standalone stream of a session. From now on only a position with this proof can be resumed. */
@@ -181,7 +184,9 @@ export class EventLog {
     const events: SentEvent[] = [];
     try {
       for await (const entry of this.#entries(keyOf(session, stream), id, caller)) {
-        if (events.push({ id: entry.id, text: entry.value, isLast: false }) >= count) break;
+        const start = Math.max(0, entry.value.indexOf("{"));
+        const [publication, text] = [entry.value.slice(0, start) || undefined, entry.value.slice(start)];
+        if (events.push({ id: entry.id, text, isLast: false, publication }) >= count) break;
       }
     } catch (cause) {
       if (cause instanceof PortolanError && cause.code === "invalid-argument") return undefined;
@@ -288,7 +293,9 @@ export class EventLog {
     }
   }
 
+  /** Stops the renewal of leases once no answer is being written. */
   close(): void {
+    if (this.#leases.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }

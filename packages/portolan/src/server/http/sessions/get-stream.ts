@@ -1,28 +1,19 @@
 import { headerKeys } from "../../../http/headers.ts";
-import { RpcError, serialize } from "../../../jsonrpc/message.ts";
-import type { Peer } from "../../../protocol/revision.ts";
-import { toBase64url } from "../../../storage/crypto.ts";
-import { type Principal, ServedExchange } from "../../call/exchange.ts";
+import { RpcError } from "../../../jsonrpc/message.ts";
 import type { Caller } from "../../callers.ts";
-import { Session } from "../../channel/session.ts";
-import type { ServerRuntime } from "../../runtime.ts";
-import { watchOf } from "../../subscribe/listen.ts";
-import { holdWatch } from "../../subscribe/watches.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
-import { maxKeptEvents, retryAfterSeconds, standaloneGraceMs } from "../limits.ts";
+import { maxTakeTries, retryAfterSeconds, takeRetryMs } from "../limits.ts";
 import { anonymous } from "../options.ts";
-import { answerError, eventOf, openingEvent, refuse } from "../reply.ts";
+import { answerError, eventOf, refuse } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
-import {
-  type EventLog,
-  type EventPosition,
-  parseEventId,
-  type SentEvent,
-  standaloneName,
-  standaloneNameWith,
-} from "./event-log.ts";
+import { type EventLog, type EventPosition, parseEventId, standaloneName } from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
-import { findSession, type KnownSession, type Sessions, type StreamClaims, whenStored } from "./sessions.ts";
+import { findSession, type KnownSession, type Sessions, whenStored } from "./sessions.ts";
+import { StandaloneStream, type StreamOwner, type StreamState } from "./standalone-stream.ts";
+import type { StreamClaims } from "./stream-claims.ts";
+
+/** Asks the process that had the standalone stream of a session to hand it over. */
+export type TakeStream = (id: string, before: string | undefined) => Promise<StreamState | undefined>;
 
 /** The facts of a stream that may begin. */
 interface BegunGet {
@@ -40,6 +31,7 @@ export class GetStreams {
   readonly #log: EventLog;
   readonly #liveSessions: LiveSessions;
   readonly #claims: StreamClaims;
+  readonly #takeStream: TakeStream;
 
   constructor(
     state: EndpointState,
@@ -47,8 +39,10 @@ export class GetStreams {
     log: EventLog,
     liveSessions: LiveSessions,
     claims: StreamClaims,
+    takeStream: TakeStream,
   ) {
     this.#claims = claims;
+    this.#takeStream = takeStream;
     this.#state = state;
     this.#sessions = sessions;
     this.#log = log;
@@ -69,15 +63,10 @@ export class GetStreams {
   }
 
   close(): void {
-    for (const { id, standalone } of this.#liveSessions.values()) {
-      if (!standalone) continue;
-      standalone.end();
-      this.#state.background(this.#claims.release(id));
-    }
+    for (const { standalone } of this.#liveSessions.values()) standalone?.end();
   }
 
-  /** @param announce tells other processes that this one has the standalone stream of the session now */
-  async open(context: HttpContext, announce: (id: string) => Promise<void>): Promise<void> {
+  async open(context: HttpContext): Promise<void> {
     const { reply, caller, headers, accepts } = context;
     if (!accepts.events) {
       refuse(reply, 406, "Accept: expected text/event-stream", headers);
@@ -96,13 +85,8 @@ export class GetStreams {
     }
     const stream = this.#openReserved(context, release);
     this.#sessions.hold(known.id, caller);
-    if (uris) {
-      const { proof } = this.#attach(known, uris, context, stream, position);
-      // Without the claim the stream is served all the same.
-      await this.#claims.take(known, proof).catch((cause) => void this.#state.runtime.report(cause));
-      if (stream.isClosed) await this.#claims.release(known.id);
-      await announce(known.id);
-    } else if (position) await this.#resume(known.id, position, stream, context);
+    if (uris) await this.#attach(known, uris, context, stream, position);
+    else if (position) await this.#resume(known.id, position, stream, context);
   }
 
   #openReserved({ reply, headers, caller }: HttpContext, release: (() => void) | undefined): OpenStream {
@@ -139,14 +123,19 @@ export class GetStreams {
   }
 
   /**
-   * Returns the standalone stream of a session. If it has none, one begins without a connection: a client may subscribe
-   * before its GET arrives, and must not miss what changes in between.
+   * Begins the standalone stream of a session without a connection if no process has it: a client may subscribe before its
+   * GET arrives, and must not miss what changes in between.
    */
-  async begin(owner: StreamOwner): Promise<StandaloneStream> {
-    const uris = await this.#sessions.subscriptions(owner.known.id);
+  async begin(owner: StreamOwner): Promise<void> {
+    const { id } = owner.known;
+    const uris = await this.#sessions.subscriptions(id);
     const standalone = this.#standaloneOf(owner, uris);
     standalone.endUnlessConnected();
-    return standalone;
+    if (!this.#sessions.isShared) return;
+    // The stream is there before the claim: another process that sees the claim asks for the stream at once.
+    const claimed = this.#claims.begin(id);
+    standalone.holdUntil(claimed);
+    await claimed;
   }
 
   /** Returns whether every message after a position is still stored. */
@@ -181,32 +170,64 @@ export class GetStreams {
   }
 
   /** Attaches a connection to the standalone stream. The newest one wins: an older one is mostly a dead connection. */
-  #attach(
+  async #attach(
     known: KnownSession,
     uris: ReadonlySet<string>,
     { principal, caller }: HttpContext,
     stream: OpenStream,
     position: EventPosition | undefined,
-  ): StandaloneStream {
+  ): Promise<void> {
+    const isContinued = this.#liveSessions.get(known.id)?.standalone !== undefined;
     const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
-    standalone.attach(stream, position);
+    const hasPast = position !== undefined || uris.size > 0;
+    const taken = this.#takeOver(standalone, isContinued, hasPast);
+    standalone.attach(stream, position, taken);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     const { onOver } = stream;
     stream.onOver = () => {
       onOver?.();
       standalone.detach(stream);
-      if (standalone.isLatest(stream)) this.#state.background(this.#claims.release(known.id));
+      if (standalone.isLatest(stream)) this.#state.background(this.#claims.loosen(known.id));
     };
-    return standalone;
+    await taken;
+    if (stream.isClosed && standalone.isLatest(stream)) await this.#claims.loosen(known.id);
+  }
+
+  /**
+   * Claims a stream that this process listens to already, and lets the process that had it hand it over. From then on every
+   * publication was sent by that process or is sent by this one. Without its reply, changes may be missing.
+   */
+  async #takeOver(standalone: StandaloneStream, isContinued: boolean, hasPast: boolean): Promise<StreamState> {
+    const { known, proof } = standalone;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const before = await this.#claims.take(known, proof);
+        const state = this.#sessions.isShared ? await this.#takeStream(known.id, before) : undefined;
+        if (state?.isOutdated) standalone.end();
+        // From now on other processes tell this one of subscriptions. Earlier ones may have been missed.
+        standalone.applySettings(known.peer, await this.#sessions.subscriptions(known.id));
+        if (isContinued) return { sent: state?.sent ?? [] };
+        return state ?? { hasGap: hasPast || before !== undefined };
+      } catch (cause) {
+        this.#state.runtime.report(cause);
+        // Two processes with the same stream would send everything twice. But in the end it is served without the claim.
+        if (isContinued || standalone.session.isEnded || tries === maxTakeTries) {
+          return { hasGap: !isContinued && hasPast };
+        }
+        await new Promise((resolve) => setTimeout(resolve, takeRetryMs));
+      }
+    }
   }
 
   /** Returns the standalone stream of a session. Creates it if this process has none. */
   #standaloneOf(owner: StreamOwner, uris: ReadonlySet<string>, proof?: string): StandaloneStream {
-    const live = this.#liveSessions.open(owner.known.id);
+    const { id, peer } = owner.known;
+    const live = this.#liveSessions.open(id);
     live.connectedAt = performance.now();
     if (!live.standalone) {
-      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, this.#liveSessions);
-      live.standalone.applySettings(owner.known.peer, uris);
+      const ended = () => this.#state.background(this.#claims.release(id));
+      live.standalone = new StandaloneStream(this.#state.runtime, owner, this.#log, proof, this.#liveSessions, ended);
+      live.standalone.applySettings(peer, uris);
     }
     return live.standalone;
   }
@@ -222,235 +243,4 @@ function checkRate(caller: Caller): void {
 
 function isAnonymous(key: string): boolean {
   return key === anonymous.key;
-}
-
-/** Returns a new secret. Not a UUID: node makes it of sixteen pieces, which an idle stream would keep. */
-export function makeProof(): string {
-  // An underscore ends the name of a stream in the ids of its events.
-  return toBase64url(crypto.getRandomValues(new Uint8Array(16))).replaceAll("_", "-");
-}
-
-/** The session that a standalone stream belongs to, and the caller that opened it. */
-export interface StreamOwner {
-  readonly known: KnownSession;
-  readonly principal: Principal;
-  readonly caller: Caller;
-}
-
-/** The notifications of a session outside requests: changes and log messages. It outlives a lost connection. */
-export class StandaloneStream {
-  readonly session: Session;
-  /** A secret in the ids of its events: a client that knows it has read the stream. */
-  proof: string;
-  readonly #runtime: ServerRuntime;
-  readonly #owner: StreamOwner;
-  readonly #log: EventLog;
-  readonly #liveSessions: LiveSessions;
-  /** The latest connection. */
-  #connection: OpenStream | undefined;
-  /** The connection that messages are written to: the latest one, after it has the messages that it missed. */
-  #stream: OpenStream | undefined;
-  /** Resolves when all queued steps are done. Undefined if there are none: idle streams keep as little as possible. */
-  #queue: Promise<void> | undefined;
-  #queued = 0;
-  /** The id of the first message that was stored while no client was connected; undefined if there is none. */
-  #firstUnsent: string | undefined;
-  #graceTimer: ReturnType<typeof setTimeout> | undefined;
-  /** True if a message was not stored: a position with an earlier proof cannot be resumed. */
-  #hasRestarted = false;
-  /** True if an event id with the present proof was sent. */
-  #isProofUsed = false;
-
-  constructor(
-    runtime: ServerRuntime,
-    owner: StreamOwner,
-    log: EventLog,
-    proof: string | undefined,
-    liveSessions: LiveSessions,
-  ) {
-    this.proof = proof ?? makeProof();
-    this.#isProofUsed = proof !== undefined;
-    this.#runtime = runtime;
-    this.#owner = owner;
-    this.#log = log;
-    this.#liveSessions = liveSessions;
-    this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, (method, params) => {
-      this.#send(serialize({ jsonrpc: "2.0", method, params }));
-    });
-  }
-
-  get known(): KnownSession {
-    return this.#owner.known;
-  }
-
-  /** Returns whether no newer connection has replaced this one. */
-  isLatest(stream: OpenStream): boolean {
-    return this.#connection === stream;
-  }
-
-  /** True if a client is connected. */
-  get isConnected(): boolean {
-    return this.#connection?.isClosed === false;
-  }
-
-  /** True if a client is connected and reads. */
-  get isRead(): boolean {
-    return this.#stream?.isRead === true;
-  }
-
-  /** Returns whether messages after a position were not stored. */
-  hasLost({ proof }: EventPosition): boolean {
-    return this.#hasRestarted && proof !== this.proof;
-  }
-
-  /** Continues on this connection, after a position if there is one. Ends the previous connection. */
-  attach(stream: OpenStream, position: EventPosition | undefined): void {
-    clearTimeout(this.#graceTimer);
-    this.#connection?.end();
-    this.#connection = stream;
-    this.#stream = undefined;
-    this.#enqueue(async () => {
-      // A client that resumes has a position already; the id of an opening event would reset it.
-      if (!position && this.session.peer.revision.http.primes) {
-        this.#isProofUsed = true;
-        stream.write(openingEvent(standaloneNameWith(this.proof)));
-      }
-      const missed = await this.#missedBy(stream, position);
-      this.#firstUnsent = undefined;
-      await this.#replay(missed ?? [], stream);
-      this.#stream = stream;
-    });
-  }
-
-  /** Keeps the stream for a while after its connection was lost; messages are stored meanwhile. */
-  detach(stream: OpenStream): void {
-    this.#enqueue(async () => {
-      if (this.#stream !== stream) return;
-      this.#stream = undefined;
-      this.endUnlessConnected();
-    });
-  }
-
-  /** Ends the stream after a while if no client is connected then. */
-  endUnlessConnected(): void {
-    if (this.#connection && !this.#connection.isClosed) return;
-    clearTimeout(this.#graceTimer);
-    this.#graceTimer = setTimeout(() => this.end(), standaloneGraceMs);
-    if (typeof this.#graceTimer === "object") this.#graceTimer.unref?.();
-  }
-
-  /** Takes log level and subscriptions from the storage. */
-  applySettings({ logLevel }: Peer, uris: ReadonlySet<string>): void {
-    if (logLevel !== undefined) this.session.setLogLevel(logLevel);
-    for (const uri of [...(this.session.subscriptions?.keys() ?? [])])
-      if (!uris.has(uri)) this.session.unsubscribe(uri);
-    for (const uri of uris) void this.subscribe(uri);
-  }
-
-  /** Ends the stream and releases its subscriptions. */
-  end(): void {
-    clearTimeout(this.#graceTimer);
-    this.session.end();
-    this.#connection?.end();
-    this.#stream = undefined;
-    this.#liveSessions.forgetStandalone(this);
-  }
-
-  /** Sends a message, also if it cannot be stored: then only resumption is lost. */
-  #send(text: string): void {
-    // A client that does not read what it missed holds up everything after it.
-    if (this.#queued >= maxKeptEvents) this.#connection?.destroy();
-    this.#queued += 1;
-    this.#enqueue(async () => {
-      this.#queued -= 1;
-      const id = await this.#store(text);
-      if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
-      else this.#firstUnsent ??= id;
-    });
-  }
-
-  /** Sends stored messages. They count for the caller until the client has read them. */
-  async #replay(events: readonly SentEvent[], stream: OpenStream): Promise<void> {
-    const { caller } = this.#owner;
-    const size = events.reduce((sum, { text }) => sum + text.length, 0);
-    caller.release("keptBytes", -size);
-    try {
-      for (const { id, text } of events) await stream.replay(this.#toEvent(id, text));
-    } finally {
-      caller.release("keptBytes", size);
-    }
-  }
-
-  /** Reads the messages that a connection missed. If that fails, ends the connection, so that its client tries again. */
-  async #missedBy(stream: OpenStream, position: EventPosition | undefined): Promise<SentEvent[] | undefined> {
-    try {
-      return await (position ? this.#log.read(this.#owner.known.id, position, this.#owner.caller) : this.#unsent());
-    } catch (cause) {
-      stream.end();
-      this.endUnlessConnected();
-      throw cause;
-    }
-  }
-
-  /** Reads the messages that were stored while no client was connected. */
-  async #unsent(): Promise<SentEvent[] | undefined> {
-    if (this.#firstUnsent === undefined) return undefined;
-    const start = { stream: standaloneName, id: "", proof: this.proof };
-    const events = await this.#log.read(this.#owner.known.id, start, this.#owner.caller);
-    // Without the first one, all older ones are dropped too.
-    return events?.slice(
-      Math.max(
-        0,
-        events.findIndex(({ id }) => id === this.#firstUnsent),
-      ),
-    );
-  }
-
-  /** Stores a message. Resolves to its id; undefined if it cannot be stored. */
-  async #store(text: string): Promise<string | undefined> {
-    const { known, caller } = this.#owner;
-    let id: string | undefined;
-    try {
-      id = await this.#log.appendStandalone(known.id, text, caller);
-    } catch (cause) {
-      this.#runtime.report(cause);
-    }
-    if (id === undefined && this.#isProofUsed) {
-      this.proof = makeProof();
-      this.#isProofUsed = false;
-      this.#hasRestarted = true;
-      await this.#log.restartStandalone(known.id, this.proof).catch((cause) => this.#runtime.report(cause));
-    }
-    return id;
-  }
-
-  #toEvent(id: string, text: string): string {
-    this.#isProofUsed = true;
-    return eventOf(text, `${standaloneNameWith(this.proof)}_${id}`);
-  }
-
-  /** Runs a step after all earlier ones. */
-  #enqueue(step: () => Promise<void>): void {
-    const queue: Promise<void> = (this.#queue ?? Promise.resolve())
-      .then(step)
-      .catch((cause) => {
-        this.#runtime.report(cause);
-      })
-      .then(() => {
-        if (this.#queue === queue) this.#queue = undefined;
-      });
-    this.#queue = queue;
-  }
-
-  /** Subscribes to a URI. Reports a failure instead of rejecting. */
-  async subscribe(uri: string): Promise<void> {
-    const request = { jsonrpc: "2.0", id: 0, method: "resources/subscribe", params: { uri } } as const;
-    const exchange = new ServedExchange(request, this.session.peer, this.#owner.principal, { notify() {} });
-    try {
-      const begin = watchOf(this.#runtime, exchange, uri);
-      await this.session.subscribe(uri, () => begin && holdWatch(this.#runtime.hub, uri, begin));
-    } catch (cause) {
-      this.#runtime.report(cause, exchange.origin);
-    }
-  }
 }

@@ -8,7 +8,7 @@ import { entryOverheadBytes, sessionAnswerTtlMs, sessionQuestionTtlMs } from "..
 import { retry } from "../processes/keep-subscribed.ts";
 import type { PostReply } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
-import type { StandaloneStream } from "./get-stream.ts";
+import type { StandaloneStream } from "./standalone-stream.ts";
 
 /** The running requests, questions and stream of a session in this process. An idle session has none. */
 export class LiveSession {

@@ -2,14 +2,19 @@ import { PortolanError } from "../../../errors.ts";
 import type { RequestId } from "../../../jsonrpc/message.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { EndpointState } from "../endpoint.ts";
-import { keepSubscribed, retry } from "../processes/keep-subscribed.ts";
+import { handoverMs } from "../limits.ts";
+import { keepSubscribed, lossTopic, retry } from "../processes/keep-subscribed.ts";
 import type { LiveSession, LiveSessions } from "./live-session.ts";
-import type { Sessions, StreamClaims } from "./sessions.ts";
+import type { Sessions } from "./sessions.ts";
+import type { StreamState } from "./standalone-stream.ts";
+import type { StreamClaims } from "./stream-claims.ts";
 
 const cancelTopic = "mcp/cancel";
 const endTopic = "mcp/session-end";
 const changeTopic = "mcp/session-change";
 const takeTopic = "mcp/session-stream";
+/** Followed by the id of the process that waits for the reply. */
+const replyTopic = "mcp/process-reply/";
 
 export const sessionEnded = "The session has ended";
 
@@ -18,6 +23,9 @@ export interface SettingsChange {
   readonly uri?: string;
   readonly isSubscribed?: boolean;
 }
+
+/** The process that changed a setting, the session, the change, the process that has its stream, and the id for its reply. */
+type ChangeMessage = [by: string, id: string, change: SettingsChange, owner: string | undefined, question: string];
 
 /** The sessions of this process, as far as news of other processes concern them. */
 export interface OwnSessions {
@@ -34,7 +42,9 @@ export class OtherProcesses {
   readonly #storage: Storage;
   readonly #own: OwnSessions;
   /** Distinguishes this process from the others. */
-  readonly #processId: string = crypto.randomUUID();
+  readonly #processId: string;
+  /** The replies that this process waits for. */
+  readonly #awaited = new Map<string, (reply: StreamState | undefined) => void>();
   readonly #stops: (() => Promise<void>)[];
   #isRereading = false;
   #stopRereading: (() => void) | undefined;
@@ -43,11 +53,17 @@ export class OtherProcesses {
     this.#state = state;
     this.#storage = storage;
     this.#own = own;
+    this.#processId = own.claims.owner;
     this.#stops = [
       this.#hear(cancelTopic, (value) => this.#cancelHere(value)),
       this.#hear(endTopic, (id) => own.end(id, sessionEnded)),
       this.#hear(takeTopic, (value) => state.background(this.#taken(value))),
       this.#hear(changeTopic, (value) => state.background(this.#changed(value))),
+      this.#hear(lossTopic, () => this.#lost()),
+      this.#hear(replyTopic + this.#processId, (value) => {
+        const [question, reply] = JSON.parse(value) as [string, StreamState | undefined];
+        this.#awaited.get(question)?.(reply);
+      }),
     ];
   }
 
@@ -62,13 +78,47 @@ export class OtherProcesses {
     await this.#storage.bus.publish(endTopic, id);
   }
 
-  /** Tells that this process has the standalone stream of the session now. */
-  async tellTaken(id: string): Promise<void> {
-    await this.#storage.bus.publish(takeTopic, JSON.stringify([id, this.#processId]));
+  /**
+   * Tells that this process has the standalone stream of the session now. Resolves to what the process before knows of the
+   * stream, after it has stored all it heard; undefined if there is none, or it does not answer.
+   */
+  takeStream(id: string, before: string | undefined): Promise<StreamState | undefined> {
+    return this.#ask(before, (question) => [takeTopic, [id, this.#processId, before, question]]);
   }
 
+  /** Tells a changed setting. Resolves when the process that has the stream has applied it, or does not answer. */
   async tellChanged(id: string, change: SettingsChange): Promise<void> {
-    await this.#storage.bus.publish(changeTopic, JSON.stringify([this.#processId, id, change]));
+    const owner = await this.#own.claims.ownerOf(id);
+    await this.#ask(owner, (question) => [changeTopic, [this.#processId, id, change, owner, question]]);
+  }
+
+  /** Publishes a message, and waits for the reply of one process if another one is named. */
+  async #ask(
+    owner: string | undefined,
+    toMessage: (question: string) => [topic: string, value: unknown],
+  ): Promise<StreamState | undefined> {
+    const question = crypto.randomUUID();
+    const [topic, value] = toMessage(question);
+    if (owner === undefined || owner === this.#processId) {
+      await this.#storage.bus.publish(topic, JSON.stringify(value));
+      return undefined;
+    }
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const reply = new Promise<StreamState | undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), handoverMs);
+      this.#awaited.set(question, resolve);
+    });
+    try {
+      await this.#storage.bus.publish(topic, JSON.stringify(value));
+      return await reply;
+    } finally {
+      clearTimeout(timer);
+      this.#awaited.delete(question);
+    }
+  }
+
+  async #reply(to: string, question: string, reply?: StreamState): Promise<void> {
+    await this.#storage.bus.publish(replyTopic + to, JSON.stringify([question, reply]));
   }
 
   stop(): void {
@@ -92,26 +142,33 @@ export class OtherProcesses {
 
   /** Applies a setting that another process has changed to the standalone stream, if this process has the stream. */
   async #changed(value: string): Promise<void> {
-    const [by, id, { uri, isSubscribed }] = JSON.parse(value) as [string, string, SettingsChange];
+    const [by, id, { uri, isSubscribed }, owner, question] = JSON.parse(value) as ChangeMessage;
     if (by === this.#processId) return;
     const { sessions, live } = this.#own;
     const standalone = live.get(id)?.standalone;
     if (uri !== undefined) {
-      await sessions.changedElsewhere(id, uri, isSubscribed === true);
-      if (isSubscribed) await standalone?.subscribe(uri);
-      else standalone?.session.unsubscribe(uri);
-      return;
+      // At once: the next message may be a publication.
+      const applied = isSubscribed ? standalone?.subscribe(uri) : standalone?.session.unsubscribe(uri);
+      await Promise.all([sessions.changedElsewhere(id, uri, isSubscribed === true), applied]);
+    } else {
+      sessions.forgetCached(id);
+      const known = standalone && (await sessions.find(id));
+      if (known?.peer.logLevel !== undefined) standalone?.session.setLogLevel(known.peer.logLevel);
     }
-    sessions.forgetCached(id);
-    const known = standalone && (await sessions.find(id));
-    if (known?.peer.logLevel !== undefined) standalone?.session.setLogLevel(known.peer.logLevel);
+    if (owner === this.#processId) await this.#reply(by, question);
   }
 
-  /** Ends the standalone stream here if another process has a newer connection. The news may be older than ours. */
+  /**
+   * Hands the standalone stream over if another process has a newer connection. The news may be older than the connection
+   * of this process.
+   */
   async #taken(value: string): Promise<void> {
-    const [id, by] = JSON.parse(value) as [string, string];
-    const standalone = by === this.#processId ? undefined : this.#own.live.get(id)?.standalone;
-    if (standalone && !(await this.#own.claims.isLatest(id).catch(() => false))) standalone.end();
+    const [id, by, owner, question] = JSON.parse(value) as [string, string, string | undefined, string];
+    if (by === this.#processId) return;
+    const standalone = this.#own.live.get(id)?.standalone;
+    const isLatest = standalone && (await this.#own.claims.isLatest(id).catch(() => false));
+    const state = isLatest ? { isOutdated: true } : await standalone?.handOver();
+    if (owner === this.#processId) await this.#reply(by, question, state);
   }
 
   // All topics lose their messages at once: the sessions are read again once for all of them.
@@ -147,12 +204,13 @@ export class OtherProcesses {
   /** Applies what others have changed of a session, and ends it here if they have ended it. */
   async readAgain({ id, standalone }: LiveSession): Promise<void> {
     const { sessions, claims, end } = this.#own;
+    const before = [...(standalone?.session.subscriptions?.keys() ?? [])];
     const known = await sessions.find(id);
     if (!known) end(id, sessionEnded);
     else if (standalone) {
-      standalone.applySettings(known.peer, await sessions.subscriptions(id));
+      standalone.applySettings(known.peer, await sessions.subscriptions(id), before);
       // Messages would be sent twice otherwise.
-      if (!(await claims.renew(known, standalone.proof))) standalone.end();
+      if (!(await claims.renew(known, standalone.isConnected ? standalone.proof : ""))) standalone.end();
     }
   }
 }

@@ -37,10 +37,12 @@ import {
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog } from "./event-log.ts";
-import { GetStreams, type StandaloneStream, type StreamOwner } from "./get-stream.ts";
+import { GetStreams, type TakeStream } from "./get-stream.ts";
 import { type LiveSession, LiveSessions } from "./live-session.ts";
 import { OtherProcesses, sessionEnded } from "./other-processes.ts";
-import { findSession, type KnownSession, Sessions, StreamClaims, whenStored } from "./sessions.ts";
+import { findSession, type KnownSession, Sessions, whenStored } from "./sessions.ts";
+import type { StreamOwner } from "./standalone-stream.ts";
+import { StreamClaims } from "./stream-claims.ts";
 import { StreamRecorder } from "./stream-recorder.ts";
 
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
@@ -94,8 +96,9 @@ export class StatefulServer {
       live: this.#live,
       settingsOf: (owner) => this.#settingsOf(owner),
     };
-    this.#claims = new StreamClaims(storage, state.keepAliveMs);
-    this.#gets = new GetStreams(state, this.#sessions, this.#log, this.#live, this.#claims);
+    this.#claims = new StreamClaims(storage, state.keepAliveMs, idleMs);
+    const takeStream: TakeStream = (id, before) => this.#others.takeStream(id, before);
+    this.#gets = new GetStreams(state, this.#sessions, this.#log, this.#live, this.#claims, takeStream);
     state.streams.onTick = () => {
       this.#gets.renew();
       this.#sweep();
@@ -171,8 +174,7 @@ export class StatefulServer {
 
   get(context: HttpContext): Promise<void> {
     this.#startSweeping();
-    const opened = this.#gets.open(context, (id) => this.#others.tellTaken(id));
-    return this.#orAnswerError(opened, context);
+    return this.#orAnswerError(this.#gets.open(context), context);
   }
 
   delete(context: HttpContext): Promise<void> {
@@ -186,7 +188,7 @@ export class StatefulServer {
     await whenStored(this.#state, this.#sessions, context, [], async () => {
       const removeRest = await this.#sessions.end(known.id);
       this.#state.background(removeRest());
-      this.#state.background(this.#claims.release(known.id));
+      this.#state.background(this.#claims.remove(known.id));
       // Processes that are not told notice it when they renew the session.
       await this.#others.tellEnded(known.id).catch((cause) => void this.#state.runtime.report(cause));
       context.reply.send(204, context.headers);
@@ -197,6 +199,10 @@ export class StatefulServer {
     clearInterval(this.#timer);
     this.#gets.close();
     this.#log.close();
+  }
+
+  /** Stops hearing other processes, which cancel and answer for running calls until they have ended. */
+  stop(): void {
     this.#others.stop();
   }
 
@@ -324,9 +330,12 @@ export class StatefulServer {
         await this.#others.tellChanged(id, {});
       },
       subscribe: async (uri, hold) => {
+        // First the stream, then the subscription: one that is stored while no process has the stream has missed something.
+        if (!this.#live.get(id)?.standalone) await this.#gets.begin(owner);
         await this.#sessions.subscribe(id, uri, caller);
         try {
-          await (await this.#standaloneOf(owner))?.session.subscribe(uri, hold);
+          // Looked for again: the client may have opened its stream here meanwhile.
+          await this.#live.get(id)?.standalone?.session.subscribe(uri, hold);
         } catch (cause) {
           await this.#sessions.unsubscribe(id, uri);
           throw cause;
@@ -339,11 +348,6 @@ export class StatefulServer {
         await this.#others.tellChanged(id, { uri, isSubscribed: false });
       },
     };
-  }
-
-  /** Returns the standalone stream that a subscription needs; undefined if another process may have it. */
-  async #standaloneOf(owner: StreamOwner): Promise<StandaloneStream | undefined> {
-    return this.#live.get(owner.known.id)?.standalone ?? (this.#isShared ? undefined : await this.#gets.begin(owner));
   }
 
   /** Ends everything that runs for a session in this process, and releases what it keeps. */

@@ -22,11 +22,9 @@ import {
   sessionIdBytes,
   sessionReorderMs,
   sharedSessionShare,
-  streamClaimIntervals,
-  streamClaimMs,
 } from "../limits.ts";
 import { whileWaiting } from "../observe.ts";
-import { anonymous, type SessionOptions } from "../options.ts";
+import type { SessionOptions } from "../options.ts";
 import { answerError, idOf, refuse } from "../reply.ts";
 
 /** A session as it is stored. Its subscriptions have keys of their own. */
@@ -561,78 +559,4 @@ function takeSession(
   caller.refused({ status: 404, reason, request: [messages].flat().find(isRequest) });
   refuse(reply, 404, "Session not found: initialize again", headers, idOf(messages));
   return undefined;
-}
-
-/**
- * Says which process has the standalone stream of a session. While an anonymous client reads its stream, another one that
- * knows the session id cannot take the stream over.
- */
-export class StreamClaims {
-  readonly #storage: Storage;
-  readonly #anonymousMs: number;
-  /** Distinguishes this process from the others. */
-  readonly #owner: string = crypto.randomUUID();
-  /** The claims of this process, as they are stored. */
-  readonly #held = new Map<string, string>();
-
-  constructor(storage: Storage, keepAliveMs: number) {
-    this.#storage = storage;
-    this.#anonymousMs = keepAliveMs * streamClaimIntervals;
-  }
-
-  /** Returns whether the stream is claimed with another proof than this one. */
-  async isHeldByOther(session: string, proof: string | undefined): Promise<boolean> {
-    const held = await this.#storage.kv.get(claimKey(session));
-    return held !== undefined && held !== free && held.split(" ", 1)[0] !== proof;
-  }
-
-  /** Returns whether the claim of this process is the latest one. */
-  async isLatest(session: string): Promise<boolean> {
-    const claim = this.#held.get(session);
-    return claim !== undefined && (await this.#storage.kv.get(claimKey(session))) === claim;
-  }
-
-  /** Claims a stream, whoever has it. */
-  async take({ id, principal }: KnownSession, proof: string): Promise<void> {
-    const claim = this.#claimWith(proof);
-    this.#held.set(id, claim);
-    await this.#storage.kv.set(claimKey(id), claim, { ttlMs: this.#ttlOf(principal) });
-  }
-
-  /** Renews the claim of this process. Returns false if another process has claimed the stream. */
-  async renew({ id, principal }: KnownSession, proof: string): Promise<boolean> {
-    const claim = this.#claimWith(proof);
-    const ttlMs = this.#ttlOf(principal);
-    for (const expect of [this.#held.get(id) ?? claim, free, null]) {
-      if (await this.#storage.kv.set(claimKey(id), claim, { ttlMs, expect })) {
-        this.#held.set(id, claim);
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /** Gives up the claim of this process, if there is one. */
-  async release(session: string): Promise<void> {
-    const claim = this.#held.get(session);
-    if (claim === undefined) return;
-    this.#held.delete(session);
-    // Not deleted: another process may have claimed the stream.
-    await this.#storage.kv.set(claimKey(session), free, { ttlMs: 1, expect: claim });
-  }
-
-  #claimWith(proof: string): string {
-    return `${proof} ${this.#owner}`;
-  }
-
-  #ttlOf(principal: string): number {
-    return principal === anonymous.key ? this.#anonymousMs : streamClaimMs;
-  }
-}
-
-/** The claim on a stream that no process has. */
-const free = "";
-
-function claimKey(session: string): string {
-  return `mcp/stream/${session}`;
 }

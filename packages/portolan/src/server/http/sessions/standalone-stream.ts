@@ -1,0 +1,347 @@
+import { serialize } from "../../../jsonrpc/message.ts";
+import type { Peer } from "../../../protocol/revision.ts";
+import { toBase64url } from "../../../storage/crypto.ts";
+import { type Principal, ServedExchange } from "../../call/exchange.ts";
+import type { Caller } from "../../callers.ts";
+import { Session } from "../../channel/session.ts";
+import type { ServerRuntime } from "../../runtime.ts";
+import { watchOf } from "../../subscribe/listen.ts";
+import { holdWatch } from "../../subscribe/watches.ts";
+import { maxKeptEvents, standaloneGraceMs } from "../limits.ts";
+import { changeableLists } from "../processes/keep-subscribed.ts";
+import { eventOf, openingEvent } from "../reply.ts";
+import type { OpenStream } from "../streams.ts";
+import { type EventLog, type EventPosition, type SentEvent, standaloneName, standaloneNameWith } from "./event-log.ts";
+import type { LiveSessions } from "./live-session.ts";
+import type { KnownSession } from "./sessions.ts";
+
+/** What a process knows of a standalone stream that it hands over to another one. */
+export interface StreamState {
+  /** The ids of the publications that it has sent or stored lately. */
+  readonly sent?: readonly string[];
+  /** The id of the first message that was stored while no client was connected. */
+  readonly firstUnsent?: string;
+  /** True if changes may be missing in the stream. */
+  readonly hasGap?: boolean;
+  /** True if the stream is not handed over, because the process has a newer connection. */
+  readonly isOutdated?: boolean;
+}
+
+/** Returns a new secret. Not a UUID: node makes it of sixteen pieces, which an idle stream would keep. */
+export function makeProof(): string {
+  // An underscore ends the name of a stream in the ids of its events.
+  return toBase64url(crypto.getRandomValues(new Uint8Array(16))).replaceAll("_", "-");
+}
+
+/** The session that a standalone stream belongs to, and the caller that opened it. */
+export interface StreamOwner {
+  readonly known: KnownSession;
+  readonly principal: Principal;
+  readonly caller: Caller;
+}
+
+/** The notifications of a session outside requests: changes and log messages. It outlives a lost connection. */
+export class StandaloneStream {
+  readonly session: Session;
+  /** A secret in the ids of its events: a client that knows it has read the stream. */
+  proof: string;
+  readonly #runtime: ServerRuntime;
+  readonly #owner: StreamOwner;
+  readonly #log: EventLog;
+  readonly #liveSessions: LiveSessions;
+  /** The latest connection. */
+  #connection: OpenStream | undefined;
+  /** The connection that messages are written to: the latest one, after it has the messages that it missed. */
+  #stream: OpenStream | undefined;
+  /** Resolves when all queued steps are done. Undefined if there are none: idle streams keep as little as possible. */
+  #queue: Promise<void> | undefined;
+  #queued = 0;
+  /** The id of the first message that was stored while no client was connected; undefined if there is none. */
+  #firstUnsent: string | undefined;
+  #graceTimer: ReturnType<typeof setTimeout> | undefined;
+  /** True if a message was not stored: a position with an earlier proof cannot be resumed. */
+  #hasRestarted = false;
+  /** True if an event id with the present proof was sent. */
+  #isProofUsed = false;
+  /** The publications of the last minute, for a process that takes the stream over. */
+  #recent: { readonly id: string; readonly at: number }[] | undefined;
+  /** The publications that the process before has sent. */
+  #sentBefore: ReadonlySet<string> | undefined;
+  /** True if another process has the stream. */
+  #isUnclaimed = false;
+  /** True if a message was neither sent nor stored. */
+  #hasGap = false;
+  /** Ends the wait for the process before. */
+  #stopWaiting: (() => void) | undefined;
+  readonly #ended: () => void;
+
+  /** @param ended is called when the stream has ended in this process */
+  constructor(
+    runtime: ServerRuntime,
+    owner: StreamOwner,
+    log: EventLog,
+    proof: string | undefined,
+    liveSessions: LiveSessions,
+    ended: () => void,
+  ) {
+    this.#ended = ended;
+    this.proof = proof ?? makeProof();
+    this.#isProofUsed = proof !== undefined;
+    this.#runtime = runtime;
+    this.#owner = owner;
+    this.#log = log;
+    this.#liveSessions = liveSessions;
+    this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, (method, params) => {
+      this.#send(serialize({ jsonrpc: "2.0", method, params }));
+    });
+  }
+
+  get known(): KnownSession {
+    return this.#owner.known;
+  }
+
+  /** Returns whether no newer connection has replaced this one. */
+  isLatest(stream: OpenStream): boolean {
+    return this.#connection === stream;
+  }
+
+  /** True if a client is connected. */
+  get isConnected(): boolean {
+    return this.#connection?.isClosed === false;
+  }
+
+  /** True if a client is connected and reads. */
+  get isRead(): boolean {
+    return this.#stream?.isRead === true;
+  }
+
+  /** Returns whether messages after a position were not stored. */
+  hasLost({ proof }: EventPosition): boolean {
+    return this.#hasRestarted && proof !== this.proof;
+  }
+
+  /** Continues on this connection, after a position if there is one. Ends the previous connection. */
+  attach(stream: OpenStream, position: EventPosition | undefined, taken: Promise<StreamState>): void {
+    clearTimeout(this.#graceTimer);
+    this.#connection?.end();
+    this.#connection = stream;
+    this.#stream = undefined;
+    this.#enqueue(async () => {
+      // A client that resumes has a position already; the id of an opening event would reset it.
+      if (!position && this.session.peer.revision.http.primes) {
+        this.#isProofUsed = true;
+        stream.write(openingEvent(standaloneNameWith(this.proof)));
+      }
+      // Publications wait in the queue meanwhile.
+      const { sent = [], firstUnsent, hasGap = false } = await this.#untilTaken(taken);
+      this.#hasGap ||= hasGap;
+      if (this.session.isEnded) return;
+      if (sent.length > 0) this.#sentBefore = new Set(sent);
+      this.#firstUnsent ??= firstUnsent;
+      const missed = await this.#missedBy(stream, position);
+      this.#firstUnsent = undefined;
+      await this.#replay(missed ?? [], stream);
+      if (stream.isClosed) this.endUnlessConnected();
+      else this.#stream = stream;
+      if (this.#hasGap) this.#tellAllChanged();
+      this.#hasGap = false;
+    });
+  }
+
+  /** Tells the client once that all it watches may have changed. */
+  #tellAllChanged(): void {
+    for (const topic of changeableLists(this.#runtime.snapshot)) this.session.deliver(topic, {});
+    for (const uri of this.session.subscriptions?.keys() ?? []) this.session.deliver("resources/updated", { uri });
+  }
+
+  async #untilTaken(taken: Promise<StreamState>): Promise<StreamState> {
+    const stopped = new Promise<StreamState>((resolve) => {
+      this.#stopWaiting = () => resolve({});
+    });
+    const state = await Promise.race([taken, stopped]);
+    this.#stopWaiting = undefined;
+    return state;
+  }
+
+  /** Ends the stream here, because another process has a newer connection. Resolves when all that was heard is stored. */
+  async handOver(): Promise<StreamState> {
+    const wasWaiting = this.#stopWaiting !== undefined;
+    this.session.end();
+    this.#stopWaiting?.();
+    // A step may add others.
+    while (this.#queue) await this.#queue;
+    const hasGap = wasWaiting || this.#hasGap;
+    const sent = this.#recent?.map(({ id }) => id) ?? [];
+    const firstUnsent = this.#firstUnsent;
+    this.end();
+    return { sent, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
+  }
+
+  /** Holds messages back until the stream is claimed. Ends it if another process has the stream. */
+  holdUntil(claimed: Promise<boolean>): void {
+    this.#enqueue(async () => {
+      if (await claimed.catch(() => false)) return;
+      this.#isUnclaimed = true;
+      this.end();
+    });
+  }
+
+  /** Keeps the stream for a while after its connection was lost; messages are stored meanwhile. */
+  detach(stream: OpenStream): void {
+    this.#enqueue(async () => {
+      if (this.#stream !== stream) return;
+      this.#stream = undefined;
+      this.endUnlessConnected();
+    });
+  }
+
+  /** Ends the stream after a while if no client is connected then. */
+  endUnlessConnected(): void {
+    if (this.#connection && !this.#connection.isClosed) return;
+    clearTimeout(this.#graceTimer);
+    this.#graceTimer = setTimeout(() => this.end(), standaloneGraceMs);
+    if (typeof this.#graceTimer === "object") this.#graceTimer.unref?.();
+  }
+
+  /**
+   * Takes log level and subscriptions from the storage.
+   *
+   * @param before the subscriptions from before they were read, which have ended if they are not among them
+   */
+  applySettings({ logLevel }: Peer, uris: ReadonlySet<string>, before: readonly string[] = []): void {
+    if (logLevel !== undefined) this.session.setLogLevel(logLevel);
+    for (const uri of before) if (!uris.has(uri)) this.session.unsubscribe(uri);
+    for (const uri of uris) void this.subscribe(uri);
+  }
+
+  /** Ends the stream and releases its subscriptions. */
+  end(): void {
+    clearTimeout(this.#graceTimer);
+    this.session.end();
+    this.#connection?.end();
+    this.#stream = undefined;
+    this.#stopWaiting?.();
+    this.#liveSessions.forgetStandalone(this);
+    this.#ended();
+  }
+
+  /** Sends a message, also if it cannot be stored: then only resumption is lost. */
+  #send(text: string): void {
+    // A client that does not read what it missed holds up everything after it.
+    if (this.#queued >= maxKeptEvents) this.#connection?.destroy();
+    this.#queued += 1;
+    const { publicationId } = this.session.hub;
+    this.#enqueue(async () => {
+      this.#queued -= 1;
+      if (this.#isUnclaimed || !this.#isNew(publicationId)) return;
+      const id = await this.#store(text, publicationId);
+      if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
+      else if (id === undefined) this.#hasGap = true;
+      else this.#firstUnsent ??= id;
+    });
+  }
+
+  /** Notes a publication. Returns false if the process before has sent it. */
+  #isNew(id: string | undefined): boolean {
+    if (id === undefined) return true;
+    if (this.#sentBefore?.has(id)) return false;
+    const at = performance.now();
+    this.#recent ??= [];
+    while (this.#recent[0] && (at - this.#recent[0].at > standaloneGraceMs || this.#recent.length >= maxKeptEvents)) {
+      this.#recent.shift();
+    }
+    this.#recent.push({ id, at });
+    return true;
+  }
+
+  /** Sends stored messages. They count for the caller until the client has read them. */
+  async #replay(events: readonly SentEvent[], stream: OpenStream): Promise<void> {
+    const { caller } = this.#owner;
+    const size = events.reduce((sum, { text }) => sum + text.length, 0);
+    caller.release("keptBytes", -size);
+    try {
+      const sent = new Set<string>();
+      for (const { id, text, publication } of events) {
+        // Two processes that could not reach the storage may both have stored a publication.
+        if (publication === undefined || !sent.has(publication)) await stream.replay(this.#toEvent(id, text));
+        if (publication !== undefined) sent.add(publication);
+      }
+      if (sent.size > 0) this.#sentBefore = new Set([...(this.#sentBefore ?? []), ...sent]);
+    } finally {
+      caller.release("keptBytes", size);
+    }
+  }
+
+  /** Reads the messages that a connection missed. If that fails, ends the connection, so that its client tries again. */
+  async #missedBy(stream: OpenStream, position: EventPosition | undefined): Promise<SentEvent[] | undefined> {
+    try {
+      return await (position ? this.#log.read(this.#owner.known.id, position, this.#owner.caller) : this.#unsent());
+    } catch (cause) {
+      stream.end();
+      this.endUnlessConnected();
+      throw cause;
+    }
+  }
+
+  /** Reads the messages that were stored while no client was connected. */
+  async #unsent(): Promise<SentEvent[] | undefined> {
+    if (this.#firstUnsent === undefined) return undefined;
+    const start = { stream: standaloneName, id: "", proof: this.proof };
+    const events = await this.#log.read(this.#owner.known.id, start, this.#owner.caller);
+    // Without the first one, all older ones are dropped too.
+    return events?.slice(
+      Math.max(
+        0,
+        events.findIndex(({ id }) => id === this.#firstUnsent),
+      ),
+    );
+  }
+
+  /** Stores a message. Resolves to its id; undefined if it cannot be stored. */
+  async #store(text: string, publication: string | undefined): Promise<string | undefined> {
+    const { known, caller } = this.#owner;
+    let id: string | undefined;
+    try {
+      id = await this.#log.appendStandalone(known.id, text, caller, publication);
+    } catch (cause) {
+      this.#runtime.report(cause);
+    }
+    if (id === undefined && this.#isProofUsed) {
+      this.proof = makeProof();
+      this.#isProofUsed = false;
+      this.#hasRestarted = true;
+      await this.#log.restartStandalone(known.id, this.proof).catch((cause) => this.#runtime.report(cause));
+    }
+    return id;
+  }
+
+  #toEvent(id: string, text: string): string {
+    this.#isProofUsed = true;
+    return eventOf(text, `${standaloneNameWith(this.proof)}_${id}`);
+  }
+
+  /** Runs a step after all earlier ones. */
+  #enqueue(step: () => Promise<void>): void {
+    const queue: Promise<void> = (this.#queue ?? Promise.resolve())
+      .then(step)
+      .catch((cause) => {
+        this.#runtime.report(cause);
+      })
+      .then(() => {
+        if (this.#queue === queue) this.#queue = undefined;
+      });
+    this.#queue = queue;
+  }
+
+  /** Subscribes to a URI. Reports a failure instead of rejecting. */
+  async subscribe(uri: string): Promise<void> {
+    const request = { jsonrpc: "2.0", id: 0, method: "resources/subscribe", params: { uri } } as const;
+    const exchange = new ServedExchange(request, this.session.peer, this.#owner.principal, { notify() {} });
+    try {
+      const begin = watchOf(this.#runtime, exchange, uri);
+      await this.session.subscribe(uri, () => begin && holdWatch(this.#runtime.hub, uri, begin));
+    } catch (cause) {
+      this.#runtime.report(cause, exchange.origin);
+    }
+  }
+}

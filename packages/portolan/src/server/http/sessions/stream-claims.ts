@@ -1,0 +1,129 @@
+import type { Storage } from "../../../storage/storage.ts";
+import { standaloneGraceMs, streamClaimIntervals } from "../limits.ts";
+import { anonymous } from "../options.ts";
+import type { KnownSession } from "./sessions.ts";
+
+/**
+ * Says which process has the standalone stream of a session, so that another one can ask it to hand the stream over. While
+ * an anonymous client reads its stream, another one that knows the session id cannot take the stream over.
+ */
+export class StreamClaims {
+  /** Distinguishes this process from the others. */
+  readonly owner: string = crypto.randomUUID();
+  readonly #storage: Storage;
+  readonly #anonymousMs: number;
+  readonly #idleMs: number;
+  /** The claims of this process, as they are stored. */
+  readonly #held = new Map<string, string>();
+
+  /** @param idleMs the time for which an unused session is kept: its claim needs no longer */
+  constructor(storage: Storage, keepAliveMs: number, idleMs: number) {
+    this.#storage = storage;
+    this.#anonymousMs = keepAliveMs * streamClaimIntervals;
+    this.#idleMs = idleMs;
+  }
+
+  /** Returns whether a client reads the stream that has another proof than this one. */
+  async isHeldByOther(session: string, proof: string | undefined): Promise<boolean> {
+    const reader = readerOf(await this.#storage.kv.get(claimKey(session)));
+    return reader !== undefined && reader !== proof;
+  }
+
+  /** Returns whether the claim of this process is the latest one. */
+  async isLatest(session: string): Promise<boolean> {
+    const claim = this.#held.get(session);
+    return claim !== undefined && (await this.#storage.kv.get(claimKey(session))) === claim;
+  }
+
+  /** Returns the process that has a stream; undefined if none has. */
+  async ownerOf(session: string): Promise<string | undefined> {
+    return ownerIn(await this.#storage.kv.get(claimKey(session)));
+  }
+
+  /** Claims a stream for a client that reads it, whoever has it. Returns the process that had it. */
+  async take({ id, principal }: KnownSession, proof: string): Promise<string | undefined> {
+    const claim = this.#claimFor(proof);
+    const before = await this.#storage.kv.get(claimKey(id));
+    this.#held.set(id, claim);
+    await this.#storage.kv.set(claimKey(id), claim, { ttlMs: this.#ttlOf(principal) });
+    return ownerIn(before);
+  }
+
+  /** Claims a stream that no client reads yet. Returns false if another process has it. */
+  async begin(session: string): Promise<boolean> {
+    const claim = this.#claimFor(unread);
+    for (const expect of [null, free]) {
+      if (!(await this.#storage.kv.set(claimKey(session), claim, { ttlMs: unreadMs, expect }))) continue;
+      this.#held.set(session, claim);
+      return true;
+    }
+    return this.isLatest(session);
+  }
+
+  /** Renews the claim of this process. Returns false if another process has claimed the stream. */
+  async renew({ id, principal }: KnownSession, proof: string): Promise<boolean> {
+    const claim = this.#claimFor(proof);
+    const ttlMs = this.#ttlOf(principal);
+    for (const expect of [this.#held.get(id) ?? claim, free, null]) {
+      if (await this.#storage.kv.set(claimKey(id), claim, { ttlMs, expect })) {
+        this.#held.set(id, claim);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Notes that no client reads the stream any more, which this process keeps for a while. */
+  async loosen(session: string): Promise<void> {
+    const claim = this.#held.get(session);
+    if (claim === undefined) return;
+    const loose = this.#claimFor(unread);
+    this.#held.set(session, loose);
+    await this.#storage.kv.set(claimKey(session), loose, { ttlMs: unreadMs, expect: claim });
+  }
+
+  /** Gives up the claim of this process, if there is one. */
+  async release(session: string): Promise<void> {
+    const claim = this.#held.get(session);
+    if (claim === undefined) return;
+    this.#held.delete(session);
+    // Not deleted: another process may have claimed the stream.
+    await this.#storage.kv.set(claimKey(session), free, { ttlMs: 1, expect: claim });
+  }
+
+  /** Removes the claim on the stream of a session that has ended, whichever process has it. */
+  async remove(session: string): Promise<void> {
+    this.#held.delete(session);
+    await this.#storage.kv.delete(claimKey(session));
+  }
+
+  #claimFor(proof: string): string {
+    return `${proof} ${this.owner}`;
+  }
+
+  #ttlOf(principal: string): number {
+    return principal === anonymous.key ? this.#anonymousMs : this.#idleMs;
+  }
+}
+
+/** The claim on a stream that no process has. */
+const free = "";
+
+/** The proof in the claim on a stream that no client reads. */
+const unread = "";
+
+/** A process keeps a stream for `standaloneGraceMs` after its connection, and its claim a little longer. */
+const unreadMs = 2 * standaloneGraceMs;
+
+/** Returns the proof of the client that reads a stream; undefined if none does. */
+function readerOf(claim: string | undefined): string | undefined {
+  return claim?.split(" ", 1)[0] || undefined;
+}
+
+function ownerIn(claim: string | undefined): string | undefined {
+  return claim?.split(" ")[1];
+}
+
+function claimKey(session: string): string {
+  return `mcp/stream/${session}`;
+}

@@ -1,0 +1,183 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { createServer } from "portolan/server";
+import type { ServeHttpOptions } from "portolan/server/http";
+import { createMemoryStorage, type Storage } from "portolan/storage";
+import { expect, test } from "vitest";
+import { start } from "./kit.ts";
+import { begin, type SessionPeer } from "./peer.ts";
+import { byUser } from "./users.ts";
+
+// The stream of a session passes from one process to another, or no process has it, while resources change.
+
+const revision = "2025-11-25";
+const uri = "note://1";
+
+interface Process {
+  readonly url: string;
+  publish(changed: string): void;
+  close(graceMs?: number): Promise<void>;
+}
+
+async function startProcess(storage: Storage, options: ServeHttpOptions = {}): Promise<Process> {
+  const server = createServer({ name: "notes", version: "1.0.0" })
+    .template("note://{+path}", { name: "note", subscribe: true, read: () => "a note" })
+    .tool("ask", {
+      run: async (_, context) => {
+        await context.elicit("who", { message: "Who?", form: { type: "object", properties: {} } });
+        return "answered";
+      },
+    })
+    .tool("slow", { run: () => sleep(600).then(() => "done") });
+  const { url, close } = await start(server, { storage, verify: byUser, ...options });
+  return { url, close, publish: (changed) => server.publish("resources/updated", { uri: changed }) };
+}
+
+const beginAt = ({ url }: Process) =>
+  begin(url, revision, { headers: { authorization: "Ada" }, capabilities: { elicitation: {} } });
+
+const subscribeAt = async (peer: SessionPeer, { url }: Process) =>
+  expect((await peer.at(url).request("resources/subscribe", { uri })).status).toBe(200);
+
+/** The next URIs that a stream reports as changed. */
+async function heard(stream: Awaited<ReturnType<SessionPeer["get"]>>, count: number): Promise<string[]> {
+  const uris: string[] = [];
+  while (uris.length < count) {
+    const { method, params } = await stream.message();
+    if (method === "notifications/resources/updated") uris.push(params.uri);
+  }
+  return uris;
+}
+
+/** The storage of a process that other processes reach late. */
+function withLateBus(storage: Storage, ms: number): Storage {
+  const { bus } = storage;
+  return {
+    ...storage,
+    bus: {
+      publish: (topic, value) => bus.publish(topic, value),
+      subscribe: (topic, receive, lost) => bus.subscribe(topic, (value) => void setTimeout(receive, ms, value), lost),
+    },
+  };
+}
+
+/** The storage of a process whose appends take time. */
+function withSlowLog(storage: Storage, ms: number): Storage {
+  const { log } = storage;
+  return {
+    ...storage,
+    log: {
+      append: (key, value, options) => sleep(ms).then(() => log.append(key, value, options)),
+      after: (key, id, options) => log.after(key, id, options),
+      delete: (key) => log.delete(key),
+    },
+  };
+}
+
+test("a change is heard as soon as a subscription through another process is confirmed", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(withLateBus(storage, 100)), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  await subscribeAt(peer, other);
+  one.publish(`${uri}/first`);
+  one.publish(`${uri}/last`);
+  expect(await heard(stream, 2)).toEqual([`${uri}/first`, `${uri}/last`]);
+});
+
+test("a change before the stream is opened at another process is heard", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(storage), await startProcess(storage)];
+  const peer = await beginAt(one);
+  await subscribeAt(peer, one);
+  other.publish(`${uri}/first`);
+  const stream = await peer.at(other.url).get();
+  other.publish(`${uri}/last`);
+  expect(await heard(stream, 2)).toEqual([`${uri}/first`, `${uri}/last`]);
+});
+
+test("a stream that passes to another process misses and repeats no change", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(withSlowLog(storage, 200)), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  const position = (await stream.event())?.id;
+  await subscribeAt(peer, one);
+  stream.drop();
+  await stream.closed;
+  // The first process stores these while the second one has the stream already.
+  one.publish(`${uri}/1`);
+  other.publish(`${uri}/2`);
+  const next = await peer.at(other.url).get(position);
+  one.publish(`${uri}/3`);
+  other.publish(`${uri}/4`);
+  // The changes of two processes have no order.
+  expect((await heard(next, 4)).toSorted()).toEqual([1, 2, 3, 4].map((number) => `${uri}/${number}`));
+  // Nothing that was stored twice is sent later.
+  next.drop();
+  await next.closed;
+  const third = await peer.get(position);
+  one.publish(`${uri}/5`);
+  expect((await heard(third, 5)).toSorted()).toEqual([1, 2, 3, 4, 5].map((number) => `${uri}/${number}`));
+});
+
+test("after a time without a process the client is told once that everything may have changed", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(storage), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  const position = (await stream.event())?.id;
+  await subscribeAt(peer, other);
+  await one.close(0);
+  other.publish(`${uri}/missed`);
+  const next = await peer.at(other.url).get(position);
+  expect(await heard(next, 1)).toEqual([uri]);
+  other.publish(`${uri}/last`);
+  expect(await heard(next, 1)).toEqual([`${uri}/last`]);
+});
+
+test("the claim on a stream ends with its session, whichever process ends it", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(withLateBus(storage, 2 ** 30)), await startProcess(storage)];
+  const peer = await beginAt(one);
+  await (await peer.get()).event();
+  const claim = () => storage.kv.get(`mcp/stream/${peer.id}`);
+  await expect.poll(claim).toBeDefined();
+  expect((await peer.at(other.url).delete()).status).toBe(204);
+  await expect.poll(claim).toBeUndefined();
+});
+
+test("a process that is told to stop keeps the leases of its running calls", async () => {
+  const storage = createMemoryStorage();
+  const sessions = { leaseMs: 100 };
+  const [one, other] = [
+    await startProcess(storage, { sessions, quietMs: 10 }),
+    await startProcess(storage, { sessions }),
+  ];
+  const peer = await beginAt(one);
+  const running = await peer.call("slow", {}, "slow");
+  const position = (await running.event())?.id;
+  const closed = one.close(5_000);
+  running.drop();
+  const rest = await peer.at(other.url).get(position);
+  expect((await rest.messages()).at(-1)).toMatchObject({ id: "slow", result: { content: [{ text: "done" }] } });
+  await closed;
+});
+
+test("a storage that was emptied ends its sessions and their questions", async () => {
+  const storage = createMemoryStorage();
+  const sessions = { leaseMs: 100 };
+  const [one, other] = [await startProcess(storage, { sessions }), await startProcess(storage, { sessions })];
+  const peer = await beginAt(one);
+  const asking = await peer.call("ask", {}, "ask");
+  expect((await asking.message()).method).toBe("elicitation/create");
+  for (let found = await storage.kv.list("", { limit: 1_000 }); found.length > 0; ) {
+    for (const { key } of found) await storage.kv.delete(key);
+    found = await storage.kv.list("mcp/session/", { limit: 1_000 });
+  }
+  // The question is taken back, and the stream ends: the client learns the rest from 404.
+  expect((await asking.messages()).map(({ method }) => method)).toEqual(["notifications/cancelled"]);
+  for (const { url } of [one, other]) {
+    await expect.poll(async () => (await peer.at(url).request("ping")).status).toBe(404);
+  }
+});
