@@ -16,7 +16,9 @@ async function startServer(limits: HttpLimits, options?: RedisStorageOptions) {
   onTestFinished(() => redis.stop());
   const storage = createRedisStorage(libraries["redis 6"].single(redis.port).client, options);
   await storage.ready();
-  const server = createServer({ name: "test", version: "1.0.0" }, { onError() {} }).template("page://{id}", {
+  const reported: string[] = [];
+  const onError = (error: unknown) => void reported.push(String(error));
+  const server = createServer({ name: "test", version: "1.0.0" }, { onError }).template("page://{id}", {
     name: "page",
     async read({ id }, context) {
       context.progress(1, 1);
@@ -32,7 +34,7 @@ async function startServer(limits: HttpLimits, options?: RedisStorageOptions) {
     await storage.close();
   });
   const { url } = await endpoint.listen();
-  return { redis, url, endpoint };
+  return { redis, url, endpoint, reported };
 }
 
 /** Reads pages, some at a time. Returns the text of each answer. */
@@ -60,6 +62,8 @@ const usedMemory = async (redis: RedisServer) =>
 const namesOf = async (redis: RedisServer, pattern: string) =>
   Number((await redis.command(`EVAL "return #redis.call('keys','${pattern}')" 0`)).slice(1));
 
+const long = { timeout: 30_000 };
+
 describe("one caller with many streams", () => {
   const mebibyte = 1024 * 1024;
 
@@ -82,7 +86,7 @@ describe("one caller with many streams", () => {
   });
 
   test("leaves commands to others while Redis is slow, and all its streams go on", async () => {
-    const { redis, url } = await startServer({}, { commandMs: 20_000, maxCommands: 2_300 });
+    const { redis, url, reported } = await startServer({}, { commandMs: 20_000, maxCommands: 2_300 });
     const peer = await begin(url, revision, ada);
     redis.pause();
     const answers = await readPages(peer, 600);
@@ -91,12 +95,17 @@ describe("one caller with many streams", () => {
     const resumable = answers.filter((text) => text.includes("id: ")).length;
     expect(resumable).toBeGreaterThan(0);
     expect(resumable).toBeLessThan(600);
-    const begun = begin(url, revision, grace);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const isRefused = () => reported.some((error) => error.includes("too much is under way"));
+    expect(isRefused()).toBe(false);
+    const begun = begin(url, revision, grace).catch(() => undefined);
     redis.resume();
-    expect((await (await begun).request("ping")).status).toBe(200);
+    // A slow machine takes longer for all these commands than a request waits for its storage.
+    await expect
+      .poll(async () => (await begun) ?? begin(url, revision, grace).catch(() => undefined), long)
+      .toBeDefined();
+    expect(isRefused()).toBe(false);
     // When Redis has caught up, streams can be resumed again.
-    await expect.poll(async () => (await readPages(peer, 1))[0], { timeout: 30_000 }).toContain("id: ");
+    await expect.poll(async () => (await readPages(peer, 1))[0], long).toContain("id: ");
   });
 });
 
