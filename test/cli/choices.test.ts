@@ -124,3 +124,26 @@ describe("a question with choices", () => {
     expect(await terminal.exited).toBe(0);
   });
 });
+
+test("a server whose trust was revoked is shown as no longer trusted, and an address is connected to", async () => {
+  const cwd = makeHome();
+  const near = { command: process.execPath, args: [offering[2] ?? ""] };
+  put(cwd, ".mcp.json", { mcpServers: { near, far: { url: "http://127.0.0.1:9/mcp" } } });
+  await runPortolan(["trust", "near", "--yes"], { cwd });
+  await runPortolan(["trust", "near", "--revoke"], { cwd });
+  const again = openTerminal(["ls", "near"], { cwd, columns: 120 });
+  await again.see(/Server near is no longer trusted\. Its entry is unchanged since \d{4}-[\s\S]*Start it\? Its entry:/);
+  const address = openTerminal(["ls", "far"], { cwd });
+  await address.see(/New server far\. Connect to it\?/);
+  const trusting = openTerminal(["trust", "far"], { cwd });
+  await trusting.see(/Allow connections to it, for 90 days\?/);
+});
+
+test("a result that is saved does not ask to be saved", async () => {
+  const cwd = makeHome();
+  const odd = join(root, "test/cli/fixtures/odd.mjs");
+  const terminal = openTerminal(["call", "bytes", "--save", "out", "--", process.execPath, odd], { cwd });
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toMatch(/\[image image\/png, 4 B\]/);
+  expect(terminal.screen()).toContain("saved out/1.png");
+});

@@ -27,7 +27,7 @@ test("an author creates, tests, calls, changes and connects a server by followin
   const dev = type(work!);
   const shown = await dev.see("press Ctrl-C to stop");
   expect(shown).toMatch(/weather 0\.1\.0 +1 tool +about \d+ tokens/);
-  const [, url = "", attemptThere = ""] = /http +(\S+)\n.*\n +try +(portolan .+)\n/.exec(shown) ?? [];
+  const [, url = "", attemptThere = ""] = /http +(\S+)\n.*\n +try +(npx portolan .+)\n/.exec(shown) ?? [];
   expect(await done(attemptThere)).toContain("count(text: string)");
   const file = join(folder, "src/server.ts");
   const before = readFileSync(file, "utf8");

@@ -44,7 +44,7 @@ test("a user of editors finds, trusts, repairs, calls and chats with servers by 
     'lines: expected integer, got "one"',
   );
   const [again] = stepsOn(await ended("portolan call files.read path=nowhere.md", 5));
-  expect(again).toBe("portolan ls files");
+  expect(again).toBe("portolan ls files.read");
 
   const doctor = await ended("portolan doctor 'my db'", 1);
   expect(doctor).toContain("the variable PGURL is not set");

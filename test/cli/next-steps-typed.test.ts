@@ -212,7 +212,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["ls", "notes.nothing"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan ls notes", code: 0 });
   },
-  async "commands/ls.ts: portolan ls {} {}"() {
+  async "servers/find-server.ts: portolan ls {} {}"() {
     const cwd = makeHome();
     const step = await shownStep(cwd, ["ls", "--", node, offering]);
     expect(step).toMatch(/^portolan ls \w+ -- /);
@@ -590,6 +590,9 @@ const elsewhere: { readonly [message: string]: string } = {
   "doctor/command.ts: it seems to need a variable: portolan add{} {} {}": "a value for the person to replace",
   "servers/sign-in.ts: give it its credentials as variables, with --env: portolan add --help": "typed above",
   "commands/dev.ts: portolan ls {}": "journey-author.test.ts",
+  "servers/find-server.ts: portolan ls {}": "journey-user.test.ts",
+  "commands/login.ts: portolan ls {}": "login.test.ts",
+  "commands/login.ts: portolan {}": "login.test.ts",
   "commands/dev.ts: portolan serve --stdio {}": "make-dev.test.ts",
   "commands/new.ts: npx portolan {}": "journey-author.test.ts",
   "commands/new.ts: package.json uses portolan from {}": "a sentence",

@@ -45,7 +45,7 @@ test("call --text prints structured content if there is no text, and failures in
   const shape = await runPortolan(["call", "./mixed.mjs", "shape", "--text"], { cwd });
   expect(JSON.parse(shape.stdout)).toEqual({ a: 1 });
   const failed = await runPortolan(["call", "./mixed.mjs", "fail", "--text"], { cwd });
-  expect(failed).toEqual({ code: 5, stdout: "", stderr: "✗ tool no luck\n  → portolan ls ./mixed.mjs\n" });
+  expect(failed).toEqual({ code: 5, stdout: "", stderr: "✗ tool no luck\n  → portolan ls ./mixed.mjs fail\n" });
   const both = await runPortolan(["call", "./mixed.mjs", "both", "--text", "--json"], { cwd });
   expect(both.code).toBe(2);
   expect(errorOf(both).message).toBe("expected --json or --text, not both");

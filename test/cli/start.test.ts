@@ -28,6 +28,19 @@ beforeAll(async () => {
   walk = { code, stdout, stderr, left: await readdir(folder).catch(() => []) };
 });
 
+test("Ctrl-C ends npm start also before the chat, and cleans up", async () => {
+  const child = spawn(process.execPath, [join(root, "scripts/start.mjs")], { stdio: ["ignore", "pipe", "ignore"] });
+  let stdout = "";
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+    if (/portolan-start-\w+/.test(stdout)) child.kill("SIGINT");
+  });
+  expect(await ended).toBe(130);
+  const [folder = ""] = /\/\S*portolan-start-\w+/.exec(stdout) ?? [];
+  expect(await readdir(folder).catch(() => [])).toEqual([]);
+});
+
 test("npm start without a terminal lists, calls, asks, answers, verifies and cleans up", () => {
   const { code, stdout, stderr, left } = walk;
   expect({ code, stderr, left }).toEqual({ code: 0, stderr: "", left: [] });

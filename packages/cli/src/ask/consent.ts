@@ -98,7 +98,7 @@ export async function askTrust(context: CommandContext, { server, subject }: Tru
       isSame ? ` is no longer trusted. Its entry is unchanged since ${on}.` : ` CHANGED since you trusted it on ${on}:`,
     );
     for (const line of changeLines(previous, screen)) terminal.bar(line);
-    terminal.say(`  ${screen.style("dim", `${start} ${isSame ? "Its entry" : "Its entry now"}`)}`);
+    terminal.say(`  ${screen.style("dim", `${start} ${isSame ? "Its entry:" : "Its entry now:"}`)}`);
   }
   for (const { label, value } of lines) {
     // A value that does not fit gets lines of its own behind the bar, so that it cannot imitate another label.

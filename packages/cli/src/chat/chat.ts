@@ -257,7 +257,7 @@ export class Chat {
         if (!signal.aborted) terminal.say(screen.style("dim", "cancelled"));
         return;
       }
-      if (this.#model.id === "demo" && done.text.startsWith("No tool matches"))
+      if (screen.isInteractive && this.#model.id === "demo" && done.text.startsWith("No tool matches"))
         terminal.say(`  ${screen.mark("next")} /tools`);
       const failure = runFailure(done, nextSteps);
       if (failure !== undefined) throw failure;

@@ -319,8 +319,9 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
     }
     if (state === "login") {
       // That a person has to sign in is said already.
-      const more = why && !/requires a person to sign in/.test(why) ? `: ${withoutOptionNames(why)}` : "";
-      return new Failure("auth", `${name} needs you to sign in${more}`, {
+      const isKnown = !why || /requires a person to sign in/.test(why);
+      const what = isKnown ? `${name} needs you to sign in` : `${name} requires sign-in: ${withoutOptionNames(why)}`;
+      return new Failure("auth", what, {
         next: signInCommand(servers, name),
         cause: reason,
       });
