@@ -183,6 +183,7 @@ export class RawStatelessClient {
     if (method === "notifications/subscriptions/acknowledged") {
       if (one.confirmedAt === undefined) one.confirmedAt = Date.now();
       else one.gaps.push(Date.now());
+      one.connections += 1;
       this.#record.note(this.name, `listens to ${one.uri}`);
       confirmed();
     } else if (method === "notifications/resources/updated") {

@@ -290,6 +290,11 @@ export class EventLog {
     for (const stream of streams?.keys() ?? []) await this.#storage.log.delete(keyOf(session, stream));
   }
 
+  /** Removes the mark of a restarted standalone stream, because the session has ended. */
+  async removeMark(session: string): Promise<void> {
+    await this.#storage.kv.delete(restartKey(session));
+  }
+
   /** Stops the renewal of leases once no answer is being written. */
   close(): void {
     if (this.#leases.size > 0) return;
