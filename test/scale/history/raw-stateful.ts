@@ -80,6 +80,7 @@ export class RawStatefulClient {
         confirmedAt: undefined,
         gaps: [],
         heard: [],
+        connections: 1,
         isRaw: true,
       },
     };

@@ -80,6 +80,7 @@ export class RawStatelessClient {
         confirmedAt: undefined,
         gaps: [],
         heard: [],
+        connections: 1,
         isRaw: true,
       },
     };
