@@ -147,6 +147,16 @@ test("the claim on a stream ends with its session, whichever process ends it", a
   await expect.poll(claim).toBeUndefined();
 });
 
+test("the questions of a process that was killed end with their session", async () => {
+  const storage = createMemoryStorage();
+  const one = await startProcess(storage);
+  const peer = await beginAt(one);
+  const left = `mcp/question/${peer.id}/left`;
+  await storage.kv.set(left, "elicitation/create");
+  expect((await peer.delete()).status).toBe(204);
+  await expect.poll(() => storage.kv.get(left)).toBeUndefined();
+});
+
 test("a process that is told to stop keeps the leases of its running calls", async () => {
   const storage = createMemoryStorage();
   const sessions = { leaseMs: 100 };

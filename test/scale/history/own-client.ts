@@ -81,6 +81,7 @@ export class OwnClient {
         confirmedAt: undefined,
         gaps: [],
         heard: [],
+        connections: 1,
         isRaw: false,
       },
     };

@@ -80,6 +80,7 @@ export class RawStatefulClient {
         confirmedAt: undefined,
         gaps: [],
         heard: [],
+        connections: 1,
         isRaw: true,
       },
     };
@@ -357,6 +358,7 @@ export class RawStatefulClient {
       try {
         if (answer.isStream) {
           this.#record.note(this.name, `listens ${position === "" ? "from now" : `after ${position}`}`);
+          for (const one of this.#subscriptions.values()) one.connections += 1;
           if (isToldOfGap) for (const one of this.#subscriptions.values()) one.gaps.push(Date.now());
           isToldOfGap = false;
           for await (const { id, data } of answer.events) {

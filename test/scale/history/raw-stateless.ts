@@ -80,6 +80,7 @@ export class RawStatelessClient {
         confirmedAt: undefined,
         gaps: [],
         heard: [],
+        connections: 1,
         isRaw: true,
       },
     };
@@ -183,6 +184,7 @@ export class RawStatelessClient {
     if (method === "notifications/subscriptions/acknowledged") {
       if (one.confirmedAt === undefined) one.confirmedAt = Date.now();
       else one.gaps.push(Date.now());
+      one.connections += 1;
       this.#record.note(this.name, `listens to ${one.uri}`);
       confirmed();
     } else if (method === "notifications/resources/updated") {

@@ -42,6 +42,8 @@ export interface RecordedSubscription {
   /** The times at which the client was told that it may have missed changes: by 404, or by the end of a stateless stream. */
   readonly gaps: number[];
   readonly heard: Heard[];
+  /** The number of connections that carried its stream. */
+  connections: number;
   /** True if everything that the client heard is on record, and not only what its watch made of it. */
   readonly isRaw: boolean;
 }

@@ -15,9 +15,11 @@ export interface Timing {
   readonly recoverMs: number;
   /** Time after which a call that has not ended hangs. */
   readonly hangMs: number;
+  /** Time after which nothing is left of clients that have gone. */
+  readonly restMs: number;
 }
 
-export const shortTiming: Timing = { activeMs: 2_500, recoverMs: 4_000, hangMs: 20_000 };
+export const shortTiming: Timing = { activeMs: 2_500, recoverMs: 4_000, hangMs: 20_000, restMs: 3_000 };
 
 /** The outcome of one history. */
 export interface HistoryOutcome {
@@ -54,6 +56,7 @@ export async function runHistories(
     world,
     histories.flatMap((history) => history.endedSessions),
     begunAt,
+    timing.restMs,
   );
   const journal = world.journal().filter(({ at }) => at >= begunAt);
   return histories.map((history, at) => {
@@ -224,9 +227,14 @@ class History {
 }
 
 /** Checks that nothing is left of clients that have gone: no handler, no connection, no key. */
-async function checkRest(world: World, ended: readonly string[], begunAt: number): Promise<Violation[]> {
+async function checkRest(
+  world: World,
+  ended: readonly string[],
+  begunAt: number,
+  restMs: number,
+): Promise<Violation[]> {
   let found: Violation[] = [];
-  for (let tries = 0; tries < 40; tries += 1) {
+  for (const late = Date.now() + restMs; Date.now() < late; ) {
     const journal = world.journal().filter(({ at }) => at >= begunAt);
     found = [...checkHandlers(journal, world.killed), ...checkKeys(await keysOf(world), ended)];
     if (world.proxy.connections > 0) found.push({ text: `${world.proxy.connections} connections are left`, about: [] });

@@ -293,6 +293,11 @@ export class EventLog {
     }
   }
 
+  /** Removes the mark of a restarted standalone stream, because the session has ended. */
+  async removeMark(session: string): Promise<void> {
+    await this.#storage.kv.delete(restartKey(session));
+  }
+
   /** Stops the renewal of leases once no answer is being written. */
   close(): void {
     if (this.#leases.size > 0) return;

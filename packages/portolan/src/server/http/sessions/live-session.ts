@@ -124,6 +124,11 @@ export class LiveSession {
     }
   }
 
+  /** Removes the stored questions of a session that has ended: a process that was killed left its own. */
+  async removeQuestions(): Promise<void> {
+    for (const { key } of await this.#storage.kv.list(questionKey(this.id, ""))) await this.#storage.kv.delete(key);
+  }
+
   /** Cancels all requests. */
   cancelAll(reason: Error): void {
     for (const { exchange } of [...this.#calls]) exchange.cancel(reason);

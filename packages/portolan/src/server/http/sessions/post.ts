@@ -189,6 +189,8 @@ export class StatefulServer {
       const removeRest = await this.#sessions.end(known.id);
       this.#state.background(removeRest());
       this.#state.background(this.#claims.remove(known.id));
+      this.#state.background(this.#live.create(known.id).removeQuestions());
+      this.#state.background(this.#log.removeMark(known.id));
       // Processes that are not told notice it when they renew the session.
       await this.#others.tellEnded(known.id).catch((cause) => void this.#state.runtime.report(cause));
       context.reply.send(204, context.headers);

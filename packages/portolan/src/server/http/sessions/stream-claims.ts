@@ -31,8 +31,7 @@ export class StreamClaims {
 
   /** Returns whether the claim of this process is the latest one. */
   async isLatest(session: string): Promise<boolean> {
-    const claim = this.#held.get(session);
-    return claim !== undefined && (await this.#storage.kv.get(claimKey(session))) === claim;
+    return this.#held.has(session) && (await this.ownerOf(session)) === this.owner;
   }
 
   /** Returns the process that has a stream; undefined if none has. */
@@ -64,7 +63,8 @@ export class StreamClaims {
   async renew({ id, principal }: KnownSession, proof: string): Promise<boolean> {
     const claim = this.#claimFor(proof);
     const ttlMs = this.#ttlOf(principal);
-    for (const expect of [this.#held.get(id) ?? claim, free, null]) {
+    if (await this.#replace(id, claim, ttlMs)) return true;
+    for (const expect of [free, null]) {
       if (await this.#storage.kv.set(claimKey(id), claim, { ttlMs, expect })) {
         this.#held.set(id, claim);
         return true;
@@ -75,20 +75,27 @@ export class StreamClaims {
 
   /** Notes that no client reads the stream any more, which this process keeps for a while. */
   async loosen(session: string): Promise<void> {
-    const claim = this.#held.get(session);
-    if (claim === undefined) return;
-    const loose = this.#claimFor(unread);
-    this.#held.set(session, loose);
-    await this.#storage.kv.set(claimKey(session), loose, { ttlMs: unreadMs, expect: claim });
+    if (this.#held.has(session)) await this.#replace(session, this.#claimFor(unread), unreadMs);
   }
 
   /** Gives up the claim of this process, if there is one. */
   async release(session: string): Promise<void> {
-    const claim = this.#held.get(session);
-    if (claim === undefined) return;
-    this.#held.delete(session);
+    if (!this.#held.has(session)) return;
     // Not deleted: another process may have claimed the stream.
-    await this.#storage.kv.set(claimKey(session), free, { ttlMs: 1, expect: claim });
+    await this.#replace(session, free, 1);
+    this.#held.delete(session);
+  }
+
+  /** Replaces the claim of this process. Returns false if it is not the one that is stored. */
+  async #replace(session: string, next: string, ttlMs: number): Promise<boolean> {
+    const { kv } = this.#storage;
+    const held = this.#held.get(session);
+    this.#held.set(session, next);
+    const key = claimKey(session);
+    if (held !== undefined && (await kv.set(key, next, { ttlMs, expect: held }))) return true;
+    // A write whose answer was lost may have happened.
+    const stored = await kv.get(key);
+    return stored !== undefined && ownerIn(stored) === this.owner && kv.set(key, next, { ttlMs, expect: stored });
   }
 
   /** Removes the claim on the stream of a session that has ended, whichever process has it. */
