@@ -86,5 +86,8 @@ test("logout prints the address as the file has it", async () => {
   const cwd = makeHome();
   put(cwd, ".mcp.json", { mcpServers: { a: { type: "http", url: "http://127.0.0.1:9/mcp?k=${SECRET_KEY}" } } });
   const { stdout } = await runPortolan(["logout", "a"], { cwd, env });
-  expect(JSON.parse(stdout)).toEqual({ server: "http://127.0.0.1:9/mcp?k=${SECRET_KEY}" });
+  expect(JSON.parse(stdout)).toEqual({
+    server: "http://127.0.0.1:9/mcp?k=${SECRET_KEY}",
+    wasSignedIn: false,
+  });
 });

@@ -105,7 +105,7 @@ test("an entry of VS Code is trusted, signed in, renewed and signed out", async 
   expect(events).toContain("token-refreshed");
   expect(await showOf(["doctor", "notes"], { cwd })).toMatchObject({ findings: [] });
 
-  expect(await showOf(["logout", "notes"], { cwd })).toEqual({ server: url });
+  expect(await showOf(["logout", "notes"], { cwd })).toEqual({ server: url, wasSignedIn: true });
   expect(readFileSync(join(stateOf(cwd), "credentials.json"), "utf8")).not.toMatch(/eyJ/);
   expect((await runPortolan(["call", "notes.whoami"], { cwd })).code).toBe(3);
 });
