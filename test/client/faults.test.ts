@@ -147,7 +147,7 @@ async function settled<T>(what: string, promise: Promise<T>, patience = patience
 /** The messages that each kind of failure may have. */
 const reasons: { [code: string]: RegExp } = {
   timeout:
-    /no progress for 2000 ms|not finished after 8000 ms|did not answer within 6000 ms|answers neither|did not acknowledge .* within 2000 ms/,
+    /no progress for 2000 ms|no result for 8000 ms|did not answer within 6000 ms|answers neither|did not acknowledge .* within 2000 ms/,
   cancelled: /was aborted/,
   "connection-closed": /The connection was cut after \d+ messages|closed/,
   "version-mismatch": /The server does not support \S+: .+/,

@@ -136,7 +136,7 @@ export class Call implements ResponseSink, Timed {
 
   expire(now: number): void {
     const silence = `${this.what}: no answer and no progress for ${this.idleMs} ms; raise idleMs if it may take longer`;
-    const length = `${this.what}: not finished after ${this.totalMs} ms; raise totalMs if it may take longer`;
+    const length = `${this.what}: no result for ${this.totalMs} ms; raise totalMs if it may take longer`;
     this.#giveUp(timedOut(now >= this.#totalAt ? length : silence));
   }
 

@@ -58,8 +58,6 @@ export interface MethodRow {
   readonly isUncancellable?: boolean;
   /** Runs code of the server's author, which may report progress and ask the client before it answers. */
   readonly runsHandler?: boolean;
-  /** What it counts as among the requests of a caller within a minute. Absent if it runs no code of the server's author. */
-  readonly countsAs?: "calls" | "completions";
   /** Stays open until either side ends it, so that no timeout applies. */
   readonly openEnded?: boolean;
   /** Complete results carry `ttlMs` and `cacheScope`. */

@@ -24,7 +24,8 @@ export interface CallerLimit {
 
 /** The amounts that callers may use at once, and the events that they may cause within one minute. A missing limit is none. */
 export interface CallerLimits {
-  readonly atOnce: { readonly [resource in CountedResource]?: CallerLimit };
+  /** A part that is loaded late adds its own. */
+  readonly atOnce: { [resource in CountedResource]?: CallerLimit };
   readonly perMinute: { readonly [event in RatedEvent]?: CallerLimit };
 }
 

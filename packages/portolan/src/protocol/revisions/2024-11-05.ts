@@ -44,12 +44,10 @@ export const first: FirstRevision = {
       params: object({ name: string, arguments: optional(record()) }),
       capability: "tools",
       runsHandler: true,
-      countsAs: "calls",
     },
-    // A template may list its resources.
-    "resources/list": { params: listParams, capability: "resources", countsAs: "calls" },
+    "resources/list": { params: listParams, capability: "resources" },
     "resources/templates/list": { params: listParams, capability: "resources" },
-    "resources/read": { params: uriParams, capability: "resources", runsHandler: true, countsAs: "calls" },
+    "resources/read": { params: uriParams, capability: "resources", runsHandler: true },
     "resources/subscribe": { params: uriParams, capability: "resources.subscribe" },
     "resources/unsubscribe": { params: uriParams, capability: "resources.subscribe" },
     "prompts/list": { params: listParams, capability: "prompts" },
@@ -57,11 +55,9 @@ export const first: FirstRevision = {
       params: object({ name: string, arguments: optional(record(string)) }),
       capability: "prompts",
       runsHandler: true,
-      countsAs: "calls",
     },
     "completion/complete": {
       capability: "completions",
-      countsAs: "completions",
       params: object({
         ref: object({ type: oneOf("ref/prompt", "ref/resource"), name: optional(string), uri: optional(string) }),
         argument: object({ name: string, value: string }),

@@ -11,7 +11,6 @@ export const structuredOutput: RevisionChanges = {
   requests: {
     "completion/complete": {
       capability: "completions",
-      countsAs: "completions",
       params: object({
         ref: object({ type: oneOf("ref/prompt", "ref/resource"), name: optional(string), uri: optional(string) }),
         argument: object({ name: string, value: string }),

@@ -9,8 +9,9 @@ import {
   type Unreadable,
 } from "../../jsonrpc/message.ts";
 import { maxWeightOfText, weigh } from "../../jsonrpc/weigh.ts";
-import { statelessVersions } from "../../protocol/revisions/index.ts";
+import { revisions, statelessVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
+import type { RatedEvent } from "../callers.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import { callerKeyOf, callerOf, hasTwoAddresses, isFromLocalProxy } from "./caller.ts";
 import type { EndpointState, HttpContext } from "./endpoint.ts";
@@ -46,6 +47,7 @@ export class Authorizer {
     this.#options = options;
     this.#state = state;
     this.#guard = createGuard(options);
+    state.ratedEvent = ratedEvent;
   }
 
   /** Returns the admitted request; undefined if it is answered already, with a refusal or a document. */
@@ -215,4 +217,14 @@ function actionsOf(messages: Message | Message[]): AccessRequest[] {
     const name = params?.["name"] ?? params?.["uri"];
     return { method, name: typeof name === "string" ? name : undefined };
   });
+}
+
+/**
+ * Returns the event that a request counts as, by the minute: whatever may run code of the server's author. Lists of
+ * resources do, and methods of extensions, which no revision knows. Revisions agree on it.
+ */
+function ratedEvent(method: string): RatedEvent | undefined {
+  const row = revisions.map(({ requests }) => requests.get(method)).find(Boolean);
+  if (!row || row.runsHandler || row.capability === "resources") return "calls";
+  return row.capability === "completions" ? "completions" : undefined;
 }

@@ -3,7 +3,7 @@ import { headerKeys } from "../../http/headers.ts";
 import { isRequest, type Message, type RpcError, type RpcRequest, type Unreadable } from "../../jsonrpc/message.ts";
 import { internalError } from "../../protocol/errors.ts";
 import { metaKeys, metaOf } from "../../protocol/revision.ts";
-import { revisions, statefulRevisions } from "../../protocol/revisions/index.ts";
+import { statefulRevisions } from "../../protocol/revisions/index.ts";
 import type { SendReply } from "../call/dispatch.ts";
 import type { Principal, ServedExchange } from "../call/exchange.ts";
 import { type Caller, Callers, type RatedEvent } from "../callers.ts";
@@ -272,6 +272,8 @@ export class EndpointState {
   declare waiting?: Set<WaitingRequest>;
   /** Reports to the operator and answers its questions. Loaded when it is needed. */
   readonly observer: Lazy<Observer>;
+  /** Returns the event that a request counts as, by the minute. Undefined while all callers are of this machine. */
+  ratedEvent: ((method: string) => RatedEvent | undefined) | undefined;
   #whenIdle: (() => void)[] = [];
   #due: (() => void)[] = [];
 
@@ -305,7 +307,7 @@ export class EndpointState {
   refusal(request: RpcRequest, { caller, size }: CallSize): RpcError | undefined {
     // Hot path: callers of this machine have the totals only.
     if (caller === this.callers.total && size <= uncountedBytes && caller.used.calls < this.#maxCalls) return undefined;
-    const event = ratedEvent(request.method);
+    const event = this.ratedEvent?.(request.method);
     const tooOften = event && caller.count(event);
     if (tooOften) return caller.tooOften(event, tooOften, request);
     // The calls of this turn count too.
@@ -406,16 +408,6 @@ const { process } = globalThis as { process?: { nextTick?(call: () => void): voi
 function afterMicrotasks(call: () => void): void {
   if (process?.nextTick) queueMicrotask(() => process.nextTick?.(call));
   else setTimeout(call, 0);
-}
-
-/** Returns the event that a request counts as, by the minute. Revisions agree on it. */
-function ratedEvent(method: string): RatedEvent | undefined {
-  for (const { requests } of revisions) {
-    const row = requests.get(method);
-    if (row) return row.countsAs;
-  }
-  // A method of an extension, or of the server.
-  return "calls";
 }
 
 /** A request that was not answered in its turn, and the function that answers it. */

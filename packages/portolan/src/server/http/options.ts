@@ -23,8 +23,6 @@ import {
   defaultSubscriptions,
   defaultSubscriptionsPerCaller,
   eventShare,
-  maxStoringStreams,
-  maxStoringStreamsPerCaller,
 } from "./limits.ts";
 
 /** A refusal of a request. */
@@ -281,7 +279,6 @@ export function callerLimitsOf({ limits = {}, sessions }: ServeHttpOptions): Cal
       },
       keptBytes: { perCaller: keptBytesPerCaller, total: keptBytes },
       eventBytes: { perCaller: keptBytesPerCaller * eventShare, total: keptBytes * eventShare },
-      storingStreams: { perCaller: maxStoringStreamsPerCaller, total: maxStoringStreams },
     },
     perMinute: {
       handshakes: {

@@ -30,6 +30,8 @@ import {
   defaultLeaseMs,
   defaultSessionIdleMs,
   eventTtlMs,
+  maxStoringStreams,
+  maxStoringStreamsPerCaller,
   retryAfterSeconds,
   sessionSweepMs,
   uncountedBytes,
@@ -48,6 +50,7 @@ import { StreamRecorder } from "./stream-recorder.ts";
 /** Makes the part that serves sessions. Called with the first request of a stateful client. */
 export function createStatefulServer(state: EndpointState, options: ServeHttpOptions): StatefulServer {
   const { sessions = {}, storage } = options;
+  state.callers.limits.atOnce.storingStreams = { perCaller: maxStoringStreamsPerCaller, total: maxStoringStreams };
   return new StatefulServer(state, storage, sessions || {});
 }
 
