@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import { createServer, runtimeOf, type Servable } from "../define/server.ts";
-import { serveExchange } from "./dispatch.ts";
+import { description, serveExchange } from "./dispatch.ts";
 import { ServedExchange } from "./exchange.ts";
 
 const rows = revisions.flatMap((revision) =>
@@ -39,6 +39,8 @@ test("a method depends on the same capability in every revision", () => {
 
 test("an immediate method is answered while features are loading, and others wait", async () => {
   const revision = revisions[0]!;
+  // Otherwise the code that describes a server may take longer to load than its features.
+  await description.get();
   const server = createServer({ name: "loading", version: "1" }).template("x:{a}", { read: () => "text" });
   const loading = runtimeOf(server).snapshot.loading;
   expect(loading).toBeDefined();
