@@ -63,8 +63,9 @@ export async function expectWhole(cwd: string, name: string, { version, era }: {
   expect(await showOf(["call", name, "add", '{"a":1,"b":2}'], { cwd })).toMatchObject(sum);
   expect(await showOf(["call", `${name}.add`, "-"], { cwd, input: '{ "a": 1, "b": 2 }' })).toMatchObject(sum);
 
+  const failed = { code: 5, message: "Out of ink", next: `portolan ls ${name}.fail` };
+  expect(await failureOf(cwd, ["call", `${name}.fail`])).toEqual(failed);
   const next = `portolan ls ${name}`;
-  expect(await failureOf(cwd, ["call", `${name}.fail`])).toEqual({ code: 5, message: "Out of ink", next });
   const unknown = expect.stringContaining(`${name} has no tool "ecko"; did you mean echo?`);
   expect(await failureOf(cwd, ["call", `${name}.ecko`])).toEqual({ code: 2, message: unknown, next });
   const wrong = { code: 2, message: 'a: expected number, got "one"' };

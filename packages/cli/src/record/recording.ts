@@ -135,7 +135,7 @@ const maxRecordingBytes: number = 256 * 1024 * 1024;
 /** Reads a recording. Skips a last line that was cut off. */
 export function readRecording(file: string): Recording {
   const bytes = readRegularFile(file, maxRecordingBytes);
-  if (!bytes) throw new Failure("usage", `file not found: ${file}`);
+  if (!bytes) throw new Failure("usage", `${file} does not exist`);
   const [first = "", ...lines] = bytes.toString("utf8").split("\n");
   const header = parse(first) as RecordingHeader | undefined;
   if (header?.recording !== 1) {
