@@ -48,7 +48,7 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
     for (const step of undoSteps(asked, revoke)) terminal.say(`  ${screen.mark("next")} ${screen.step(step)}`);
   };
   const no = () => ({ allow: false });
-  /** What the person has allowed for longer than once. */
+  /** Tools and resources that the person has allowed for longer than once. */
   const allowed = new Set<string>();
   return {
     trust: queued(askTrust, (how) => {

@@ -15,9 +15,8 @@ import type {
 import type { CommandContext } from "../command.ts";
 import { interruption } from "../failure.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
-import { listOf } from "../terminal/list-of.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { widthOf, wrap } from "../terminal/wrap.ts";
+import { listOf, widthOf, wrap } from "../terminal/wrap.ts";
 
 const showDefinition = Symbol("show the definition");
 

@@ -318,7 +318,7 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
       return new Failure("auth", what, { next: `portolan doctor ${typed(name)}`, cause: reason });
     }
     if (state === "login") {
-      // That a person has to sign in is said already.
+      // The message says already that a person has to sign in.
       const isKnown = !why || /requires a person to sign in/.test(why);
       const what = isKnown ? `${name} needs you to sign in` : `${name} requires sign-in: ${withoutOptionNames(why)}`;
       return new Failure("auth", what, {

@@ -15,7 +15,7 @@ export async function toNotationOf({ file, product }: ConfiguredServer["source"]
   const target = headers ? { url: "https://example.com", headers } : { command: "x", ...(env && { env }) };
   const source = { kind: "file", file: "", path: "", product: "claude-code", scope: "user" } as const;
   const entry: ServerEntry = { name: "x", target, configured: target, settings: {}, source };
-  // What `add --to` writes for a new server, read back.
+  // The entry that `add --to` writes for a new server, read back.
   const { servers } = await parseConfig(await editConfig("", { file, product }, "x", entry), { file, product });
   return (servers[0]?.configured ?? {}) as Pairs;
 }

@@ -1,9 +1,8 @@
 import type { System } from "../system.ts";
 import { endsInPaste, QuestionDismissed, TypeAhead } from "./input.ts";
-import { listOf } from "./list-of.ts";
 import type { Screen } from "./screen.ts";
 import { Waits } from "./waits.ts";
-import { widthOf, wrap } from "./wrap.ts";
+import { listOf, widthOf, wrap } from "./wrap.ts";
 
 /** Completes a line: returns proposals, and the part of the line that they replace. */
 export type Completer = (line: string) => Promise<readonly [proposals: readonly string[], part: string]>;

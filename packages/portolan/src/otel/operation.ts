@@ -56,7 +56,7 @@ export function isOff({ tracerProvider, meterProvider }: TraceOptions): boolean 
   return metrics.getMeterProvider().getMeter(scope) === absentMeter && propagation.fields().length === 0;
 }
 
-/** What the API uses while no SDK is registered. */
+/** The provider and the meter that the API uses while no SDK is registered. */
 const absentProvider = new ProxyTracerProvider().getDelegate();
 const absentMeter = createNoopMeter();
 

@@ -52,7 +52,7 @@ export interface ListenMember {
 /** A feature whose list entry an extension may change. */
 export interface DecoratedFeature {
   readonly kind: FeatureKind;
-  /** What the feature's definition says about this extension: the member `extensions` by the id. */
+  /** The options of the feature for this extension: `extensions` of its definition, by the id. */
   readonly options: unknown;
   /** True if the peer declared the extension. */
   readonly isDeclared: boolean;
@@ -80,7 +80,7 @@ export interface ExtendedServer {
   publish(topic: string, payload: JsonObject, audience?: Audience): void;
   /** Reports an error to the server's `onError`. Returns the reference that a peer may be told. */
   report(error: unknown): string;
-  /** Returns what a feature's definition says about this extension; undefined for features that the caller cannot see. */
+  /** Returns the options of a feature for this extension; undefined for a feature that the caller cannot see. */
   optionsOf(kind: FeatureKind, key: string, exchange: Exchange): unknown;
 }
 

@@ -30,7 +30,7 @@ export interface FullResult<O> extends Omit<CallToolResult, "structuredContent">
 /** The return value of a tool: its structured value, a text, a whole result, questions, or nothing. */
 export type ToolReturn<O> = O | FullResult<O> | ExplicitQuestions | ContentBlock[] | string | undefined;
 
-/** What a feature says about extensions, by their ids. */
+/** Options of a feature for extensions, by their ids. */
 export type ExtensionOptions = { readonly [id: string]: unknown };
 
 interface Described {

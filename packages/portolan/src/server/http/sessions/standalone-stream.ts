@@ -15,7 +15,7 @@ import { type EventLog, type EventPosition, type SentEvent, standaloneName, stan
 import type { LiveSessions } from "./live-session.ts";
 import type { KnownSession } from "./sessions.ts";
 
-/** What a process knows of a standalone stream that it hands over to another one. */
+/** The state of a standalone stream that a process hands over to another one. */
 export interface StreamState {
   /** The ids of the publications that it has sent or stored lately. */
   readonly sent?: readonly string[];
