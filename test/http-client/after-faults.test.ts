@@ -23,9 +23,8 @@ interface Posted {
 /** The fate of a message: it is refused with 503, or its connection is cut before it reaches the server. */
 type Fate = "refused" | "cut" | undefined;
 
-/** Starts a server behind a proxy that asks for the fate of each message, and of each GET. */
-async function startBehindProxy(fateOf: (message: Posted) => Fate) {
-  const server = createServer({ name: "notes", version: "1.0.0" })
+function createNotes(onHeld = () => {}) {
+  return createServer({ name: "notes", version: "1.0.0" })
     .template("note://{+path}", { name: "note", subscribe: true, read: () => "a note" })
     .tool("ask", {
       run: async (_, context) => {
@@ -33,8 +32,22 @@ async function startBehindProxy(fateOf: (message: Posted) => Fate) {
         const answer = await context.elicit("who", { message: "Who?", form });
         return answer.action === "accept" ? `Hello ${answer.content["name"]}` : "Nobody";
       },
+    })
+    .tool("hold", {
+      run: (_, { signal }) =>
+        new Promise<string>((resolve) => {
+          onHeld();
+          signal.addEventListener("abort", () => resolve("over"), { once: true });
+        }),
     });
-  const { port } = await start(server);
+}
+
+/** Starts a server behind a proxy that asks for the fate of each message, and of each GET. */
+async function startBehindProxy(fateOf: (message: Posted) => Fate, onHeld?: () => void) {
+  const server = createNotes(onHeld);
+  const first = await start(server);
+  let { port } = first;
+  const statuses: (number | undefined)[] = [];
   const sessions: string[] = [];
   const pass = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
@@ -48,6 +61,7 @@ async function startBehindProxy(fateOf: (message: Posted) => Fate) {
       const upstream = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false }, (answer) => {
         const session = answer.headers["mcp-session-id"];
         if (typeof session === "string" && !sessions.includes(session)) sessions.push(session);
+        statuses.push(answer.statusCode);
         response.writeHead(answer.statusCode ?? 0, answer.headers);
         response.flushHeaders();
         answer.pipe(response);
@@ -67,7 +81,20 @@ async function startBehindProxy(fateOf: (message: Posted) => Fate) {
   /** Ends the newest session at the server, which its client does not know. */
   const loseSession = () =>
     send(`http://127.0.0.1:${port}/mcp`, { method: "DELETE", headers: { "mcp-session-id": sessions.at(-1) } });
-  return { server, loseSession, url: `http://127.0.0.1:${(front.address() as { port: number }).port}/mcp` };
+  /** Starts another server, to which the proxy sends everything from now on. */
+  const replace = async () => {
+    const next = createNotes();
+    ({ port } = await start(next));
+    return next;
+  };
+  return {
+    server,
+    first,
+    statuses,
+    replace,
+    loseSession,
+    url: `http://127.0.0.1:${(front.address() as { port: number }).port}/mcp`,
+  };
 }
 
 test.each(["cut", "refused"] as const)("an answer that was %s on its way is posted again", async (fate) => {
@@ -136,4 +163,30 @@ test("a new session that cannot be begun is tried again without another request"
   expect((await reader.next()).value).toEqual({ kind: "resource", uri });
   server.publish("resources/updated", { uri: `${uri}/later` });
   expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
+});
+
+test("a watch of a stateless server goes on at the next server, after one that shuts down has refused it", async () => {
+  let isHeld = false;
+  const { url, first, statuses, replace } = await startBehindProxy(
+    () => undefined,
+    () => {
+      isHeld = true;
+    },
+  );
+  await using client = await connect(http(url), { era: "stateless" });
+  await using changes = await client.watch({ uris: [uri] });
+  const reader = changes[Symbol.asyncIterator]();
+  // A running call keeps the server from ending.
+  const stop = new AbortController();
+  const held = client.callTool("hold", {}, { signal: stop.signal }).catch(() => {});
+  await expect.poll(() => isHeld).toBe(true);
+  const closed = first.close(60_000);
+  await expect.poll(() => statuses).toContain(503);
+  const next = await replace();
+  expect((await reader.next()).value).toEqual({ kind: "resource", uri });
+  next.publish("resources/updated", { uri: `${uri}/later` });
+  expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
+  stop.abort();
+  await held;
+  await closed;
 });

@@ -1,6 +1,7 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcNotification, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions } from "../options.ts";
+import { protocolCodes } from "../protocol/errors.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.ts";
 import type { Change, ChangeFilter, ChangeStream } from "./api.ts";
@@ -138,9 +139,7 @@ export class StatefulWatches {
     };
     begun.then(pushChange, (reason) => {
       const error = toError(reason);
-      // A server whose storage fails answers with an internal error.
-      const mayPass = isTransient(error) || (error instanceof RpcError && error.code === rpcCodes.internalError);
-      if (!mayPass || this.#connection.lostReason) {
+      if (!mayPass(error) || this.#connection.lostReason) {
         this.#connection.report(error);
         pushChange();
         return;
@@ -244,7 +243,8 @@ class ListenSubscription {
         response: (response) => {
           if ("error" in response) {
             const { code, message, data } = response.error;
-            this.#ended(id, new RpcError(code, message, { data }), true);
+            const error = new RpcError(code, message, { data });
+            this.#ended(id, error, !mayPass(error));
           } else this.#ended(id, subscriptionEnded("the server ended the subscription"), false);
         },
         // Later, because a loss of the whole link is reported right after this and is more than an interruption.
@@ -308,14 +308,14 @@ class ListenSubscription {
     });
   }
 
-  /** Retries while the server is unreachable. */
+  /** Retries while the server is unreachable, shuts down or is overloaded. */
   #retryFailed(reason: Error): void {
     this.#stopTimer?.();
     if (this.#id !== undefined) this.#connection.link.cancel(this.#id, "The server did not acknowledge");
     this.#id = undefined;
     this.#acknowledged = undefined;
     this.#refused = undefined;
-    if (isTransient(reason) && !this.#connection.lostReason) this.#retryLater();
+    if (mayPass(reason) && !this.#connection.lostReason) this.#retryLater();
     else this.#giveUp(reason);
   }
 
@@ -337,6 +337,18 @@ class ListenSubscription {
     if (this.#id !== undefined) this.#connection.link.cancel(this.#id, "The client stops listening");
     this.#id = undefined;
   }
+}
+
+/** The codes with which a server refuses what it may accept later: while it shuts down or its storage fails, or beyond a limit. */
+const passingCodes: readonly number[] = [
+  rpcCodes.internalError,
+  protocolCodes.limitExceeded,
+  protocolCodes.upstreamLost,
+];
+
+/** Tells if the server may accept a subscription later that it refuses now. */
+function mayPass(reason: Error): boolean {
+  return isTransient(reason) || (reason instanceof RpcError && passingCodes.includes(reason.code));
 }
 
 function subscriptionEnded(why: string): PortolanError {
