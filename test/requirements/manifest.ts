@@ -1,4 +1,5 @@
 import { rowsA } from "./rows/a.ts";
+import { rowsApps } from "./rows/apps.ts";
 import { rowsB } from "./rows/b.ts";
 import { rowsC } from "./rows/c.ts";
 import { rowsG } from "./rows/g.ts";
@@ -24,4 +25,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsK,
   ...rowsM,
   ...rowsU,
+  ...rowsApps,
 };

@@ -132,7 +132,7 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "an extension without a prefix",
       () => server.extend({ id: "x", on: () => undefined }),
-      /^Extension "x": expected an id with a prefix, such as com.example\/id/,
+      /^extend: expected an id such as com.example\/id, got "x"/,
     ],
     [
       "an extension without on",

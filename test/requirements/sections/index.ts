@@ -1,4 +1,5 @@
 import type { Requirement } from "../requirement.ts";
+import { apps } from "./apps.ts";
 import { asking } from "./asking.ts";
 import { base } from "./base.ts";
 import { content } from "./content.ts";
@@ -12,6 +13,7 @@ import { utilities } from "./utilities.ts";
 
 /** All requirements by section. */
 export const sections: { readonly [section: string]: readonly Requirement[] } = {
+  apps,
   asking,
   base,
   content,

@@ -4,6 +4,7 @@ import { complete, type Outcome, type Peer, type Revision } from "../protocol/re
 import type { ShapeCheck } from "../schema/shape.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Exchange, ServedExchange } from "./call/exchange.ts";
+import type { Server } from "./define/server.ts";
 import type { Audience } from "./subscribe/hub.ts";
 
 /** Runs around a handler: it may inspect or change the request and the result, or answer without calling `next`. */
@@ -37,8 +38,11 @@ export interface ExtensionParts {
   readonly notifications?: { readonly [method: string]: (params: JsonObject, peer: Peer) => void };
   /** Members of the filter of `subscriptions/listen`. */
   readonly listen?: { readonly [member: string]: ListenMember };
-  /** Changes the list entry of a feature. Its return value depends on nothing but its arguments, because it is cached. */
-  readonly decorate?: (entry: JsonObject, feature: DecoratedFeature) => JsonObject;
+  /**
+   * Changes the list entry of a feature, or hides it by returning undefined. Its return value depends on nothing but its
+   * arguments, because it is cached.
+   */
+  readonly decorate?: (entry: JsonObject, feature: DecoratedFeature) => JsonObject | undefined;
 }
 
 /** A member of the filter of `subscriptions/listen`. */
@@ -70,6 +74,8 @@ export interface ServerExtension {
     next: (exchange: Exchange) => MaybePromise<Outcome>,
     isDeclared: boolean,
   ): MaybePromise<Outcome>;
+  /** Returns another form of the server that it was added to, such as one whose tools have further members. */
+  extend?(server: Server<unknown, unknown>): Server<unknown, unknown>;
 }
 
 /** The served server, as its extensions see it. */

@@ -67,7 +67,7 @@ export function listFeatures(runtime: ServerRuntime, exchange: ServedExchange): 
 /** Answers `resources/list` of a server whose templates list their resources when they are asked. */
 async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchange, pages: ListPages): Promise<Outcome> {
   const { resources, templates } = runtime.snapshot;
-  const entries = new Map<string, JsonObject>();
+  const entries = new Map<string, Entry>();
   const failures: unknown[] = [];
   for (const { definition, entry, makeApp } of templates.visible(exchange)) {
     if (!definition.list) continue;
@@ -75,7 +75,9 @@ async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchang
     // A resource inherits the members of its template that it does not have itself.
     const { uriTemplate: _, ...shared } = entry;
     try {
-      for (const resource of await definition.list(context)) entries.set(resource.uri, { ...shared, ...resource });
+      for (const resource of await definition.list(context)) {
+        entries.set(resource.uri, { key: resource.uri, entry: { ...shared, ...resource } });
+      }
     } catch (failure) {
       // One template that cannot list its resources does not hide those of the others.
       failures.push(failure);
@@ -87,11 +89,11 @@ async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchang
       );
     }
   }
-  for (const { key, entry } of resources.visible(exchange)) entries.set(key, entry);
+  for (const resource of resources.visible(exchange)) entries.set(resource.key, resource);
   // Without any resource, the failure must not look like an empty list.
   if (failures.length > 0 && entries.size === 0) throw failures[0];
   for (const failure of failures) runtime.report(failure, exchange.origin);
-  const sorted = [...entries].map(([key, entry]) => ({ key, entry })).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const sorted = [...entries.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   return complete(pages.result(exchange, sorted));
 }
 
@@ -99,7 +101,8 @@ async function listWithTemplates(runtime: ServerRuntime, exchange: ServedExchang
 export interface Decoration {
   /** Part of the key under which changed pages are cached. */
   readonly key: string;
-  decorate(entry: JsonObject, definition: Entry["definition"]): JsonObject;
+  /** Returns the changed entry; undefined if it is hidden. */
+  decorate(entry: JsonObject, definition: Entry["definition"]): JsonObject | undefined;
 }
 
 /** The settings of a list. */
@@ -156,7 +159,9 @@ export class ListPages {
     const last = page[page.length - 1];
     const isMore = last !== undefined && start + pageSize < entries.length;
     return {
-      [member]: page.map(({ entry, definition }) => decoration?.decorate(entry, definition) ?? entry),
+      [member]: page
+        .map(({ entry, definition }) => (decoration ? decoration.decorate(entry, definition) : entry))
+        .filter((entry) => entry !== undefined),
       nextCursor: isMore ? toCursor(member, this.#features.viewOf(exchange), last.key) : undefined,
       ...cache,
     };
@@ -232,9 +237,9 @@ function decorationFor(runtime: ServerRuntime, kind: FeatureKind, { peer }: Serv
   return {
     key: active.map((one) => `${one.extension.id}${isDeclared(peer, one) ? "" : "?"}`).join(" "),
     decorate: (entry, definition) =>
-      active.reduce((current, one) => {
+      active.reduce<JsonObject | undefined>((current, one) => {
         const options = definition?.extensions?.[one.extension.id];
-        return one.parts.decorate?.(current, { kind, options, isDeclared: isDeclared(peer, one) }) ?? current;
+        return current && one.parts.decorate?.(current, { kind, options, isDeclared: isDeclared(peer, one) });
       }, entry),
   };
 }

@@ -16,7 +16,8 @@ import type {
 
 /** Every kind of definition that has a handler. */
 interface Definitions {
-  tool: ToolDefinition<unknown, unknown, unknown>;
+  /** Extensions take their own members out of a definition before it is checked. */
+  tool: Omit<ToolDefinition<unknown, unknown, unknown>, "ui">;
   resource: ResourceDefinition<unknown>;
   template: TemplateDefinition<unknown>;
   prompt: PromptDefinition<{ [name: string]: ArgumentDefinition<unknown> }, unknown>;
@@ -64,6 +65,7 @@ export function checkDefinition<K extends keyof Definitions>(kind: K, where: str
     get: handler,
     read: handler,
     handle: handler,
+    ui: "apps()",
   };
   checkOptions<Definitions[K]>(definition, members[kind], where, { code, synonyms });
   expectFunction(`${where}: ${handler}`, given[handler]);

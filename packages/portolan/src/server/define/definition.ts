@@ -19,6 +19,7 @@ import type {
 } from "../../protocol/types/index.ts";
 import type { Schema } from "../../schema/infer.ts";
 import type { Storage } from "../../storage/storage.ts";
+import type { ToolUi } from "../apps/app.ts";
 import type { Context, RequestContext } from "../call/context.ts";
 import type { ExplicitQuestions, Principal } from "../call/exchange.ts";
 
@@ -57,6 +58,8 @@ export interface ToolDefinition<I, O, App, A = I> extends Described {
    * (`replay`), or it stays in memory (`park`). Default: "replay".
    */
   asks?: "replay" | "park";
+  /** The app that a host shows with the results. Only after `.extend(apps())` of `portolan/server/apps`. */
+  ui?: ToolUi;
   run(args: I, context: Context<App>): MaybePromise<ToolReturn<NoInfer<O>>>;
 }
 

@@ -157,13 +157,11 @@ class Definition<App> implements Server<App, never> {
   extend(extension: ServerExtension): Server<App, never> {
     if (typeof extension?.id !== "string") throw unexpected("extend", "{ id, on }", extension);
     if (!extension.id.includes("/")) {
-      throw new PortolanError(
-        "invalid-definition",
-        `Extension "${extension.id}": expected an id with a prefix, such as com.example/id`,
-      );
+      throw unexpected("extend", "an id such as com.example/id", extension.id);
     }
     expectFunction(`Extension "${extension.id}": on`, extension.on);
-    return this.#with({ kind: "extensions", feature: extension });
+    const extended = this.#with({ kind: "extensions", feature: extension });
+    return (extension.extend?.(extended as never) ?? extended) as never;
   }
 
   mount(prefix: string, server: Servable): Server<App, never> {
