@@ -16,6 +16,7 @@ test("a tool with a `ui` is refused without the extension", () => {
 test.each([
   ["a URI of another scheme", () => app("https://example.com", { html }), /begins with ui:\/\//],
   ["a text that is no document", () => app("ui://a", { html: "<p>Board" }), /<!doctype html>/],
+  ["a text of comments alone", () => app("ui://a", { html: "<!---->".repeat(50_000) }), /<!doctype html>/],
   [
     "an origin that ends the directive",
     () => app("ui://a", { html, csp: { connect: ["https://a; x"] } }),
@@ -27,6 +28,10 @@ test.each([
   ["an unknown option of apps()", () => apps({ alway: true } as never), /always/],
 ])("%s is refused", (_, define, message) => {
   expect(define).toThrow(message);
+});
+
+test("a document may begin with space and comments", () => {
+  expect(() => app("ui://a", { html: `\uFEFF <!-- one --> <!-- <p> --> ${html}` })).not.toThrow();
 });
 
 test.each([

@@ -94,8 +94,19 @@ async function textOf(html: AppOptions["html"]): Promise<string> {
 }
 
 function checkDocument(where: string, html: unknown): void {
-  if (typeof html === "string" && /^\uFEFF?\s*(<!--.*?-->\s*)*<(!doctype\s+html|html)[\s>]/is.test(html)) return;
+  if (typeof html === "string" && /^<(!doctype\s+html|html)[\s>]/i.test(withoutComments(html))) return;
   throw invalid(where, "html: expected an HTML document that begins with <!doctype html>");
+}
+
+/** Returns a document without the space and the comments at its beginning. A pattern could take exponential time. */
+function withoutComments(html: string): string {
+  let rest = html.trimStart();
+  while (rest.startsWith("<!--")) {
+    const end = rest.indexOf("-->", 4);
+    if (end < 0) return "";
+    rest = rest.slice(end + 3).trimStart();
+  }
+  return rest;
 }
 
 const domainNames = {
