@@ -41,7 +41,9 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
   "server/main.ts": { "server/main.ts": ["server/http/index.ts"] },
   "client/index.ts": {
     "client/client.ts": [...["client/cached-calls.ts", "client/lists.ts", "client/output-check.ts", "client/watch.ts"]],
-    "client/connect.ts": ["client/era-cache.ts", "client/http/index.ts", "client/observed-link.ts"],
+    "client/connect.ts": [
+      ...["client/active-extensions.ts", "client/era-cache.ts", "client/http/index.ts", "client/observed-link.ts"],
+    ],
     "client/connection.ts": ["client/answer.ts"],
     "client/form-answer.ts": ["schema/json-schema.ts"],
     "client/negotiate.ts": ["client/handshake.ts"],

@@ -8,7 +8,16 @@ import type {
   LogLevel,
   ReadResourceResult,
 } from "portolan";
-import type { CallOptions, Change, Clock, HttpAuth, Progress, RequestObserver, ServerProfile } from "portolan/client";
+import type {
+  CallOptions,
+  Change,
+  ClientExtension,
+  Clock,
+  HttpAuth,
+  Progress,
+  RequestObserver,
+  ServerProfile,
+} from "portolan/client";
 import type { KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
 import type { Run, RunInput, RunOptions, RunState } from "./agent/run.ts";
@@ -62,6 +71,8 @@ export interface HostOptions {
   readonly via?: (url: URL) => typeof fetch | undefined;
   /** Is told of every request to every server, such as `traceClient()` of `portolan/otel`. Default: none. */
   readonly observer?: RequestObserver;
+  /** Additions to the protocol, spoken with every server that has them. Default: none. */
+  readonly extensions?: readonly ClientExtension[];
   /** The least severe level that servers log. Default: "info". */
   readonly logLevel?: LogLevel;
   readonly limits?: FeatureLimits;
@@ -289,9 +300,9 @@ export function createEventFilter({ kinds, server }: EventFilter): (event: HostE
   return (event) => (set?.has(event.kind) ?? true) && (server === undefined || event.server === server);
 }
 
-/** Returns the lists that a change affects; undefined for a change of one resource. */
+/** Returns the lists that a change affects; undefined for a change of one resource or of an extension. */
 export function changedFeatures(change: Change): FeatureKind | undefined {
-  return change.kind === "resource" ? undefined : change.kind;
+  return change.kind === "resource" || change.kind === "extension" ? undefined : change.kind;
 }
 
 /** The state of one server. */

@@ -150,6 +150,7 @@ export class LocalHost implements Host {
       ...(options.auth && { auth: options.auth }),
       ...(options.via && { via: options.via }),
       ...(options.observer && { observer: options.observer }),
+      ...(options.extensions && { extensions: options.extensions }),
       ...(options.storage && { kv }),
     });
     this.#calls = new Calls({

@@ -1,6 +1,6 @@
 import type { Implementation, LogLevel, LogMessageParams } from "portolan";
 import { logLevels, PortolanError, RpcError } from "portolan";
-import type { Answers, ChangeStream, Client, Clock, HttpAuth, RequestObserver } from "portolan/client";
+import type { Answers, ChangeStream, Client, ClientExtension, Clock, HttpAuth, RequestObserver } from "portolan/client";
 import { toError } from "portolan/internal";
 import { changedFeatures, type HostEvent, type ServerStatus } from "./api.ts";
 import {
@@ -36,6 +36,7 @@ export interface ServerDependencies {
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly observer?: RequestObserver | undefined;
+  readonly extensions?: readonly ClientExtension[] | undefined;
   readonly emit: (event: HostEvent) => void;
   /** Returns the handlers of the server's own requests. */
   readonly answersFor: (server: HostedServer) => Answers;
@@ -176,7 +177,7 @@ export class HostedServer {
   }
 
   #open(signal: AbortSignal) {
-    const { emit, info, clock, auth, via, observer } = this.#dependencies;
+    const { emit, info, clock, auth, via, observer, extensions } = this.#dependencies;
     const answers = this.#dependencies.answersFor(this);
     const { name: server } = this;
     const warn = (message: string) => emit({ kind: "warning", server, message });
@@ -190,6 +191,7 @@ export class HostedServer {
       auth: auth?.(this.entry),
       via,
       ...(observer && { observer }),
+      ...(extensions && { extensions }),
       onStderr: (line) => emit({ kind: "stderr", server, line }),
       onLog: (message) => emit({ kind: "log", server, ...toLog(message) }),
       onNotification: (method) => this.#onNotification(method),

@@ -173,6 +173,7 @@ const hostOptions: Table<HostOptions> = {
   auth: callback,
   via: callback,
   observer: ["{ begin } such as traceClient() of portolan/otel", has("begin")],
+  extensions: ["a list of extensions such as tasks() of portolan/client/tasks", isListOf(has("on"))],
   logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
   limits: object,
   startsAtOnce: anything,

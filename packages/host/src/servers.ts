@@ -21,7 +21,7 @@ import type { BlockedState } from "./supervisor.ts";
 export interface ServersOptions
   extends Pick<
     ServerDependencies,
-    "clock" | "startSlots" | "info" | "logLevel" | "limits" | "pingMs" | "auth" | "via" | "observer"
+    "clock" | "startSlots" | "info" | "logLevel" | "limits" | "pingMs" | "auth" | "via" | "observer" | "extensions"
   > {
   readonly catalog: Catalog;
   readonly grants: Grants;

@@ -69,6 +69,8 @@ export interface ChangeFilter {
   readonly resources?: boolean;
   /** The URIs of the resources to watch. A URI also covers its children. */
   readonly uris?: readonly string[];
+  /** Members of the filter that extensions of this client add, such as `{ taskIds: ["…"] }`. */
+  readonly extensions?: { readonly [member: string]: unknown };
 }
 
 /**
@@ -78,7 +80,9 @@ export interface ChangeFilter {
 export type Change =
   | { readonly kind: "tools" | "prompts" | "resources" }
   /** `uri` may be a child of the watched URI. */
-  | { readonly kind: "resource"; readonly uri: string };
+  | { readonly kind: "resource"; readonly uri: string }
+  /** A notification that an extension watches. `member` is the member of the filter that wanted it. */
+  | { readonly kind: "extension"; readonly member: string; readonly method: string; readonly params: JsonObject };
 
 /** Changes in the order of their arrival. A list or URI that changes again before it is read is reported once. */
 export interface ChangeStream extends AsyncIterable<Change>, AsyncDisposable {

@@ -60,7 +60,7 @@ export class Call implements ResponseSink, Timed {
     const { signal, inputResponses, requestState } = this.options;
     if (signal) {
       if (signal.aborted) {
-        this.#fail(aborted(this.what, signal, false));
+        this.fail(aborted(this.what, signal, false));
         return;
       }
       this.#abortListener = () => this.#giveUp(aborted(this.what, signal, true));
@@ -117,21 +117,23 @@ export class Call implements ResponseSink, Timed {
     this.#connection.firstAnswer?.(response);
     if ("error" in response) {
       const { code, message, data } = response.error;
-      this.#fail(new RpcError(code, message, { data }));
+      this.fail(new RpcError(code, message, { data }));
       return;
     }
     try {
+      const { extensions } = this.#connection;
+      if (extensions?.take(this, response.result)) return;
       const outcome = this.#connection.codec.decodeResult(this.method, response.result);
-      if (outcome.kind === "complete") this.#complete(outcome.result);
+      if (outcome.kind === "complete") this.complete(outcome.result);
       else if (this.options.autoAnswer === false) this.#succeed(response.result);
       else this.#answer(outcome);
     } catch (reason) {
-      this.#fail(toError(reason));
+      this.fail(toError(reason));
     }
   }
 
   failed(reason: Error): void {
-    this.#fail(disconnected(this.what, reason));
+    this.fail(disconnected(this.what, reason));
   }
 
   expire(now: number): void {
@@ -154,16 +156,16 @@ export class Call implements ResponseSink, Timed {
       if (text !== undefined) connection.link.exchangeText?.(this.id, text, this);
       else connection.link.exchange(connection.encode(this.id, this.method, params, this.options), this);
     } catch (reason) {
-      this.#fail(toError(reason));
+      this.fail(toError(reason));
     }
   }
 
-  #complete(result: JsonObject): void {
+  complete(result: JsonObject): void {
     const problem = problemOfResult(this.method, result);
     if (problem === undefined) {
       this.inspect?.(result);
       this.#succeed(result);
-    } else this.#fail(new PortolanError("answer-invalid", `${this.what}: the server's result is invalid: ${problem}`));
+    } else this.fail(new PortolanError("answer-invalid", `${this.what}: the server's result is invalid: ${problem}`));
   }
 
   /** Answers a round of questions and sends the request again, with a new id and the unchanged state. */
@@ -177,7 +179,7 @@ export class Call implements ResponseSink, Timed {
       this.resume();
       this.#send(answers, round.state);
     } catch (reason) {
-      this.#fail(toError(reason));
+      this.fail(toError(reason));
     } finally {
       stopWaiting();
     }
@@ -186,7 +188,7 @@ export class Call implements ResponseSink, Timed {
   #giveUp(reason: Error): void {
     if (this.#isOver) return;
     this.#connection.link.cancel(this.id, reason.message);
-    this.#fail(reason);
+    this.fail(reason);
   }
 
   #succeed(result: JsonObject): void {
@@ -195,7 +197,7 @@ export class Call implements ResponseSink, Timed {
     this.#resolve(result);
   }
 
-  #fail(reason: Error): void {
+  fail(reason: Error): void {
     if (this.#isOver) return;
     this.#end();
     this.#reject(reason);

@@ -125,7 +125,7 @@ export class ConnectedClient implements AsyncDisposable {
   async watch(filter: ChangeFilter, options: { signal?: AbortSignal } = noOptions): Promise<ChangeStream> {
     await rejectInvalid(options, { signal: "object" }, "watch");
     const { openStatelessWatch, StatefulWatches, supportedFilter } = await import("./watch.ts");
-    const wanted = supportedFilter(filter, this.server.capabilities);
+    const wanted = supportedFilter(filter, this.server.capabilities, this.#connection.extensions);
     if (this.#connection.revision.changes === "listen") {
       return openStatelessWatch(this.#connection, wanted, options.signal, () =>
         this.#cachedCalls?.then((cachedCalls) => cachedCalls.invalidate()),

@@ -1,11 +1,10 @@
-import { nameOf, PortolanError } from "../errors.ts";
+import { PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Client } from "./api.ts";
 import { channelLink, type Link } from "./channel-link.ts";
 import { asClient, ConnectedClient } from "./client.ts";
 import { ClientConnection } from "./connection.ts";
-import type { EraCache } from "./era-cache.ts";
 import { aborted, silent, toError } from "./failures.ts";
 import { defaultConnectMs } from "./limits.ts";
 import { negotiate } from "./negotiate.ts";
@@ -26,11 +25,13 @@ export async function connect<S = unknown>(target: ConnectTarget, options: Conne
   let link = await toLink(target, options);
   if (options.observer) link = (await import("./observed-link.ts")).observeLink(link, options);
   const connection = new ClientConnection(link, options);
-  const eraCache = await openEraCache(connection, target);
+  if (options.extensions) (await import("./active-extensions.ts")).activate(connection, options.extensions);
+  const eraCache = options.eraCache && (await import("./era-cache.ts")).openEraCache(connection, target);
   try {
     const server = await withTimeout(connection, negotiate(connection, eraCache));
     const client = new ConnectedClient(connection, server);
     if (options.logLevel !== undefined && server.capabilities.logging) await client.setLogLevel(options.logLevel);
+    connection.extensions?.connected(asClient(client));
     return asClient<S>(client);
   } catch (reason) {
     // Set before the link closes: a negotiation that still runs must not open the link again.
@@ -46,6 +47,7 @@ const connectOptions = {
   checkForms: 1,
   auth: 1,
   capabilities: 1,
+  extensions: 1,
   era: 1,
   eraCache: 1,
   eraCacheKey: 1,
@@ -87,26 +89,7 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
     if ("send" in target) return channelLink(target);
     if (typeof target.command === "string") return (await import("#client-stdio")).stdio(target);
   }
-  const { url, tool } = Object(target) as { url?: unknown; tool?: unknown };
-  const advice = url ? "; write connect(url)" : tool ? "; write connectInMemory(server)" : "";
-  throw new PortolanError(
-    "invalid-argument",
-    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}${advice}`,
-  );
-}
-
-async function openEraCache(connection: ClientConnection, target: ConnectTarget): Promise<EraCache | undefined> {
-  const { eraCache, eraCacheKey } = connection.options;
-  const key = eraCacheKey ?? keyOf(target);
-  if (!eraCache || key === undefined) return undefined;
-  const { EraCache } = await import("./era-cache.ts");
-  return new EraCache(eraCache, key, (error) => connection.report(error));
-}
-
-/** Returns undefined for links and channels, which have no name of their own. */
-function keyOf(target: ConnectTarget): string | undefined {
-  if (typeof target === "string" || target instanceof URL) return String(target);
-  return "command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined;
+  throw (await import("./era-cache.ts")).unusableTarget(target);
 }
 
 /** Rejects when the attempt takes longer than `connectMs`, or the caller aborts it. */

@@ -5,6 +5,7 @@ import { checkOptions, type OptionNames } from "../options.ts";
 import { type ClientCodec, type ClientSelf, clientCodec, replacementOf } from "../protocol/client-codec.ts";
 import type { MethodRow, Revision } from "../protocol/revision.ts";
 import type { ClientCapabilities, LogLevel, LogMessageParams } from "../protocol/types/index.ts";
+import type { ActiveExtensions } from "./active-extensions.ts";
 import type { QuestionAnswerer } from "./answer.ts";
 import type { ServerProfile } from "./api.ts";
 import { Call } from "./call.ts";
@@ -21,7 +22,7 @@ type Listener = (notification: RpcNotification) => void;
 export class ClientConnection implements LinkEvents {
   readonly link: Link;
   readonly options: ConnectOptions;
-  readonly self: ClientSelf;
+  self: ClientSelf;
   readonly clock: Clock;
   readonly deadlines: Deadlines;
   readonly calls: IdTable<Call> = new IdTable();
@@ -32,6 +33,8 @@ export class ClientConnection implements LinkEvents {
   logLevel: LogLevel | undefined;
   /** Receives the first answer of a server whose era comes from the cache. */
   firstAnswer: ((response: RpcResponse) => void) | undefined;
+  /** Undefined for a client without extensions. */
+  extensions: ActiveExtensions | undefined;
   /** True when this side ends the link. */
   isClosing = false;
   /** The reason why the link is gone; undefined while it is open. */
@@ -117,11 +120,13 @@ export class ClientConnection implements LinkEvents {
       return Promise.reject(new PortolanError("capability-missing", why));
     }
     if (this.lostReason) return Promise.reject(disconnected(method, this.lostReason, false));
-    return new Promise((resolve, reject) => {
-      const call = new Call(this, method, params, options, resolve, reject);
-      prepare?.(call);
-      call.start();
-    });
+    const start = (all: JsonObject) =>
+      new Promise<JsonObject>((resolve, reject) => {
+        const call = new Call(this, method, all, options, resolve, reject);
+        prepare?.(call);
+        call.start();
+      });
+    return this.extensions?.prepare(method, params)?.then(start) ?? start(params);
   }
 
   /**
@@ -293,10 +298,9 @@ export class ClientConnection implements LinkEvents {
   #metaFor({ answers, capabilities, logLevel }: InteractiveCallOptions): JsonObject | undefined {
     if (answers === undefined && capabilities === undefined && logLevel === undefined) return this.#meta;
     const { self, options } = this;
-    const declared =
-      capabilities ??
-      (answers ? capabilitiesFor({ ...options.answers, ...answers }, options.capabilities) : self.capabilities);
-    return this.codec.requestMeta({ info: self.info, capabilities: declared }, logLevel ?? this.logLevel);
+    const own = answers && { capabilities: capabilitiesFor({ ...options.answers, ...answers }, options.capabilities) };
+    const declared = capabilities ? { info: self.info, capabilities } : { ...self, ...own };
+    return this.codec.requestMeta(declared, logLevel ?? this.logLevel);
   }
 }
 

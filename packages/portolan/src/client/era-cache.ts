@@ -1,8 +1,10 @@
+import { nameOf, PortolanError } from "../errors.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { revisions } from "../protocol/revisions/index.ts";
 import { object, oneOf, optional, record, string } from "../schema/shape.ts";
 import type { KeyValue } from "../storage/storage.ts";
 import type { ServerProfile } from "./api.ts";
+import type { ConnectTarget } from "./connect.ts";
 import type { ClientConnection } from "./connection.ts";
 import { toError } from "./failures.ts";
 import { mayRestart } from "./handshake.ts";
@@ -90,4 +92,27 @@ export class EraCache {
       this.#report(toError(thrown));
     }
   }
+}
+
+/** Opens the cache for a server; undefined if the server has no key. */
+export function openEraCache(connection: ClientConnection, target: ConnectTarget): EraCache | undefined {
+  const { eraCache, eraCacheKey } = connection.options;
+  const key = eraCacheKey ?? keyOf(target);
+  return eraCache && key !== undefined ? new EraCache(eraCache, key, (error) => connection.report(error)) : undefined;
+}
+
+/** Returns undefined for links and channels, which have no name of their own. */
+function keyOf(target: ConnectTarget): string | undefined {
+  if (typeof target === "string" || target instanceof URL) return String(target);
+  return "command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined;
+}
+
+/** Returns the error for something that a client cannot connect to. */
+export function unusableTarget(target: unknown): PortolanError {
+  const { url, tool } = Object(target) as { url?: unknown; tool?: unknown };
+  const advice = url ? "; write connect(url)" : tool ? "; write connectInMemory(server)" : "";
+  return new PortolanError(
+    "invalid-argument",
+    `connect: expected an http address, { command, args }, a link or a channel, got ${nameOf(target)}${advice}`,
+  );
 }

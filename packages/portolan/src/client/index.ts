@@ -20,6 +20,14 @@ export type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
 export { channelLink } from "./channel-link.ts";
 export { type ConnectTarget, connect } from "./connect.ts";
 export { type Clock, systemClock } from "./deadlines.ts";
+export type {
+  ClientExtension,
+  ClientExtensionParts,
+  ExtendedCall,
+  ExtendedConnection,
+  ResultHandler,
+  WatchedMember,
+} from "./extension.ts";
 export { CallFailure } from "./failures.ts";
 export { checkFormAnswer } from "./form-answer.ts";
 export type { AuthRequest, Challenge, HttpAuth, HttpHeaders } from "./http/options.ts";

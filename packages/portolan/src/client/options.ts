@@ -18,6 +18,7 @@ import type { KeyValue } from "../storage/storage.ts";
 import type { ServerProfile } from "./api.ts";
 import type { ResponseCache } from "./cache.ts";
 import type { Clock } from "./deadlines.ts";
+import type { ClientExtension } from "./extension.ts";
 import type { HttpAuth } from "./http/options.ts";
 
 /**
@@ -50,6 +51,8 @@ export interface ConnectOptions extends Timeouts {
   readonly auth?: HttpAuth;
   /** Capabilities beside those that follow from `answers`. */
   readonly capabilities?: ClientCapabilities;
+  /** Additions to the protocol, such as `tasks()` of `portolan/client/tasks`. Default: none. */
+  readonly extensions?: readonly ClientExtension[];
   /** Default: `"auto"`. */
   readonly era?: EraPolicy;
   /** Stores the era of each server for a week, so that the server is not probed at every connection. */

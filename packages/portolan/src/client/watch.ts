@@ -1,23 +1,33 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcNotification, rpcCodes } from "../jsonrpc/message.ts";
-import { checkOptions } from "../options.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import { protocolCodes } from "../protocol/errors.ts";
 import { metaKeys, metaOf } from "../protocol/revision.ts";
 import type { ServerCapabilities, SubscriptionFilter } from "../protocol/types/index.ts";
 import type { Change, ChangeFilter, ChangeStream } from "./api.ts";
 import type { ClientConnection } from "./connection.ts";
+import type { WatchedMember } from "./extension.ts";
 import { aborted, disconnected, isTransient, timedOut, toError } from "./failures.ts";
 import { firstListenRetryMs, listenRetryGrowth, maxListenRetryMs, maxPendingChanges } from "./limits.ts";
 import type { CallOptions } from "./options.ts";
 
 /** Returns the part of a filter that the server's capabilities allow. Throws if nothing is left. */
-export function supportedFilter(filter: ChangeFilter, capabilities: ServerCapabilities): ChangeFilter {
+export function supportedFilter(
+  filter: ChangeFilter,
+  capabilities: ServerCapabilities,
+  watchedMembers?: WatchedMembers,
+): ChangeFilter {
   if (typeof filter !== "object" || filter === null || Array.isArray(filter)) {
     throw unexpected("watch", 'a filter such as { tools: true, uris: ["note://1"] }', filter);
   }
-  checkOptions(filter, { tools: 1, prompts: 1, resources: 1, uris: 1 }, "watch", { synonyms: { uri: "uris" } });
+  checkOptions(filter, filterNames, "watch", { synonyms: { uri: "uris" } });
   if (filter.uris !== undefined && !Array.isArray(filter.uris)) {
     throw unexpected("watch: uris", 'an array of URIs such as ["note://1"]', filter.uris);
+  }
+  const unknown = Object.keys(filter.extensions ?? {}).find((member) => !watchedMembers?.watched(member));
+  if (unknown !== undefined) {
+    const why = `watch: no extension of this client has ${JSON.stringify(unknown)} with this server's protocol version`;
+    throw new PortolanError("capability-missing", why);
   }
   const { tools, prompts, resources } = capabilities;
   const uris = filter.uris && resources?.subscribe ? [...new Set(filter.uris)] : [];
@@ -26,6 +36,7 @@ export function supportedFilter(filter: ChangeFilter, capabilities: ServerCapabi
     ...(filter.prompts && prompts?.listChanged && { prompts: true }),
     ...(filter.resources && resources?.listChanged && { resources: true }),
     ...(uris.length > 0 && { uris }),
+    ...(filter.extensions && { extensions: filter.extensions }),
   };
   if (Object.keys(left).length > 0) return left;
   const asked = Object.keys(filter).filter((name) => filter[name as keyof ChangeFilter]);
@@ -35,6 +46,19 @@ export function supportedFilter(filter: ChangeFilter, capabilities: ServerCapabi
       ? "watch: expected at least one of tools, prompts, resources and uris"
       : `watch: the server does not report changes of ${asked.join(", ")}`,
   );
+}
+
+const filterNames = {
+  tools: 1,
+  prompts: 1,
+  resources: 1,
+  uris: 1,
+  extensions: 1,
+} satisfies OptionNames<ChangeFilter>;
+
+/** The members of the filter that extensions add. */
+interface WatchedMembers {
+  watched(member: string): WatchedMember | undefined;
 }
 
 function unexpected(what: string, expected: string, got: unknown): PortolanError {
@@ -60,7 +84,8 @@ export class StatefulWatches {
 
   async open(filter: ChangeFilter, options: CallOptions): Promise<ChangeStream> {
     const subscribed: string[] = [];
-    const changes = new ChangeQueue(async () => {
+    const { extensions } = this.#connection;
+    const changes = new ChangeQueue(extensions, async () => {
       this.#queues.delete(changes);
       stopListening();
       stopWaiting();
@@ -72,7 +97,7 @@ export class StatefulWatches {
     );
     this.#queues.add(changes);
     const stopListening = this.#connection.listen((notification) => {
-      const change = changeIn(notification);
+      const change = changeIn(notification, filter, extensions);
       if (change && isWatched(change, filter)) changes.push(change);
     });
     try {
@@ -208,7 +233,7 @@ class ListenSubscription {
     this.#connection = connection;
     this.#filter = filter;
     this.#interrupted = interrupted;
-    this.changes = new ChangeQueue(async () => this.#stop());
+    this.changes = new ChangeQueue(connection.extensions, async () => this.#stop());
     this.#stopListening = connection.listen((notification) => this.#receive(notification));
     this.#stopWaiting = connection.onLost((reason) => this.#lost(reason));
   }
@@ -263,7 +288,8 @@ class ListenSubscription {
     }
     if (metaOf(params)?.[metaKeys.subscriptionId] !== id) return;
     if (method === "notifications/subscriptions/acknowledged") this.#acknowledge(params?.["notifications"]);
-    const change = changeIn(notification);
+    const { extensions } = this.#connection;
+    const change = changeIn(notification, this.changes.acceptedFilter, extensions);
     if (!change) return;
     if (isWatched(change, this.changes.acceptedFilter)) this.changes.push(change);
     else this.#connection.invalid(`${method}, which was not requested`);
@@ -355,12 +381,13 @@ function subscriptionEnded(why: string): PortolanError {
   return new PortolanError("connection-closed", `watch: ${why}`);
 }
 
-function toSubscriptionFilter({ tools, prompts, resources, uris }: ChangeFilter): SubscriptionFilter {
+function toSubscriptionFilter({ tools, prompts, resources, uris, extensions }: ChangeFilter): SubscriptionFilter {
   return {
     ...(tools && { toolsListChanged: true }),
     ...(prompts && { promptsListChanged: true }),
     ...(resources && { resourcesListChanged: true }),
     ...(uris && { resourceSubscriptions: [...uris] }),
+    ...extensions,
   };
 }
 
@@ -368,24 +395,29 @@ function toSubscriptionFilter({ tools, prompts, resources, uris }: ChangeFilter)
 function grantedFilter(asked: ChangeFilter, granted: SubscriptionFilter): ChangeFilter {
   const list = Array.isArray(granted.resourceSubscriptions) ? granted.resourceSubscriptions : [];
   const uris = asked.uris?.filter((uri) => list.includes(uri)) ?? [];
+  const known = Object.keys(asked.extensions ?? {}).filter((member) => Object.hasOwn(granted, member));
+  const extensions = Object.fromEntries(known.map((member) => [member, (granted as JsonObject)[member]]));
   return {
     ...(asked.tools && granted.toolsListChanged === true && { tools: true }),
     ...(asked.prompts && granted.promptsListChanged === true && { prompts: true }),
     ...(asked.resources && granted.resourcesListChanged === true && { resources: true }),
     ...(uris.length > 0 && { uris }),
+    ...(known.length > 0 && { extensions }),
   };
 }
 
 /** Changes that wait for their reader; each list and each URI is in the queue once. */
 class ChangeQueue implements ChangeStream {
   acceptedFilter: ChangeFilter = {};
+  readonly #members: WatchedMembers | undefined;
   readonly #stop: () => Promise<void>;
   readonly #pending = new Map<string, Change>();
   #wake: () => void = () => {};
   #isOver = false;
   #failure: Error | undefined;
 
-  constructor(stop: () => Promise<void>) {
+  constructor(members: WatchedMembers | undefined, stop: () => Promise<void>) {
+    this.#members = members;
     this.#stop = stop;
   }
 
@@ -395,14 +427,31 @@ class ChangeQueue implements ChangeStream {
 
   push(change: Change): void {
     if (this.#isOver) return;
-    if (change.kind !== "resource") this.#pending.set(change.kind, change);
+    if (change.kind === "extension") this.#pushExtension(change);
+    else if (change.kind !== "resource") this.#pending.set(change.kind, change);
     else if (this.#pending.size < maxPendingChanges) this.#pending.set(`resource ${change.uri}`, change);
     else this.#collapse();
     this.#wake();
   }
 
+  /** Beyond the bound all pending changes of a member become one with empty params. */
+  #pushExtension(change: Change & { readonly kind: "extension" }): void {
+    const { member, params } = change;
+    const key = this.#members?.watched(member)?.keyOf?.(params) ?? "";
+    if (this.#pending.size < maxPendingChanges || this.#pending.has(`extension ${member} ${key}`)) {
+      this.#pending.set(`extension ${member} ${key}`, change);
+      return;
+    }
+    for (const [pending, { kind }] of this.#pending) if (kind === "extension") this.#pending.delete(pending);
+    this.#pending.set(`extension ${member} `, { ...change, params: {} });
+  }
+
   /** Reports everything watched as changed. */
   pushAll(): void {
+    for (const member of Object.keys(this.acceptedFilter.extensions ?? {})) {
+      const method = this.#members?.watched(member)?.notification ?? "";
+      this.push({ kind: "extension", member, method, params: {} });
+    }
     this.pushLists();
     for (const uri of this.acceptedFilter.uris ?? []) this.push({ kind: "resource", uri });
   }
@@ -466,7 +515,16 @@ class ChangeQueue implements ChangeStream {
 const listKinds = ["tools", "prompts", "resources"] as const;
 
 /** Returns the change that a notification reports; undefined for other notifications. */
-function changeIn({ method, params }: RpcNotification): Change | undefined {
+function changeIn(
+  { method, params }: RpcNotification,
+  { extensions = {} }: ChangeFilter,
+  members: WatchedMembers | undefined,
+): Change | undefined {
+  for (const [member, wanted] of Object.entries(extensions)) {
+    const watched = members?.watched(member);
+    if (watched?.notification !== method || watched.covers?.(wanted, params ?? {}) === false) continue;
+    return { kind: "extension", member, method, params: params ?? {} };
+  }
   for (const kind of listKinds) if (method === `notifications/${kind}/list_changed`) return { kind };
   const uri = params?.["uri"];
   if (method !== "notifications/resources/updated" || typeof uri !== "string") return undefined;
@@ -475,6 +533,7 @@ function changeIn({ method, params }: RpcNotification): Change | undefined {
 
 /** Tells if a filter covers a change. A URI also covers its children. */
 function isWatched(change: Change, { uris = [], ...lists }: ChangeFilter): boolean {
+  if (change.kind === "extension") return true;
   if (change.kind !== "resource") return lists[change.kind] === true;
   const { uri } = change;
   return uris.some((watched) => uri === watched || uri.startsWith(watched.endsWith("/") ? watched : `${watched}/`));

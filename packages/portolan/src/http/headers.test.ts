@@ -23,7 +23,7 @@ test.each([
   ["tasks/get", "taskId"],
   ["tasks/update", "taskId"],
   ["tasks/cancel", "taskId"],
-  ["tasks/list", undefined],
+  ["skills/list", undefined],
   ["vendor/unknown", undefined],
 ])("the name of %s is in %s", (method, member) => {
   expect(nameMemberOf(method, rowOf(method))).toBe(member);

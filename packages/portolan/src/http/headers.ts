@@ -25,12 +25,9 @@ export const headerKeys = {
   param: "mcp-param-",
 } as const;
 
-/** Requests of the tasks extension, which name their task. */
-const taskMethods: ReadonlySet<string> = new Set(["tasks/get", "tasks/update", "tasks/cancel"]);
-
-/** Returns the member of the params that `Mcp-Name` repeats; undefined for methods without one. */
+/** Returns the member of the params that `Mcp-Name` repeats. Requests of the tasks extension name their task, if any. */
 export function nameMemberOf(method: string, row: MethodRow | undefined): string | undefined {
-  return row?.nameIn ?? (taskMethods.has(method) ? "taskId" : undefined);
+  return row?.nameIn ?? (method.startsWith("tasks/") ? "taskId" : undefined);
 }
 
 /** Returns the value of `Mcp-Name` before encoding; undefined for methods without one, and if the params lack it. */

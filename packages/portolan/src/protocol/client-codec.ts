@@ -17,6 +17,8 @@ import type {
 export interface ClientSelf {
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
+  /** Adds what its extensions declare on a revision. */
+  readonly declare?: (capabilities: ClientCapabilities, revision: Revision) => ClientCapabilities;
 }
 
 /** Encodes and decodes the messages of a client in one revision. Values that do not change are not copied. */
@@ -75,14 +77,14 @@ function createCodec(revision: Revision): ClientCodec {
   return {
     handshake(self) {
       if (era !== "stateful") throw new Error("a stateless revision has no handshake");
-      return { protocolVersion: version, capabilities: capabilities(self.capabilities), clientInfo: infoOf(self) };
+      return { protocolVersion: version, capabilities: capabilities(self), clientInfo: infoOf(self) };
     },
     requestMeta(self, logLevel) {
       if (era === "stateful") return undefined;
       return {
         [metaKeys.protocolVersion]: version,
         [metaKeys.clientInfo]: infoOf(self),
-        [metaKeys.clientCapabilities]: capabilities(self.capabilities),
+        [metaKeys.clientCapabilities]: capabilities(self),
         ...(logLevel !== undefined && { [metaKeys.logLevel]: logLevel }),
       };
     },
@@ -111,7 +113,7 @@ function createCodec(revision: Revision): ClientCodec {
   };
 }
 
-function capabilitiesEncoder(revision: Revision): (capabilities: ClientCapabilities) => JsonObject {
+function capabilitiesEncoder(revision: Revision): (self: ClientSelf) => JsonObject {
   const { encoderParts } = revision;
   const members = all(
     hide(encoderParts, "clientCapabilities"),
@@ -119,7 +121,8 @@ function capabilitiesEncoder(revision: Revision): (capabilities: ClientCapabilit
     member("sampling", hide(encoderParts, "clientSampling")),
     member("elicitation", hide(encoderParts, "clientElicitation")),
   );
-  return (capabilities) => {
+  return (self) => {
+    const capabilities = self.declare?.(self.capabilities, revision) ?? self.capabilities;
     const { elicitation, ...rest } = capabilities;
     // Before URLs could be declared, elicitation meant forms: a client that opens URLs only must not declare it.
     const peer = { revision, capabilities };

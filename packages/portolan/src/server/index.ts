@@ -17,6 +17,7 @@ export { ToolError } from "./call/call-tool.ts";
 export type { Context, ElicitAnswer, ElicitForm, OpenUrl, RequestContext } from "./call/context.ts";
 export type { Exchange, Principal } from "./call/exchange.ts";
 export { type ExplicitQuestions, inputRequired } from "./call/exchange.ts";
+export { type PagedList, pageOf } from "./call/page.ts";
 export { type ServeChannelOptions, type ServedChannel, serveChannel } from "./channel/serve-channel.ts";
 export type {
   ArgumentDefinition,

@@ -1,7 +1,6 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { invalidParams } from "../../protocol/errors.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { CacheHints, ServerCapabilities } from "../../protocol/types/index.ts";
@@ -12,6 +11,7 @@ import type { ServerRuntime } from "../runtime.ts";
 import { activeExtensions, extensionsFor, isDeclared } from "./active-extensions.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
+import { indexAfter, parseCursor, toCursor } from "./page.ts";
 
 /** Answers `initialize`. */
 export function initialize(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
@@ -172,14 +172,7 @@ export class ListPages {
     const { cursor } = exchange.params;
     if (cursor === undefined) return 0;
     const key = parseCursor(String(cursor), this.#options.member, this.#features.viewOf(exchange));
-    let low = 0;
-    let high = entries.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((entries[middle]?.key ?? "") <= key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return indexAfter(entries, key, (entry) => entry.key);
   }
 
   #cache(key: string, text: string): void {
@@ -242,19 +235,4 @@ function decorationFor(runtime: ServerRuntime, kind: FeatureKind, { peer }: Serv
         return current && one.parts.decorate?.(current, { kind, options, isDeclared: isDeclared(peer, one) });
       }, entry),
   };
-}
-
-/** Makes a cursor. It names its list and view, so that it is valid for no other. */
-function toCursor(list: string, view: string, key: string): string {
-  return JSON.stringify([list, view, key]);
-}
-
-function parseCursor(cursor: string, list: string, view: string): string {
-  try {
-    const key: unknown = JSON.parse(cursor)[2];
-    if (typeof key === "string" && toCursor(list, view, key) === cursor) return key;
-  } catch {
-    // Refused below, with the same answer as every cursor that is not ours.
-  }
-  throw invalidParams("cursor: expected a nextCursor of this list; start again without a cursor");
 }

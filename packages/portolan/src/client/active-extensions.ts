@@ -1,0 +1,141 @@
+import { nameOf, PortolanError } from "../errors.ts";
+import type { JsonObject } from "../jsonrpc/message.ts";
+import type { Revision } from "../protocol/revision.ts";
+import type { ClientCapabilities, InputRequests } from "../protocol/types/index.ts";
+import { isObject } from "../schema/shape.ts";
+import type { Client } from "./api.ts";
+import { Call } from "./call.ts";
+import type { ClientConnection } from "./connection.ts";
+import type { ClientExtension, ClientExtensionParts, ExtendedConnection, WatchedMember } from "./extension.ts";
+import { toError } from "./failures.ts";
+import type { InteractiveCallOptions } from "./options.ts";
+
+// Loaded late: only clients with extensions need it.
+
+const noOptions: InteractiveCallOptions = {};
+
+/** Adds extensions to a connection that is not open yet. */
+export function activate(connection: ClientConnection, extensions: readonly ClientExtension[]): void {
+  const active = new ActiveExtensions(connection, extensions);
+  connection.extensions = active;
+  connection.self = { ...connection.self, declare: (capabilities, revision) => active.declare(capabilities, revision) };
+}
+
+/** The extensions of one client. */
+export class ActiveExtensions {
+  readonly #connection: ClientConnection;
+  readonly #extensions: readonly ClientExtension[];
+  #parts: readonly ClientExtensionParts[] = [];
+
+  constructor(connection: ClientConnection, extensions: readonly ClientExtension[]) {
+    this.#connection = connection;
+    this.#extensions = checkExtensions(extensions);
+  }
+
+  /** Adds the extensions to the declared capabilities of a client. */
+  declare(capabilities: ClientCapabilities, revision: Revision): ClientCapabilities {
+    const { refusedExtensions } = revision.encoderParts.traits;
+    let declared = capabilities;
+    for (const { id, settings = {}, on } of this.#on(revision)) {
+      if (!refusedExtensions.includes(id)) {
+        declared = { ...declared, extensions: { ...declared.extensions, [id]: settings } };
+      }
+      declared = { ...declared, ...on.capabilities };
+    }
+    return declared;
+  }
+
+  /** Starts the extensions on the agreed revision. */
+  connected(client: Client): void {
+    const { revision } = this.#connection;
+    const active = this.#on(revision);
+    this.#parts = active.map(({ on }) => on);
+    this.#connection.listen(({ method, params = {} }) => {
+      for (const { notifications } of this.#parts) {
+        if (notifications && Object.hasOwn(notifications, method)) notifications[method]?.(params);
+      }
+    });
+    for (const { connected } of active) connected?.(client, this.#extended());
+  }
+
+  /** Returns the params as the extensions change them; undefined if no extension does. */
+  prepare(method: string, params: JsonObject): Promise<JsonObject> | undefined {
+    const preparing = this.#parts.flatMap(({ prepare }) => prepare ?? []);
+    if (preparing.length === 0) return undefined;
+    return preparing.reduce<Promise<JsonObject>>(
+      async (before, prepare) => prepare(method, await before, this.#extended()),
+      Promise.resolve(params),
+    );
+  }
+
+  /** Returns true if the result is of a type that an extension handles, which then ends the call. */
+  take(call: Call, result: JsonObject): boolean {
+    const type = this.#typeOf(call, result);
+    const handle = this.#parts.find(({ results }) => type !== undefined && results && Object.hasOwn(results, type))
+      ?.results?.[type ?? ""];
+    if (!handle) return false;
+    call.pause();
+    // Between two requests the link knows nothing of this call, so the call itself must learn of a loss.
+    const stopWaiting = this.#connection.onLost((reason) => call.failed(reason));
+    const { method, params, options, questionSignal: signal } = call;
+    handle(result, { ...this.#extended(call), method, params, options, signal })
+      .finally(stopWaiting)
+      .then((final) => call.complete(final))
+      .catch((reason) => call.fail(toError(reason)));
+    return true;
+  }
+
+  /** Returns the member of the filter of `watch` that an extension adds. */
+  watched(member: string): WatchedMember | undefined {
+    for (const { listen } of this.#parts) if (listen && Object.hasOwn(listen, member)) return listen[member];
+    return undefined;
+  }
+
+  #typeOf({ params }: Call, result: JsonObject): string | undefined {
+    const { resultType } = result;
+    if (this.#connection.revision.questions === "in-result") {
+      return typeof resultType === "string" ? resultType : undefined;
+    }
+    const types = this.#parts.flatMap(({ results }) => Object.keys(results ?? {}));
+    return types.find((type) => isObject(params[type]) && isObject(result[type]));
+  }
+
+  #on(revision: Revision) {
+    return this.#extensions.flatMap((extension) => {
+      const on = extension.on(revision);
+      const connected = extension.connected?.bind(extension);
+      return on ? [{ id: extension.id, settings: extension.settings, on, connected }] : [];
+    });
+  }
+
+  #extended(call?: Call): ExtendedConnection {
+    const connection = this.#connection;
+    return {
+      clock: connection.clock,
+      request: (method, params, options = noOptions) => connection.call(method, { ...params }, options),
+      report: (error) => connection.report(error),
+      async answer(questions: InputRequests, signal?: AbortSignal) {
+        const asking = call ?? new Call(connection, "", {}, signal ? { signal } : noOptions, ignore, ignore);
+        const answerer = await connection.answerer();
+        return (await answerer.answerRound({ kind: "input_required", requests: questions }, asking)) ?? {};
+      },
+    };
+  }
+}
+
+function ignore(): void {}
+
+function checkExtensions(extensions: readonly ClientExtension[]): readonly ClientExtension[] {
+  const all: readonly unknown[] = Array.isArray(extensions) ? extensions : [extensions];
+  const ids = new Set<string>();
+  for (const one of all) {
+    const { id, on } = Object(one) as Partial<ClientExtension>;
+    if (typeof id !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(id) || typeof on !== "function") {
+      const expected = 'extensions with an `id` such as "com.example/id" and a function `on`';
+      throw new PortolanError("invalid-argument", `extensions: expected ${expected}, got ${nameOf(id ?? one)}`);
+    }
+    if (ids.has(id)) throw new PortolanError("invalid-argument", `extensions: ${id} is there twice`);
+    ids.add(id);
+  }
+  return all as readonly ClientExtension[];
+}
