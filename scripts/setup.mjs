@@ -53,7 +53,7 @@ async function install(folder, what, ...options) {
   const where = relative(root, folder) || "node_modules";
   await step(`installing ${what}`, async (show) => {
     show(`npm install into ${where}`);
-    // Not `npm ci`: a lock made on one platform lacks the optional binaries of others, and `ci` refuses it.
+    // Not `npm ci`, which first removes all that is installed.
     await run(
       `npm install in ${folder}`,
       "npm",

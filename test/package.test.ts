@@ -79,11 +79,42 @@ test("the project has no unused files, exports or dependencies", () => {
   expect({ status, output }).toEqual({ status: 0, output: expect.any(String) });
 });
 
-test("lock files name no registry host", () => {
-  for (const folder of ["", "test/peers", "test/conformance/runtime", "test/release/runtime"]) {
-    expect(readFileSync(join(root, folder, "package-lock.json"), "utf8")).not.toMatch(/"resolved": "http/);
-  }
+const locks = ["", "bench/commands", "test/peers", "test/conformance/runtime", "test/release/runtime"];
+const readLock = (folder: string) => readFileSync(join(root, folder, "package-lock.json"), "utf8");
+
+test.each(locks)("the lock file of %j names no registry host", (folder) => {
+  expect(readLock(folder)).not.toMatch(/"resolved": "http/);
 });
+
+// Otherwise `npm ci` refuses the lock file, on every platform.
+test.each(locks)("the lock file of %j has an entry for each dependency, also those of other platforms", (folder) => {
+  const { packages } = JSON.parse(readLock(folder)) as { packages: { [path: string]: LockEntry } };
+  const missing = Object.entries(packages).flatMap(([path, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies })
+      .filter((name) => {
+        const { version, link } = packages[placeOf(name, path, packages) ?? ""] ?? {};
+        return version === undefined && link !== true;
+      })
+      .map((name) => `${name}, needed by ${path}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+interface LockEntry {
+  readonly version?: string;
+  readonly link?: boolean;
+  readonly dependencies?: { readonly [name: string]: string };
+  readonly optionalDependencies?: { readonly [name: string]: string };
+}
+
+/** Returns where Node finds a package from a path: the nearest folder outwards that has it. */
+function placeOf(name: string, from: string, packages: object): string | undefined {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(folder.lastIndexOf("/node_modules/"), 0))) {
+    const place = `${folder}${folder === "" ? "" : "/"}node_modules/${name}`;
+    if (place in packages) return place;
+    if (folder === "") return undefined;
+  }
+}
 
 test("npm runs scripts with the same Node that started it", () => {
   const { output } = run("npm", ["exec", "--offline", "--", "node", "-p", "process.execPath"], root);
