@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { makeHome, root, runPortolan } from "./kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
@@ -47,6 +47,14 @@ test("the next step of ls shows the documentation of the first tool", async () =
   const ofCommand = await screenOf(["ls", "--", "node", "server.mjs"], cwd, 80);
   expect(ofCommand).toMatch(/^ {2}→ portolan ls forecast -- node server\.mjs$/m);
   expect(await screenOf(["ls", "forecast", "--", "node", "server.mjs"], cwd, 80)).toContain("East is positive");
+});
+
+test("the example call can be typed where only npm finds the command", async () => {
+  const cwd = await makeWeather();
+  const env = { npm_command: "exec", PATH: dirname(process.execPath) };
+  const terminal = openTerminal(["ls", "weather.forecast"], { cwd, env, rows: 200 });
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen()).toMatch(/^ {2}npx portolan call weather\.forecast /m);
 });
 
 test("call with --help or -h shows the documentation of the tool, also behind arguments", async () => {

@@ -57,7 +57,7 @@ export async function run(
         for (const { definition, isQuarantined } of catalog.tools) {
           const notes = [
             ...hintsIn(definition),
-            ...(isQuarantined ? [`changed: portolan trust ${quote(entry.name)} --changes`] : []),
+            ...(isQuarantined ? [screen.step(`changed: portolan trust ${quote(entry.name)} --changes`)] : []),
           ];
           const hints = notes.map((note) => ` ${screen.mark("dot")} ${note}`).join("");
           parts.push(`  ${wrapSignature(signatureOf(definition, screen), hints, screen)}`);
@@ -126,10 +126,11 @@ function documentationOf(
     return {
       value: { server, tool: { ...definition, ...(isQuarantined && { isQuarantined }) } },
       text() {
-        const parts = [showTool(definition, callOf(definition, target, context.only?.program), screen)];
+        const words = { only: context.only?.program, program: screen.step("portolan") };
+        const parts = [showTool(definition, callOf(definition, target, words), screen)];
         if (isQuarantined)
           parts.push(
-            `${screen.mark("warn")} changed since you accepted it: portolan trust ${quote(entry.name)} --changes`,
+            `${screen.mark("warn")} changed since you accepted it: ${screen.step(`portolan trust ${quote(entry.name)} --changes`)}`,
           );
         if (!hasSchema) return parts.join("\n");
         const { inputSchema, outputSchema } = definition;

@@ -228,11 +228,22 @@ function labelsOf({ annotations = {}, execution }: Tool): string[] {
   return taskSupport === undefined ? labels : [...labels, `runs as a task: ${taskSupport}`];
 }
 
+/** The words that begin a command line. */
+interface CallWords {
+  /** Starts a command for this server alone. */
+  readonly only?: string | undefined;
+  /** Starts this command. Default: `portolan`. */
+  readonly program?: string;
+}
+
 /**
  * Returns the command line of a call with all required arguments. `…` stands for a value that the schema leaves open.
- * `only` starts a command for this server alone.
  */
-export function callOf({ name, inputSchema }: Tool, target: string, only?: string): string {
+export function callOf(
+  { name, inputSchema }: Tool,
+  target: string,
+  { only, program = "portolan" }: CallWords = {},
+): string {
   const root = inputSchema as DocumentedSchema;
   const words = requiredOf(root, root).map(({ path, schema, type }) => {
     const [value = schema.default ?? schema.enum?.[0]] = examplesOf(schema);
@@ -245,7 +256,7 @@ export function callOf({ name, inputSchema }: Tool, target: string, only?: strin
   const [tool, behind] = target.startsWith("-- ")
     ? [quote(name), ` ${target}`]
     : [isConfiguredName(target) ? `${target}.${quote(name)}` : `${target} ${quote(name)}`, ""];
-  return `portolan call ${[tool, ...words].join(" ")}${behind}`;
+  return `${program} call ${[tool, ...words].join(" ")}${behind}`;
 }
 
 /** True for the name of a configured server; false for an address, a file, and a name in quotes. */
