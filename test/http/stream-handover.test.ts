@@ -191,3 +191,35 @@ test("a storage that was emptied ends its sessions and their questions", async (
     await expect.poll(async () => (await peer.at(url).request("ping")).status).toBe(404);
   }
 });
+
+/** A storage that loses what it acknowledges under keys with this beginning, as one does that fails over. */
+function forgetful(storage: Storage, lost: string): Storage {
+  const { kv, log } = storage;
+  return {
+    ...storage,
+    kv: {
+      get: (key) => kv.get(key),
+      set: async (key, value, options) => key.startsWith(lost) || kv.set(key, value, options),
+      delete: (key) => kv.delete(key),
+      list: (prefix, options) => kv.list(prefix, options),
+    },
+    log: {
+      append: async (key, value, options) => (key.startsWith(lost) ? "1-0" : log.append(key, value, options)),
+      after: (key, id, options) => log.after(key, id, options),
+      delete: (key) => log.delete(key),
+    },
+  };
+}
+
+test.each([
+  ["question", "mcp/question/"],
+  ["answer", "mcp/answers/"],
+])("an answer reaches its handler although the storage has lost the %s", async (_, lost) => {
+  const storage = forgetful(createMemoryStorage(), lost);
+  const [one, other] = [await startProcess(storage), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const asking = await peer.call("ask", {}, "ask");
+  const { id } = await asking.message();
+  expect((await peer.at(other.url).answer(id, { action: "accept", content: {} })).status).toBe(202);
+  expect(await asking.message()).toMatchObject({ id: "ask", result: { content: [{ text: "answered" }] } });
+});

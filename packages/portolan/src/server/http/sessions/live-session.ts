@@ -10,6 +10,9 @@ import type { PostReply } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import type { StandaloneStream } from "./standalone-stream.ts";
 
+/** The topic of the answers that reach another process than their questions' own: `[session, response]`. */
+export const answerTopic = "mcp/answer";
+
 /** The running requests, questions and stream of a session in this process. An idle session has none. */
 export class LiveSession {
   readonly id: string;
@@ -111,8 +114,16 @@ export class LiveSession {
   async settle(response: RpcResponse, caller: Caller): Promise<void> {
     const { id } = response;
     if (typeof id !== "string") return;
-    if (this.#questions?.has(id)) this.#settle(id, response);
-    else if ((await this.#storage.kv.get(questionKey(this.id, id))) !== undefined) {
+    if (this.#questions?.has(id)) {
+      this.#settle(id, response);
+      return;
+    }
+    const isStored = (await this.#storage.kv.get(questionKey(this.id, id))) !== undefined;
+    // A storage that failed over may have lost the question, or lose the answer. The handler waits all the same.
+    const told = this.#storage.bus.publish(answerTopic, JSON.stringify([this.id, response]));
+    if (!isStored) await told;
+    else {
+      told.catch(() => {});
       const text = JSON.stringify(response);
       const size = text.length;
       const full = caller.take("keptBytes", size);
@@ -139,6 +150,11 @@ export class LiveSession {
     this.cancelAll(reason);
     this.standalone?.end();
     for (const stream of this.resumed) stream.end();
+  }
+
+  /** Hands an answer to the question that waits for it in this process, if one does. */
+  settleHere(response: RpcResponse): void {
+    if (typeof response.id === "string") this.#settle(response.id, response);
   }
 
   #settle(id: string, response: RpcResponse): void {

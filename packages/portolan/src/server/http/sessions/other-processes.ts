@@ -1,10 +1,10 @@
 import { PortolanError } from "../../../errors.ts";
-import type { RequestId } from "../../../jsonrpc/message.ts";
+import type { RequestId, RpcResponse } from "../../../jsonrpc/message.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import type { EndpointState } from "../endpoint.ts";
 import { handoverMs } from "../limits.ts";
 import { keepSubscribed, lossTopic, retry } from "../processes/keep-subscribed.ts";
-import type { LiveSession, LiveSessions } from "./live-session.ts";
+import { answerTopic, type LiveSession, type LiveSessions } from "./live-session.ts";
 import type { Sessions } from "./sessions.ts";
 import type { StreamState } from "./standalone-stream.ts";
 import type { StreamClaims } from "./stream-claims.ts";
@@ -59,6 +59,10 @@ export class OtherProcesses {
       this.#hear(endTopic, (id) => own.end(id, sessionEnded)),
       this.#hear(takeTopic, (value) => state.background(this.#taken(value))),
       this.#hear(changeTopic, (value) => state.background(this.#changed(value))),
+      this.#hear(answerTopic, (value) => {
+        const [session, response] = JSON.parse(value) as [string, RpcResponse];
+        own.live.get(session)?.settleHere(response);
+      }),
       this.#hear(lossTopic, () => this.#lost()),
       this.#hear(replyTopic + this.#processId, (value) => {
         const [question, reply] = JSON.parse(value) as [string, StreamState | undefined];
