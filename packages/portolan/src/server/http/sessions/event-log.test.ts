@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
+import type { Storage } from "../../../storage/storage.ts";
 import { Callers } from "../../callers.ts";
 import { finishedEventTtlMs, streamOverheadBytes } from "../limits.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
@@ -54,6 +55,36 @@ describe("the log of an answer", () => {
     await log.append("session", "s", 3, "three", true);
     expect(await after(log, "")).toEqual(["s_1 one", "s_2 two", "s_3 three"]);
     expect(await after(log, "2")).toEqual(["s_3 three"]);
+  });
+
+  test("whose last message could not be stored ends with an error, after an outage since its beginning", async () => {
+    const storage = createMemoryStorage();
+    let isDown = true;
+    const down = () => Promise.reject(new Error("down"));
+    const kv: Storage["kv"] = {
+      get: (key) => (isDown ? down() : storage.kv.get(key)),
+      set: (key, value, options) => (isDown ? down() : storage.kv.set(key, value, options)),
+      delete: (key) => (isDown ? down() : storage.kv.delete(key)),
+      list: (prefix, options) => storage.kv.list(prefix, options),
+    };
+    const entries: Storage["log"] = {
+      append: (key, value, options) => (isDown ? down() : storage.log.append(key, value, options)),
+      after: (key, id, options) => storage.log.after(key, id, options),
+      delete: (key) => (isDown ? down() : storage.log.delete(key)),
+    };
+    const log = new EventLog({ ...storage, kv, log: entries }, { isShared: true, leaseMs: 60 });
+    logs.push(log);
+    await expect(log.open("session", "s", caller, [7])).rejects.toThrow("down");
+    isDown = false;
+    await log.append("session", "s", 1, "one", false);
+    isDown = true;
+    await expect(log.append("session", "s", 2, "two", true)).rejects.toThrow("down");
+    isDown = false;
+    const requests = () => storage.kv.get("mcp/events/session/s/requests");
+    await expect.poll(requests).toBe("[7]");
+    const [end, ...others] = await after(log, "1");
+    expect(others).toEqual([]);
+    expect(end).toMatch(/^s_2 .*"id":7,"error".*could not store the answer/);
   });
 
   test("is followed by another process while it is written", async () => {

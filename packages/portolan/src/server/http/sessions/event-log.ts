@@ -31,6 +31,16 @@ export interface SentEvent {
   readonly publication?: string | undefined;
 }
 
+/** The stream of an answer that this process is writing. */
+interface Lease {
+  /** The number of its last event that is lost. */
+  lost: number;
+  /** The ids of its requests as JSON, until they are stored. */
+  unstored: string | undefined;
+  /** True if its last message is lost, and its requests are not stored yet. */
+  isOver: boolean;
+}
+
 /** The name of the standalone stream of a session. */
 export const standaloneName = "get";
 const standalonePrefix = "get-";
@@ -49,10 +59,11 @@ export interface EventLogOptions {
   readonly report?: (error: unknown) => void;
 }
 
-/** The answer to a request whose process has ended. */
-const processEnded = {
+/** The answer to a request whose own answer cannot be read any more. */
+const answerLost = {
   code: rpcCodes.internalError,
-  message: "The process that served this request has ended; the request may have been carried out in part",
+  message:
+    "The process that served this request has ended, or could not store the answer; the request may have been carried out",
 };
 
 /**
@@ -64,8 +75,8 @@ export class EventLog {
   readonly #ttlMs: number;
   readonly #leaseMs: number;
   readonly #isShared: boolean;
-  /** The streams that this process is writing, each with the number of its last event that is lost. */
-  readonly #leases = new Map<string, number>();
+  /** The streams that this process is writing. */
+  readonly #leases = new Map<string, Lease>();
   /** The events that this process has stored, by session and stream. */
   readonly #kept = new Map<string, Map<string, KeptEvents>>();
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -102,13 +113,10 @@ export class EventLog {
   }
 
   async #begin(key: string, requests: readonly RequestId[]): Promise<void> {
-    this.#leases.set(key, 0);
+    const lease: Lease = { lost: 0, unstored: this.#isShared ? JSON.stringify(requests) : undefined, isOver: false };
+    this.#leases.set(key, lease);
     this.#timer ??= every(this.#leaseMs / 3, () => void this.#renew());
-    // Without this process, another one can still tell the client which requests are lost.
-    const stored = this.#isShared
-      ? this.#storage.kv.set(requestsOf(key), JSON.stringify(requests), { ttlMs: this.#ttlMs })
-      : undefined;
-    await Promise.all([this.#renewLease(key), stored]);
+    await this.#renewLease(key, lease);
   }
 
   /**
@@ -126,6 +134,7 @@ export class EventLog {
     const key = keyOf(session, stream);
     const kept = this.#kept.get(session)?.get(stream);
     const ttlMs = isLast ? finishedEventTtlMs : this.#ttlMs;
+    let isStored = false;
     try {
       if (!kept) return;
       kept.expiresAt = performance.now() + ttlMs;
@@ -138,16 +147,15 @@ export class EventLog {
         // The names of answers are unique, and a reader stops at a gap.
         forgetsIds: true,
       });
+      isStored = true;
     } catch (cause) {
       if (kept) kept.gap = number;
       // Events on both sides of a gap would be replayed as if none were missing.
       if (kept) await this.#dropBefore(key, kept).catch(() => {});
       if (!(cause instanceof PortolanError && cause.code === "limit-reached")) throw cause;
     } finally {
-      if (isLast && this.#leases.delete(key)) {
-        const forgotten = this.#isShared ? this.#storage.kv.delete(requestsOf(key)) : undefined;
-        await Promise.all([this.#storage.kv.delete(leaseOf(key)), forgotten]);
-      }
+      const lease = isLast ? this.#leases.get(key) : undefined;
+      if (lease) await this.#endLease(key, lease, isStored);
     }
   }
 
@@ -257,7 +265,7 @@ export class EventLog {
   async #lostAnswers(key: string): Promise<string | undefined> {
     const text = this.#isShared ? await this.#storage.kv.get(requestsOf(key)) : undefined;
     if (text === undefined) return undefined;
-    const answers = (JSON.parse(text) as RequestId[]).map((id) => ({ jsonrpc: "2.0", id, error: processEnded }));
+    const answers = (JSON.parse(text) as RequestId[]).map((id) => ({ jsonrpc: "2.0", id, error: answerLost }));
     return JSON.stringify(answers.length === 1 ? answers[0] : answers);
   }
 
@@ -320,15 +328,37 @@ export class EventLog {
   async #dropBefore(key: string, kept: KeptEvents): Promise<void> {
     kept.clear();
     await this.#storage.log.delete(key);
-    if (kept.gap !== undefined && this.#leases.has(key)) {
-      this.#leases.set(key, kept.gap);
-      await this.#renewLease(key);
+    const lease = this.#leases.get(key);
+    if (kept.gap !== undefined && lease) {
+      lease.lost = kept.gap;
+      await this.#renewLease(key, lease);
     }
     kept.gap = undefined;
   }
 
-  async #renewLease(key: string): Promise<void> {
-    await this.#storage.kv.set(leaseOf(key), String(this.#leases.get(key) ?? 0), { ttlMs: this.#leaseMs });
+  async #renewLease(key: string, lease: Lease): Promise<void> {
+    const { kv } = this.#storage;
+    await Promise.all([
+      kv.set(leaseOf(key), String(lease.lost), { ttlMs: this.#leaseMs }),
+      this.#storeRequests(key, lease),
+    ]);
+  }
+
+  /** Stores which requests the stream answers: another process can tell the client then that their answers are lost. */
+  async #storeRequests(key: string, lease: Lease): Promise<void> {
+    if (lease.unstored === undefined) return;
+    await this.#storage.kv.set(requestsOf(key), lease.unstored, { ttlMs: this.#ttlMs });
+    lease.unstored = undefined;
+  }
+
+  /** Ends the lease of a stream. If its last message is lost, only after its requests are stored. */
+  async #endLease(key: string, lease: Lease, isStored: boolean): Promise<void> {
+    const { kv } = this.#storage;
+    lease.isOver = true;
+    if (!isStored) await this.#storeRequests(key, lease);
+    this.#leases.delete(key);
+    const forgotten = this.#isShared && isStored ? kv.delete(requestsOf(key)) : undefined;
+    await Promise.all([kv.delete(leaseOf(key)), forgotten]);
   }
 
   /** Waits for another entry, or until the lease has to be checked again. */
@@ -346,7 +376,9 @@ export class EventLog {
     const keys = [...this.#leases.keys()];
     const work = async () => {
       for (let key = keys.pop(); key !== undefined; key = keys.pop()) {
-        if (this.#leases.has(key)) await this.#renewLease(key).catch(this.report);
+        const lease = this.#leases.get(key);
+        if (!lease) continue;
+        await (lease.isOver ? this.#endLease(key, lease, false) : this.#renewLease(key, lease)).catch(this.report);
       }
     };
     await Promise.all(Array.from({ length: leaseRenewals }, work));
