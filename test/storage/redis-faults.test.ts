@@ -190,6 +190,29 @@ describe.each(libraryNames)("%s", (name) => {
     await expect.poll(() => heard).toEqual(["1", "lost", "2"]);
   });
 
+  test("a subscriber hears of a gap before it hears the messages after it", async () => {
+    const server = await setUp();
+    const proxy = await proxyTo(server.port);
+    const storage = open(library.single(proxy.port));
+    const publisher = open(library.single(server.port));
+    const heard: string[] = [];
+    await storage.bus.subscribe(
+      "a",
+      (value) => heard.push(value),
+      () => heard.push("lost"),
+    );
+    for (const cut of ["first", "second", "third"]) {
+      for (const socket of proxy.sockets) socket.destroy();
+      // Messages of before the cut may still arrive, and have other texts.
+      while (!heard.includes(cut) || !heard.includes("lost")) await publisher.bus.publish("a", cut);
+      expect(heard.indexOf("lost")).toBeLessThan(heard.indexOf(cut));
+      // Further messages and news of this cut are over once this one is heard.
+      await publisher.bus.publish("a", `after the ${cut}`);
+      await expect.poll(() => heard).toContain(`after the ${cut}`);
+      heard.length = 0;
+    }
+  });
+
   test("a subscription that is deaf without being closed is found, and made again", async () => {
     const server = await setUp();
     const proxy = await proxyTo(server.port);

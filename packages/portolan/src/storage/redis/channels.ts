@@ -1,7 +1,7 @@
 import type { Unsubscribe } from "../storage.ts";
 import type { Commands } from "./commands.ts";
 import { explain, isErrorReply, storeFailure } from "./failure.ts";
-import { echoMs } from "./limits.ts";
+import { echoMs, maxHeldCharacters, maxHeldMessages } from "./limits.ts";
 import { dialPauseMs, ignore, type RedisLink } from "./link.ts";
 import { publishMessage } from "./scripts.ts";
 
@@ -46,6 +46,11 @@ export class Channels {
   #sentEchoes = 0;
   #heardEcho: (text: string) => void = ignore;
   #isDisturbed = false;
+  /** True while a loss is about to be told. */
+  #isTellingLoss = false;
+  /** Messages that came after a loss that was not told yet. */
+  readonly #held: [name: string, text: string][] = [];
+  #heldCharacters = 0;
   #isRecovering = false;
   #isWatching = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -118,13 +123,34 @@ export class Channels {
       if (text === channel?.marker?.text) channel.marker.arrived();
       return;
     }
-    for (const { receive } of [...(channel?.subscriptions ?? [])]) this.#tell(() => receive(text));
+    if (name === this.#options.echoChannel) return;
+    if (this.#isLossUntold) this.#hold(name, text);
+    else this.#pass(name, text);
+  }
+
+  /** True while subscriptions have to hear of a loss before they hear anything else. */
+  get #isLossUntold(): boolean {
+    return this.#isDisturbed || this.#isTellingLoss || this.#link.state !== "up";
+  }
+
+  /** Keeps a message until the loss before it was told. Of too many the oldest are lost, too. */
+  #hold(name: string, text: string): void {
+    this.#held.push([name, text]);
+    this.#heldCharacters += text.length;
+    while (this.#heldCharacters > maxHeldCharacters || this.#held.length > maxHeldMessages) {
+      this.#heldCharacters -= this.#held.shift()?.[1].length ?? 0;
+    }
+  }
+
+  #pass(name: string, text: string): void {
+    for (const { receive } of [...(this.#channels.get(name)?.subscriptions ?? [])]) this.#tell(() => receive(text));
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#endPause();
+    this.#held.length = 0;
     this.#channels.clear();
   }
 
@@ -263,8 +289,12 @@ export class Channels {
     for (let attempt = 0; this.#hasSubscriptions; attempt += 1) {
       const wasDisturbed = this.#isDisturbed;
       this.#isDisturbed = false;
-      if (await this.#isHeard()) {
+      this.#isTellingLoss = wasDisturbed;
+      const isHeard = await this.#isHeard();
+      this.#isTellingLoss = false;
+      if (isHeard) {
         if (wasDisturbed) this.#tellLost();
+        if (!this.#isLossUntold) this.#passHeld();
         if (!this.#isDisturbed) break;
       } else {
         this.#isDisturbed = true;
@@ -285,6 +315,11 @@ export class Channels {
       // Redis is away. The next attempt follows.
       return false;
     }
+  }
+
+  #passHeld(): void {
+    this.#heldCharacters = 0;
+    for (const [name, text] of this.#held.splice(0)) this.#pass(name, text);
   }
 
   #tellLost(): void {

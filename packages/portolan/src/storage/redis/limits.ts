@@ -51,3 +51,6 @@ export const followCheckMs = 5_000;
 export const followReads = 32;
 /** A process checks this often that messages still reach it, while it subscribes to any. */
 export const echoMs = 5_000;
+/** Messages that wait until a loss before them was told, and their characters. */
+export const maxHeldMessages = 10_000;
+export const maxHeldCharacters: number = 4 * 1024 * 1024;
