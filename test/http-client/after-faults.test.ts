@@ -16,12 +16,13 @@ import { send, start } from "../http/kit.ts";
 const uri = "note://1";
 
 interface Posted {
+  readonly id?: unknown;
   readonly method?: string;
   readonly result?: unknown;
 }
 
-/** The fate of a message: it is refused with 503, or its connection is cut before it reaches the server. */
-type Fate = "refused" | "cut" | undefined;
+/** The fate of a message: refused with 503, answered with an internal error, or cut before it reaches the server. */
+type Fate = "refused" | "failed" | "cut" | undefined;
 
 function createNotes(onHeld = () => {}) {
   return createServer({ name: "notes", version: "1.0.0" })
@@ -56,7 +57,12 @@ async function startBehindProxy(fateOf: (message: Posted) => Fate, onHeld?: () =
     const fate = fateOf(body.length > 0 ? JSON.parse(body.toString()) : { method: request.method });
     if (fate === "cut") request.socket.destroy();
     else if (fate === "refused") response.writeHead(503).end();
-    else {
+    else if (fate === "failed") {
+      const { id } = JSON.parse(body.toString()) as Posted;
+      const error = { code: -32603, message: "The storage failed" };
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+    } else {
       const { method, url, headers } = request;
       const upstream = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false }, (answer) => {
         const session = answer.headers["mcp-session-id"];
@@ -110,26 +116,29 @@ test.each(["cut", "refused"] as const)("an answer that was %s on its way is post
   expect(answers).toBe(2);
 });
 
-test("a watch reports a change after it has subscribed again in a new session, as often as that takes", async () => {
-  const events: string[] = [];
-  let refusals = 0;
-  const { url, server, loseSession } = await startBehindProxy(({ method }) => {
-    if (method !== "resources/subscribe") return undefined;
-    refusals -= 1;
-    events.push(refusals >= 0 ? "refused" : "subscribed");
-    return refusals >= 0 ? "refused" : undefined;
-  });
-  await using client = await connect(http(url), { era: "stateful" });
-  await using changes = await client.watch({ uris: [uri] });
-  const reader = changes[Symbol.asyncIterator]();
-  refusals = 1;
-  await loseSession();
-  await client.ping();
-  expect((await reader.next()).value).toEqual({ kind: "resource", uri });
-  expect(events).toEqual(["subscribed", "refused", "subscribed"]);
-  server.publish("resources/updated", { uri: `${uri}/later` });
-  expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
-});
+test.each(["refused", "failed"] as const)(
+  "a watch reports a change after it has subscribed again in a new session, also if that %s at first",
+  async (fate) => {
+    const events: string[] = [];
+    let refusals = 0;
+    const { url, server, loseSession } = await startBehindProxy(({ method }) => {
+      if (method !== "resources/subscribe") return undefined;
+      refusals -= 1;
+      events.push(refusals >= 0 ? fate : "subscribed");
+      return refusals >= 0 ? fate : undefined;
+    });
+    await using client = await connect(http(url), { era: "stateful" });
+    await using changes = await client.watch({ uris: [uri] });
+    const reader = changes[Symbol.asyncIterator]();
+    refusals = 1;
+    await loseSession();
+    await client.ping();
+    expect((await reader.next()).value).toEqual({ kind: "resource", uri });
+    expect(events).toEqual(["subscribed", fate, "subscribed"]);
+    server.publish("resources/updated", { uri: `${uri}/later` });
+    expect((await reader.next()).value).toEqual({ kind: "resource", uri: `${uri}/later` });
+  },
+);
 
 test("a session that is lost before its stream was opened is begun again", async () => {
   let gets = 0;
