@@ -4,17 +4,18 @@ import { World } from "./history/world.ts";
 
 // Four clients of both eras use three processes behind a round robin, while processes, Redis and connections fail. What the
 // clients saw is checked against docs/scale.md. `HISTORY_SEED=17 npx vitest run test/scale/history.test.ts` runs one
-// history again, with the faults that it had; `HISTORY_TIMES=20` repeats it.
+// history again, with the faults that it had; `HISTORY_TIMES=20` repeats it. `HISTORY_FIRST=200` runs 200 others.
 
 const perBatch = 10;
 const batches = 20;
 const worlds = 2;
 
 const only = process.env["HISTORY_SEED"];
+const firstBatch = Math.floor(Number(process.env["HISTORY_FIRST"] ?? 0) / perBatch);
 const times = Number(process.env["HISTORY_TIMES"] ?? 1);
 const chosen =
   only === undefined
-    ? Array.from({ length: batches }, (_, at) => at)
+    ? Array.from({ length: batches }, (_, at) => firstBatch + at)
     : Array<number>(times).fill(Math.floor(Number(only) / perBatch));
 
 const serve = { sessions: { leaseMs: 300, abandonMs: 10_000 }, keepAliveMs: 1_000, quietMs: 300 };

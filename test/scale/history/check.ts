@@ -1,4 +1,4 @@
-import type { HistoryRecord, RecordedCall, RecordedSubscription } from "./record.ts";
+import type { Heard, HistoryRecord, RecordedCall, RecordedSubscription } from "./record.ts";
 import type { Fault, FaultKind, JournalEntry } from "./world.ts";
 
 /** The circumstances of a history, which its clients do not see. */
@@ -117,11 +117,13 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
     if (!isTold(one, at, around)) wrong(`did not hear ${uri}`, uri);
   }
   if (!one.isRaw) return found;
-  const order = one.heard.flatMap(({ uri }) => own.find((publication) => publication.uri === uri) ?? []);
-  for (const [at, later] of order.entries()) {
-    for (const earlier of order.slice(at + 1)) {
-      const isBefore = earlier.node === later.node && (earlier.passedOnAt ?? Number.POSITIVE_INFINITY) < later.at;
-      if (isBefore) wrong(`heard ${later.uri} before ${earlier.uri}`, later.uri, earlier.uri);
+  for (const heard of streamsOf(one)) {
+    const order = heard.flatMap(({ uri }) => own.find((publication) => publication.uri === uri) ?? []);
+    for (const [at, later] of order.entries()) {
+      for (const earlier of order.slice(at + 1)) {
+        const isBefore = earlier.node === later.node && (earlier.passedOnAt ?? Number.POSITIVE_INFINITY) < later.at;
+        if (isBefore) wrong(`heard ${later.uri} before ${earlier.uri}`, later.uri, earlier.uri);
+      }
     }
   }
   const extras = one.heard.filter(({ uri }) => uri === one.uri);
@@ -135,12 +137,21 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
   return found;
 }
 
-/** Returns how often a change was heard on one stream. Another stream of a stateless client begins after a gap. */
-function timesHeard({ heard, gaps, uri: parent, isStateless }: RecordedSubscription, uri: string): number {
-  const times = heard.filter((one) => one.uri === uri).map(({ at }) => at);
-  const first = times[0] ?? 0;
-  const next = [...gaps, ...heard.filter((one) => one.uri === parent).map(({ at }) => at)].find((at) => at >= first);
-  return isStateless ? times.filter((at) => next === undefined || at < next).length : times.length;
+/**
+ * Returns how often a change was heard on one stream at most. Another stream begins after a gap: when the position of a
+ * client was refused, and with each stream of a stateless client.
+ */
+function timesHeard(one: RecordedSubscription, uri: string): number {
+  return Math.max(0, ...streamsOf(one).map((heard) => heard.filter((each) => each.uri === uri).length));
+}
+
+/** Returns what was heard, stream by stream. */
+function streamsOf({ heard, gaps, uri: parent, isStateless }: RecordedSubscription): (readonly Heard[])[] {
+  const told = isStateless ? heard.filter(({ uri }) => uri === parent).map(({ at }) => at) : [];
+  const ends = [...gaps, ...told].sort((a, b) => a - b);
+  return [...ends, Number.POSITIVE_INFINITY].map((end, at) =>
+    heard.filter((each) => each.at < end && each.at >= (ends[at - 1] ?? 0)),
+  );
 }
 
 /** Returns whether the client knows that it may have missed a publication of this time. */

@@ -81,8 +81,9 @@ export async function runHistories(
         .filter(({ at: time, client }) => time >= begunAt && first.about.some((name) => client === `${seed}-${name}`))
         .map(({ at: time, text }) => ({ at: time, text: `   proxy: ${text}` })),
       ...journal
-        .filter(({ call }) => first.about.includes(call))
-        .map(({ at: time, node, call, what }) => ({ at: time, text: `   ${node}: ${call} ${what}` })),
+        // Without a call: an error that the process has reported.
+        .filter(({ call }) => call === "" || first.about.includes(call))
+        .map(({ at: time, node, call, what }) => ({ at: time, text: `   ${node}: ${call} ${what.slice(0, 200)}` })),
     ];
     return { seed, calls: calls.length, violations, trace: history.record.trace(first.about, others) };
   });
