@@ -387,6 +387,25 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("with a mail server, on %s"
   });
 });
 
+test("sends no message while the folder of sent messages has 16 MiB", async () => {
+  const { smtp, taken } = await startMailServer();
+  const folder = makeFolder();
+  mkdirSync(join(folder, "sent"));
+  for (let number = 0; number < 16; number += 1) {
+    writeFileSync(join(folder, `sent/${number}.eml`), Buffer.alloc(megabyte));
+  }
+  const client = await open({}, { folder, smtp, from: "ada@example.com", ask: false });
+  expect(await failureOf(client, "sendEmail", away)).toContain(
+    "The folder of sent messages is full: it has at most 10000 messages and 16777216 bytes. Ask the user to remove files from",
+  );
+  expect(taken).toEqual([]);
+  expect(readdirSync(folder)).toEqual(["sent"]);
+  rmSync(join(folder, "sent/0.eml"));
+  expect((await call(client, "sendEmail", away)).structuredContent.status).toBe("sent");
+  expect(taken).toHaveLength(1);
+  expect(readdirSync(join(folder, "sent"))).toHaveLength(16);
+});
+
 test("one yes sends one message, however often the client repeats it", async () => {
   const { smtp, taken } = await startMailServer();
   const capabilities = { elicitation: { form: {} } };

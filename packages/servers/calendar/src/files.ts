@@ -51,7 +51,7 @@ export async function readIn(folder: string, name: string): Promise<string | und
   }
 }
 
-/** The words for a folder in messages: `calendar` and `events`, or `outbox` and `messages`. */
+/** The words for a folder in messages: `calendar` and `events`, or `outbox` and `messages`, for example. */
 export interface FolderWords {
   readonly folder: string;
   readonly files: string;
@@ -78,8 +78,17 @@ export class LimitedFolder {
 
   /** Writes a file. Returns its path. Throws a `ToolError` if the folder has no room for it. */
   async add(file: string, content: string | Uint8Array, caller: string | undefined): Promise<string> {
-    const names = await this.names();
     const size = Buffer.byteLength(content);
+    await this.requireRoom(size, caller);
+    const path = await writeWhole(this.path, file, content);
+    this.#sizes.set(file, size);
+    this.#count(caller, size);
+    return path;
+  }
+
+  /** Throws a `ToolError` if the folder has no room for a file of this size. */
+  async requireRoom(size: number, caller: string | undefined): Promise<void> {
+    const names = await this.names();
     const { folder, files } = this.#words;
     if (names.length >= maxFiles || (await this.#bytesOf(names)) + size > maxFolderBytes) {
       throw new ToolError(
@@ -89,19 +98,17 @@ export class LimitedFolder {
     if (caller !== undefined && (this.#bytesByCaller.get(caller) ?? 0) + size > maxBytesPerCaller) {
       throw new ToolError(`This caller has added ${maxBytesPerCaller} bytes of ${files}, the most that one caller may`);
     }
-    const path = await writeWhole(this.path, file, content);
-    this.#sizes.set(file, size);
-    this.#count(caller, size);
-    return path;
   }
 
-  /** Moves a file of a caller to another folder. */
-  async move(file: string, caller: string | undefined, folder: string): Promise<void> {
+  /** Moves a file of a caller to another folder, where it counts from now on, even if there is no room any more. */
+  async move(file: string, caller: string | undefined, target: LimitedFolder): Promise<void> {
     const size = this.#sizes.get(file) ?? 0;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await rename(join(this.path, file), join(folder, file));
+    await mkdir(target.path, { recursive: true, mode: 0o700 });
+    await rename(join(this.path, file), join(target.path, file));
     this.#count(caller, -size);
     this.#sizes.delete(file);
+    target.#sizes.set(file, size);
+    target.#count(caller, size);
   }
 
   #count(caller: string | undefined, bytes: number): void {

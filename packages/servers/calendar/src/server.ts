@@ -68,7 +68,10 @@ export function createCalendar(options: CalendarOptions = {}): Server {
   const events = join(folder, "events");
   const calendar = new LimitedFolder(events, ".ics", { folder: "calendar", files: "events" });
   const outbox = new LimitedFolder(join(folder, "outbox"), ".eml", { folder: "outbox", files: "messages" });
-  const sent = join(folder, "sent");
+  const sent = new LimitedFolder(join(folder, "sent"), ".eml", {
+    folder: "folder of sent messages",
+    files: "messages",
+  });
   const consents = new ConsentedEffects<FullResult<Delivered>>();
   const reads = new Gate(readsAtOnce, maxWaiting);
   const writes = new Gate(1, maxWaiting);
@@ -210,7 +213,12 @@ export function createCalendar(options: CalendarOptions = {}): Server {
     const file = `${mail.date.toISOString().replace(/[:.]/g, "-")}-${randomUUID().slice(0, 8)}.eml`;
     const raw = await toEml(mail);
     const caller = callerOf(ctx);
-    const path = await inTurn(writes, ctx, () => outbox.add(file, raw, caller), toToolError);
+    const write = async () => {
+      // A message that is sent moves there afterwards: whoever sends it must not find out then that it does not fit.
+      if (smtp !== undefined) await sent.requireRoom(Buffer.byteLength(raw), caller);
+      return outbox.add(file, raw, caller);
+    };
+    const path = await inTurn(writes, ctx, write, toToolError);
     const recipients = mail.to.join(", ");
     if (smtp === undefined) {
       return textResult(`Written to the outbox for ${recipients}: ${path}`, { status: "in the outbox", file } as const);
