@@ -58,13 +58,23 @@ export class ActiveExtensions {
     for (const { connected } of active) connected?.(client, this.#extended());
   }
 
-  /** Returns the params as the extensions change them; undefined if no extension does. */
-  prepare(method: string, params: JsonObject): Promise<JsonObject> | undefined {
+  /** Starts a call, after the extensions have changed its params. */
+  start(call: Call): void {
     const preparing = this.#parts.flatMap(({ prepare }) => prepare ?? []);
-    if (preparing.length === 0) return undefined;
-    return preparing.reduce<Promise<JsonObject>>(
-      async (before, prepare) => prepare(method, await before, this.#extended()),
-      Promise.resolve(params),
+    if (preparing.length === 0) {
+      call.start();
+      return;
+    }
+    const prepared = preparing.reduce<Promise<JsonObject>>(
+      async (before, prepare) => prepare(call.method, await before, this.#extended()),
+      Promise.resolve(call.params),
+    );
+    prepared.then(
+      (params) => {
+        call.params = params;
+        call.start();
+      },
+      (reason: unknown) => call.fail(toError(reason)),
     );
   }
 

@@ -17,7 +17,7 @@ type Reject = (reason: Error) => void;
 export class Call implements ResponseSink, Timed {
   readonly method: string;
   /** Owned by the call: `_meta` is written into them. */
-  readonly params: JsonObject;
+  params: JsonObject;
   readonly options: SerializedCallOptions;
   readonly idleMs: number;
   readonly totalMs: number;

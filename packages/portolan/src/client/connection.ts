@@ -120,13 +120,12 @@ export class ClientConnection implements LinkEvents {
       return Promise.reject(new PortolanError("capability-missing", why));
     }
     if (this.lostReason) return Promise.reject(disconnected(method, this.lostReason, false));
-    const start = (all: JsonObject) =>
-      new Promise<JsonObject>((resolve, reject) => {
-        const call = new Call(this, method, all, options, resolve, reject);
-        prepare?.(call);
-        call.start();
-      });
-    return this.extensions?.prepare(method, params)?.then(start) ?? start(params);
+    return new Promise((resolve, reject) => {
+      const call = new Call(this, method, params, options, resolve, reject);
+      prepare?.(call);
+      if (this.extensions) this.extensions.start(call);
+      else call.start();
+    });
   }
 
   /**
