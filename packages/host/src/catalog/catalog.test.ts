@@ -138,3 +138,16 @@ test("very long features are not cached", async () => {
   await cache.write(server, featuresOf("x".repeat(5 * 1024 * 1024)));
   expect(await cache.read(server)).toBeUndefined();
 });
+
+test.each([
+  [["app"], false],
+  [["model", "app"], true],
+  [["model"], true],
+  ["app", true],
+  [undefined, true],
+])("models see a tool with the visibility %j of MCP Apps: %s", async (visibility, isVisible) => {
+  const catalog = createCatalog();
+  await put(catalog, "chess", [{ ...tool("hint"), _meta: { ui: { resourceUri: "ui://chess/board", visibility } } }]);
+  expect(catalog.tool("chess", "hint")?.isVisible).toBe(isVisible);
+  expect(catalog.search("hint")).toHaveLength(isVisible ? 1 : 0);
+});

@@ -1,5 +1,5 @@
 import type { Prompt, Resource, ResourceTemplate, Tool } from "portolan";
-import { array, object, optional, record, string } from "portolan/internal";
+import { array, isObject, object, optional, record, string } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { sha256 } from "portolan/storage";
 import { maxCachedFeatureChars, maxModelNameChars, maxSearchResults } from "../limits.ts";
@@ -141,7 +141,7 @@ export class Catalog implements CatalogView {
         const { name } = definition;
         const { digest, isQuarantined } = statusOf(definition);
         const modelName = await modelNameOf(server, name);
-        const isVisible = isShown(name) && !isQuarantined;
+        const isVisible = isShown(name) && !isQuarantined && isForModels(definition);
         const alike = () => this.#findSimilar(server, name);
         return {
           ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
@@ -196,6 +196,13 @@ export class Catalog implements CatalogView {
   #all<T>(of: (features: ListedFeatures) => readonly T[]): ServerFeature<T>[] {
     return [...this.#parts].flatMap(([server, { features }]) => of(features).map((item) => ({ ...item, server })));
   }
+}
+
+/** False if the tool is for an app of its server alone (MCP Apps). */
+function isForModels({ _meta }: Tool): boolean {
+  const ui = _meta?.["ui"];
+  const visibility = isObject(ui) ? ui["visibility"] : undefined;
+  return !Array.isArray(visibility) || visibility.includes("model");
 }
 
 function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {
