@@ -61,7 +61,7 @@ export async function withHost<T>(
     via: viaProxy(system.env),
     ...options,
     answers,
-    servers,
+    servers: servers.map(withGrace),
     activity,
     storage: { kv: state.kv },
   });
@@ -84,6 +84,17 @@ export async function withHost<T>(
     await activity.close();
     clearInterval(alive);
   }
+}
+
+/**
+ * Shortens each step of the shutdown for a person who waits only a short time: a process that neither answers nor ends
+ * would keep the command for seconds after `--timeout`.
+ */
+export function withGrace(entry: ServerEntry): ServerEntry {
+  const { target, settings } = entry;
+  const { connectMs } = settings;
+  if (!("command" in target) || target.graceMs !== undefined || connectMs === undefined) return entry;
+  return { ...entry, target: { ...target, graceMs: Math.min(2_000, Math.max(300, connectMs / 4)) } };
 }
 
 /** The warning about a line on the standard output of a server that is not a message. */
