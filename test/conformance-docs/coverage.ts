@@ -48,7 +48,7 @@ export const matrix: { readonly [id: string]: MatrixRow } = JSON.parse(
 /** Returns the identifier of a row in the specification matrix. Rows of our own have none. */
 export function matrixId(row: string): string | undefined {
   const id = row.replace(/^C-/, "");
-  return /^[A-Z]\d+$/.test(id) && !id.startsWith("T") ? id : undefined;
+  return /^[A-SU-W]\d+$/.test(id) ? id : undefined;
 }
 
 /** Revisions of a row that another row tests. */
@@ -62,7 +62,7 @@ export const testedElsewhere: { readonly [row: string]: { readonly [revision: st
   "C-B17": { "2026-07-28": "the older revisions" },
 };
 
-/** The chapters of the requirements, by the first letter of their rows. */
+/** The chapters of the requirements, by the first letter of their rows. Rows of extensions are X and a number. */
 export const chapters: { readonly [letter: string]: string } = {
   A: "Base protocol",
   B: "Lifecycle and versions",
@@ -79,11 +79,13 @@ export const chapters: { readonly [letter: string]: string } = {
   U: "Subscriptions",
   T: "Threats",
   X: "What the specification leaves open",
+  "X…": "Extensions",
 };
 
 /** Returns the letter of a row's chapter. */
 export function chapterOf(row: string): string {
   const own = row.replace(/^C-/, "");
+  if (/^X\d/.test(own)) return "X…";
   const letter = own.startsWith("X-") ? "X" : own.replace(/^X/, "")[0];
   if (letter === undefined || !(letter in chapters)) throw new Error(`the row ${row} is in no chapter`);
   return letter;
