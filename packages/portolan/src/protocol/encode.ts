@@ -1,4 +1,4 @@
-import { type JsonObject, type RpcError, serializeResult } from "../jsonrpc/message.ts";
+import type { JsonObject, RpcError } from "../jsonrpc/message.ts";
 import { isObject } from "../schema/shape.ts";
 import type {
   Complete,
@@ -25,7 +25,7 @@ export interface EncoderParts {
 /** Converts a value for one revision. Returns the same object if nothing changes. */
 export type Encode = (value: JsonObject) => JsonObject;
 
-type Encoder = Pick<Revision, "encodeResult" | "encodeResultText" | "encodeError" | "encodeNotification">;
+type Encoder = Pick<Revision, "encodeResult" | "encodeComplete" | "encodeError" | "encodeNotification">;
 
 /** Makes the functions that encode the neutral model for one revision. Values that do not change are not copied. */
 export function createEncoder(parts: EncoderParts): Encoder {
@@ -40,6 +40,7 @@ export function createEncoder(parts: EncoderParts): Encoder {
   };
 
   return {
+    encodeComplete,
     encodeResult(method, outcome, self) {
       if (outcome.kind === "complete") {
         return traits.envelope(encodeComplete(method, outcome), requests.get(method), self, method);
@@ -52,16 +53,6 @@ export function createEncoder(parts: EncoderParts): Encoder {
         ...(outcome.state !== undefined && { requestState: outcome.state }),
       };
     },
-    encodeResultText(method, outcome, self) {
-      if (outcome.kind === "prepared") return outcome.resultText;
-      if (outcome.kind !== "complete") return serializeResult(this.encodeResult(method, outcome, self));
-      const result = encodeComplete(method, outcome);
-      const row = requests.get(method);
-      const head = traits.envelopeText?.(result, row, self, method);
-      if (head === undefined) return textOf(traits.envelope(result, row, self, method), outcome);
-      const text = textOf(result, outcome);
-      return text === "{}" ? `{${head}}` : `{${head},${text.slice(1)}`;
-    },
     encodeError(error: RpcError) {
       const ownCode = traits.errorCodes[error.kind as keyof typeof traits.errorCodes];
       const { code, message, data } = error;
@@ -73,12 +64,6 @@ export function createEncoder(parts: EncoderParts): Encoder {
       return method === "notifications/progress" && progress ? progress(params) : params;
     },
   };
-}
-
-/** Serializes a result. The text of structured content is used twice, unless the revision changed the result. */
-function textOf(result: JsonObject, { result: original, mirror }: Complete): string {
-  if (mirror === undefined || result !== original) return serializeResult(result);
-  return `{"content":[{"type":"text","text":${JSON.stringify(mirror)}}],"structuredContent":${mirror}}`;
 }
 
 /** Returns a function that removes the members which the revision does not have, or undefined if there are none. */

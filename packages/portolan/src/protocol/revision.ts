@@ -27,8 +27,8 @@ export interface Revision {
   readPeer(meta: JsonObject): Peer;
   /** Drops or converts members that this revision does not have, and keeps members that no revision has. */
   encodeResult(method: string, outcome: Outcome, self: Self): JsonObject;
-  /** Returns the same as JSON text. Throws a PortolanError "unserializable" if there is none. */
-  encodeResultText(method: string, outcome: Outcome, self: Self): string;
+  /** Does the same without the members that every result has. */
+  encodeComplete(method: string, outcome: Complete): JsonObject;
   encodeError(error: RpcError): ErrorObject;
   /** Returns the params for this revision, or undefined if it has no such notification. */
   encodeNotification(method: string, params: JsonObject): JsonObject | undefined;
@@ -90,8 +90,11 @@ export interface Complete {
   readonly kind: "complete";
   readonly result: JsonObject;
   readonly wrapped?: boolean;
-  /** The JSON text of the structured content, if the result has nothing else: it is then not serialized again. */
-  readonly mirror?: string | undefined;
+  /**
+   * The text of the only content, if the result has nothing else but structured content with this JSON: the result is then
+   * written from it and not serialized again.
+   */
+  readonly onlyText?: string | undefined;
 }
 
 /** A finished result that is already encoded for the peer's revision and serialized. */

@@ -1,14 +1,12 @@
 import { isPromise, type MaybePromise } from "../../async.ts";
-import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { RpcError, serializeResult } from "../../jsonrpc/message.ts";
 import { unknownTool } from "../../protocol/errors.ts";
 import { type Complete, complete, type Outcome } from "../../protocol/revision.ts";
-import type { CallToolResult } from "../../protocol/types/index.ts";
+import type { CallToolResult, ContentBlock } from "../../protocol/types/index.ts";
 import type { CompiledSchema, Issue, Validated } from "../../schema/infer.ts";
 import type { CompiledTool } from "../define/tools.ts";
 import { extra, runAround, withExtra } from "../extension.ts";
-import { maxReportedIssues } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
@@ -80,13 +78,9 @@ function invokeChecked(
   return invoke(runtime, exchange, tool, checked.value);
 }
 
-function refuseArguments(name: string, issues: readonly Issue[]): Complete {
-  const text = `Invalid arguments for tool "${name}": ${issues.slice(0, maxReportedIssues).map(describe).join("; ")}`;
-  return complete({ content: [{ type: "text", text }], isError: true });
-}
-
-function describe(issue: Issue | undefined): string {
-  return issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? "unknown");
+/** Answers a call whose arguments do not match the input schema. The words for it are loaded with the first such call. */
+async function refuseArguments(name: string, issues: readonly Issue[]): Promise<Complete> {
+  return failure((await extra.get()).invalidArguments(name, issues));
 }
 
 function invoke(
@@ -127,9 +121,13 @@ function settle(
 /** Turns a thrown error into a result for the model, a protocol error, or a masked failure that is reported. */
 function toFailure(runtime: ServerRuntime, exchange: ServedExchange, cause: unknown): Complete {
   if (exchange.conversation?.isSuspended || cause instanceof RpcError) throw cause;
-  if (cause instanceof ToolError) return complete({ content: [{ type: "text", text: cause.message }], isError: true });
+  if (cause instanceof ToolError) return failure(cause.message);
   const reference = exchange.isCancelled ? "" : runtime.report(cause, exchange.origin);
-  return complete({ content: [{ type: "text", text: `The tool failed (reference ${reference})` }], isError: true });
+  return failure(`The tool failed (reference ${reference})`);
+}
+
+function failure(text: string): Complete {
+  return complete({ content: [{ type: "text", text }], isError: true });
 }
 
 function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced> {
@@ -140,7 +138,8 @@ function toOutcome(tool: CompiledTool, returned: unknown): MaybePromise<Produced
   }
   if (tool.output) return finishStructured(tool, tool.output, returned);
   if (returned === undefined) return complete({ content: [] });
-  if (typeof returned === "string") return complete({ content: [{ type: "text", text: returned }] });
+  if (typeof returned === "string")
+    return { ...complete({ content: [{ type: "text", text: returned }] }), onlyText: returned };
   return mirrored(tool, returned);
 }
 
@@ -160,12 +159,7 @@ function isContentList(value: object): value is CallToolResult["content"] {
 
 function finishFull(tool: CompiledTool, full: CallToolResult): MaybePromise<Complete> {
   if (!tool.output || full.isError) return checkContent(tool, full);
-  if (full.structuredContent === undefined) {
-    throw new PortolanError(
-      "invalid-definition",
-      `Tool "${tool.key}" returned no structuredContent for its output schema`,
-    );
-  }
+  if (full.structuredContent === undefined) return refuseOutput(tool);
   return finishStructured(tool, tool.output, full.structuredContent, full);
 }
 
@@ -186,19 +180,33 @@ function toStructured(
   checked: Validated<unknown>,
   full: CallToolResult | undefined,
 ): MaybePromise<Complete> {
-  if (checked.issues) {
-    const why = `returned a value that does not match its output schema: ${describe(checked.issues[0])}`;
-    throw new PortolanError("invalid-definition", `Tool "${tool.key}" ${why}`);
-  }
+  if (checked.issues) return refuseOutput(tool, checked.issues);
   if (!full) return mirrored(tool, checked.value, tool.wrapped);
   return { kind: "complete", result: mirroredIn(full, checked.value), wrapped: tool.wrapped };
 }
 
+/** Rejects because a result does not match the tool's output schema. */
+async function refuseOutput({ key }: CompiledTool, issues?: readonly Issue[]): Promise<never> {
+  throw (await extra.get()).outputMismatch(key, issues);
+}
+
 /** Refuses content that clients cannot read. Hot path: text is sent without a further look. */
 function checkContent(tool: CompiledTool, result: CallToolResult): MaybePromise<Complete> {
-  const done = complete(result as unknown as JsonObject);
+  const done: Complete = { kind: "complete", result: result as unknown as JsonObject, onlyText: onlyTextOf(result) };
+  if (done.onlyText !== undefined) return done;
   const isText = result.content.every((block) => block?.type === "text" && typeof block.text === "string");
   return tool.isForeign || (isText && result.structuredContent === undefined) ? done : checkResult(tool, done);
+}
+
+/** Returns the text of a result that is one text and nothing else; undefined for every other result. */
+function onlyTextOf(result: CallToolResult & { toJSON?: unknown }): string | undefined {
+  for (const name in result) if (name !== "content") return undefined;
+  const [block, second]: readonly (ContentBlock & { toJSON?: unknown })[] = result.content;
+  if (block?.type !== "text" || second || block.toJSON || result.toJSON) return undefined;
+  let names = "";
+  for (const name in block) names += name;
+  // Members of another order would be written in that order.
+  return names === "typetext" && typeof block.text === "string" ? block.text : undefined;
 }
 
 /** Throws if a part of the result would be lost without a word. The check is loaded with the first such suspicion. */
@@ -215,7 +223,7 @@ function mirrored(tool: CompiledTool, structuredContent: unknown, isWrapped?: bo
   const mirror = textOf(structuredContent);
   const wrapped = isWrapped ?? mirror?.[0] !== "{";
   const result = { content: [{ type: "text", text: mirror ?? "null" }], structuredContent };
-  const done: Complete = { kind: "complete", result, wrapped, mirror };
+  const done: Complete = { kind: "complete", result, wrapped, onlyText: mirror };
   // A promise, a map or an error becomes an empty object, and a function becomes nothing.
   return mirror?.includes("{}") === false ? done : checkResult(tool, done);
 }

@@ -67,3 +67,41 @@ test("params that do not fit the row are refused before the handler runs", async
     expect((await send(server, revision, "tools/call", { name: 5 })).error).toMatchObject({ code: -32602 });
   }
 });
+
+describe("a result that is written as text equals the same result as an object", () => {
+  class Shown {
+    readonly type = "text";
+    readonly text = "own";
+    toJSON() {
+      return { type: "text", text: "converted" };
+    }
+  }
+  const returned: { readonly [name: string]: unknown } = {
+    "a string": 'line\n\u2028 \ud800 "quoted"',
+    "one text": { content: [{ type: "text", text: "one" }] },
+    "members in another order": { content: [{ text: "one", type: "text" }] },
+    "a further member of the content": { content: [{ type: "text", text: "one", annotations: { priority: 1 } }] },
+    "a further member of the result": { content: [{ type: "text", text: "one" }], _meta: { a: 1 } },
+    "an error": { content: [{ type: "text", text: "one" }], isError: true },
+    "two texts": { content: ["one", "two"].map((text) => ({ type: "text", text })) },
+    "content with a JSON form of its own": { content: [new Shown()] },
+    "a value": { sum: 42 },
+    "no content": { content: [] },
+  };
+  const server = createServer({ name: "texts", version: "1" }).tool("say", {
+    run: (args) => returned[String(args["what"])] as never,
+  });
+  const cases = Object.keys(returned).flatMap((what) => revisions.map((revision) => ({ what, revision })));
+
+  test.each(cases)("$what, $revision.version", async ({ what, revision }) => {
+    const params = { name: "say", arguments: { what } };
+    const request = { jsonrpc: "2.0", id: 1, method: "tools/call", params } as const;
+    const path = { notify() {}, writesText: true };
+    const exchange = new ServedExchange(request, { revision, capabilities: {} }, { key: "a" }, path);
+    const { resultText } = await new Promise<{ resultText: string }>((resolve) => {
+      serveExchange(runtimeOf(server), exchange, resolve as never);
+    });
+    const { result } = await send(server, revision, "tools/call", params);
+    expect(JSON.parse(resultText)).toEqual(JSON.parse(JSON.stringify(result)));
+  });
+});

@@ -6,11 +6,12 @@ import { headerMismatch, methodNotFound, missingCapability } from "../../protoco
 import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
-import { compileSchema } from "../../schema/infer.ts";
+import { compileSchema, type Issue } from "../../schema/infer.ts";
 import { isObject } from "../../schema/shape.ts";
 import { sessions } from "../channel/serve-channel.ts";
 import { loadUriTemplates } from "../define/resources.ts";
 import type { CustomMethod, LoadPart, Middleware } from "../extension.ts";
+import { maxReportedIssues } from "../limits.ts";
 import { type ServerRuntime, warnings } from "../runtime.ts";
 import { activeExtensions, extensionsFor, requireDeclared } from "./active-extensions.ts";
 import { checkParams, description, listening, prompts, resources } from "./dispatch.ts";
@@ -70,7 +71,7 @@ function checkOutcome(outcome: Outcome): Outcome {
 
 /** Removes the serialized text of a result, because middleware may change the result. */
 function withoutText(outcome: Outcome): Outcome {
-  if (outcome.kind === "complete" && outcome.mirror !== undefined) return { ...outcome, mirror: undefined };
+  if (outcome.kind === "complete" && outcome.onlyText !== undefined) return { ...outcome, onlyText: undefined };
   if (outcome.kind !== "prepared") return outcome;
   const { resultType: _resultType, ...result } = JSON.parse(outcome.resultText) as JsonObject;
   return complete(result);
@@ -150,6 +151,23 @@ export function notifyHandlers(runtime: ServerRuntime, peer: Peer, method: strin
 export function checkResult(tool: string, { content, structuredContent }: JsonObject): void {
   const problem = problemOfContent(content) ?? lostIn(structuredContent, "structuredContent");
   if (problem !== undefined) throw new PortolanError("invalid-definition", `Tool "${tool}" returned ${problem}`);
+}
+
+/** Returns the text for the model that called a tool with arguments which do not match its input schema. */
+export function invalidArguments(tool: string, issues: readonly Issue[]): string {
+  return `Invalid arguments for tool "${tool}": ${issues.slice(0, maxReportedIssues).map(describe).join("; ")}`;
+}
+
+/** Returns the error of a tool whose result has no structured content, or one that does not match its output schema. */
+export function outputMismatch(tool: string, issues: readonly Issue[] | undefined): PortolanError {
+  const what = issues
+    ? `a value that does not match its output schema: ${describe(issues[0])}`
+    : "no structuredContent for its output schema";
+  return new PortolanError("invalid-definition", `Tool "${tool}" returned ${what}`);
+}
+
+function describe(issue: Issue | undefined): string {
+  return issue?.path ? `${issue.path}: ${issue.message}` : (issue?.message ?? "unknown");
 }
 
 /** The members of each type of content that must be strings. */
