@@ -107,7 +107,7 @@ function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<s
   const callToolResult = hide(parts, "callToolResult");
   const resource = all(hide(parts, "resource"), member("annotations", hide(parts, "annotations")));
   const prompt = all(hide(parts, "prompt"), listMember("arguments", hide(parts, "promptArgument")));
-  const tool = all(structured === "object" ? wrapOutputSchema : undefined, hide(parts, "tool"));
+  const tool = hide(parts, "tool");
   const contents = listMember("contents", hide(parts, "resourceContents"));
   const table: [method: string, encode: Encode | undefined][] = [
     ["", undefined],
@@ -133,15 +133,6 @@ function resultEncoders(parts: EncoderParts, content: Encode | undefined): Map<s
     });
   }
   return encoders;
-}
-
-function wrapOutputSchema(tool: JsonObject): JsonObject {
-  const { outputSchema, ...rest } = tool;
-  if (outputSchema === undefined || isObjectSchema(outputSchema as JsonObject)) return tool;
-  // A union of objects needs no wrapping, only the type at its root that these revisions demand.
-  const isUnion = yieldsObjects(outputSchema as JsonObject);
-  const wrapped = isUnion ? { ...outputSchema, type: "object" } : wrapSchema(outputSchema as JsonObject);
-  return wrapped === undefined ? rest : { ...rest, outputSchema: wrapped };
 }
 
 function wrapStructured(result: JsonObject, outcome: Complete): JsonObject {
@@ -195,34 +186,4 @@ export function yieldsObjects(schema: JsonObject): boolean {
   const { type, anyOf, oneOf = anyOf, allOf = oneOf } = schema;
   if (type !== undefined || !Array.isArray(allOf)) return type === "object";
   return allOf.every((variant) => isObject(variant) && yieldsObjects(variant));
-}
-
-/**
- * A schema for `{ result: value }`. Definitions move to the new root, where their references point; undefined when the
- * schema refers to its own root or to an anchor by position, which the wrapping would break.
- */
-export function wrapSchema(schema: JsonObject): JsonObject | undefined {
-  const { $schema, $defs, definitions, ...inner } = schema;
-  if (refersOutside(inner, 0) || refersOutside({ $defs, definitions }, 0)) return undefined;
-  return {
-    ...($schema !== undefined && { $schema }),
-    type: "object",
-    properties: { result: inner },
-    required: ["result"],
-    ...($defs !== undefined && { $defs }),
-    ...(definitions !== undefined && { definitions }),
-  };
-}
-
-const maxDepth = 512;
-
-function refersOutside(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (depth > maxDepth) return true;
-  for (const [name, inner] of Object.entries(value)) {
-    if ((name === "$ref" || name === "$dynamicRef") && typeof inner === "string") {
-      if (inner.startsWith("#") && !inner.startsWith("#/$defs/") && !inner.startsWith("#/definitions/")) return true;
-    } else if (refersOutside(inner, depth + 1)) return true;
-  }
-  return false;
 }

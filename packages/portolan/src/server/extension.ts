@@ -4,6 +4,7 @@ import { complete, type Outcome, type Peer, type Revision } from "../protocol/re
 import type { ShapeCheck } from "../schema/shape.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Exchange, ServedExchange } from "./call/exchange.ts";
+import type { ToolDefinition } from "./define/definition.ts";
 import type { Server } from "./define/server.ts";
 import type { Audience } from "./subscribe/hub.ts";
 
@@ -74,8 +75,23 @@ export interface ServerExtension {
     next: (exchange: Exchange) => MaybePromise<Outcome>,
     isDeclared: boolean,
   ): MaybePromise<Outcome>;
-  /** Returns another form of the server that it was added to, such as one whose tools have further members. */
-  extend?(server: Server<unknown, unknown>): Server<unknown, unknown>;
+  /** A member that the definition of a tool may have once the server is extended. */
+  readonly toolMember?: ToolMember;
+}
+
+/** A member of a tool's definition that an extension understands. */
+export interface ToolMember {
+  /** The name of the member, such as "ui". */
+  readonly name: string;
+  /**
+   * Adds a tool that has the member. Calls `server.tool` with a definition that lacks it, whose `extensions` may keep options
+   * for this extension; the members of other extensions stay in the definition.
+   */
+  define(
+    server: Server<unknown, unknown>,
+    name: string,
+    definition: ToolDefinition<unknown, unknown, unknown>,
+  ): Server<unknown, unknown>;
 }
 
 /** The served server, as its extensions see it. */

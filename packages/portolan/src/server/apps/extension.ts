@@ -4,9 +4,9 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import { checkOptions } from "../../options.ts";
 import { isObject } from "../../schema/shape.ts";
 import type { ToolDefinition } from "../define/definition.ts";
-import type { Server } from "../define/server.ts";
+import { runtimeOf, type Server } from "../define/server.ts";
 import type { DecoratedFeature, ServerExtension } from "../extension.ts";
-import { type App, appMimeType, appsId, invalid, type ToolUi } from "./app.ts";
+import { type App, appMimeType, appsId, invalid } from "./app.ts";
 
 /** Options of `apps`. */
 export interface AppsOptions {
@@ -34,18 +34,18 @@ function createExtension(always: boolean): ServerExtension {
       const isNamed = (isDeclared: boolean) => isNameable && (always || isDeclared);
       return { isOpen: true, decorate: (entry, feature) => decorate(entry, feature, isNamed(feature.isDeclared)) };
     },
-    extend: (server) => withUi(server, new Map()),
+    toolMember: { name: "ui", define: addTool },
   };
 }
 
 /** The options of a tool or a resource for this extension. */
-type UiOptions = { readonly uri: string; readonly visibility?: readonly string[] } | { readonly isApp: true };
+type UiOptions = { readonly uri: string; readonly visibility?: readonly string[] } | { readonly app: App };
 
 /** Adds the app to a tool. Hides apps, and from clients without apps the tools that only apps call. */
 function decorate(entry: JsonObject, { options }: DecoratedFeature, isNamed: boolean): JsonObject | undefined {
   const ui = options as UiOptions | undefined;
   if (!ui) return entry;
-  if ("isApp" in ui) return undefined;
+  if ("app" in ui) return undefined;
   const { uri: resourceUri, visibility } = ui;
   if (!isNamed) return visibility?.includes("model") === false ? undefined : entry;
   const meta = entry["_meta"] as JsonObject | undefined;
@@ -55,45 +55,34 @@ function decorate(entry: JsonObject, { options }: DecoratedFeature, isNamed: boo
 type AnyServer = Server<unknown, unknown>;
 type AnyTool = ToolDefinition<unknown, unknown, unknown>;
 
-/** Returns the server with another `tool`, which understands `ui`. Servers that are derived from it have it, too. */
-function withUi(server: AnyServer, known: ReadonlyMap<string, App>): AnyServer {
-  return new Proxy(server, {
-    get(target, name) {
-      if (name === "tool") return (tool: string, definition: AnyTool) => addTool(target, known, tool, definition);
-      const member: unknown = Reflect.get(target, name, target);
-      if (typeof member !== "function") return member;
-      return (...args: unknown[]) => {
-        const result: unknown = member.apply(target, args);
-        return result instanceof target.constructor ? withUi(result as AnyServer, known) : result;
-      };
-    },
-  });
-}
-
-function addTool(server: AnyServer, known: ReadonlyMap<string, App>, name: string, definition: AnyTool): AnyServer {
-  // A definition that is no object is refused by the server.
-  if (!isObject(definition) || definition.ui === undefined) return withUi(server.tool(name, definition), known);
-  const { ui, ...rest } = definition as AnyTool & { readonly ui: ToolUi };
+/** Adds the tool without its `ui`, and its app, unless the server has the app already. */
+function addTool(server: AnyServer, name: string, definition: AnyTool): AnyServer {
+  const { ui, ...rest } = definition;
   const where = `Tool "${name}"`;
   const { app, visibility } = parseUi(where, ui);
   const options: UiOptions = { uri: app.uri, ...(visibility && { visibility }) };
   const shown: AnyTool = {
     ...rest,
     extensions: { ...rest.extensions, [appsId]: options },
-    run: (args, context) => whenDone(rest.run(args, context), (returned) => checkText(where, returned)),
+    ...(rest.run && {
+      run: (args, context) => whenDone(rest.run(args, context), (returned) => checkText(where, returned)),
+    }),
   };
-  const other = known.get(app.uri);
-  if (other === app) return withUi(server.tool(name, shown), known);
-  if (other) throw invalid(where, `ui: another app has the URI ${app.uri}; define the app once`);
+  const other = runtimeOf(server).snapshot.parts.resources.find(({ key }) => key === app.uri);
+  if (other) {
+    if ((other.definition.extensions?.[appsId] as { app?: App } | undefined)?.app === app)
+      return server.tool(name, shown);
+    throw invalid(where, `ui: another app has the URI ${app.uri}; define the app once`);
+  }
   const { uri, title, description } = app;
   const withApp = server.resource(uri, {
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
     mimeType: appMimeType,
-    extensions: { [appsId]: { isApp: true } satisfies UiOptions },
+    extensions: { [appsId]: { app } satisfies UiOptions },
     read: () => app.read(),
   });
-  return withUi(withApp.tool(name, shown), new Map([...known, [uri, app]]));
+  return withApp.tool(name, shown);
 }
 
 function parseUi(where: string, ui: unknown): { app: App; visibility?: readonly string[] } {

@@ -1,6 +1,7 @@
 import type { MaybePromise } from "../../async.ts";
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import { outputSchemaFor } from "../../protocol/output-schema.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
 import { statelessVersions } from "../../protocol/revisions/index.ts";
 import type { CacheHints, ServerCapabilities } from "../../protocol/types/index.ts";
@@ -215,8 +216,11 @@ function pagesOf(runtime: ServerRuntime, method: string): ListPages {
       // A list that depends on the caller is never shared between callers.
       cache: cache && view ? { ...cache, cacheScope: "private" } : cache,
       decorationFor: (exchange) => decorationFor(runtime, kind, exchange),
-      encode: ({ peer }, result) =>
-        JSON.stringify(peer.revision.encodeResult(method, { kind: "complete", result }, { info })),
+      encode: ({ peer: { revision } }, listed) => {
+        const tools = listed["tools"] as JsonObject[] | undefined;
+        const result = tools ? { ...listed, tools: tools.map((tool) => outputSchemaFor(revision, tool)) } : listed;
+        return JSON.stringify(revision.encodeResult(method, { kind: "complete", result }, { info }));
+      },
     });
     pagesByList.set(features, pages);
   }

@@ -17,7 +17,7 @@ import type {
 /** Every kind of definition that has a handler. */
 interface Definitions {
   /** Extensions take their own members out of a definition before it is checked. */
-  tool: Omit<ToolDefinition<unknown, unknown, unknown>, "ui">;
+  tool: Omit<ToolDefinition<unknown, unknown, unknown>, "ui" | "task">;
   resource: ResourceDefinition<unknown>;
   template: TemplateDefinition<unknown>;
   prompt: PromptDefinition<{ [name: string]: ArgumentDefinition<unknown> }, unknown>;
@@ -65,7 +65,8 @@ export function checkDefinition<K extends keyof Definitions>(kind: K, where: str
     get: handler,
     read: handler,
     handle: handler,
-    ui: "apps()",
+    ui: ".extend(apps())",
+    task: ".extend(tasks())",
   };
   checkOptions<Definitions[K]>(definition, members[kind], where, { code, synonyms });
   expectFunction(`${where}: ${handler}`, given[handler]);

@@ -110,6 +110,11 @@ class Definition<App> implements Server<App, never> {
   }
 
   tool<I, O, A>(name: string, definition: ToolDefinition<I, O, App, A>): Server<App, never> {
+    for (const { toolMember } of this.#features.extensions) {
+      if (toolMember && Object(definition)[toolMember.name] !== undefined) {
+        return toolMember.define(this as never, name, definition as never) as never;
+      }
+    }
     warnOfName(this.#options, checkName("tool", name));
     this.#checkMembers(`Tool "${name}"`, definition, true);
     const feature = compileTool(
@@ -160,8 +165,7 @@ class Definition<App> implements Server<App, never> {
       throw unexpected("extend", "an id such as com.example/id", extension.id);
     }
     expectFunction(`Extension "${extension.id}": on`, extension.on);
-    const extended = this.#with({ kind: "extensions", feature: extension });
-    return (extension.extend?.(extended as never) ?? extended) as never;
+    return this.#with({ kind: "extensions", feature: extension });
   }
 
   mount(prefix: string, server: Servable): Server<App, never> {
@@ -174,7 +178,7 @@ class Definition<App> implements Server<App, never> {
       })),
     );
     // One extension may serve several servers. Another one with the same id is refused.
-    const own = this.#features.toParts().extensions;
+    const own = this.#features.extensions;
     const extensions = snapshot.parts.extensions.filter((extension) => !own.includes(extension));
     return this.#with(...features, ...extensions.map((feature) => ({ kind: "extensions", feature }) as const));
   }
@@ -242,11 +246,17 @@ class DefinedFeatures {
   readonly #entries: DefinedFeature[];
   readonly #keys: Map<string, number>;
   readonly length: number;
+  readonly extensions: readonly ServerExtension[];
 
-  constructor(entries: DefinedFeature[], keys: Map<string, number> = new Map(), length: number = entries.length) {
+  constructor(
+    entries: DefinedFeature[],
+    keys: Map<string, number> = new Map(),
+    extensions: readonly ServerExtension[] = [],
+  ) {
     this.#entries = entries;
     this.#keys = keys;
-    this.length = length;
+    this.length = entries.length;
+    this.extensions = extensions;
   }
 
   add(entry: DefinedFeature): DefinedFeatures {
@@ -259,7 +269,9 @@ class DefinedFeatures {
       this.#keys.set(key, this.length);
     }
     this.#entries.push(entry);
-    return new DefinedFeatures(this.#entries, this.#keys);
+    const { extensions } = this;
+    const all = entry.kind === "extensions" ? [...extensions, entry.feature] : extensions;
+    return new DefinedFeatures(this.#entries, this.#keys, all);
   }
 
   /** Returns a list without one feature; this list keeps it. */
@@ -276,7 +288,7 @@ class DefinedFeatures {
 
   #copy(): DefinedFeatures {
     const keys = new Map([...this.#keys].filter(([, index]) => index < this.length));
-    return new DefinedFeatures(this.#entries.slice(0, this.length), keys);
+    return new DefinedFeatures(this.#entries.slice(0, this.length), keys, this.extensions);
   }
 
   toParts(): Parts {
@@ -296,7 +308,7 @@ class DefinedFeatures {
       templates: features("templates"),
       prompts: features("prompts"),
       middleware: features("middleware"),
-      extensions: features("extensions"),
+      extensions: this.extensions,
       methods: named("method"),
       notifications: named("notification"),
     };
