@@ -1,5 +1,6 @@
-// Writes test/requirements/matrix.json from the specification matrix: the identifier, words and levels of every
-// requirement. The matrix is beside the clone, not in it. Run: node scripts/requirements-matrix.mjs
+// Writes test/requirements/matrix.json from the specification matrix, and test/requirements/extensions.json from the
+// requirements on extensions: the identifier, words and levels of every requirement. Both texts are beside the clone, not
+// in it. Run: node scripts/requirements-matrix.mjs
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +10,10 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 export const source = join(root, "../shared/spec/MATRIX.md");
 /** The part of it that the tests need. */
 export const target = join(root, "test/requirements/matrix.json");
+
+/** The requirements on extensions, if they are present, and the part of them that the tests need. */
+export const extensionSource = join(root, "../shared/spec/EXTENSIONS.md");
+export const extensionTarget = join(root, "test/requirements/extensions.json");
 
 const revisions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 /** The chapters whose requirements the conformance tables list. */
@@ -38,6 +43,34 @@ export function parseMatrix(text) {
     };
   }
   return rows;
+}
+
+/** The sides that the headings of tables name which have no column for them. */
+const sideOfHeading = { Server: "S", Host: "H" };
+const levelNames = { M: "MUST", S: "SHOULD", m: "MAY", Mn: "MUST NOT", Sn: "SHOULD NOT" };
+
+/** Returns the requirements on extensions by their identifiers: side, level and words. */
+export function parseExtensions(text) {
+  const rows = {};
+  let headingSide;
+  let hasSides = false;
+  for (const line of text.split("\n")) {
+    const heading = /^#+ [\d.]+ (\w+)/.exec(line);
+    if (heading) headingSide = sideOfHeading[heading[1]];
+    const cells = cellsOf(line);
+    if (cells[0] === "#") hasSides = cells[1] === "side";
+    if (!/^X\d+$/.test(cells[0] ?? "")) continue;
+    const [id, ...rest] = cells;
+    const side = hasSides ? rest.shift() : headingSide;
+    const [level = "", requirement = ""] = rest;
+    rows[id] = { side, level: levelOf(level), requirement: plain(requirement.replaceAll("**", "")) };
+  }
+  return rows;
+}
+
+function levelOf(level) {
+  const names = level.split("/").map((part) => levelNames[part.replace(/[()]/g, "")] ?? "");
+  return names.filter((name) => name !== "").join("/");
 }
 
 function cellsOf(line) {
@@ -129,5 +162,7 @@ function spellOut(text) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   if (!existsSync(source)) throw new Error(`${source} does not exist`);
-  writeFileSync(target, `${JSON.stringify(parseMatrix(readFileSync(source, "utf8")), undefined, 2)}\n`);
+  const write = (file, rows) => writeFileSync(file, `${JSON.stringify(rows, undefined, 2)}\n`);
+  write(target, parseMatrix(readFileSync(source, "utf8")));
+  write(extensionTarget, parseExtensions(readFileSync(extensionSource, "utf8")));
 }

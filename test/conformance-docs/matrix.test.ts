@@ -1,7 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { parseMatrix, source, target } from "../../scripts/requirements-matrix.mjs";
+import {
+  extensionSource,
+  extensionTarget,
+  parseExtensions,
+  parseMatrix,
+  source,
+  target,
+} from "../../scripts/requirements-matrix.mjs";
 import { clientCoverage, matrix, matrixId, revisions, serverCoverage, testedElsewhere } from "./coverage.ts";
 import { partOf } from "./document.ts";
 
@@ -73,6 +80,15 @@ test.skipIf(!isPresent)(
   "matrix.json is what the specification matrix says (update: node scripts/requirements-matrix.mjs)",
   () => {
     expect(JSON.parse(readFileSync(target, "utf8"))).toEqual(parseMatrix(readFileSync(source, "utf8")));
+  },
+);
+
+test.skipIf(!existsSync(extensionSource))(
+  "extensions.json is what the requirements on extensions say (update: node scripts/requirements-matrix.mjs)",
+  () => {
+    const said = parseExtensions(readFileSync(extensionSource, "utf8"));
+    expect(JSON.parse(readFileSync(extensionTarget, "utf8"))).toEqual(said);
+    expect(Object.keys(said).length).toBeGreaterThan(100);
   },
 );
 

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { ExtensionRequirement } from "../../scripts/requirements-matrix.mjs";
+import { manifest as server } from "./manifest.ts";
+import type { Row } from "./rows/row.ts";
+
+/**
+ * Which rows cover the requirements of an extension on one side. To add a side of an extension: write its rows in a file like
+ * `rows/tasks.ts`, each with the scopes it applies to, or with the reason why no test covers it (`untestable`, `later`);
+ * write its tests like `sections/tasks.ts`; then add a line here. `extensions.json` has the words of every requirement.
+ */
+const covered: readonly Covered[] = [{ extension: "apps", from: 70, to: 79, sides: ["S", "both"], rows: server }];
+
+interface Covered {
+  readonly extension: string;
+  readonly from: number;
+  readonly to: number;
+  readonly sides: readonly string[];
+  readonly rows: { readonly [row: string]: Row };
+}
+
+const requirements: { readonly [id: string]: ExtensionRequirement } = JSON.parse(
+  readFileSync(new URL("extensions.json", import.meta.url), "utf8"),
+);
+
+test.each(covered)(
+  "every requirement on $extension for $sides has a row, with tests or a reason",
+  ({ from, to, sides, rows }) => {
+    const ids = Object.keys(requirements).filter((id) => Number(id.slice(1)) >= from && Number(id.slice(1)) <= to);
+    const wanted = ids.filter((id) => sides.includes(requirements[id]?.side ?? ""));
+    expect(wanted.length).toBeGreaterThan(0);
+    expect(wanted.filter((id) => rows[id] === undefined)).toEqual([]);
+  },
+);
