@@ -19,7 +19,7 @@ export interface AnyMessage {
 
 type Definitions = { readonly [name: string]: JsonObject };
 
-const schemas = new Map<RevisionDate, { official: OfficialSchema; definitions: Definitions }>();
+const schemas = new Map<string, { official: OfficialSchema; definitions: Definitions }>();
 
 const own = metaKey("");
 
@@ -80,13 +80,18 @@ function partsOf(message: AnyMessage, revision: RevisionDate, about?: string): [
   ];
 }
 
+/** The schema of the tasks extension, whose messages belong to the newest revision. */
+const extension = "ext/tasks";
+
 function problemsAs(name: string, part: unknown, revision: RevisionDate): string[] {
-  const { official, definitions } = schemaOf(revision);
+  const core = schemaOf(revision);
+  const isExtended = revision >= "2026-07-28" && !core.official.has(name);
+  const { official, definitions } = isExtended ? schemaOf(extension) : core;
   if (!official.has(name)) return [`${name}: not in this revision`];
   return [...official.problems(name, part), ...unknownMembersIn(part, { $ref: `/${name}` }, definitions, name)];
 }
 
-function schemaOf(revision: RevisionDate): { official: OfficialSchema; definitions: Definitions } {
+function schemaOf(revision: RevisionDate | typeof extension): { official: OfficialSchema; definitions: Definitions } {
   let known = schemas.get(revision);
   if (!known) {
     const path = join(import.meta.dirname, "../../../shared/spec", revision, "schema.json");

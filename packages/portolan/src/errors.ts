@@ -21,7 +21,9 @@ export type PortolanErrorCode =
   | "server-unavailable"
   | "denied"
   | "unanswered"
-  | "model-failed";
+  | "model-failed"
+  | "task-lost"
+  | "task-detached";
 
 /** A failure on this side. It is never sent to the peer. */
 export class PortolanError extends Error {

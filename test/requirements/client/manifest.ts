@@ -9,6 +9,7 @@ import { rowsJ } from "./rows/j.ts";
 import { rowsK } from "./rows/k.ts";
 import { rowsM } from "./rows/m.ts";
 import { rowsU } from "./rows/u.ts";
+import { rowsX } from "./rows/x.ts";
 
 /** Every requirement on a client over any transport, and those of stdio, by the row numbers of the requirements matrix. */
 export const manifest: { readonly [row: string]: Row } = {
@@ -22,4 +23,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsK,
   ...rowsM,
   ...rowsU,
+  ...rowsX,
 };

@@ -1,12 +1,19 @@
 import { nameOf, PortolanError } from "../errors.ts";
-import type { JsonObject } from "../jsonrpc/message.ts";
-import type { Revision } from "../protocol/revision.ts";
-import type { ClientCapabilities, InputRequests } from "../protocol/types/index.ts";
+import type { JsonObject, RpcRequest } from "../jsonrpc/message.ts";
+import type { InputRequired, Revision } from "../protocol/revision.ts";
+import type { ClientCapabilities } from "../protocol/types/index.ts";
 import { isObject } from "../schema/shape.ts";
 import type { Client } from "./api.ts";
 import { Call } from "./call.ts";
 import type { ClientConnection } from "./connection.ts";
-import type { ClientExtension, ClientExtensionParts, ExtendedConnection, WatchedMember } from "./extension.ts";
+import type {
+  ClientExtension,
+  ClientExtensionParts,
+  ExtendedCall,
+  ExtendedConnection,
+  ResumedCall,
+  WatchedMember,
+} from "./extension.ts";
 import { toError } from "./failures.ts";
 import type { InteractiveCallOptions } from "./options.ts";
 
@@ -26,6 +33,7 @@ export class ActiveExtensions {
   readonly #connection: ClientConnection;
   readonly #extensions: readonly ClientExtension[];
   #parts: readonly ClientExtensionParts[] = [];
+  readonly #calls = new WeakMap<ExtendedCall, Call>();
 
   constructor(connection: ClientConnection, extensions: readonly ClientExtension[]) {
     this.#connection = connection;
@@ -55,7 +63,16 @@ export class ActiveExtensions {
         if (notifications && Object.hasOwn(notifications, method)) notifications[method]?.(params);
       }
     });
-    for (const { connected } of active) connected?.(client, this.#extended());
+    for (const { connected } of this.#parts) connected?.(client, this.#extended());
+  }
+
+  /** Returns the call in which a stateful server asks a question, if an extension knows it. */
+  askedIn({ params = {} }: RpcRequest): Call | undefined {
+    for (const { askedIn } of this.#parts) {
+      const call = askedIn?.(params);
+      if (call) return this.#calls.get(call);
+    }
+    return undefined;
   }
 
   /** Starts a call, after the extensions have changed its params. */
@@ -66,11 +83,12 @@ export class ActiveExtensions {
       return;
     }
     const prepared = preparing.reduce<Promise<JsonObject>>(
-      async (before, prepare) => prepare(call.method, await before, this.#extended()),
+      async (before, prepare) => prepare(call.method, await before, { ...this.#extended(), options: call.options }),
       Promise.resolve(call.params),
     );
     prepared.then(
       (params) => {
+        call.isPrepared = params !== call.params;
         call.params = params;
         call.start();
       },
@@ -84,14 +102,9 @@ export class ActiveExtensions {
     const handle = this.#parts.find(({ results }) => type !== undefined && results && Object.hasOwn(results, type))
       ?.results?.[type ?? ""];
     if (!handle) return false;
-    call.pause();
-    // Between two requests the link knows nothing of this call, so the call itself must learn of a loss.
-    const stopWaiting = this.#connection.onLost((reason) => call.failed(reason));
-    const { method, params, options, questionSignal: signal } = call;
-    handle(result, { ...this.#extended(call), method, params, options, signal })
-      .finally(stopWaiting)
-      .then((final) => call.complete(final))
-      .catch((reason) => call.fail(toError(reason)));
+    // Kept, so that progress which the server still reports for the request reaches the caller.
+    this.#connection.calls.set(call.id, call);
+    this.#handOver(call, (extended) => handle(result, extended));
     return true;
   }
 
@@ -113,27 +126,50 @@ export class ActiveExtensions {
   #on(revision: Revision) {
     return this.#extensions.flatMap((extension) => {
       const on = extension.on(revision);
-      const connected = extension.connected?.bind(extension);
-      return on ? [{ id: extension.id, settings: extension.settings, on, connected }] : [];
+      return on ? [{ id: extension.id, settings: extension.settings, on }] : [];
     });
   }
 
-  #extended(call?: Call): ExtendedConnection {
+  /** Lets an extension end the call. */
+  #handOver(call: Call, go: ResumedCall): void {
+    call.pause();
+    // Between two requests the link knows nothing of this call, so the call itself must learn of a loss.
+    const stopWaiting = this.#connection.onLost((reason) => call.failed(reason));
+    const { method, params, options, questionSignal: signal } = call;
+    const extended: ExtendedCall = {
+      ...this.#extended(),
+      method,
+      params,
+      options,
+      signal,
+      answer: async (questions, ended) => {
+        const answerer = await this.#connection.answerer();
+        const round: InputRequired = { kind: "input_required", requests: questions };
+        return (await answerer.answerRound(round, call, ended)) ?? {};
+      },
+    };
+    this.#calls.set(extended, call);
+    go(extended)
+      .finally(stopWaiting)
+      .then((final) => call.complete(final))
+      .catch((reason) => call.fail(toError(reason)));
+  }
+
+  #extended(): ExtendedConnection {
     const connection = this.#connection;
     return {
       clock: connection.clock,
       request: (method, params, options = noOptions) => connection.call(method, { ...params }, options),
       report: (error) => connection.report(error),
-      async answer(questions: InputRequests, signal?: AbortSignal) {
-        const asking = call ?? new Call(connection, "", {}, signal ? { signal } : noOptions, ignore, ignore);
-        const answerer = await connection.answerer();
-        return (await answerer.answerRound({ kind: "input_required", requests: questions }, asking)) ?? {};
-      },
+      resume: (method, params, options, go) =>
+        new Promise((resolve, reject) => {
+          const call = new Call(connection, method, params, options, resolve, reject);
+          if (connection.lostReason) call.failed(connection.lostReason);
+          else if (call.begin()) this.#handOver(call, go);
+        }),
     };
   }
 }
-
-function ignore(): void {}
 
 function checkExtensions(extensions: readonly ClientExtension[]): readonly ClientExtension[] {
   const all: readonly unknown[] = Array.isArray(extensions) ? extensions : [extensions];

@@ -58,7 +58,7 @@ export class QuestionAnswerer {
     this.#openBytes += bytes;
     const controller = new AbortController();
     this.#open.set(id, controller);
-    const call = this.#callOf(during);
+    const call = this.#connection.extensions?.askedIn(request) ?? this.#callOf(during);
     // A channel does not tell which call a question belongs to, so all calls are paused.
     const paused = call && during !== undefined ? [call] : this.#connection.calls.values();
     for (const each of paused) each.pause();
@@ -80,14 +80,18 @@ export class QuestionAnswerer {
   }
 
   /** Answers all questions of a round; undefined if it has none. Rejects if one of them is not answered. */
-  async answerRound({ requests = {} }: InputRequired, call: Call): Promise<InputResponses | undefined> {
+  async answerRound(
+    { requests = {} }: InputRequired,
+    call: Call,
+    signal: AbortSignal = call.questionSignal,
+  ): Promise<InputResponses | undefined> {
     if (call.rounds >= maxRounds) {
       const why = `${call.what}: the server still asks questions after ${maxRounds} rounds`;
       throw new PortolanError("limit-reached", why);
     }
     const entries = Object.entries(requests);
     if (entries.length === 0) {
-      await pauseFor(this.#connection.clock, pauseAfter(call.rounds), call.questionSignal);
+      await pauseFor(this.#connection.clock, pauseAfter(call.rounds), signal);
       return undefined;
     }
     if (entries.length > maxOpenQuestions) {
@@ -95,13 +99,10 @@ export class QuestionAnswerer {
       throw new PortolanError("limit-reached", why);
     }
     // One listener for the whole round, because each listener costs.
-    const abort = rejectOnAbort(call.questionSignal);
+    const abort = rejectOnAbort(signal);
     try {
       const answers = await Promise.all(
-        entries.map(async ([key, request]) => [
-          key,
-          await this.#answer(request, call, call.questionSignal, abort.promise),
-        ]),
+        entries.map(async ([key, request]) => [key, await this.#answer(request, call, signal, abort.promise)]),
       );
       return Object.fromEntries(answers) as InputResponses;
     } finally {

@@ -27,6 +27,8 @@ export class Call implements ResponseSink, Timed {
   inspect: ((result: JsonObject) => void) | undefined;
   /** Number of requests sent. */
   rounds = 0;
+  /** True if an extension has changed the params. */
+  isPrepared = false;
   readonly #connection: ClientConnection;
   readonly #resolve: Resolve;
   readonly #reject: Reject;
@@ -57,11 +59,17 @@ export class Call implements ResponseSink, Timed {
   }
 
   start(): void {
-    const { signal, inputResponses, requestState } = this.options;
+    const { inputResponses, requestState } = this.options;
+    if (this.begin()) this.#send(inputResponses, requestState);
+  }
+
+  /** Starts the time of the call without a request. Returns false if its caller has aborted it already. */
+  begin(): boolean {
+    const { signal } = this.options;
     if (signal) {
       if (signal.aborted) {
         this.fail(aborted(this.what, signal, false));
-        return;
+        return false;
       }
       this.#abortListener = () => this.#giveUp(aborted(this.what, signal, true));
       signal.addEventListener("abort", this.#abortListener, { once: true });
@@ -69,7 +77,7 @@ export class Call implements ResponseSink, Timed {
     const now = this.#connection.deadlines.now();
     this.#totalAt = now + this.totalMs;
     this.dueAt = Math.min(now + this.idleMs, this.#totalAt);
-    this.#send(inputResponses, requestState);
+    return true;
   }
 
   /** The call's name in error messages. */

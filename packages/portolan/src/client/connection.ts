@@ -132,10 +132,9 @@ export class ClientConnection implements LinkEvents {
    * Returns the JSON text of a plain tool call for a link that sends text: all but the arguments is the same from call to
    * call. Returns undefined for every other request, and for arguments without a JSON form: `encode` reports those.
    */
-  textOf({ id, method, params, options }: Call): string | undefined {
-    if (method !== "tools/call" || !this.link.exchangeText || options.meta || this.#metaFor(options) !== this.#meta) {
-      return undefined;
-    }
+  textOf({ id, method, params, options, isPrepared }: Call): string | undefined {
+    const isPlain = method === "tools/call" && !options.meta && !isPrepared;
+    if (!isPlain || !this.link.exchangeText || this.#metaFor(options) !== this.#meta) return undefined;
     if (params["name"] !== this.#lastTool) {
       this.#lastTool = params["name"];
       this.#toolText = `"method":"tools/call","params":{"name":${JSON.stringify(this.#lastTool)},"arguments":`;

@@ -12,14 +12,17 @@ export interface ClientExtension {
   readonly id: string;
   /** The settings that the client declares. Default: {}. */
   readonly settings?: JsonObject;
-  /** Returns its additions to a revision; undefined if it takes no part in that revision and is not declared there. */
+  /**
+   * Returns its additions to a revision; undefined if it takes no part in that revision and is not declared there. Called
+   * anew for each client.
+   */
   on(revision: Revision): ClientExtensionParts | undefined;
-  /** Called once for each client, when its revision is agreed on and before `connect` resolves. */
-  connected?(client: Client, connection: ExtendedConnection): void;
 }
 
 /** The additions of a client's extension to one revision. */
 export interface ClientExtensionParts {
+  /** Called once, when the revision is agreed on and before `connect` resolves. */
+  readonly connected?: (client: Client, connection: ExtendedConnection) => void;
   /** Further capabilities of the client, for a revision that knows the feature under another name. */
   readonly capabilities?: JsonObject;
   /**
@@ -32,11 +35,22 @@ export interface ClientExtensionParts {
   /** Further members of the filter of `client.watch`. */
   readonly listen?: { readonly [member: string]: WatchedMember };
   /** Changes the params of a request before it is sent. */
-  readonly prepare?: (method: string, params: JsonObject, connection: ExtendedConnection) => MaybePromise<JsonObject>;
+  readonly prepare?: (method: string, params: JsonObject, call: PreparedCall) => MaybePromise<JsonObject>;
+  /** Returns the call in which a stateful server asks a question, if the params of the question tell. */
+  readonly askedIn?: (params: JsonObject) => ExtendedCall | undefined;
+}
+
+/** A call whose request is about to be sent. */
+export interface PreparedCall extends ExtendedConnection {
+  /** The options of the caller, the very same object. */
+  readonly options: InteractiveCallOptions;
 }
 
 /** Returns the final result of a call whose server answered with a result of another type. */
 export type ResultHandler = (result: JsonObject, call: ExtendedCall) => Promise<JsonObject>;
+
+/** Returns the final result of a call whose request was sent earlier. */
+export type ResumedCall = (call: ExtendedCall) => Promise<JsonObject>;
 
 /** A call that an extension carries on with. Its time limits no longer apply. */
 export interface ExtendedCall extends ExtendedConnection {
@@ -46,6 +60,8 @@ export interface ExtendedCall extends ExtendedConnection {
   readonly options: InteractiveCallOptions;
   /** Aborts when the call is over for its caller: aborted, or its connection is lost. */
   readonly signal: AbortSignal;
+  /** Answers questions as if the server had asked them in the call, with the same consent and the same checks. */
+  answer(questions: InputRequests, signal?: AbortSignal): Promise<InputResponses>;
 }
 
 /** The connection of a client, as its extensions see it. */
@@ -53,8 +69,8 @@ export interface ExtendedConnection {
   readonly clock: Clock;
   /** Sends a request of its own, with time limits of its own. */
   request(method: string, params: JsonObject, options?: CallOptions): Promise<JsonObject>;
-  /** Answers questions as if the server had asked them in the call, with the same consent and the same checks. */
-  answer(questions: InputRequests, signal?: AbortSignal): Promise<InputResponses>;
+  /** Carries on with a call whose request was sent earlier, perhaps by another process. Its result is checked as usual. */
+  resume(method: string, params: JsonObject, options: InteractiveCallOptions, go: ResumedCall): Promise<JsonObject>;
   /** Passes a problem that fails no call to `onError`. */
   report(error: Error): void;
 }

@@ -25,7 +25,9 @@ export type {
   ClientExtensionParts,
   ExtendedCall,
   ExtendedConnection,
+  PreparedCall,
   ResultHandler,
+  ResumedCall,
   WatchedMember,
 } from "./extension.ts";
 export { CallFailure } from "./failures.ts";

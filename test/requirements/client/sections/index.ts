@@ -15,6 +15,7 @@ import { roundsEnd } from "./rounds-end.ts";
 import { sampling } from "./sampling.ts";
 import { schemas } from "./schemas.ts";
 import { stdio } from "./stdio.ts";
+import { taskRequirements } from "./tasks.ts";
 import { time } from "./time.ts";
 import { tools } from "./tools.ts";
 import { utilities } from "./utilities.ts";
@@ -38,6 +39,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   sampling,
   schemas,
   stdio,
+  taskRequirements,
   time,
   tools,
   utilities,
