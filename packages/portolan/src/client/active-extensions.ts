@@ -165,7 +165,10 @@ export class ActiveExtensions {
         new Promise((resolve, reject) => {
           const call = new Call(connection, method, params, options, resolve, reject);
           if (connection.lostReason) call.failed(connection.lostReason);
-          else if (call.begin()) this.#handOver(call, go);
+          else {
+            call.start(true);
+            if (!options.signal?.aborted) this.#handOver(call, go);
+          }
         }),
     };
   }

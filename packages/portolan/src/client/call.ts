@@ -58,18 +58,13 @@ export class Call implements ResponseSink, Timed {
     this.#reject = reject;
   }
 
-  start(): void {
-    const { inputResponses, requestState } = this.options;
-    if (this.begin()) this.#send(inputResponses, requestState);
-  }
-
-  /** Starts the time of the call without a request. Returns false if its caller has aborted it already. */
-  begin(): boolean {
-    const { signal } = this.options;
+  /** Sends the request, unless another call has sent it before. */
+  start(wasSent = false): void {
+    const { signal, inputResponses, requestState } = this.options;
     if (signal) {
       if (signal.aborted) {
         this.fail(aborted(this.what, signal, false));
-        return false;
+        return;
       }
       this.#abortListener = () => this.#giveUp(aborted(this.what, signal, true));
       signal.addEventListener("abort", this.#abortListener, { once: true });
@@ -77,7 +72,7 @@ export class Call implements ResponseSink, Timed {
     const now = this.#connection.deadlines.now();
     this.#totalAt = now + this.totalMs;
     this.dueAt = Math.min(now + this.idleMs, this.#totalAt);
-    return true;
+    if (!wasSent) this.#send(inputResponses, requestState);
   }
 
   /** The call's name in error messages. */

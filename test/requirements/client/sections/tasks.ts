@@ -598,7 +598,8 @@ export const taskRequirements: Requirement[] = [
       });
       expect(textOf(await task.result)).toBe("by the stream");
       await reading;
-      expect(seen).toEqual(["working ", "working 3 of 40", "completed "]);
+      expect(seen).toContain("working 3 of 40");
+      expect(seen.at(-1)).toBe("completed ");
       expect(server.of("tasks/get")).toHaveLength(polls);
     },
   },

@@ -95,8 +95,8 @@ export class ClientTasks {
     }
   }
 
-  driver(taskId: string): TaskDriver | undefined {
-    return this.#drivers.get(taskId);
+  isFollowed(taskId: string): boolean {
+    return this.#drivers.get(taskId)?.isOver === false;
   }
 
   /** Returns the call in whose task a stateful server asks a question. */

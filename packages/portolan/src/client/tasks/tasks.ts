@@ -135,7 +135,7 @@ export function resumeTask<S>(client: Client<S>, ref: TaskRef, options: ResumeTa
     const why = `resumeTask: expected a task of the server ${nameOf(all.server)}, got one of ${nameOf(ref.server)}`;
     throw new PortolanError("invalid-argument", why);
   }
-  if (all.driver(ref.taskId)) {
+  if (all.isFollowed(ref.taskId)) {
     throw new PortolanError("invalid-argument", `resumeTask: this client waits for task ${ref.taskId} already`);
   }
   let driver: TaskDriver | undefined;
