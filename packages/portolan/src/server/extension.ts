@@ -69,11 +69,15 @@ export interface ServerExtension {
   readonly id: string;
   /** Returns its additions to a revision; undefined if it takes no part in that revision. */
   on(revision: Revision, server: ExtendedServer): ExtensionParts | undefined;
-  /** Runs around every request of the revisions that it takes part in. `isDeclared` tells if the peer declared it. */
+  /**
+   * Runs around every request of the revisions that it takes part in. `isDeclared` tells if the peer declared it; `server`
+   * is the one that `on` was given.
+   */
   around?(
     exchange: Exchange,
     next: (exchange: Exchange) => MaybePromise<Outcome>,
     isDeclared: boolean,
+    server: ExtendedServer,
   ): MaybePromise<Outcome>;
   /** A member that the definition of a tool may have once the server is extended. */
   readonly toolMember?: ToolMember;

@@ -10,6 +10,7 @@ import type { Exchange, ServedExchange } from "./exchange.ts";
 export interface ActiveExtension {
   readonly extension: ServerExtension;
   readonly parts: ExtensionParts;
+  readonly server: ExtendedServer;
   /** False if the revision must not know the extension by its id: a declaration of it then counts for nothing. */
   readonly isDeclarable: boolean;
 }
@@ -26,8 +27,9 @@ export function activeExtensions(runtime: ServerRuntime, revision: Revision): re
   if (!active) {
     active = snapshot.parts.extensions.flatMap((extension): ActiveExtension[] => {
       const isDeclarable = !revision.encoderParts.traits.refusedExtensions.includes(extension.id);
-      const parts = extension.on(revision, extendedServer(runtime, extension.id));
-      return parts && (isDeclarable || parts.isOpen) ? [{ extension, parts, isDeclarable }] : [];
+      const server = extendedServer(runtime, extension.id);
+      const parts = extension.on(revision, server);
+      return parts && (isDeclarable || parts.isOpen) ? [{ extension, parts, server, isDeclarable }] : [];
     });
     byRevision.set(revision, active);
   }
@@ -59,7 +61,8 @@ export function runExtension(
 ): MaybePromise<Outcome> {
   const { peer } = exchange;
   const active = activeExtensions(runtime, peer.revision).find((one) => one.extension === extension);
-  return active && extension.around ? extension.around(exchange, next, isDeclared(peer, active)) : next(exchange);
+  if (!active || !extension.around) return next(exchange);
+  return extension.around(exchange, next, isDeclared(peer, active), active.server);
 }
 
 const lists = { tool: "tools", resource: "resources", template: "templates", prompt: "prompts" } as const;
