@@ -1,7 +1,7 @@
 import type { ElicitResult, JsonObject } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
-import { isObject, nameOf, optional, samplingParams, samplingResult, toError } from "portolan/internal";
+import { isObject, nameOf, onAbort, optional, samplingParams, samplingResult, toError } from "portolan/internal";
 import type { ActivityLog } from "./activity/index.ts";
 import { charsOf, type HostCallOptions } from "./api.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
@@ -304,15 +304,14 @@ export class Questions {
     const withdrawal = new AbortController();
     // Unguessable, because an application may accept answers from the network.
     const question = { ...draft, id: crypto.randomUUID(), signal: withdrawal.signal } as HostQuestion;
-    const withdraw = () => withdrawal.abort(signal?.reason);
-    signal?.addEventListener("abort", withdraw, { once: true });
+    const stopWaiting = signal && onAbort(signal, () => withdrawal.abort(signal.reason));
     const open: OpenQuestion = { question, withdrawal, chars };
     this.#open.set(question.id, open);
     try {
       const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
       return parseAnswer<K>(question, await waitFor(answer, withdrawal.signal));
     } finally {
-      signal?.removeEventListener("abort", withdraw);
+      stopWaiting?.();
       this.#open.delete(question.id);
       this.#onSettled(question);
     }

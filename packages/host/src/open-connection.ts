@@ -1,7 +1,7 @@
 import type { Channel } from "portolan";
 import type { Answers, Client, Clock, ConnectOptions, HttpAuth, Link } from "portolan/client";
 import { connect } from "portolan/client";
-import { timedOut } from "portolan/internal";
+import { onAbort, timedOut } from "portolan/internal";
 import { waitFor } from "./consent.ts";
 import { connectTimeoutMs } from "./limits.ts";
 import type { CustomTarget, HttpTarget, ServerEntry } from "./options.ts";
@@ -62,11 +62,10 @@ async function openCustom(
   { signal, clock }: OpenOptions,
 ): Promise<Link | Channel> {
   const late = new AbortController();
-  const abort = () => late.abort(signal.reason);
   const stopTimer = clock.after(connectMs, () =>
     late.abort(timedOut(`open: no connection within ${connectMs} ms; raise connectMs if it starts slowly`)),
   );
-  signal.addEventListener("abort", abort, { once: true });
+  const stopWaiting = onAbort(signal, () => late.abort(signal.reason));
   const opening = (async () => target.open())();
   try {
     return await waitFor(opening, late.signal);
@@ -75,7 +74,7 @@ async function openCustom(
     throw reason;
   } finally {
     stopTimer();
-    signal.removeEventListener("abort", abort);
+    stopWaiting();
   }
 }
 

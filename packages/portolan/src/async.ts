@@ -35,3 +35,33 @@ export class Lazy<T> {
     return this.#loading;
   }
 }
+
+/** The functions that wait for each signal. */
+const waiting = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls a function when the signal aborts, unless it has aborted already. Returns the function that ends the wait. All
+ * that wait for one signal share a listener: node warns of more than ten, as if they were a leak, and one costs more than
+ * the rest of a call.
+ */
+export function onAbort(signal: AbortSignal, run: () => void): () => void {
+  let all = waiting.get(signal);
+  if (!all) {
+    all = new Set();
+    waiting.set(signal, all);
+    signal.addEventListener("abort", runAll);
+  }
+  const added = all;
+  added.add(run);
+  return () => {
+    added.delete(run);
+    // A signal that something listens to is kept in memory.
+    if (added.size > 0 || waiting.get(signal) !== added) return;
+    waiting.delete(signal);
+    signal.removeEventListener("abort", runAll);
+  };
+}
+
+function runAll(this: AbortSignal): void {
+  for (const run of [...(waiting.get(this) ?? [])]) run();
+}

@@ -1,6 +1,6 @@
 // Parts of the library that `portolan-host` needs and that no public entry offers. Only packages of this repository
 // import this entry: its names may change in any version.
-export type { MaybePromise } from "./async.ts";
+export { type MaybePromise, onAbort } from "./async.ts";
 export { samplingParams, samplingResult } from "./client/answer.ts";
 export { callOptionKinds, rejectInvalid } from "./client/call.ts";
 export { pauseFor } from "./client/deadlines.ts";

@@ -1,6 +1,7 @@
 import type { CallToolResult, JsonObject, SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
+import { onAbort } from "portolan/internal";
 import { charsOf } from "../api.ts";
 import { maxUnreadRunEventChars, maxUnreadRunEvents } from "../limits.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
@@ -175,13 +176,13 @@ export function startRun(
   const callerSignal = options.options.signal;
   const abort = () => stop.abort(callerSignal?.reason);
   if (callerSignal?.aborted) abort();
-  else callerSignal?.addEventListener("abort", abort, { once: true });
+  const stopWaiting = callerSignal && onAbort(callerSignal, abort);
   const stream = new RunEventStream(() => cancel("the reader stopped reading its events"));
   // A reader that stops reading must not keep a cancelled run from ending.
   stop.signal.addEventListener("abort", () => stream.release(), { once: true });
   const emit = (event: RunEvent) => stream.emit(event);
   const loop = new Loop({ ...options, model, signal: stop.signal, emit });
-  loop.run().finally(() => callerSignal?.removeEventListener("abort", abort));
+  loop.run().finally(() => stopWaiting?.());
   return { id, emit, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
 }
 

@@ -1,3 +1,4 @@
+import { onAbort } from "../async.ts";
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionKinds, type OptionNames } from "../options.ts";
@@ -36,7 +37,7 @@ export class Call implements ResponseSink, Timed {
   #openQuestions = 0;
   #pausedAt = 0;
   #isOver = false;
-  #abortListener: (() => void) | undefined;
+  #stopWaiting: (() => void) | undefined;
   /** Aborts the answers to its questions; created with the first question. */
   #questions: AbortController | undefined;
 
@@ -66,8 +67,7 @@ export class Call implements ResponseSink, Timed {
         this.fail(aborted(this.what, signal, false));
         return;
       }
-      this.#abortListener = () => this.#giveUp(aborted(this.what, signal, true));
-      signal.addEventListener("abort", this.#abortListener, { once: true });
+      this.#stopWaiting = onAbort(signal, () => this.#giveUp(aborted(this.what, signal, true)));
     }
     const now = this.#connection.deadlines.now();
     this.#totalAt = now + this.totalMs;
@@ -209,7 +209,7 @@ export class Call implements ResponseSink, Timed {
   #end(): void {
     this.#isOver = true;
     this.#connection.calls.delete(this.id);
-    if (this.#abortListener) this.options.signal?.removeEventListener("abort", this.#abortListener);
+    this.#stopWaiting?.();
     this.#questions?.abort(new PortolanError("cancelled", `${this.what} has ended`));
   }
 }

@@ -1,3 +1,4 @@
+import { onAbort } from "../async.ts";
 import { PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
@@ -112,13 +113,12 @@ function withTimeout<T>(connection: ClientConnection, attempt: Promise<T>): Prom
     const startTimer = () => {
       stopTimer = connection.clock.after(connectMs, expire);
     };
-    const abort = () => fail(aborted("connect", signal as AbortSignal, true));
+    const stopWaiting = signal && onAbort(signal, () => fail(aborted("connect", signal, true)));
     const stop = () => {
       stopTimer();
-      signal?.removeEventListener("abort", abort);
+      stopWaiting?.();
     };
     startTimer();
-    signal?.addEventListener("abort", abort, { once: true });
     attempt.then(
       (value) => {
         stop();

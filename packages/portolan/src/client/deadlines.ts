@@ -1,3 +1,4 @@
+import { onAbort } from "../async.ts";
 import { toError } from "./failures.ts";
 import { longestTimerMs, timerGranularityMs } from "./limits.ts";
 
@@ -79,15 +80,17 @@ export class Deadlines {
 /** Resolves after a pause; rejects when the signal aborts before. */
 export function pauseFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = clock.after(ms, () => {
-      signal.removeEventListener("abort", abort);
+    if (signal.aborted) {
+      reject(toError(signal.reason));
+      return;
+    }
+    const stopTimer = clock.after(ms, () => {
+      stopWaiting();
       resolve();
     });
-    const abort = () => {
-      stop();
+    const stopWaiting = onAbort(signal, () => {
+      stopTimer();
       reject(toError(signal.reason));
-    };
-    if (signal.aborted) abort();
-    else signal.addEventListener("abort", abort, { once: true });
+    });
   });
 }

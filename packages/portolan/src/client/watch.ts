@@ -1,3 +1,4 @@
+import { onAbort } from "../async.ts";
 import { nameOf, PortolanError } from "../errors.ts";
 import { type JsonObject, type RequestId, RpcError, type RpcNotification, rpcCodes } from "../jsonrpc/message.ts";
 import { checkOptions, type OptionNames } from "../options.ts";
@@ -207,11 +208,11 @@ export async function openStatelessWatch(
   const subscription = new ListenSubscription(connection, filter, interrupted);
   const abort = () => subscription.abort(aborted("watch", signal as AbortSignal, true));
   if (signal?.aborted) abort();
-  signal?.addEventListener("abort", abort, { once: true });
+  const stopWaiting = signal && onAbort(signal, abort);
   try {
     await subscription.begin();
   } finally {
-    signal?.removeEventListener("abort", abort);
+    stopWaiting?.();
   }
   return subscription.changes;
 }
