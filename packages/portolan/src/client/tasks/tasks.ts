@@ -151,7 +151,10 @@ export function resumeTask<S>(client: Client<S>, ref: TaskRef, options: ResumeTa
 export async function listTasks<S>(client: Client<S>, options: CallOptions = {}): Promise<TaskState[]> {
   const all = needTasks(client, "listTasks");
   if (all.dialect !== "core" || !client.server.capabilities.tasks?.list) {
-    throw new PortolanError("capability-missing", "listTasks: the server does not list tasks");
+    throw new PortolanError(
+      "capability-missing",
+      "The server does not list its tasks (missing capability: tasks.list)",
+    );
   }
   const found: TaskState[] = [];
   let cursor: unknown;
@@ -162,7 +165,7 @@ export async function listTasks<S>(client: Client<S>, options: CallOptions = {})
     if (typeof result["nextCursor"] !== "string" || result["nextCursor"] === cursor) return found;
     cursor = result["nextCursor"];
   }
-  throw new PortolanError("limit-reached", `listTasks: the server lists more than ${maxListedTasks} tasks`);
+  throw new PortolanError("limit-reached", `The server lists more than ${maxListedTasks} tasks`);
 }
 
 /** Returns the refs of this server's tasks that the store keeps: those that have not ended, as far as is known. */
