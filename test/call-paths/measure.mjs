@@ -20,11 +20,19 @@ const root = join(dirname(self), "../..");
 const inspector = new Session();
 inspector.connect();
 
-/** Runs one call and returns the files that ran, and the number of functions. */
+/**
+ * Runs a call some times and returns the files that ran, and the number of functions, of the run with the fewest: on a
+ * busy machine a timer of an earlier call may fire meanwhile.
+ */
 async function pathOf(call) {
-  await startCounting();
-  await call();
-  return stopCounting();
+  let fewest;
+  for (let round = 0; round < 5; round++) {
+    await startCounting();
+    await call();
+    const counted = await stopCounting();
+    if (!fewest || counted.functions < fewest.functions) fewest = counted;
+  }
+  return fewest;
 }
 
 async function startCounting() {
@@ -55,6 +63,9 @@ function isOurs({ functionName, ranges: [range] }) {
   return functionName !== "" || range.startOffset > 0;
 }
 
+/** A server loads its remaining parts two seconds after its start. */
+const isWarm = new Promise((resolve) => setTimeout(resolve, 3_000));
+
 const server = createServer({ name: "paths", version: "1.0.0" })
   .tool("add", {
     input: { type: "object", properties: { a: { type: "number" } }, required: ["a"] },
@@ -71,7 +82,12 @@ const server = createServer({ name: "paths", version: "1.0.0" })
 if (process.argv[2] === "serve") {
   const report = process.argv[3];
   const counted = server
-    .tool("start", { run: startCounting })
+    .tool("start", {
+      async run() {
+        await isWarm;
+        await startCounting();
+      },
+    })
     .tool("stop", { run: async () => writeFileSync(report, JSON.stringify(await stopCounting())) });
   serveStdio(counted);
 } else if (process.argv[2] === "serve-http") {
@@ -121,6 +137,8 @@ async function overHttp() {
     const inputResponses = { [key]: { action: "accept", content: { name: "Ada" } } };
     await send("greet", {}, capabilities, { requestState, inputResponses });
   };
+  await call();
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
   for (let round = 0; round < 3; round++) await call();
   const statelessHttp = await pathOf(call);
   for (let round = 0; round < 3; round++) await elicit();

@@ -12,3 +12,5 @@ export const maxScannedBytes: number = 64 * 1024;
 export const maxNestingLevels = 512;
 /** Characters of the path to a value in an error message. */
 export const maxPathChars = 160;
+/** A parsed value takes at most this many times the bytes of its JSON text: 72 for the two characters of an array. */
+export const maxWeightOfText = 36;

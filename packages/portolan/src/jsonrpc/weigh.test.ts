@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { maxWeightOfText, weigh } from "./weigh.ts";
+import { maxWeightOfText } from "./limits.ts";
+import { weigh } from "./weigh.ts";
 
 describe("the weight of a value", () => {
   test.each([

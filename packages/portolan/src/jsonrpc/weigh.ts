@@ -1,9 +1,6 @@
 /** Bytes that an object, an array or a member of an object takes, measured on Node 24 with values that take the most. */
 const nodeBytes = 64;
 
-/** A parsed value weighs at most this many times its JSON text: 72 bytes for the two characters of an array. */
-export const maxWeightOfText = 36;
-
 /**
  * Returns about how many bytes a parsed value takes in memory. Does not recurse, because peers nest values deeper than the
  * stack. Does not end for a value that contains itself.

@@ -1,5 +1,6 @@
 import { type Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
+import { maxWeightOfText } from "../../jsonrpc/limits.ts";
 import {
   isRequest,
   type Message,
@@ -8,7 +9,7 @@ import {
   rpcCodes,
   type Unreadable,
 } from "../../jsonrpc/message.ts";
-import { maxWeightOfText, weigh } from "../../jsonrpc/weigh.ts";
+import { weigh } from "../../jsonrpc/weigh.ts";
 import { revisions, statelessVersions } from "../../protocol/revisions/index.ts";
 import type { Principal } from "../call/exchange.ts";
 import type { RatedEvent } from "../callers.ts";
