@@ -129,7 +129,7 @@ test.each([
 });
 
 test("a handler that ends as its silence becomes a stream is answered once", async () => {
-  const server = createServer({ name: "edge", version: "1.0.0" }).tool("wait", {
+  const server = createTools([]).tool("wait", {
     input: { type: "object", properties: { ms: { type: "number" } } },
     async run(args) {
       await pause(Number((args as { ms: number }).ms));
@@ -148,9 +148,10 @@ test("a handler that ends as its silence becomes a stream is answered once", asy
   // A timer that outlived its call would keep a place for a stream.
   await pause(20);
   const streams = await Promise.all(
-    Array.from({ length: 80 }, (_, id) => peer.request("tools/call", { name: "wait", arguments: { ms: 100 } }, id)),
+    Array.from({ length: 80 }, (_, id) => peer.request("tools/call", { name: "hold" }, id)),
   );
   expect(streams.filter(({ headers }) => headers["content-type"] === "text/event-stream")).toHaveLength(80);
+  for (let id = 0; id < streams.length; id += 1) await peer.cancel(id);
 });
 
 test("a call that closes its server is answered before the server is closed", async () => {

@@ -60,7 +60,9 @@ export const stateless: readonly HttpRequirement[] = [
       await client.callTool("tool");
       await client.readResource("note://1");
       await client.getPrompt("prompt");
-      for (const verb of ["get", "update", "cancel"]) await client.request(`tasks/${verb}`, { taskId: "t" });
+      await client.request("tasks/get", { taskId: "t" });
+      await client.request("tasks/update", { taskId: "t", inputResponses: {} });
+      await client.request("tasks/cancel", { taskId: "t" });
       await client.request("vendor/x", { name: "x" });
       expect(server.seen.map(({ headers }) => headers["mcp-name"])).toEqual([
         ...[undefined, "tool", "note://1", "prompt"],
