@@ -37,7 +37,9 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     ],
     "server/http/stateless.ts": ["http/param-headers.ts"],
   },
+  "server/http/authorize.ts": { "server/http/authorize.ts": ["server/http/card.ts"] },
   "server/http/node/listen.ts": { "server/http/node/listen.ts": ["server/http/node/check-listen.ts"] },
+  "server/http/node/check-listen.ts": { "server/http/node/check-listen.ts": ["server/http/card.ts"] },
   "server/main.ts": { "server/main.ts": ["server/http/index.ts"] },
   "client/index.ts": {
     "client/client.ts": [...["client/cached-calls.ts", "client/lists.ts", "client/output-check.ts", "client/watch.ts"]],

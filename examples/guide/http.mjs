@@ -80,6 +80,25 @@ export const restricted = (findUser) =>
   });
 // endregion
 
+// region card
+export const withCard = () =>
+  serveHttp(dice, {
+    card: {
+      name: "com.example/dice",
+      description: "Rolls dice",
+      remotes: [{ url: "https://mcp.example.com/mcp" }],
+      catalog: true,
+    },
+  });
+// endregion
+
+// region mounted
+export const cardOverExpress = () => {
+  const mcp = withCard();
+  return express().all("/mcp", mcp.node).get(["/mcp/server-card", "/.well-known/ai-catalog.json"], mcp.node);
+};
+// endregion
+
 // region tokens
 /** @param {string} issuer the authorization server whose tokens this server accepts */
 export const withTokens = (issuer) =>

@@ -56,6 +56,20 @@ test.each(frameworks)("answers a call behind %s", async (_, open) => {
   expect(await guide.roll(`http://127.0.0.1:${await open()}/mcp`)).toEqual(someTotal);
 });
 
+test("the card and its catalog are read where the endpoint listens, and behind a framework", async () => {
+  const listening = guide.withCard();
+  onTestFinished(() => listening.close(0));
+  const { port: own } = await listening.listen();
+  const origins = [own, await portOf(createServer(guide.cardOverExpress()))].map((port) => `http://127.0.0.1:${port}`);
+  for (const origin of origins) {
+    const card = await fetch(`${origin}/mcp/server-card`);
+    expect(await card.json()).toMatchObject({ name: "com.example/dice", version: "1.0.0", description: "Rolls dice" });
+    const catalog = await fetch(`${origin}/.well-known/ai-catalog.json`);
+    expect((await catalog.json()).entries[0].url).toBe("https://mcp.example.com/mcp/server-card");
+    expect(await guide.roll(`${origin}/mcp`)).toEqual(someTotal);
+  }
+});
+
 test.each(frameworks.slice(0, 3))("serves clients of every revision behind %s", async (_, open) => {
   const port = await open();
   for (const era of revisions) {

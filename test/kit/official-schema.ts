@@ -18,7 +18,7 @@ export class OfficialSchema {
   readonly #prefix: string;
   readonly #definitions: { [name: string]: JsonObject };
 
-  constructor(revision: RevisionDate | "ext/tasks") {
+  constructor(revision: RevisionDate | "ext/tasks" | "ext/server-card") {
     const schema = JSON.parse(readFileSync(join(specification, revision, "schema.json"), "utf8"));
     this.#prefix = schema.$defs ? "#/$defs/" : "#/definitions/";
     this.#definitions = schema.$defs ?? schema.definitions;

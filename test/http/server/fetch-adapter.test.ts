@@ -3,6 +3,7 @@ import { type HttpRequirement, runRequirements } from "./requirement.ts";
 import { base } from "./sections/base.ts";
 import { batches } from "./sections/batches.ts";
 import { cancelling } from "./sections/cancelling.ts";
+import { cards } from "./sections/cards.ts";
 import { headers } from "./sections/headers.ts";
 import { posts } from "./sections/posts.ts";
 import { resumption } from "./sections/resumption.ts";
@@ -19,6 +20,7 @@ const sections: { readonly [name: string]: readonly HttpRequirement[] } = {
   streams,
   takeover,
   cancelling,
+  cards,
   resumption,
   headers,
   stateless,

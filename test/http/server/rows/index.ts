@@ -1,5 +1,6 @@
 import type { Row } from "../../../requirements/rows/row.ts";
 import { rowsBase } from "./base.ts";
+import { rowsCards } from "./cards.ts";
 import { rowsD } from "./d.ts";
 import { rowsE } from "./e.ts";
 import { rowsF } from "./f.ts";
@@ -14,4 +15,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsF,
   ...rowsT,
   ...rowsX,
+  ...rowsCards,
 };

@@ -2,6 +2,7 @@ import type { HttpRequirement } from "../requirement.ts";
 import { base } from "./base.ts";
 import { batches } from "./batches.ts";
 import { cancelling } from "./cancelling.ts";
+import { cards } from "./cards.ts";
 import { endings } from "./endings.ts";
 import { headers } from "./headers.ts";
 import { hostileBytes } from "./hostile-bytes.ts";
@@ -23,6 +24,7 @@ export const sections: { readonly [name: string]: readonly HttpRequirement[] } =
   base,
   batches,
   cancelling,
+  cards,
   endings,
   headers,
   hostileBytes,

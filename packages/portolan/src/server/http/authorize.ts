@@ -1,4 +1,4 @@
-import { type Lazy, type MaybePromise, whenDone } from "../../async.ts";
+import { Lazy, type MaybePromise, whenDone } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
 import { maxWeightOfText } from "../../jsonrpc/limits.ts";
 import {
@@ -15,7 +15,8 @@ import type { Principal } from "../call/exchange.ts";
 import type { RatedEvent } from "../callers.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import { callerKeyOf, callerOf, hasTwoAddresses, isFromLocalProxy } from "./caller.ts";
-import type { EndpointState, HttpContext } from "./endpoint.ts";
+import type { CardDocuments } from "./card.ts";
+import type { Endpoint, EndpointState, HttpContext } from "./endpoint.ts";
 import { createGuard, type Guard, readAccept } from "./guard.ts";
 import { documentMaxAgeSeconds, retryAfterSeconds, uncountedBytes } from "./limits.ts";
 import {
@@ -23,6 +24,8 @@ import {
   type AccessRequest,
   accessControlOf,
   anonymous,
+  cardCatalogPath,
+  cardSuffix,
   defaultPath,
   type Refusal,
   type ServeHttpOptions,
@@ -40,6 +43,7 @@ export class Authorizer {
   readonly #options: ServeHttpOptions;
   readonly #state: EndpointState;
   readonly #guard: Guard;
+  readonly #card: Lazy<CardDocuments> | undefined;
 
   #hasWarned = false;
 
@@ -49,10 +53,20 @@ export class Authorizer {
     this.#state = state;
     this.#guard = createGuard(options);
     state.ratedEvent = ratedEvent;
+    if (options.card) {
+      const card = new Lazy(async () => (await import("./card.ts")).createCardDocuments(options, state.runtime));
+      this.#card = card;
+      // Begun at once, so that an invalid card is reported where `listen` is not called.
+      state.background((async () => void (await card.get()))());
+    }
   }
 
   /** Returns the admitted request; undefined if it is answered already, with a refusal or a document. */
   admit(request: HttpRequest, reply: HttpReply, isClosing: boolean): MaybePromise<HttpContext | undefined> {
+    // First, because a page of any origin may read it.
+    if (this.#isCard(request.path)) {
+      return whenDone(this.#card?.get(), (card) => void card?.answer(request, reply));
+    }
     const denial = this.#guard.check(request);
     if (denial) {
       if (denial.status === 403) this.#refused(request, anonymous, denial.status, denial.why);
@@ -118,8 +132,20 @@ export class Authorizer {
     refuse(reply, 405, `${request.method}: expected ${allow}`, { ...headers, allow });
   }
 
-  /** Answers a request for another path. `isReady` is undefined at all paths but the one that tells readiness. */
-  answerPath({ path }: HttpRequest, reply: HttpReply, isReady: boolean | undefined): void {
+  /** Returns whether a path is the one of the card, wherever a framework mounts the endpoint, or of its catalog. */
+  #isCard(path: string): boolean {
+    const { card } = this.#options;
+    return card !== undefined && (path.endsWith(cardSuffix) || (card.catalog === true && path === cardCatalogPath));
+  }
+
+  /** Answers a request for a path of `listen` where no messages are served. */
+  answerPath(request: HttpRequest, reply: HttpReply, endpoint: Endpoint): MaybePromise<void> {
+    const { path } = request;
+    const isReady = path === endpoint.readyPath ? endpoint.isReady : undefined;
+    const isCard = path === (this.#options.path ?? defaultPath) + cardSuffix || path === cardCatalogPath;
+    if (this.#access?.documents?.has(path) || (isCard && this.#isCard(path))) {
+      return whenDone(this.admit(request, reply, endpoint.isClosing), () => {});
+    }
     // A path that the operator chose may be meant to stay unknown.
     const known = this.#options.path === undefined ? `; it is at ${defaultPath}` : "";
     if (isReady === undefined) refuse(reply, 404, `No endpoint at ${path}${known}`);

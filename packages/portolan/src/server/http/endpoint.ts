@@ -28,7 +28,6 @@ import { Streams } from "./streams.ts";
 export class Endpoint {
   readonly state: EndpointState;
   readonly #options: ServeHttpOptions;
-  readonly #documents: ReadonlyMap<string, string> | undefined;
   readonly #authorizer: Lazy<Authorizer>;
   /** True if an ordinary request of the same machine needs nothing of the authorizer. */
   readonly #trustsLoopback: boolean;
@@ -48,10 +47,8 @@ export class Endpoint {
 
   constructor(server: Servable, options: ServeHttpOptions) {
     this.#options = options;
-    const access = accessControlOf(options);
-    this.#documents = access?.documents;
     this.state = new EndpointState(runtimeOf(server), options);
-    this.#trustsLoopback = !access && !options.caller && !options.trustProxy && !options.allowedHosts;
+    this.#trustsLoopback = !accessControlOf(options) && !options.caller && !options.trustProxy && !options.allowedHosts;
     this.#authorizer = new Lazy(async () => new (await import("./authorize.ts")).Authorizer(options, this.state));
     const { sessions = {}, httpSse = false, storage } = options;
     if (storage) {
@@ -78,9 +75,7 @@ export class Endpoint {
     if (this.#owns(request.path)) this.handle(request, reply);
     else
       this.#run(request, reply, () =>
-        whenDone(this.#authorizer.get(), (authorizer) =>
-          authorizer.answerPath(request, reply, request.path === this.readyPath ? this.isReady : undefined),
-        ),
+        whenDone(this.#authorizer.get(), (authorizer) => authorizer.answerPath(request, reply, this)),
       );
   };
 
@@ -92,10 +87,9 @@ export class Endpoint {
     this.state.runtime.preload(this.#stateful ? [...parts, loadSessions] : parts);
   }
 
-  /** Returns whether something is served at a path. */
+  /** Returns whether messages are served at a path. */
   #owns(path: string): boolean {
-    if (path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path)) return true;
-    return this.#documents?.has(path) === true;
+    return path === (this.#options.path ?? defaultPath) || this.#isHttpSse(path);
   }
 
   /** Refuses new requests except those that running calls wait for, waits at most `graceMs`, then cancels the rest. */

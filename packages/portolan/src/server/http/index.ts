@@ -1,4 +1,5 @@
 export type { BodyProblem, EventStream, HttpHandler, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
+export type { CardHeader, CardInput, CardRemote, CardRepository, ServerCard, ServerCardOptions } from "./card.ts";
 export type { NodeListener, NodeRequest, NodeResponse } from "./node.ts";
 export type { CallerUsage, CallInProgress, EndpointUsage } from "./observe.ts";
 export type {

@@ -48,7 +48,10 @@ export const maxAcceptedTypes = 100;
 /** Time for which a browser may cache the answer to a preflight request. Browsers cap it at two hours. */
 export const preflightMaxAgeSeconds = 7_200;
 
-/** Time for which metadata documents may be cached. */
+/** Size of a server card. */
+export const maxCardBytes: number = 64 * 1024;
+
+/** Time for which metadata documents and server cards may be cached. */
 export const documentMaxAgeSeconds = 3_600;
 
 /** Open event streams of one endpoint. */

@@ -5,6 +5,7 @@ import type { Principal } from "../call/exchange.ts";
 import type { CallerLimits, RefusedRequest } from "../callers.ts";
 import { unexpected } from "../define/check.ts";
 import type { HttpHeaders, HttpRequest } from "./adapter.ts";
+import type { ServerCardOptions } from "./card.ts";
 import { isLoopback, toHost, toOrigin } from "./hosts.ts";
 import {
   defaultBodyBytesPerMinute,
@@ -180,6 +181,11 @@ export interface ServeHttpOptions {
   readonly sessions?: SessionOptions | false;
   /** Also serves the two endpoints of 2024-11-05. Default: false; paths "/sse" and "/messages". */
   readonly httpSse?: boolean | { readonly path?: string; readonly messagesPath?: string };
+  /**
+   * Serves a server card at `<path>/server-card`, without authentication: it tells anyone how to connect. Default: none.
+   * `listen` rejects if it is invalid.
+   */
+  readonly card?: ServerCardOptions;
   readonly limits?: HttpLimits;
   /**
    * Receives refused requests: beyond a limit, without a valid token, forbidden, of an unknown session, with a state that
@@ -206,6 +212,7 @@ const optionNames = {
   instances: 1,
   sessions: 1,
   httpSse: 1,
+  card: 1,
   limits: 1,
   onRefused: 1,
   keepAliveMs: 1,
@@ -243,10 +250,15 @@ const sessionNames = {
 
 const proxyNames = { header: 1, proxies: 1 } satisfies OptionNames<TrustedProxy>;
 
+const cardNames = {
+  ...{ name: 1, title: 1, description: 1, version: 1, websiteUrl: 1, repository: 1, icons: 1, remotes: 1, meta: 1 },
+  catalog: 1,
+} satisfies OptionNames<ServerCardOptions>;
+
 /** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
 export function checkHttpOptions(options: ServeHttpOptions): void {
   checkOptions(options, optionNames, "serveHttp");
-  const { auth, verify, limits, sessions, path, trustProxy } = options;
+  const { auth, verify, limits, sessions, path, trustProxy, card } = options;
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
@@ -256,6 +268,7 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
   if (typeof trustProxy === "object") checkOptions(trustProxy, proxyNames, "serveHttp: trustProxy");
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
+  if (card) checkOptions(card, cardNames, "serveHttp: card");
   // The guard parses these again, but it is loaded too late to report a wrong entry.
   options.allowedHosts?.forEach(toHost);
   options.allowedOrigins?.forEach(toOrigin);
@@ -303,6 +316,12 @@ export function isSafeBinding(host: string, options: ServeHttpOptions): boolean 
 }
 
 export const defaultPath = "/mcp";
+
+/** The end of the path of a server card. */
+export const cardSuffix = "/server-card";
+
+/** The path of the catalog that names a server card. */
+export const cardCatalogPath = "/.well-known/ai-catalog.json";
 
 /** The anonymous caller of a server without authentication. */
 export const anonymous: Principal = { key: "anonymous" };

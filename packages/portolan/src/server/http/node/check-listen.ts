@@ -9,8 +9,21 @@ import type { ListenSettings } from "../serve-http.ts";
 
 const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
 
+/** Does all that `checkListen` promises. */
+export async function checkAll(
+  port: unknown,
+  host: unknown,
+  settings: ListenSettings | undefined,
+  options: ServeHttpOptions,
+  runtime: ServerRuntime,
+): Promise<void> {
+  checkArguments(port, host, settings);
+  if (options.card) (await import("../card.ts")).toServerCard(options, runtime);
+  await warnOfInstances(options, runtime);
+}
+
 /** Throws if the arguments of `listen` are not a port, a host and known options. */
-export function checkArguments(port: unknown, host: unknown, settings: ListenSettings = {}): void {
+function checkArguments(port: unknown, host: unknown, settings: ListenSettings = {}): void {
   const where = "listen(port, host, { signals })";
   const code = "invalid-argument";
   if (typeof port !== "number") throw unexpected(`${where}: port`, "a number", port, code);
@@ -46,7 +59,7 @@ function whyNot(error: NodeJS.ErrnoException, port: number, host: string): strin
 }
 
 /** Reports a server that keeps state in this process although others serve the same clients. */
-export async function warnOfInstances(options: ServeHttpOptions, runtime: ServerRuntime): Promise<void> {
+async function warnOfInstances(options: ServeHttpOptions, runtime: ServerRuntime): Promise<void> {
   const { instances = 1, sessions, storage } = options;
   if ((storage && !storage.isLocal) || (instances <= 1 && !(await import("node:cluster")).default.isWorker)) return;
   const lost = sessions === false ? "answers to questions" : "sessions, and answers to questions,";

@@ -74,7 +74,7 @@ export async function listenOn(
 }
 
 /**
- * Throws if the arguments of `listen` are not a port, a host and known options. Reports a server that keeps state in this
+ * Throws if the arguments of `listen` are not a port, a host and known options, or if the server card is invalid. Reports a server that keeps state in this
  * process although others serve the same clients.
  */
 export async function checkListen(
@@ -85,11 +85,9 @@ export async function checkListen(
   runtime: ServerRuntime,
 ): Promise<void> {
   // A worker of node:cluster has a channel to its parent.
-  const isAlone = options.instances === undefined && !process.channel;
+  const isAlone = options.instances === undefined && !process.channel && !options.card;
   if (isAlone && typeof port === "number" && typeof host === "string" && settings === undefined) return;
-  const { checkArguments, warnOfInstances } = await import("./check-listen.ts");
-  checkArguments(port, host, settings);
-  await warnOfInstances(options, runtime);
+  await (await import("./check-listen.ts")).checkAll(port, host, settings, options, runtime);
 }
 
 /** Returns a function that waits once for `drainMs`; all its callers share the wait. */

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { cards } from "./sections/cards.ts";
+
+runRequirements("cards", cards);
