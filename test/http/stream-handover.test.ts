@@ -73,6 +73,119 @@ function withSlowLog(storage: Storage, ms: number): Storage {
   };
 }
 
+/**
+ * The storage of a process that may be told of lost messages. From `hold` to `release`, operations on keys with a beginning
+ * are answered late; `heard` has the topics of the messages that have arrived.
+ */
+function holdable(storage: Storage) {
+  const losses: (() => void)[] = [];
+  const heard: string[] = [];
+  let held: string | undefined;
+  let isWaiting = false;
+  let release = () => {};
+  let released = Promise.resolve();
+  const { kv, bus } = storage;
+  const late = async <T>(key: string, answer: Promise<T>): Promise<T> => {
+    const result = await answer;
+    if (held === undefined || !key.startsWith(held)) return result;
+    isWaiting = true;
+    await released;
+    return result;
+  };
+  const holding: Storage = {
+    ...storage,
+    kv: {
+      get: (key) => late(key, kv.get(key)),
+      set: (key, value, options) => kv.set(key, value, options),
+      delete: (key) => kv.delete(key),
+      list: (prefix, options) => late(prefix, kv.list(prefix, options)),
+    },
+    bus: {
+      publish: (topic, value) => bus.publish(topic, value),
+      subscribe(topic, receive, lost) {
+        losses.push(lost);
+        return bus.subscribe(
+          topic,
+          (value) => {
+            receive(value);
+            heard.push(topic);
+          },
+          lost,
+        );
+      },
+    },
+  };
+  return {
+    storage: holding,
+    heard,
+    lose: () => losses.forEach((lost) => void lost()),
+    hold(beginning: string) {
+      held = beginning;
+      released = new Promise((resolve) => {
+        release = resolve;
+      });
+    },
+    isWaiting: () => isWaiting,
+    release() {
+      held = undefined;
+      release();
+    },
+  };
+}
+
+const earlier = "note://earlier";
+
+/** Publishes a change of a subscribed resource and of one from before, and returns what is heard up to that one. */
+async function heardWith(process: Process, stream: Awaited<ReturnType<SessionPeer["get"]>>): Promise<string[]> {
+  for (const changed of [`${uri}/last`, `${earlier}/last`]) process.publish(changed);
+  const uris: string[] = [];
+  while (uris.at(-1) !== `${earlier}/last`) uris.push(...(await heard(stream, 1)));
+  return uris;
+}
+
+test("a subscription that is made while its session is read again is not lost", async () => {
+  const shared = createMemoryStorage();
+  const slow = holdable(shared);
+  const [one, other] = [await startProcess(slow.storage), await startProcess(shared)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  expect((await peer.request("resources/subscribe", { uri: earlier })).status).toBe(200);
+  slow.hold("mcp/subscription/");
+  slow.lose();
+  await expect.poll(slow.isWaiting).toBe(true);
+  // The process has listed the subscriptions already. It forgets what it has read of the session, and is told of another one.
+  expect((await peer.at(other.url).request("logging/setLevel", { level: "info" })).status).toBe(200);
+  await subscribeAt(peer, other);
+  slow.release();
+  expect((await peer.request("ping")).status).toBe(200);
+  expect(await heardWith(one, stream)).toContain(`${uri}/last`);
+});
+
+test("a subscription that is made while a process opens the stream is heard there", async () => {
+  const shared = createMemoryStorage();
+  const slow = holdable(shared);
+  const [one, other] = [await startProcess(shared), await startProcess(slow.storage)];
+  const peer = await beginAt(one);
+  expect((await peer.request("resources/subscribe", { uri: earlier })).status).toBe(200);
+  // Reads the session.
+  expect((await peer.at(other.url).request("ping")).status).toBe(200);
+  slow.hold("mcp/caller/");
+  const opened = peer.at(other.url).get();
+  // The process has read the subscriptions, and is about to count the stream.
+  await expect.poll(slow.isWaiting).toBe(true);
+  // It forgets them.
+  slow.lose();
+  await subscribeAt(peer, one);
+  await expect.poll(() => slow.heard).toContain("mcp/session-change");
+  slow.release();
+  const stream = await opened;
+  // The process before has handed the stream over.
+  await expect.poll(() => slow.heard.some((topic) => topic.startsWith("mcp/process-reply/"))).toBe(true);
+  expect((await peer.at(other.url).request("ping")).status).toBe(200);
+  expect(await heardWith(one, stream)).toContain(`${uri}/last`);
+});
+
 test("a change is heard as soon as a subscription through another process is confirmed", async () => {
   const storage = createMemoryStorage();
   const [one, other] = [await startProcess(withLateBus(storage, 100)), await startProcess(storage)];
