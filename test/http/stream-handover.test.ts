@@ -287,6 +287,13 @@ test("a process that is told to stop keeps the leases of its running calls", asy
   await closed;
 });
 
+async function empty({ kv }: Storage): Promise<void> {
+  for (let found = await kv.list("", { limit: 1_000 }); found.length > 0; ) {
+    for (const { key } of found) await kv.delete(key);
+    found = await kv.list("mcp/session/", { limit: 1_000 });
+  }
+}
+
 test("a storage that was emptied ends its sessions and their questions", async () => {
   const storage = createMemoryStorage();
   const sessions = { leaseMs: 100 };
@@ -294,15 +301,42 @@ test("a storage that was emptied ends its sessions and their questions", async (
   const peer = await beginAt(one);
   const asking = await peer.call("ask", {}, "ask");
   expect((await asking.message()).method).toBe("elicitation/create");
-  for (let found = await storage.kv.list("", { limit: 1_000 }); found.length > 0; ) {
-    for (const { key } of found) await storage.kv.delete(key);
-    found = await storage.kv.list("mcp/session/", { limit: 1_000 });
-  }
+  await empty(storage);
   // The question is taken back, and the stream ends: the client learns the rest from 404.
   expect((await asking.messages()).map(({ method }) => method)).toEqual(["notifications/cancelled"]);
   for (const { url } of [one, other]) {
     await expect.poll(async () => (await peer.at(url).request("ping")).status).toBe(404);
   }
+});
+
+test("a storage that is emptied while a process renews its record ends the sessions of that process", async () => {
+  const shared = createMemoryStorage();
+  const { kv } = shared;
+  /** False while the next renewal empties the storage. */
+  let isEmptied: boolean | undefined;
+  const storage: Storage = {
+    ...shared,
+    kv: {
+      get: (key) => kv.get(key),
+      async set(key, value, options) {
+        if (isEmptied === false && key.startsWith("mcp/process/")) {
+          isEmptied = true;
+          await empty(shared);
+        }
+        return kv.set(key, value, options);
+      },
+      delete: (key) => kv.delete(key),
+      list: (prefix, options) => kv.list(prefix, options),
+    },
+  };
+  // Long enough that a busy machine does not let the record expire.
+  const one = await startProcess(storage, { sessions: { leaseMs: 1_000 } });
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  isEmptied = false;
+  expect((await stream.messages()).filter(({ method }) => method === "notifications/resources/updated")).toEqual([]);
+  expect(isEmptied).toBe(true);
+  expect((await peer.request("ping")).status).toBe(404);
 });
 
 /** A storage that loses what it acknowledges under keys with this beginning, as one does that fails over. */

@@ -21,8 +21,8 @@ const prefix = "mcp/process/";
 
 /** A process that the others with the same storage know of. */
 export interface RegisteredProcess {
-  /** Writes the record again. */
-  renew(): void;
+  /** Writes the record again. If the storage has lost it and another process has told so, `lost` is not called. */
+  renew(isTold?: boolean): void;
   /** Removes the record. */
   leave(): Promise<void>;
 }
@@ -50,15 +50,31 @@ export async function register(
   };
   /** Renewals after which this process compares itself with the others. */
   let comparisons = 1;
-  let writing: Promise<unknown> | undefined;
-  let isWritten = false;
-  const renew = async () => {
+  let writing: Promise<boolean> | undefined;
+  /** The record as it was last written; undefined before the first time. */
+  let written: string | undefined;
+  /** Writes the record again if the storage still has it. Between a read and a write it could lose it unnoticed. */
+  const replace = async (next: string): Promise<boolean> => {
+    if (written === undefined) return false;
+    if (await kv.set(key, next, { ttlMs, expect: written })) return true;
+    // A write whose answer was lost may have happened.
+    const stored = await kv.get(key);
+    return stored !== undefined && kv.set(key, next, { ttlMs, expect: stored });
+  };
+  /** Writes the record. Resolves to whether the storage still had it. */
+  const write = async (): Promise<boolean> => {
+    const next = JSON.stringify({ ...own, renewedAt: Date.now() });
+    const isKept = await replace(next);
+    if (!isKept) await kv.set(key, next, { ttlMs });
+    const isFirst = written === undefined;
+    written = next;
+    return isKept || isFirst;
+  };
+  const renew = async (isTold = false) => {
     try {
-      const isLost = isWritten && (await kv.get(key)) === undefined;
-      writing = kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs });
-      await writing;
-      isWritten = true;
-      if (isLost) lost();
+      writing = write();
+      // Otherwise processes with a storage that keeps nothing would tell each other without end.
+      if (!(await writing) && !isTold) lost();
       if (comparisons === 0) return;
       for (const [otherKey, other] of await othersOf(storage, key)) {
         if (!compared.has(otherKey)) compare(runtime, own, other, ttlMs, refuse);
@@ -87,7 +103,7 @@ export async function register(
     }
   }
   refuse = report;
-  const renewAgain = () => void renew().catch(report);
+  const renewAgain = (isTold?: boolean) => void renew(isTold).catch(report);
   const timer = setInterval(renewAgain, leaseMs);
   if (typeof timer === "object") timer.unref?.();
   return {

@@ -83,12 +83,16 @@ async function begin(runtime: ServerRuntime, storage: Storage, leaseMs: number):
     storage.bus.publish(lossTopic, "").catch(report);
   });
   // One process that notices the loss tells the others.
-  const receive = () => {
-    registered.renew();
+  const restore = (isTold: boolean) => {
+    registered.renew(isTold);
     const sealer = runtime.roundState?.sealer.sealer;
     if (sealer instanceof StoredKeySealer) sealer.restore().catch(report);
   };
-  const stopHearing = keepSubscribed(storage.bus, lossTopic, { receive, lost: receive, failed: report });
+  const stopHearing = keepSubscribed(storage.bus, lossTopic, {
+    receive: () => restore(true),
+    lost: () => restore(false),
+    failed: report,
+  });
   const stopRelay = startRelay(runtime, storage);
   return async () => {
     await Promise.all([registered.leave(), stopHearing(), stopRelay()]);
