@@ -106,8 +106,13 @@ process.once("disconnect", () => isEnding || process.exit(1));
 let isEnding = false;
 async function end(ms) {
   isEnding = true;
+  let step = "the server closes";
+  const explain = () => note("", `does not end: ${step}; ${process.getActiveResourcesInfo().join(", ")}`);
+  setTimeout(explain, ms + 12_000).unref();
   await serving.close(ms);
+  step = "the storage closes";
   await storage.close();
+  step = "all is closed";
   // Without timers and sockets that were left open, the process ends now.
   if (process.connected) process.disconnect();
 }

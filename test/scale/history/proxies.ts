@@ -25,7 +25,8 @@ export class RoundRobin {
   #targets: () => readonly number[];
   #turn = 0;
   readonly #passages = new Set<Passage>();
-  readonly #clients = new Set<Socket>();
+  /** The connections of clients, each with the latest request that it carried. */
+  readonly #clients = new Map<Socket, string>();
   /** The requests of the last minutes, for traces. */
   readonly passed: { readonly at: number; readonly client: string; readonly text: string }[] = [];
 
@@ -34,7 +35,7 @@ export class RoundRobin {
     this.#server = createServer((request, response) => this.#pass(request, response));
     this.#server.keepAliveTimeout = 60_000;
     this.#server.on("connection", (socket) => {
-      this.#clients.add(socket);
+      this.#clients.set(socket, "no request");
       socket.on("close", () => this.#clients.delete(socket));
       socket.on("error", () => {});
     });
@@ -52,8 +53,9 @@ export class RoundRobin {
     return `http://127.0.0.1:${(this.#server.address() as { port: number }).port}/mcp`;
   }
 
-  get connections(): number {
-    return this.#clients.size;
+  /** The latest request of each connection that is open. */
+  get connections(): readonly string[] {
+    return [...this.#clients.values()];
   }
 
   /** Closes about this share of all connections that carry a request now. */
@@ -86,10 +88,15 @@ export class RoundRobin {
       return;
     }
     const { method, url, headers } = request;
+    const latest = (what: string) => {
+      if (this.#clients.has(request.socket))
+        this.#clients.set(request.socket, `${headers.authorization} ${method} at ${port}: ${what}`);
+    };
     const note = (what: string) => {
       if (this.passed.length > 50_000) this.passed.splice(0, 10_000);
       this.passed.push({ at: Date.now(), client: headers.authorization ?? "", text: `${method} at ${port}: ${what}` });
     };
+    latest("sent");
     if (method === "GET") note("sent");
     const upstream = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false });
     let isHeld = false;
@@ -123,6 +130,7 @@ export class RoundRobin {
     });
     upstream.on("response", (arrived) => {
       answer = arrived;
+      latest(String(arrived.statusCode));
       if (method === "GET" || (arrived.statusCode ?? 0) >= 400) note(String(arrived.statusCode));
       response.writeHead(arrived.statusCode ?? 502, arrived.headers);
       response.flushHeaders();
@@ -135,6 +143,7 @@ export class RoundRobin {
     });
     response.on("close", () => {
       over();
+      latest("over");
       if (method === "GET") note("over");
       upstream.destroy();
     });

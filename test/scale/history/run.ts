@@ -238,7 +238,8 @@ async function checkRest(
   for (const late = Date.now() + restMs; Date.now() < late; ) {
     const journal = world.journal().filter(({ at }) => at >= begunAt);
     found = [...checkHandlers(journal, world.killed), ...checkKeys(await keysOf(world), ended)];
-    if (world.proxy.connections > 0) found.push({ text: `${world.proxy.connections} connections are left`, about: [] });
+    for (const connection of world.proxy.connections)
+      found.push({ text: `a connection is left: ${connection}`, about: [] });
     for (const node of world.nodes)
       if (node.port === undefined) found.push({ text: `${node.name} has ended`, about: [] });
     if (found.length === 0) break;

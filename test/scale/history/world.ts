@@ -177,8 +177,7 @@ export class World {
         break;
       case "terminate": {
         this.#away.add(node);
-        const problem = await node.terminate(30_000);
-        if (problem !== undefined) this.problems.push(problem);
+        await this.#terminate(node);
         this.killed.push({ node: node.name, at: Date.now() });
         await node.start();
         this.#away.delete(node);
@@ -235,11 +234,18 @@ export class World {
 
   async stop(): Promise<string[]> {
     clearInterval(this.#watch);
-    const problems = await Promise.all(this.nodes.map((node) => node.terminate(30_000)));
+    await Promise.all(this.nodes.map((node) => this.#terminate(node)));
     await this.proxy.stop();
     this.address.stop();
     await Promise.all([this.#master.stop(), this.#replica.stop()]);
     await rm(this.#folder, { recursive: true, force: true });
-    return [...this.problems, ...problems.filter((problem) => problem !== undefined)];
+    return this.problems;
+  }
+
+  async #terminate(node: ScaleNode): Promise<void> {
+    const problem = await node.terminate(30_000);
+    if (problem === undefined) return;
+    const why = this.journal().filter((entry) => entry.node === node.name && entry.what.startsWith("does not end"));
+    this.problems.push([problem, ...why.slice(-1).map(({ what }) => what)].join(": "));
   }
 }
