@@ -1,16 +1,16 @@
 import { createRedisStorage, type RedisStorage } from "portolan/storage/redis";
 import { storageContract } from "portolan/testing";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { type ClientLibrary, libraries, libraryNames } from "./redis-clients.ts";
-import { type RedisServer, startCluster, startRedis } from "./redis-server.ts";
+import { libraries, libraryNames, type TestClient } from "./redis-clients.ts";
+import { type RedisServer, type Sentinel, startCluster, startRedis, startSentinel } from "./redis-server.ts";
 
 let prefixes = 0;
 
 /** Makes two storages on the same data, each with a client of its own, as two processes would. */
-async function openTwo(library: ClientLibrary, ports: readonly number[]) {
+async function openTwo(make: () => TestClient) {
   prefixes += 1;
   const prefix = `t${prefixes}`;
-  const clients = [0, 1].map(() => (ports.length === 1 ? library.single(ports[0] ?? 0) : library.cluster(ports)));
+  const clients = [make(), make()];
   const [storage, other] = clients.map(({ client }) => createRedisStorage(client, { prefix })) as [
     RedisStorage,
     RedisStorage,
@@ -34,7 +34,8 @@ describe("one server", () => {
   afterAll(() => server.stop());
 
   describe.each(libraryNames)("%s", (name) => {
-    for (const { name: title, run } of storageContract(() => openTwo(libraries[name], [server.port]))) test(title, run);
+    const open = () => openTwo(() => libraries[name].single(server.port));
+    for (const { name: title, run } of storageContract(open)) test(title, run);
   });
 });
 
@@ -46,11 +47,21 @@ describe("a cluster of three masters", () => {
   afterAll(() => Promise.all(nodes.map((node) => node.stop())));
 
   describe.each(libraryNames)("%s", (name) => {
-    const open = () =>
-      openTwo(
-        libraries[name],
-        nodes.map(({ port }) => port),
-      );
+    const open = () => openTwo(() => libraries[name].cluster(nodes.map(({ port }) => port)));
+    for (const { name: title, run } of storageContract(open)) test(title, run);
+  });
+});
+
+describe("a master that a Sentinel names", () => {
+  let sentinel: Sentinel;
+  beforeAll(async () => {
+    sentinel = await startSentinel();
+  });
+  afterAll(() => sentinel.stop());
+
+  // A client of redis 5 cannot be duplicated.
+  describe.each(libraryNames.filter((name) => name !== "redis 5"))("%s", (name) => {
+    const open = () => openTwo(() => libraries[name].sentinel(sentinel.port));
     for (const { name: title, run } of storageContract(open)) test(title, run);
   });
 });
