@@ -9,6 +9,7 @@ import { rowsJ } from "./rows/j.ts";
 import { rowsK } from "./rows/k.ts";
 import { rowsM } from "./rows/m.ts";
 import type { Row } from "./rows/row.ts";
+import { rowsSkills } from "./rows/skills.ts";
 import { rowsU } from "./rows/u.ts";
 
 export type { Row } from "./rows/row.ts";
@@ -26,4 +27,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsM,
   ...rowsU,
   ...rowsApps,
+  ...rowsSkills,
 };

@@ -6,6 +6,7 @@ import { content } from "./content.ts";
 import { features } from "./features.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { rounds } from "./rounds.ts";
+import { skills } from "./skills.ts";
 import { stdio } from "./stdio.ts";
 import { subscriptions } from "./subscriptions.ts";
 import { tools } from "./tools.ts";
@@ -20,6 +21,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   features,
   lifecycle,
   rounds,
+  skills,
   stdio,
   subscriptions,
   tools,

@@ -79,6 +79,8 @@ export interface ServerExtension {
     isDeclared: boolean,
     server: ExtendedServer,
   ): MaybePromise<Outcome>;
+  /** Returns the server with the features that the extension serves by itself, such as a template. */
+  define?(server: Server<unknown, unknown>): Server<unknown, unknown>;
   /** A member that the definition of a tool may have once the server is extended. */
   readonly toolMember?: ToolMember;
 }

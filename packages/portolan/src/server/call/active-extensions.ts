@@ -27,7 +27,7 @@ export function activeExtensions(runtime: ServerRuntime, revision: Revision): re
   if (!active) {
     active = snapshot.parts.extensions.flatMap((extension): ActiveExtension[] => {
       const isDeclarable = !revision.encoderParts.traits.refusedExtensions.includes(extension.id);
-      const server = extendedServer(runtime, extension.id);
+      const server = extendedServerOf(runtime, extension.id);
       const parts = extension.on(revision, server);
       return parts && (isDeclarable || parts.isOpen) ? [{ extension, parts, server, isDeclarable }] : [];
     });
@@ -66,6 +66,17 @@ export function runExtension(
 }
 
 const lists = { tool: "tools", resource: "resources", template: "templates", prompt: "prompts" } as const;
+
+/** One object for each server and extension, so that an extension knows a server again. */
+const extendedServers = new WeakMap<ServerRuntime, Map<string, ExtendedServer>>();
+
+function extendedServerOf(runtime: ServerRuntime, id: string): ExtendedServer {
+  const known = extendedServers.get(runtime) ?? new Map<string, ExtendedServer>();
+  extendedServers.set(runtime, known);
+  const server = known.get(id) ?? extendedServer(runtime, id);
+  known.set(id, server);
+  return server;
+}
 
 function extendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
   return {

@@ -73,7 +73,8 @@ function toReadResult(
   return "contents" in value ? { ...value } : { contents: [value] };
 }
 
-function toBase64(bytes: Uint8Array): string {
+/** Encodes bytes as the member `blob` has them. */
+export function toBase64(bytes: Uint8Array): string {
   const chunk = 0x8000;
   let binary = "";
   for (let at = 0; at < bytes.length; at += chunk) binary += String.fromCharCode(...bytes.subarray(at, at + chunk));

@@ -165,7 +165,8 @@ class Definition<App> implements Server<App, never> {
       throw unexpected("extend", "an id such as com.example/id", extension.id);
     }
     expectFunction(`Extension "${extension.id}": on`, extension.on);
-    return this.#with({ kind: "extensions", feature: extension });
+    const extended = this.#with({ kind: "extensions", feature: extension });
+    return extension.define ? (extension.define(extended as never) as never) : extended;
   }
 
   mount(prefix: string, server: Servable): Server<App, never> {

@@ -1,0 +1,3 @@
+export { type SkillsOptions, skills } from "./extension.ts";
+export { type SkillsOfOptions, skillsOf } from "./snapshot.ts";
+export type { Skill, SkillFile, SkillFrontmatter, SkillPage, SkillRequest, SkillSource } from "./source.ts";

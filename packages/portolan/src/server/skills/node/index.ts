@@ -1,0 +1,1 @@
+export { type FolderSkills, type SkillsFromOptions, skillsFrom } from "./folder.ts";
