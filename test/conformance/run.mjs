@@ -16,6 +16,7 @@ import {
   expected,
   judgeAuthority,
   judgeClient,
+  judgeExtensions,
   judgeServer,
   listScenarios,
   startServer,
@@ -41,7 +42,14 @@ if (theirServer !== undefined) await judgeAll("server", (revision) => judgeServe
 if (theirClient !== undefined) await judgeAll("client", (revision) => judgeClients(revision, theirClient));
 if (theirServer === undefined && theirClient === undefined) {
   const server = await startServer();
-  await judgeAll("server", (revision) => judgeServer(server.url, revision), exceptions.server).finally(server.close);
+  try {
+    await judgeAll("server", (revision) => judgeServer(server.url, revision), exceptions.server);
+    if (only === undefined) {
+      report("extensions", "server", unversioned.servers, await judgeExtensions(server.url), exceptions.server);
+    }
+  } finally {
+    await server.close();
+  }
   await judgeAll("client", (revision) => judgeClients(revision), exceptions.client);
   if (only === undefined) await judgeUnversioned();
 }

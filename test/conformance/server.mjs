@@ -2,14 +2,19 @@
 // The server that the conformance suite expects: PORT=3000 npm run --silent conformance:server
 import { createServer, live } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
+import { skills } from "portolan/server/skills";
 import { addPrompts } from "./server/prompts.mjs";
 import { addQuestions } from "./server/questions.mjs";
 import { addResources } from "./server/resources.mjs";
 import { addRounds } from "./server/rounds.mjs";
+import { exampleSkills } from "./server/skills.mjs";
 import { addTools } from "./server/tools.mjs";
 
 const parts = [addTools, addQuestions, addRounds, addResources, addPrompts];
-const defined = parts.reduce((server, add) => add(server), createServer({ name: "conformance", version: "1.0.0" }));
+const defined = parts.reduce(
+  (server, add) => add(server),
+  createServer({ name: "conformance", version: "1.0.0" }).extend(skills(exampleSkills)),
+);
 
 /** @type {import("portolan/server").LiveServer} */
 const server = live(

@@ -19,9 +19,10 @@ export type Expected = { [revision: string]: { [side in Side]: string[] } };
 /** Scenarios that are known to fail, with the reason, by side. */
 export type Exceptions = { [side in Side]: { [scenario: string]: string } };
 
-/** Scenarios that belong to no revision: of authorization extensions, and for authorization servers. */
+/** Scenarios that belong to no revision: of extensions on either side, and for authorization servers. */
 export interface Unversioned {
   extensions: string[];
+  servers: string[];
   authority: string[];
 }
 
@@ -45,6 +46,9 @@ export function startServer(script?: string): Promise<{ url: string; printed: st
 
 /** Returns the verdicts on a running server, by scenario. */
 export function judgeServer(url: string, revision: string): Promise<Map<string, Verdict>>;
+
+/** Returns the verdicts on a running server in the scenarios of extensions. */
+export function judgeExtensions(url: string): Promise<Map<string, Verdict>>;
 
 /**
  * Returns the verdict on a client in one scenario. For "extensions" the suite chooses the revision. Call it for one

@@ -51,9 +51,11 @@ export async function listScenarios() {
 /** @type {typeof import("./suite.d.mts").listUnversioned} */
 export async function listUnversioned() {
   const { output } = await runSuite(["list", "--client"]);
+  const { output: servers } = await runSuite(["list", "--server"]);
   const { output: authority } = await runSuite(["list", "--authorization"]);
   return {
     extensions: [...output.matchAll(/^ {2}- (auth\/\S+) \[extension\]$/gm)].map(([, name = ""]) => name),
+    servers: [...servers.matchAll(/^ {2}- (\S+) \[extension\]$/gm)].map(([, name = ""]) => name),
     authority: [...authority.matchAll(/^ {2}- (\S+) \[.*\]$/gm)].map(([, name = ""]) => name),
   };
 }
@@ -87,6 +89,17 @@ export async function judgeServer(url, revision) {
     for (let again = 1; again < attempts && hasFailed(); again += 1) {
       for (const entry of await judgeScenarios(url, revision, ["--scenario", scenario])) verdicts.set(...entry);
     }
+  }
+  return verdicts;
+}
+
+/** @type {typeof import("./suite.d.mts").judgeExtensions} */
+export async function judgeExtensions(url) {
+  const verdicts = new Map();
+  for (const scenario of unversioned.servers) {
+    // The suite runs scenarios of extensions on request only, and then on a revision that we name.
+    const which = ["--scenario", scenario, "--force"];
+    for (const entry of await judgeScenarios(url, "2026-07-28", which)) verdicts.set(...entry);
   }
   return verdicts;
 }

@@ -47,6 +47,11 @@ describe("skillsFrom", () => {
     ["no description", { "refunds/SKILL.md": "---\nname: refunds\n---\n" }, /frontmatter.description: expected/],
     ["no frontmatter", { "refunds/SKILL.md": "# Refunds\n" }, /line 1: expected/],
     ["YAML that is refused", { "refunds/SKILL.md": manifest("refunds", "a: &b 1\n") }, /line 4: anchors/],
+    [
+      "metadata that is no text",
+      { "refunds/SKILL.md": manifest("refunds", "metadata:\n  version: 1\n") },
+      /metadata: /,
+    ],
     ["bytes that are no text", { "refunds/SKILL.md": Uint8Array.of(0xff) }, /expected UTF-8/],
     [
       "too many files",

@@ -95,7 +95,15 @@ export const skills: readonly Requirement[] = [
       const peer = await open({ server });
       const text = String(await bytesOf(peer, refunds));
       const expected = parse(text.split("---\n")[1] as string);
-      expect(Object.keys(expected)).toEqual(["name", "description", "license", "metadata", "allowed-tools"]);
+      expect(Object.keys(expected)).toEqual([
+        "name",
+        "description",
+        "license",
+        "metadata",
+        "allowed-tools",
+        "limits",
+        "steps",
+      ]);
       expect((await entryOf(peer, refunds)).frontmatter).toEqual(expected);
       const all = await allSkills(peer);
       expect(all.find(({ uri }) => uri === refunds).frontmatter).toEqual(expected);

@@ -18,10 +18,12 @@ license: Apache-2.0
 metadata:
   author: acme
   version: "1.0"
-  tags: [money, 2]
-  limits:
-    euros: 100
 allowed-tools: Bash(*)
+limits: {euros: 100, countries: [de, "no"]}
+steps:
+- ask
+- name: pay
+  twice: false
 ---
 
 # Refunds

@@ -12,6 +12,7 @@ import {
   textOf,
 } from "../../protocol/skills/skill.ts";
 import type { Resource } from "../../protocol/types/index.ts";
+import { isObject } from "../../schema/shape.ts";
 import { pageOf } from "../call/page.ts";
 import { maxSourceBytes, maxSourceFiles, skillsPageSize } from "./limits.ts";
 import { mediaTypeOf } from "./media-types.ts";
@@ -139,7 +140,7 @@ class Taking {
     }
     resources.sort((a, b) => (a.uri < b.uri ? -1 : 1));
     const skill: Skill = { uri: this.#uriOf(path), frontmatter, resources };
-    const problem = problemOfSkill(skill) ?? problemOfSize(skill);
+    const problem = problemOfSkill(skill) ?? problemOfFormat(frontmatter) ?? problemOfSize(skill);
     if (problem !== undefined) throw invalid(this.#where, `${path}: ${problem}`);
     return skill;
   }
@@ -201,6 +202,19 @@ class Taking {
 }
 
 const manifestName = "SKILL.md";
+
+/** Returns what the format of Agent Skills forbids beyond what every client checks: some hosts refuse it. */
+function problemOfFormat(frontmatter: SkillFrontmatter): string | undefined {
+  const { description, license, compatibility, metadata } = frontmatter;
+  if (description.length > 1024) return "frontmatter.description: expected at most 1024 characters";
+  const isText = (value: unknown, most: number) =>
+    value === undefined || (typeof value === "string" && value.length <= most);
+  if (!isText(license, Number.POSITIVE_INFINITY)) return "frontmatter.license: expected a text";
+  if (!isText(compatibility, 500)) return "frontmatter.compatibility: expected a text of at most 500 characters";
+  const isPlain = isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string");
+  if (metadata === undefined || isPlain) return undefined;
+  return "frontmatter.metadata: expected names with texts; put numbers in quotes";
+}
 
 function lastNameOf(uri: string): string {
   return decodeURIComponent(uri.slice(uri.lastIndexOf("/") + 1));
