@@ -57,7 +57,7 @@ export const skills: readonly Requirement[] = [
       const peer = await open({ server: large });
       expect((await offeredBy(peer)).extensions).toEqual({ [id]: {} });
       const { error } = await peer.request("resources/directory/read", { uri: "skill://full" });
-      expect(error.code).toBe(-32601);
+      expect(error?.code).toBe(-32601);
     },
   },
   {
@@ -85,7 +85,7 @@ export const skills: readonly Requirement[] = [
       const { resources } = (await peer.request("resources/directory/read", { uri: "skill://acme/refunds" })).result;
       for (const child of resources) expect(child.uri).not.toMatch(/\/$/);
       const slash = await peer.request("resources/directory/read", { uri: "skill://acme/refunds/" });
-      expect(slash.error.code).toBe(-32602);
+      expect(slash.error?.code).toBe(-32602);
     },
   },
   {
@@ -150,7 +150,7 @@ export const skills: readonly Requirement[] = [
       expect(all[0].resources).toHaveLength(512);
       expect(all[0].resources.reduce((sum: number, { size }: Entry) => sum + size, 0)).toBe(16 * 1024 * 1024);
       for (const name of ["crowded", "heavy"]) {
-        expect((await peer.request("skills/get", { uri: `skill://${name}/SKILL.md` })).error.code).toBe(-32603);
+        expect((await peer.request("skills/get", { uri: `skill://${name}/SKILL.md` })).error?.code).toBe(-32603);
       }
     },
   },
@@ -169,9 +169,9 @@ export const skills: readonly Requirement[] = [
         "text:rules",
         "",
       ]) {
-        expect((await peer.request("skills/get", { uri })).error.code).toBe(-32602);
+        expect((await peer.request("skills/get", { uri })).error?.code).toBe(-32602);
       }
-      expect((await peer.request("skills/get", {})).error.code).toBe(-32602);
+      expect((await peer.request("skills/get", {})).error?.code).toBe(-32602);
     },
   },
   {
@@ -225,11 +225,11 @@ export const skills: readonly Requirement[] = [
       const read = (uri: string, cursor?: string) =>
         peer.request("resources/directory/read", { uri, ...(cursor !== undefined && { cursor }) });
       for (const uri of [refunds, "skill://acme/none", "skill://", "text:rules"]) {
-        expect((await read(uri)).error.code).toBe(-32602);
+        expect((await read(uri)).error?.code).toBe(-32602);
       }
       const { nextCursor } = (await read("skill://many")).result;
       expect(nextCursor).toBeUndefined();
-      expect((await read("skill://acme", '["directory","skill://many","x"]')).error.code).toBe(-32602);
+      expect((await read("skill://acme", '["directory","skill://many","x"]')).error?.code).toBe(-32602);
     },
   },
   {

@@ -47,7 +47,7 @@ test("conforms to the protocol on every revision", async () => {
 forOfficialClientsOverBoth(script, "uses every feature", async (client) => {
   const value = async (tool: string, args: object = {}) => (await client.callTool(tool, args)).structuredContent;
   const { all, pages } = await client.listResources();
-  expect([all.length, pages]).toEqual([67, 2]);
+  expect([all.length, pages]).toEqual([68, 2]);
   expect((await client.listTools()).all.length).toBeGreaterThan(20);
   expect((await client.listTemplates()).all).toHaveLength(2);
   expect((await client.listPrompts()).all).toHaveLength(4);

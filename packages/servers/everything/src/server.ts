@@ -5,6 +5,7 @@ import { withQuestions } from "./questions.ts";
 import { withResources } from "./resources.ts";
 import { withResults } from "./results.ts";
 import { icons } from "./samples.ts";
+import { createSkills } from "./skills.ts";
 import { SharedState } from "./state.ts";
 import { withWork } from "./work.ts";
 
@@ -62,6 +63,8 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
         decorate: (entry, { kind }) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
       }),
     })
+    // Skills: instructions for the model, for every client.
+    .extend(createSkills())
     // Sent by stateful clients; a server asks stateless clients for their roots when it needs them.
     .notification("notifications/roots/list_changed", () => {
       state.rootChanges += 1;

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect } from "vitest";
 import { type Data, read, type Step, valueIn } from "../walk.ts";
 
@@ -14,7 +15,7 @@ export const offers: readonly Step[] = [
       expect(first["nextCursor"]).toEqual(expect.any(String));
       expect(first["ttlMs"]).toBe(revision >= "2026-07-28" ? 5_000 : undefined);
       const all: Data[] = await client.listResources({ fresh: true });
-      expect(all).toHaveLength(67);
+      expect(all).toHaveLength(68);
       const readme = all.find(({ name }) => name === "readme");
       expect(readme).toMatchObject({ uri: "everything://readme", mimeType: "text/markdown" });
       await expect(client.request("resources/list", { cursor: "nonsense" })).rejects.toMatchObject({ code: -32602 });
@@ -30,6 +31,21 @@ export const offers: readonly Step[] = [
       expect(both.map(({ uri }) => uri)).toEqual(["everything://folder/a", "everything://folder/b"]);
       const code = revision >= "2026-07-28" ? -32602 : -32002;
       await expect(client.readResource("everything://gone")).rejects.toMatchObject({ code });
+    },
+  },
+  {
+    name: "has a skill with a file that is verified",
+    async check({ client }) {
+      const { skills }: Data = await client.request("skills/list");
+      const { uri, frontmatter, resources } = skills[0];
+      expect([uri, frontmatter.name]).toEqual(["skill://tour/SKILL.md", "tour"]);
+      for (const file of resources) {
+        const { contents } = await client.readResource(file.uri);
+        const digest = createHash("sha256")
+          .update((contents[0] as Data).text)
+          .digest("hex");
+        expect(`sha256:${digest}`).toBe(file.digest);
+      }
     },
   },
   {
