@@ -3,17 +3,19 @@
 import { createServer, live } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { skills } from "portolan/server/skills";
+import { tasks } from "portolan/server/tasks";
 import { addPrompts } from "./server/prompts.mjs";
 import { addQuestions } from "./server/questions.mjs";
 import { addResources } from "./server/resources.mjs";
 import { addRounds } from "./server/rounds.mjs";
 import { exampleSkills } from "./server/skills.mjs";
+import { addTasks } from "./server/tasks.mjs";
 import { addTools } from "./server/tools.mjs";
 
-const parts = [addTools, addQuestions, addRounds, addResources, addPrompts];
+const parts = [addTools, addQuestions, addRounds, addTasks, addResources, addPrompts];
 const defined = parts.reduce(
   (server, add) => add(server),
-  createServer({ name: "conformance", version: "1.0.0" }).extend(skills(exampleSkills)),
+  createServer({ name: "conformance", version: "1.0.0" }).extend(skills(exampleSkills)).extend(tasks()),
 );
 
 /** @type {import("portolan/server").LiveServer} */

@@ -57,6 +57,26 @@ export function unknownTool(name: string): RpcError {
   return new RpcError(rpcCodes.invalidParams, `Unknown tool: ${name}`, { stage: "dispatch" });
 }
 
+/** A task that does not exist, has expired or belongs to another caller. The caller does not learn which. */
+export function taskNotFound(): RpcError {
+  return new RpcError(rpcCodes.invalidParams, "Task not found: the id is unknown, or its lifetime is over", {
+    stage: "dispatch",
+  });
+}
+
+/** A request that a task in its present state refuses. */
+export function taskEnded(status: string): RpcError {
+  return new RpcError(rpcCodes.invalidParams, `The task has ended already: its status is ${status}`, {
+    stage: "dispatch",
+  });
+}
+
+/** A call that must be, or must not be, a task where the client decides. */
+export function taskMismatch(tool: string, isRequired: boolean): RpcError {
+  const why = isRequired ? "runs only as a task: add `task` to the call" : "does not run as a task: omit `task`";
+  return new RpcError(rpcCodes.methodNotFound, `Tool "${tool}" ${why}`, { stage: "dispatch" });
+}
+
 export function unknownPrompt(name: string): RpcError {
   return new RpcError(rpcCodes.invalidParams, `Unknown prompt: ${name}`, { stage: "dispatch" });
 }

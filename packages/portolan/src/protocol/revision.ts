@@ -130,6 +130,7 @@ export const metaKeys = {
   logLevel: "io.modelcontextprotocol/logLevel",
   serverInfo: "io.modelcontextprotocol/serverInfo",
   subscriptionId: "io.modelcontextprotocol/subscriptionId",
+  relatedTask: "io.modelcontextprotocol/related-task",
 } as const;
 
 /** Returns the `_meta` of a request's params if it is an object. */

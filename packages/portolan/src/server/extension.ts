@@ -3,7 +3,7 @@ import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome, type Peer, type Revision } from "../protocol/revision.ts";
 import type { ShapeCheck } from "../schema/shape.ts";
 import type { Storage } from "../storage/storage.ts";
-import type { Exchange, ServedExchange } from "./call/exchange.ts";
+import type { Exchange, Principal, ServedExchange } from "./call/exchange.ts";
 import type { ToolDefinition } from "./define/definition.ts";
 import type { Server } from "./define/server.ts";
 import type { Audience } from "./subscribe/hub.ts";
@@ -23,6 +23,8 @@ export interface CustomMethod {
   params?: ShapeCheck;
   /** The member of the params that the header `Mcp-Name` repeats over HTTP on 2026-07-28. Default: none. */
   nameIn?: string;
+  /** True if peers may use it that did not declare the extension it belongs to. Default: false. */
+  isOpen?: boolean;
   /** Returns the result of the request. */
   handle(exchange: Exchange): MaybePromise<JsonObject | Outcome>;
 }
@@ -34,7 +36,7 @@ export interface ExtensionParts {
   /** The settings of the extension among the server's capabilities. */
   readonly settings?: JsonObject;
   /** Further capabilities of the server, for a revision that knows the feature under another name. */
-  readonly capabilities?: JsonObject;
+  readonly capabilities?: JsonObject | ((principal: Principal) => JsonObject);
   readonly requests?: { readonly [method: string]: CustomMethod };
   readonly notifications?: { readonly [method: string]: (params: JsonObject, peer: Peer) => void };
   /** Members of the filter of `subscriptions/listen`. */

@@ -1,5 +1,6 @@
 import { PortolanError } from "../../errors.ts";
 import type { ErrorObject, JsonObject } from "../../jsonrpc/message.ts";
+import { metaKeys } from "../../protocol/revision.ts";
 import type { TaskDialect } from "../../protocol/tasks.ts";
 import type { InputRequests, TaskStatus } from "../../protocol/types/index.ts";
 import {
@@ -78,7 +79,7 @@ export function immediateTextOf({ _meta }: JsonObject): string | undefined {
 
 /** Returns the id of the task that a message of the core dialect belongs to. */
 export function relatedTaskOf({ _meta }: JsonObject): string | undefined {
-  const related = isObject(_meta) ? _meta["io.modelcontextprotocol/related-task"] : undefined;
+  const related = isObject(_meta) ? _meta[metaKeys.relatedTask] : undefined;
   const taskId = isObject(related) ? related["taskId"] : undefined;
   return typeof taskId === "string" ? taskId : undefined;
 }

@@ -8,7 +8,7 @@ export const iconsAndUrls: RevisionChanges = {
   unreadableId: "omit",
   http: { primes: true, namesVersion: true },
   asks: { "elicitation.url": true, "sampling.tools": true, "sampling.context": true },
-  serverNotifications: { "notifications/elicitation/complete": true },
+  serverNotifications: { "notifications/elicitation/complete": true, "notifications/tasks/status": true },
   // spec 2025-11-25: urlElicitationRequired is the one code of the reserved range that this revision defines.
   allowedCode: (code) =>
     code !== protocolCodes.urlElicitationRequired && isReservedCode(code) ? rpcCodes.internalError : code,

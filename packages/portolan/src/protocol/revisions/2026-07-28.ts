@@ -72,6 +72,7 @@ export const stateless: RevisionChanges = {
   },
   serverNotifications: {
     "notifications/elicitation/complete": false,
+    "notifications/tasks/status": false,
     "notifications/subscriptions/acknowledged": true,
   },
   adds: { result: ["resultType", "ttlMs", "cacheScope"], call: ["inputResponses", "requestState"] },

@@ -30,6 +30,20 @@ import {
  */
 export type Strategy = "send" | "replay" | "park";
 
+/** Keeps the rounds of a call that outlives its requests. */
+export interface RoundKeeper {
+  /** The rounds so far; undefined in the first one. */
+  readonly state: SealedState | undefined;
+  /** The answers to the questions of the last round, by key. */
+  readonly received: ReadonlyMap<string, unknown>;
+  /** Keeps the state of a round whose questions are asked next. Returns the `requestState`, if the client gets one. */
+  keep(exchange: ServedExchange, state: SealedState): Promise<string | undefined>;
+  /** Called before an effect of `once` runs. Throws if it must not run. */
+  effectBegins(key: string): MaybePromise<void>;
+  /** Called with its result before the handler goes on. */
+  effectEnded(key: string, resultText: string): MaybePromise<void>;
+}
+
 /** The questions of one call to its client, over all its rounds. */
 export class Conversation {
   /** The request that is answered next: a parked handler outlives the first one. */
@@ -42,6 +56,7 @@ export class Conversation {
   /** The answers that came with this request. Without a state, nobody was asked for them. */
   readonly #received: ReadonlyMap<string, unknown>;
   readonly #hasState: boolean;
+  readonly #keeper: RoundKeeper | undefined;
   readonly #keys = new Set<string>();
   /** Questions of a handler that runs again. */
   readonly #pending = new Map<string, InputRequest>();
@@ -64,7 +79,9 @@ export class Conversation {
     { sealer, parking }: RoundState,
     state?: SealedState,
     received: ReadonlyMap<string, unknown> = new Map(),
+    keeper?: RoundKeeper,
   ) {
+    this.#keeper = keeper;
     this.#exchange = exchange;
     this.current = exchange;
     this.#strategy = strategy;
@@ -142,8 +159,10 @@ export class Conversation {
     if (this.isSuspended) throw new SuspendError();
     this.#busy += 1;
     try {
+      await this.#keeper?.effectBegins(key);
       const text = JSON.stringify(await effect()) ?? "null";
       this.#state.once.set(key, text);
+      await this.#keeper?.effectEnded(key, text);
       return JSON.parse(text);
     } finally {
       this.#busy -= 1;
@@ -294,9 +313,13 @@ export class Conversation {
   async #interim(before: SealedState, questions: ReadonlyMap<string, InputRequest>): Promise<InputRequired> {
     const asked = new Map<string, string>();
     for (const [key, question] of questions) asked.set(key, await digestOf(question));
-    const state = await sealState(this.#sealer, this.current, { ...before, asked, rounds: before.rounds + 1 });
-    if (questions.size === 0) return { kind: "input_required", state };
-    return { kind: "input_required", requests: Object.fromEntries(questions), state };
+    const next = { ...before, asked, rounds: before.rounds + 1 };
+    const kept = this.#keeper
+      ? await this.#keeper.keep(this.current, next)
+      : await sealState(this.#sealer, this.current, next);
+    const state = kept === undefined ? {} : { state: kept };
+    if (questions.size === 0) return { kind: "input_required", ...state };
+    return { kind: "input_required", requests: Object.fromEntries(questions), ...state };
   }
 }
 

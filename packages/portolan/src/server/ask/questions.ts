@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../async.ts";
 import { nameOf, PortolanError } from "../../errors.ts";
 import { callLost, invalidParams } from "../../protocol/errors.ts";
 import type { Outcome } from "../../protocol/revision.ts";
@@ -12,7 +13,7 @@ import { emptyForm, type Form, fieldsOf, form, isForm } from "./form.ts";
 import { emptyState, openState, roundStateOf } from "./round-state.ts";
 
 export { PendingRequests } from "../../jsonrpc/pending-requests.ts";
-export { checkSampling } from "./conversation.ts";
+export { checkAnswer, checkSampling } from "./conversation.ts";
 
 /** Returns the conversation of an exchange, which begins with the first question of its handler. */
 export function conversationOf(
@@ -21,7 +22,7 @@ export function conversationOf(
   prefers: Strategy = "replay",
 ): Conversation {
   if (!exchange.conversation) {
-    const strategy = exchange.peer.revision.questions === "requests" ? "send" : prefers;
+    const strategy = (exchange.asksBy ?? exchange.peer.revision.questions) === "requests" ? "send" : prefers;
     exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime), undefined, answersIn(exchange));
   }
   return exchange.conversation;
@@ -59,6 +60,19 @@ export async function retry(runtime: ServerRuntime, exchange: ServedExchange, ru
   return runOnce(runtime, exchange, run);
 }
 
+/** Runs a handler whose rounds are kept outside its requests. */
+export function continueRounds(
+  runtime: ServerRuntime,
+  exchange: ServedExchange,
+  run: HandlerRun,
+): MaybePromise<Outcome> {
+  const { rounds } = exchange;
+  const strategy = (exchange.asksBy ?? exchange.peer.revision.questions) === "requests" ? "send" : "replay";
+  const { state, received } = rounds ?? {};
+  exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime), state, received, rounds);
+  return runOnce(runtime, exchange, run);
+}
+
 /** Asks the questions of `inputRequired`, in the result or as requests. */
 export async function askExplicitly(
   runtime: ServerRuntime,
@@ -66,7 +80,7 @@ export async function askExplicitly(
   run: HandlerRun,
   questions: ExplicitQuestions,
 ): Promise<Outcome> {
-  if (exchange.peer.revision.questions === "in-result") {
+  if ((exchange.asksBy ?? exchange.peer.revision.questions) === "in-result") {
     return conversationOf(runtime, exchange).explicit(questions.requests, questions.state);
   }
   let produced: Produced = questions;

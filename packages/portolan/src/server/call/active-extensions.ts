@@ -27,7 +27,7 @@ export function activeExtensions(runtime: ServerRuntime, revision: Revision): re
   if (!active) {
     active = snapshot.parts.extensions.flatMap((extension): ActiveExtension[] => {
       const isDeclarable = !revision.encoderParts.traits.refusedExtensions.includes(extension.id);
-      const server = extendedServerOf(runtime, extension.id);
+      const server = extendedServer(runtime, extension.id);
       const parts = extension.on(revision, server);
       return parts && (isDeclarable || parts.isOpen) ? [{ extension, parts, server, isDeclarable }] : [];
     });
@@ -67,18 +67,28 @@ export function runExtension(
 
 const lists = { tool: "tools", resource: "resources", template: "templates", prompt: "prompts" } as const;
 
-/** One object for each server and extension, so that an extension knows a server again. */
+/** One object for each extension of a server, so that an extension can keep something for it. */
 const extendedServers = new WeakMap<ServerRuntime, Map<string, ExtendedServer>>();
+const runtimes = new WeakMap<ExtendedServer, ServerRuntime>();
 
-function extendedServerOf(runtime: ServerRuntime, id: string): ExtendedServer {
-  const known = extendedServers.get(runtime) ?? new Map<string, ExtendedServer>();
-  extendedServers.set(runtime, known);
-  const server = known.get(id) ?? extendedServer(runtime, id);
-  known.set(id, server);
-  return server;
+/** Returns the runtime of the server that an extension sees. For extensions of this package. */
+export function runtimeBehind(server: ExtendedServer): ServerRuntime {
+  return runtimes.get(server) as ServerRuntime;
 }
 
 function extendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
+  const known = extendedServers.get(runtime) ?? new Map<string, ExtendedServer>();
+  extendedServers.set(runtime, known);
+  let server = known.get(id);
+  if (!server) {
+    server = createExtendedServer(runtime, id);
+    known.set(id, server);
+    runtimes.set(server, runtime);
+  }
+  return server;
+}
+
+function createExtendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
   return {
     get storage() {
       return runtime.storage ?? runtime.snapshot.options.storage;

@@ -53,6 +53,8 @@ export interface RequestContext<App> {
   readonly app: App;
   /** Sends a progress notification if the client asked for progress. */
   progress(progress: number, total?: number, message?: string): void;
+  /** Describes the state of the call, such as "3 of 40 frames": as the status of its task, or with a progress notification. */
+  status(message: string): void;
   /** Sends a log message if the client wants that level. Do not log secrets. */
   log(level: LogLevel, data: unknown, logger?: string): void;
   /**
@@ -144,6 +146,10 @@ export class HandlerContext<App> implements Context<App> {
     this.#exchange.progress(progress, total, message);
   }
 
+  status(message: string): void {
+    this.#exchange.status(message);
+  }
+
   log(level: LogLevel, data: unknown, logger?: string): void {
     if (!this.#runtime.snapshot.logging || !mayLog(this.#exchange.current.peer, level)) return;
     this.#exchange.notify("notifications/message", { level, ...(logger !== undefined && { logger }), data });
@@ -203,7 +209,7 @@ export class HandlerContext<App> implements Context<App> {
   #ask<T>(ask: (questions: Questions, conversation: Conversation) => Promise<T>): Promise<T> {
     const exchange = this.#exchange;
     // A handler that asks by a request may end before the answer, such as after a timeout of its own.
-    const open = exchange.peer.revision.questions === "requests" ? 0 : 1;
+    const open = (exchange.asksBy ?? exchange.peer.revision.questions) === "requests" ? 0 : 1;
     exchange.openQuestions += open;
     const asked = new Asked<T>((resolve, reject) => {
       const end = <V>(settle: (value: V) => void) => {

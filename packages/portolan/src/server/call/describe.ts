@@ -11,33 +11,33 @@ import { maxCachedPageCharacters, maxListedResources } from "../limits.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import { activeExtensions, extensionsFor, isDeclared } from "./active-extensions.ts";
 import { HandlerContext } from "./context.ts";
-import type { ServedExchange } from "./exchange.ts";
+import type { Principal, ServedExchange } from "./exchange.ts";
 import { indexAfter, parseCursor, toCursor } from "./page.ts";
 
 /** Answers `initialize`. */
-export function initialize(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
+export function initialize(runtime: ServerRuntime, { peer, principal }: ServedExchange): Outcome {
   const { info, options } = runtime.snapshot;
   return complete({
     protocolVersion: peer.revision.version,
-    capabilities: capabilitiesOf(runtime, peer),
+    capabilities: capabilitiesOf(runtime, peer, principal),
     serverInfo: info,
     instructions: options.instructions,
   });
 }
 
 /** Answers `server/discover`. */
-export function discover(runtime: ServerRuntime, { peer }: ServedExchange): Outcome {
+export function discover(runtime: ServerRuntime, { peer, principal }: ServedExchange): Outcome {
   const { instructions, cache } = runtime.snapshot.options;
   return complete({
     supportedVersions: statelessVersions,
-    capabilities: capabilitiesOf(runtime, peer),
+    capabilities: capabilitiesOf(runtime, peer, principal),
     instructions,
     ...cache,
   });
 }
 
-/** Returns the capabilities that the server declares to peers of a revision. */
-export function capabilitiesOf(runtime: ServerRuntime, { revision }: Peer): ServerCapabilities {
+/** Returns the capabilities that the server declares to a caller of a revision. */
+export function capabilitiesOf(runtime: ServerRuntime, { revision }: Peer, principal: Principal): ServerCapabilities {
   const { isLive, offered, listsTemplates } = runtime.snapshot;
   const listChanged = isLive ? { listChanged: true } : {};
   const resources = {
@@ -48,7 +48,10 @@ export function capabilitiesOf(runtime: ServerRuntime, { revision }: Peer): Serv
   const declared = active.filter(({ isDeclarable }) => isDeclarable);
   const extensions = declared.map(({ extension, parts }) => [extension.id, parts.settings ?? {}]);
   return {
-    ...Object.assign({}, ...active.map(({ parts }) => parts.capabilities)),
+    ...Object.assign(
+      {},
+      ...active.map(({ parts: { capabilities: own } }) => (typeof own === "function" ? own(principal) : own)),
+    ),
     ...(offered.tools && { tools: listChanged }),
     ...(offered.resources && { resources }),
     ...(offered.prompts && { prompts: listChanged }),

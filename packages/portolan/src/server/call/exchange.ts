@@ -3,9 +3,9 @@ import { PortolanError } from "../../errors.ts";
 import type { Channel } from "../../jsonrpc/channel.ts";
 import type { JsonObject, RequestId, RpcRequest } from "../../jsonrpc/message.ts";
 import { checkOptions } from "../../options.ts";
-import { type Outcome, type Peer, progressTokenOf } from "../../protocol/revision.ts";
+import { type Outcome, type Peer, progressTokenOf, type Revision } from "../../protocol/revision.ts";
 import type { InputRequest, InputRequests, ProgressToken } from "../../protocol/types/index.ts";
-import type { Conversation } from "../ask/conversation.ts";
+import type { Conversation, RoundKeeper } from "../ask/conversation.ts";
 import type { Caller } from "../callers.ts";
 import type { SessionSettings } from "../channel/session.ts";
 import type { ErrorReport } from "../define/definition.ts";
@@ -26,6 +26,9 @@ export interface Principal {
 
 /** The user of this machine, who started the process. */
 export const localPrincipal: Principal = { key: "local" };
+
+/** The caller of an HTTP server without authentication. All of them are one principal. */
+export const anonymous: Principal = { key: "anonymous" };
 
 /** One request being served, as middleware and extensions see it. */
 export interface Exchange {
@@ -75,6 +78,8 @@ export interface ReturnPath {
   notify(method: string, params: JsonObject): void;
   /** Sends a question to the client as a request. Present where the peer's revision asks by requests. */
   ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
+  /** Shows a description of the state of a task. Present for calls that run as tasks. */
+  status?(message: string): void;
   /** Compares the arguments of a tool with the headers that repeat them. Throws the error for the client. */
   checkArguments?(inputSchema: JsonObject, args: JsonObject): MaybePromise<void>;
   /** The headers of the HTTP request, on a revision whose headers repeat parts of the message. */
@@ -132,6 +137,10 @@ export class ServedExchange implements Exchange {
   isSettled = false;
   /** Questions whose answer the handler does not await. */
   unawaited = 0;
+  /** Keeps the rounds of questions in another place than in a `requestState`. */
+  rounds: RoundKeeper | undefined;
+  /** How the handler asks where that is not the revision's way: a task asks in its state on every revision. */
+  asksBy: Revision["questions"] | undefined;
   /** Answers the request before its handler has ended. */
   settleEarly: ((outcome: MaybePromise<Outcome>) => void) | undefined;
   #controller: AbortController | undefined;
@@ -200,6 +209,7 @@ export class ServedExchange implements Exchange {
 
   /** Drops values that do not increase, because the protocol forbids them. */
   progress(progress: number, total?: number, message?: string): void {
+    if (message !== undefined) this.returnPath.status?.(message);
     const progressToken = this.progressToken;
     if (progressToken === undefined || !Number.isFinite(progress)) return;
     if (this.#lastProgress !== undefined && progress <= this.#lastProgress) return;
@@ -208,6 +218,17 @@ export class ServedExchange implements Exchange {
     if (total !== undefined) params["total"] = total;
     if (message !== undefined) params["message"] = message;
     this.notify("notifications/progress", params);
+  }
+
+  /** Describes the state of the call: as the status of its task, or with a progress notification. */
+  status(message: string): void {
+    if (this.returnPath.status) {
+      this.returnPath.status(message);
+      return;
+    }
+    const last = this.#lastProgress;
+    // The least step, because a handler may report numbers of its own too.
+    this.progress(last === undefined ? 0 : last + Math.max(1, Math.abs(last)) * 2 ** -20, undefined, message);
   }
 
   get progressToken(): ProgressToken | undefined {
@@ -273,6 +294,8 @@ export class ServedExchange implements Exchange {
   withParams(params: JsonObject): ServedExchange {
     const changed = new ServedExchange({ ...this.request, params }, this.peer, this.principal, this.returnPath);
     changed.observeQuestion = this.observeQuestion;
+    changed.asksBy = this.asksBy;
+    changed.rounds = this.rounds;
     this.onCancel((reason) => changed.cancel(reason));
     this.ended.then(() => changed.end());
     return changed;
@@ -303,8 +326,10 @@ export type HandlerRun = () => MaybePromise<Produced>;
 
 /** Runs a handler that may ask the client. A retry with a state continues where the call before it stopped. */
 export function runHandler(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
+  if (exchange.rounds) return loadQuestions().then(({ continueRounds }) => continueRounds(runtime, exchange, run));
   const isRetry = exchange.params["requestState"] !== undefined;
-  if (!isRetry || exchange.peer.revision.questions === "requests") return runOnce(runtime, exchange, run);
+  if (!isRetry || (exchange.asksBy ?? exchange.peer.revision.questions) === "requests")
+    return runOnce(runtime, exchange, run);
   return loadQuestions().then(({ retry }) => retry(runtime, exchange, run));
 }
 
@@ -345,7 +370,7 @@ function awaitHandler(
   produced: Promise<Produced>,
 ): Promise<Outcome> {
   // A handler that asks by requests is answered when it ends, never before.
-  if (exchange.peer.revision.questions === "requests") {
+  if ((exchange.asksBy ?? exchange.peer.revision.questions) === "requests") {
     return produced.then((value) => finish(runtime, exchange, run, value));
   }
   return new Promise((resolve) => {

@@ -101,8 +101,8 @@ export function serveExtra(runtime: ServerRuntime, exchange: ServedExchange): Ma
     const active = activeExtensions(runtime, peer.revision);
     const found = active.find(({ parts }) => Object.hasOwn(parts.requests ?? {}, method));
     if (found) {
-      requireDeclared(peer, found, method);
       extra = found.parts.requests?.[method];
+      if (!extra?.isOpen) requireDeclared(peer, found, method);
     }
   }
   if (!extra) throw methodNotFound(method);

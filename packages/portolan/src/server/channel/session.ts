@@ -23,6 +23,7 @@ export type Subscriptions = Map<string, Promise<() => void> | undefined>;
 /** The state of one stateful peer: who it is, its log level and its subscriptions. */
 export class Session implements Listener, SessionSettings {
   readonly principal: string;
+  readonly sessionId: string | undefined;
   #peer: Peer;
   readonly hub: Hub;
   readonly #notify: (method: string, params: JsonObject) => void;
@@ -32,7 +33,14 @@ export class Session implements Listener, SessionSettings {
   /** Called when the session ends. */
   onEnd: (() => void) | undefined;
 
-  constructor(peer: Peer, principal: string, hub: Hub, notify: (method: string, params: JsonObject) => void) {
+  constructor(
+    peer: Peer,
+    principal: string,
+    hub: Hub,
+    notify: (method: string, params: JsonObject) => void,
+    sessionId?: string,
+  ) {
+    this.sessionId = sessionId;
     this.#peer = peer;
     this.principal = principal;
     this.hub = hub;

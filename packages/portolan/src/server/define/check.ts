@@ -41,7 +41,7 @@ const members: { readonly [K in keyof Definitions]: OptionNames<Definitions[K]> 
   resource: { ...readable, size: 1 },
   template: { ...readable, list: 1, complete: 1 },
   prompt: { ...described, arguments: 1, get: 1 },
-  method: { params: 1, nameIn: 1, handle: 1 },
+  method: { params: 1, nameIn: 1, isOpen: 1, handle: 1 },
 };
 
 const handlers = { tool: "run", resource: "read", template: "read", prompt: "get", method: "handle" } as const;

@@ -11,7 +11,7 @@ import {
 } from "../../jsonrpc/message.ts";
 import { weigh } from "../../jsonrpc/weigh.ts";
 import { revisions, statelessVersions } from "../../protocol/revisions/index.ts";
-import type { Principal } from "../call/exchange.ts";
+import { anonymous, type Principal } from "../call/exchange.ts";
 import type { RatedEvent } from "../callers.ts";
 import type { BodyProblem, HttpHeaders, HttpReply, HttpRequest } from "./adapter.ts";
 import { callerKeyOf, callerOf, hasTwoAddresses, isFromLocalProxy } from "./caller.ts";
@@ -23,7 +23,6 @@ import {
   type AccessControl,
   type AccessRequest,
   accessControlOf,
-  anonymous,
   cardCatalogPath,
   cardSuffix,
   defaultPath,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { anonymous } from "../call/exchange.ts";
 import { Callers } from "../callers.ts";
 import type { HttpRequest } from "./adapter.ts";
 import { callerOf, hasTwoAddresses, networkOf } from "./caller.ts";
-import { anonymous, type ServeHttpOptions } from "./options.ts";
+import type { ServeHttpOptions } from "./options.ts";
 
 describe("networkOf", () => {
   test.each([

@@ -1,10 +1,11 @@
 import type { RpcError } from "../../jsonrpc/message.ts";
 import type { Principal } from "../call/exchange.ts";
+import { anonymous } from "../call/exchange.ts";
 import type { Caller, Callers } from "../callers.ts";
 import type { HttpRequest } from "./adapter.ts";
 import { isLoopback } from "./hosts.ts";
 import { entryOverheadBytes } from "./limits.ts";
-import { anonymous, type ServeHttpOptions, type TrustedProxy } from "./options.ts";
+import type { ServeHttpOptions, TrustedProxy } from "./options.ts";
 
 /** Longer keys are cut. An address has at most 45 characters. */
 const maxKeyCharacters = 200;

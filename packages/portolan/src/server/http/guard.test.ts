@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { anonymous } from "../call/exchange.ts";
 import type { HttpRequest } from "./adapter.ts";
 import { isOrdinary } from "./endpoint.ts";
 import { createGuard, readAccept } from "./guard.ts";
 import { unsafeBinding } from "./node/check-listen.ts";
-import { anonymous, isSafeBinding, type ServeHttpOptions } from "./options.ts";
+import { isSafeBinding, type ServeHttpOptions } from "./options.ts";
 import { preflightHeaders } from "./preflight.ts";
 
 interface RequestFields {

@@ -322,6 +322,3 @@ export const cardSuffix = "/server-card";
 
 /** The path of the catalog that names a server card. */
 export const cardCatalogPath = "/.well-known/ai-catalog.json";
-
-/** The anonymous caller of a server without authentication. */
-export const anonymous: Principal = { key: "anonymous" };

@@ -17,11 +17,15 @@ export interface Topics {
 export interface Audience {
   /** The key of a principal: only its clients receive the publication. */
   principal?: string;
+  /** The id of a session over HTTP: only this session receives the publication. */
+  session?: string;
 }
 
 /** A receiver of publications: a stateful connection, or a stream that a client listens on. */
 export interface Listener {
   readonly principal: string;
+  /** The id of its session, over HTTP. */
+  readonly sessionId?: string | undefined;
   /** Returns whether it wants a publication. Not asked for changes of resources, which go to their subscribers. */
   wants(topic: string, payload: JsonObject): boolean;
   deliver(topic: string, payload: JsonObject): void;
@@ -49,6 +53,7 @@ export class Hub {
     const listeners = isUpdate ? this.subscribers?.of(String(payload["uri"])) : this.#listeners;
     for (const listener of listeners ?? []) {
       if (audience.principal !== undefined && audience.principal !== listener.principal) continue;
+      if (audience.session !== undefined && audience.session !== listener.sessionId) continue;
       try {
         if (isUpdate || listener.wants(topic, payload)) listener.deliver(topic, payload);
       } catch (error) {

@@ -129,7 +129,7 @@ function acceptedFilter(
   exchange: ServedExchange,
   wanted: SubscriptionFilter & JsonObject,
 ): SubscriptionFilter & JsonObject {
-  const { tools, prompts, resources } = capabilitiesOf(runtime, exchange.peer);
+  const { tools, prompts, resources } = capabilitiesOf(runtime, exchange.peer, exchange.principal);
   const filter: SubscriptionFilter & JsonObject = {};
   if (wanted.toolsListChanged && tools?.listChanged) filter.toolsListChanged = true;
   if (wanted.promptsListChanged && prompts?.listChanged) filter.promptsListChanged = true;

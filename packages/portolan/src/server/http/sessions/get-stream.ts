@@ -1,9 +1,9 @@
 import { headerKeys } from "../../../http/headers.ts";
 import { RpcError } from "../../../jsonrpc/message.ts";
+import { anonymous } from "../../call/exchange.ts";
 import type { Caller } from "../../callers.ts";
 import type { EndpointState, HttpContext } from "../endpoint.ts";
 import { maxTakeTries, retryAfterSeconds, takeRetryMs } from "../limits.ts";
-import { anonymous } from "../options.ts";
 import { answerError, eventOf, refuse } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import { type EventLog, type EventPosition, parseEventId, standaloneName } from "./event-log.ts";

@@ -1,4 +1,4 @@
-import { serialize } from "../../../jsonrpc/message.ts";
+import { type JsonObject, serialize } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { toBase64url } from "../../../storage/crypto.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
@@ -91,9 +91,8 @@ export class StandaloneStream {
     this.#owner = owner;
     this.#log = log;
     this.#liveSessions = liveSessions;
-    this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, (method, params) => {
-      this.#send(serialize({ jsonrpc: "2.0", method, params }));
-    });
+    const notify = (method: string, params: JsonObject) => this.#send(serialize({ jsonrpc: "2.0", method, params }));
+    this.session = new Session(owner.known.peer, owner.principal.key, runtime.hub, notify, owner.known.id);
   }
 
   get known(): KnownSession {

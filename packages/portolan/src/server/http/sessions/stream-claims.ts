@@ -1,6 +1,6 @@
 import type { Storage } from "../../../storage/storage.ts";
+import { anonymous } from "../../call/exchange.ts";
 import { standaloneGraceMs, streamClaimIntervals } from "../limits.ts";
-import { anonymous } from "../options.ts";
 import type { KnownSession } from "./sessions.ts";
 
 /**
