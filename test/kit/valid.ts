@@ -22,6 +22,8 @@ type Definitions = { readonly [name: string]: JsonObject };
 const schemas = new Map<string, { official: OfficialSchema; definitions: Definitions }>();
 
 const own = metaKey("");
+/** Messages of a task name it, on the one revision whose core has tasks. No schema says so. */
+const relatedTask = metaKey("related-task");
 
 /**
  * Returns the problems of a message in a revision: it is invalid, or has members that the revision lacks. A response
@@ -39,8 +41,12 @@ function withoutOthers(message: AnyMessage, revision: RevisionDate): AnyMessage 
     if (name.startsWith("example.com/")) return undefined;
     // Before extensions were defined, capabilities were an open set; we announce extensions there on every revision.
     if (name === "extensions" && revision < "2026-07-28") return undefined;
+    // Extensions add members to the filter of a subscription.
+    if (name === "taskIds") return undefined;
     if (name !== "_meta") return value;
-    return Object.fromEntries(Object.entries(value).filter(([key]) => key === "progressToken" || key.startsWith(own)));
+    const isKnown = (key: string) =>
+      key === "progressToken" || (key.startsWith(own) && !(key === relatedTask && revision === "2025-11-25"));
+    return Object.fromEntries(Object.entries(value).filter(([key]) => isKnown(key)));
   });
 }
 
@@ -70,8 +76,11 @@ function partsOf(message: AnyMessage, revision: RevisionDate, about?: string): [
     return names.filter((name) => name !== "").map((name) => [name, named]);
   }
   const envelope = oneOf("JSONRPCResultResponse", "JSONRPCResponse");
-  const isInterim = Object(result).resultType === "input_required";
-  const name = isInterim ? "InputRequiredResult" : findDefinition(about ?? "", "result");
+  const { resultType, task } = Object(result);
+  const isInterim = resultType === "input_required";
+  const isTask = resultType === "task" || (about === "tools/call" && task !== undefined);
+  const usual = isTask ? "CreateTaskResult" : findDefinition(about ?? "", "result");
+  const name = isInterim ? "InputRequiredResult" : usual;
   if (name === undefined) return [[envelope, message]];
   // The result has its own type.
   return [

@@ -14,6 +14,7 @@ const covered: readonly Covered[] = [
   { extension: "apps", from: 70, to: 79, sides: ["S", "both"], rows: server },
   { extension: "cards", from: 130, to: 139, sides: ["S"], rows: httpServer },
   { extension: "skills", from: 100, to: 129, sides: ["S", "both"], rows: server },
+  { extension: "tasks", from: 10, to: 67, sides: ["S", "both"], rows: server },
 ];
 
 interface Covered {

@@ -10,6 +10,7 @@ import { rowsK } from "./rows/k.ts";
 import { rowsM } from "./rows/m.ts";
 import type { Row } from "./rows/row.ts";
 import { rowsSkills } from "./rows/skills.ts";
+import { rowsTasks } from "./rows/tasks.ts";
 import { rowsU } from "./rows/u.ts";
 
 export type { Row } from "./rows/row.ts";
@@ -28,4 +29,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsU,
   ...rowsApps,
   ...rowsSkills,
+  ...rowsTasks,
 };

@@ -9,6 +9,7 @@ import { rounds } from "./rounds.ts";
 import { skills } from "./skills.ts";
 import { stdio } from "./stdio.ts";
 import { subscriptions } from "./subscriptions.ts";
+import { tasks } from "./tasks.ts";
 import { tools } from "./tools.ts";
 import { utilities } from "./utilities.ts";
 
@@ -24,6 +25,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   skills,
   stdio,
   subscriptions,
+  tasks,
   tools,
   utilities,
 };
