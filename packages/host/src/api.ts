@@ -31,6 +31,7 @@ import type { Model } from "./models/model.ts";
 import type { EntrySource, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
 import type { HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
+import type { HostTask, HostTasks, HostTasksOptions } from "./tasks/tasks.ts";
 
 /** One server as an application defines it: how to reach it, and its settings. */
 export type ServerDefinition = ServerTarget & ServerSettings;
@@ -73,6 +74,8 @@ export interface HostOptions {
   readonly observer?: RequestObserver;
   /** Additions to the protocol, spoken with every server that has them. Default: none. */
   readonly extensions?: readonly ClientExtension[];
+  /** Lets tools run as tasks, which outlive their connection and this process. Default: false. */
+  readonly tasks?: boolean | HostTasksOptions;
   /** The least severe level that servers log. Default: "info". */
   readonly logLevel?: LogLevel;
   readonly limits?: FeatureLimits;
@@ -133,6 +136,8 @@ export interface Host extends AsyncDisposable {
   /** Questions that wait for `host.answer`. */
   readonly questions: readonly HostQuestion[];
   readonly grants: { list(): readonly Grant[]; revoke(id: string): Promise<boolean> };
+  /** Tool calls that go on as tasks; only with `createHost({ tasks: true })`. */
+  readonly tasks: HostTasks;
   /**
    * Answers a waiting question with an `AnswerOf` its kind. Rejects an invalid answer, and the question keeps waiting.
    */
@@ -190,7 +195,7 @@ export interface Host extends AsyncDisposable {
   /** Accepts a changed definition, exactly as `changedDefinitions` or an event showed it. */
   accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void>;
   setRoots(roots: readonly RootDefinition[]): Promise<void>;
-  /** Stops every run and every server. */
+  /** Stops every run and every server. Tasks go on: a host with the same storage follows them again. */
   close(): Promise<void>;
 }
 
@@ -232,6 +237,13 @@ export type HostEvent =
       readonly logger?: string;
       readonly data: unknown;
     }
+  /** A call has become a task, or its task has changed or ended. */
+  | {
+      readonly kind: "task";
+      readonly server: string;
+      readonly how: "created" | "changed" | "ended";
+      readonly task: HostTask;
+    }
   | { readonly kind: "stderr"; readonly server: string; readonly line: string }
   | { readonly kind: "question"; readonly server: string; readonly question: HostQuestion }
   /** A question no longer needs an answer. */
@@ -254,6 +266,7 @@ export function createHostFeed(): Feed<HostEvent> {
     keyOf(event) {
       if (event.kind === "progress") return `progress ${event.id}`;
       if (event.kind === "server") return `server ${event.server}`;
+      if (event.kind === "task") return `task ${event.task.id}`;
       if (event.kind === "catalog") return `catalog ${event.server} ${event.changed}`;
       return event.kind === "resource" ? `resource ${event.server} ${event.uri}` : undefined;
     },
@@ -275,6 +288,8 @@ function sizeOfEvent(event: HostEvent): number {
       return event.progress.message?.length ?? 0;
     case "server":
       return event.status.stderr?.length ?? 0;
+    case "task":
+      return event.task.message?.length ?? 0;
     case "definition":
       return charsOf(event.change);
     case "question":

@@ -12,6 +12,8 @@ import { type Consent, denied } from "./consent.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
 import { quickCallMs } from "./limits.ts";
+import type { LocalTasks, TaskStart } from "./tasks/local-tasks.ts";
+import { TaskDetachedError } from "./tasks/tasks.ts";
 
 /** Sends one request to a server. */
 type ServerRequest<T> = (client: Client, options: CallOptions) => Promise<T>;
@@ -38,6 +40,8 @@ export interface CallsOptions {
   readonly clock: Clock;
   /** Returns the handlers of the server's own requests during this call. */
   readonly answersFor: (server: HostedServer, options: HostCallOptions) => Answers;
+  /** Follows calls that become tasks. Undefined: the host has no tasks. */
+  readonly tasks: LocalTasks | undefined;
 }
 
 /** All calls to servers on the user's behalf: approved, sent and logged. */
@@ -52,13 +56,19 @@ export class Calls {
   }
 
   /** Calls a tool with as few promises as possible where the server is connected and a rule allows the call. */
-  callTool(server: HostedServer, name: string, args: JsonObject, options: HostCallOptions): Promise<CallToolResult> {
+  callTool(
+    server: HostedServer,
+    name: string,
+    args: JsonObject,
+    options: HostCallOptions,
+    start?: TaskStart,
+  ): Promise<CallToolResult> {
     try {
       const logged = new LoggedCall("call", this.#nextId(), server, name, args, options);
       logged.argsText = toJsonText(args);
       const { client } = server;
-      if (client) return this.#callTool(logged, client, args);
-      return this.#connect(logged).then((connected) => this.#callTool(logged, connected, args));
+      if (client) return this.#callTool(logged, client, args, start);
+      return this.#connect(logged).then((connected) => this.#callTool(logged, connected, args, start));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
@@ -89,16 +99,18 @@ export class Calls {
     return result;
   }
 
-  #callTool(logged: LoggedCall, client: Client, args: JsonObject): Promise<CallToolResult> {
+  #callTool(logged: LoggedCall, client: Client, args: JsonObject, start?: TaskStart): Promise<CallToolResult> {
     const { id, server, name, options } = logged;
-    if (options.by === "user" && this.#isUnlisted(server, name)) {
-      return this.#perform(logged, client, (running, call) => running.callTool(name, args, call));
-    }
+    const { tasks } = this.#options;
+    const send: ServerRequest<CallToolResult> = tasks
+      ? (running, call) => tasks.call(running, logged, args, call, start)
+      : (running, call) => running.callTool(name, args, call);
+    if (options.by === "user" && this.#isUnlisted(server, name)) return this.#perform(logged, client, send);
     const tool = this.#checkTool(logged);
     const request: ServerRequest<CallToolResult> = (running, call) => {
       // After a restart the server may be a different one.
       if (running !== client) this.#checkSame(server, tool);
-      const called = running.callTool(name, args, call);
+      const called = send(running, call);
       return options.conversation ? called.then((result) => noteResultResources(server, result, options)) : called;
     };
     const approval = this.#options.consent.permitTool(id, server, tool, args, options);
@@ -204,8 +216,10 @@ export class Calls {
     const { callLog, clock } = this.#options;
     const { server, options } = logged;
     if (thrown instanceof RpcError) server.heard();
+    const isLeftRunning = thrown instanceof TaskDetachedError;
+    if (isLeftRunning) callLog.leave(logged);
     const failure = failureOf(thrown, options);
-    callLog.end(logged, clock.now() - logged.startedAt, undefined, failure);
+    if (!isLeftRunning) callLog.end(logged, clock.now() - logged.startedAt, undefined, failure);
     this.#emitEnd(logged, failure.how);
     markUntrusted(server, options);
     throw thrown;
@@ -248,22 +262,35 @@ function wasNotSent(thrown: unknown): boolean {
   return thrown instanceof CallFailure && !thrown.requestMayHaveRun && thrown.code === "connection-closed";
 }
 
-function failureOf(thrown: unknown, { signal }: HostCallOptions): CallFailed {
+/** Returns why a call has no result, for the log. */
+export function failureOf(thrown: unknown, { signal }: HostCallOptions): CallFailed {
   return { how: signal?.aborted ? "cancelled" : "failed", message: toError(thrown).message };
 }
 
 /** Marks a server's content as part of the conversation. An error message is its content, too. */
-function markUntrusted({ name, entry }: HostedServer, { conversation }: HostCallOptions): void {
+export function markUntrusted(
+  { name, entry }: HostedServer,
+  { conversation }: Pick<HostCallOptions, "conversation">,
+): void {
   if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
 }
 
-function noteResultResources(server: HostedServer, result: CallToolResult, options: HostCallOptions): CallToolResult {
+/** Notes resources that are embedded in a result, and returns it. */
+export function noteResultResources(
+  server: HostedServer,
+  result: CallToolResult,
+  options: Pick<HostCallOptions, "conversation">,
+): CallToolResult {
   noteResources(server, result.content, options);
   return result;
 }
 
 /** Notes resources that are embedded in a result or a prompt. */
-function noteResources({ name }: HostedServer, blocks: readonly ContentBlock[], options: HostCallOptions): void {
+function noteResources(
+  { name }: HostedServer,
+  blocks: readonly ContentBlock[],
+  options: Pick<HostCallOptions, "conversation">,
+): void {
   if (blocks.some((block) => block?.type === "resource")) options.conversation?.resourcesFrom.add(name);
 }
 
@@ -327,6 +354,16 @@ export interface CallFailed {
   readonly message: string;
 }
 
+/** A call that became a task, at its end. */
+export interface EndedTask {
+  readonly id: string;
+  readonly server: string;
+  readonly name: string;
+  readonly ms: number;
+  readonly result: object | undefined;
+  readonly failure: CallFailed | undefined;
+}
+
 /** Logs calls: quick ones in one entry, longer ones at their beginning and at their end. */
 export class CallLog {
   readonly #activity: ActivityLog;
@@ -369,6 +406,18 @@ export class CallLog {
     } else {
       this.#activity.record({ ...entryOf(logged), ms, ...failure });
     }
+  }
+
+  /** Logs the beginning of a call that goes on without its caller. */
+  leave(logged: LoggedCall): void {
+    if (this.#unlink(logged)) this.#activity.record(entryOf(logged));
+  }
+
+  /** Logs the end of a call that became a task, whose caller no longer waits for it. */
+  endTask(ended: EndedTask): void {
+    const { id, server, name, ms, result, failure } = ended;
+    const kept = result && withoutProtocolMembers(result);
+    this.#activity.record({ kind: "result", of: "call", id, server, name, ms, ...failure, result: kept });
   }
 
   /** Logs a call that was never sent. */

@@ -38,7 +38,7 @@ import {
   type ServerDefinition,
   type ServerStatus,
 } from "./api.ts";
-import { CallLog, Calls, hostCallOptionKinds, noOptions } from "./calls.ts";
+import { CallLog, Calls, hostCallOptionKinds, markUntrusted, noOptions, noteResultResources } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
 import { describeForTrust, TrustHistory, type TrustSubject } from "./config/index.ts";
 import { Consent, Questions } from "./consent.ts";
@@ -46,7 +46,7 @@ import { skeletonOf } from "./display/index.ts";
 import type { Feed } from "./feed.ts";
 import { maxStartsAtOnce, pingIntervalMs, readyWaitMs } from "./limits.ts";
 import type { Model } from "./models/model.ts";
-import { checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
+import { checkBounds, checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
 import {
   type ChangedDefinition,
   compilePolicy,
@@ -58,6 +58,11 @@ import {
 import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
 import { Semaphore } from "./supervisor.ts";
+import type { LocalTasks, TaskStart } from "./tasks/local-tasks.ts";
+import type { HostTasks } from "./tasks/tasks.ts";
+
+/** Loaded only by a host with tasks. */
+type TasksModule = typeof import("./tasks/local-tasks.ts");
 
 /** Creates a host: several servers under one user's control. A server starts when it is first needed. */
 export async function createHost(options: HostOptions = {}): Promise<Host> {
@@ -65,8 +70,10 @@ export async function createHost(options: HostOptions = {}): Promise<Host> {
   const { account, storage = createMemoryStorage() } = options;
   const kv = account === undefined ? storage.kv : partOf(storage.kv, account);
   const entries = await entriesOf(options.servers);
-  const host = new LocalHost(options, await createGrants(kv), kv);
+  const tasks = options.tasks ? await import("./tasks/local-tasks.ts") : undefined;
+  const host = new LocalHost(options, await createGrants(kv), kv, tasks);
   try {
+    await host.loadTasks();
     if (options.roots) await host.setRoots(options.roots);
     for (const entry of entries) await host.add(entry.name, entry);
   } catch (reason) {
@@ -105,9 +112,11 @@ export class LocalHost implements Host {
   readonly #calls: Calls;
   readonly #runs = new Map<string, StartedRun>();
   readonly #roots: ExposedRoots;
+  readonly #localTasks: LocalTasks | undefined;
+  readonly tasks: HostTasks;
   #closing: Promise<void> | undefined;
 
-  constructor(options: HostOptions, grants: Grants, kv: KeyValue) {
+  constructor(options: HostOptions, grants: Grants, kv: KeyValue, tasks?: TasksModule) {
     const { clock = systemClock, answers = {}, model = [], sampling = {}, limits = {} } = options;
     this.#options = options;
     this.#clock = clock;
@@ -132,6 +141,21 @@ export class LocalHost implements Host {
       rateOf: createRates(options.questionsPerMinute, clock),
       warn: (server, message) => this.#feed.emit({ kind: "warning", server, message }),
     };
+    const callLog = new CallLog(this.activity, clock);
+    const localTasks =
+      tasks &&
+      new tasks.LocalTasks({
+        kv,
+        clock,
+        callLog,
+        servers: () => this.#servers,
+        emit: (event) => this.#emitTask(event),
+        answersFor: (server, during) => answersFor(server, dependencies, during),
+        resume: (typeof options.tasks === "object" ? options.tasks.resume : undefined) ?? "connect",
+      });
+    this.#localTasks = localTasks;
+    this.tasks = this.#createTasks();
+    const extensions = [...(options.extensions ?? []), ...(tasks ? [tasks.taskExtension()] : [])];
     this.#servers = new Servers({
       clock,
       limits,
@@ -150,14 +174,16 @@ export class LocalHost implements Host {
       ...(options.auth && { auth: options.auth }),
       ...(options.via && { via: options.via }),
       ...(options.observer && { observer: options.observer }),
-      ...(options.extensions && { extensions: options.extensions }),
+      ...(extensions.length > 0 && { extensions }),
+      ...(localTasks && { onStateChange: (server) => localTasks.onStateChange(server) }),
       ...(options.storage && { kv }),
     });
     this.#calls = new Calls({
       clock,
       catalog: this.#catalog,
       consent: new Consent(compilePolicy(options.policy ?? []), grants, this.#questions, this.activity),
-      callLog: new CallLog(this.activity, clock),
+      callLog,
+      tasks: localTasks,
       feed: this.#feed,
       answersFor: (server, during) => answersFor(server, dependencies, during),
     });
@@ -249,6 +275,10 @@ export class LocalHost implements Host {
     if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
     checkRunOptions(options);
     checkTask(task, options);
+    if (options.tasks === "background" && !this.#localTasks) {
+      const why = 'tasks: "background" needs a host with tasks; pass `tasks: true` to createHost';
+      throw new PortolanError("invalid-argument", `run: ${why}`);
+    }
     const id = isState(task) ? task.id : crypto.randomUUID();
     if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is already running`);
     const run = startRun({
@@ -340,11 +370,14 @@ export class LocalHost implements Host {
 
   async #close(): Promise<void> {
     const runs = [...this.#runs.values()];
+    // Before the runs are cancelled, so that their tasks go on.
+    this.#localTasks?.close();
     for (const run of runs) run.cancel("the host is closed");
     this.#questions.close();
     this.#roots.end();
     await this.#servers.close();
     await Promise.all(runs.map(({ result }) => result));
+    await this.#localTasks?.settle();
     this.#feed.end();
     // A log that the application passed in is closed by the application.
     await (this.#options.activity ? this.activity.flush() : this.activity.close());
@@ -353,6 +386,58 @@ export class LocalHost implements Host {
   #isReadOnly(server: string, name: string): boolean {
     const tool = this.#catalog.tool(server, name);
     return tool !== undefined && hintsOf(tool.definition, this.#servers.find(server).trustsHints).readOnly;
+  }
+
+  /** Reads the tasks of earlier processes. */
+  async loadTasks(): Promise<void> {
+    await this.#localTasks?.load();
+  }
+
+  #createTasks(): HostTasks {
+    const need = (): LocalTasks => {
+      if (this.#localTasks) return this.#localTasks;
+      const why = "the host was created without tasks; pass `tasks: true` to createHost";
+      throw new PortolanError("capability-missing", `tasks: ${why}`);
+    };
+    return {
+      list: () => this.#localTasks?.list() ?? [],
+      start: async (server, tool, args = {}, options = {}) => {
+        const { ttlMs, ...call } = options;
+        const tasks = need();
+        await rejectInvalid(call, hostCallOptionKinds, "tasks.start");
+        checkBounds("tasks.start: ", { ttlMs });
+        tasks.checkRoom(server);
+        const found = await this.#servers.findTrusted(server, call.signal);
+        return new Promise((resolve, reject) => {
+          const created: TaskStart["created"] = (task, text) =>
+            resolve({ task, ...(text !== undefined && { immediateText: text }) });
+          this.#calls
+            .callTool(found, tool, args, call, { ttlMs, created })
+            .then((result) => resolve({ result }), reject);
+        });
+      },
+      wait: async (id, options = {}) => {
+        const tasks = need();
+        await rejectInvalid(options, { signal: "object", conversation: "object", answers: "object" }, "tasks.wait");
+        const { server: name } = await tasks.find(id);
+        const server = this.#servers.find(name);
+        try {
+          return noteResultResources(server, await tasks.wait(id, options), options);
+        } finally {
+          // A wait that was stopped has brought no content.
+          if (!options.signal?.aborted) markUntrusted(server, options);
+        }
+      },
+      cancel: async (id) => need().cancel(id),
+    };
+  }
+
+  /** Emits a change of a task to all events, and to the run that it belongs to. */
+  #emitTask(event: HostEvent): void {
+    this.#feed.emit(event);
+    if (event.kind !== "task" || event.task.run === undefined) return;
+    const { how, task } = event;
+    void this.#runs.get(event.task.run)?.emit({ type: "task", how, task });
   }
 
   /** Emits a question to all events, and to the run that it belongs to. */

@@ -35,6 +35,7 @@ export type {
   RunInput,
   RunOptions,
   RunState,
+  RunTask,
 } from "./agent/run.ts";
 export type { RootDefinition } from "./answers/forms.ts";
 export type { SamplingLimits } from "./answers/sampling.ts";
@@ -165,3 +166,12 @@ export type {
   UrlQuestion,
   Verdict,
 } from "./questions.ts";
+export type {
+  HostTask,
+  HostTaskState,
+  HostTasks,
+  HostTasksOptions,
+  StartedTask,
+  StartTaskOptions,
+  WaitTaskOptions,
+} from "./tasks/tasks.ts";

@@ -63,6 +63,27 @@ export const minuteMs = 60_000;
 /** Longer than the text of any form. */
 export const maxFormTextChars: number = 64 * 1024;
 
+// Tasks
+
+/** Open tasks of one server that the host follows; `host.tasks.start` refuses more. */
+export const maxTasksPerServer = 100;
+/** Records that are read from the storage. */
+export const maxStoredTasks = 1_000;
+/** Records read from the storage at a time. */
+export const tasksPerPage = 100;
+/** A record is deleted after this time, also that of a task without a lifetime. */
+export const taskRecordMs: number = 30 * 24 * 60 * 60 * 1_000;
+/** Ended tasks whose result nobody has taken; the oldest are dropped first. */
+export const maxEndedTasks = 200;
+/** Characters of JSON of their results. */
+export const maxEndedTaskChars: number = 16 * 1024 * 1024;
+/** A longer description of a state is cut. */
+export const maxTaskMessageChars = 500;
+/** A task without a lifetime counts as lost when its server was away for this long. */
+export const taskSilenceMs: number = 60 * 60 * 1_000;
+/** Characters of a task's id, which people type. */
+export const taskIdChars = 10;
+
 // Sampling, for each server (options: `sampling`)
 
 /** Tokens of one answer. */

@@ -9,6 +9,7 @@ import type { HostOptions } from "./api.ts";
 import type { FeatureLimits } from "./catalog/load-lists.ts";
 import { checkAnswerers } from "./consent.ts";
 import type { RootWatch } from "./node/roots.ts";
+import type { HostTasksOptions } from "./tasks/tasks.ts";
 
 /** One server of a host: how to reach it, and where that is configured. */
 export interface ServerEntry {
@@ -146,6 +147,12 @@ function isModel(value: unknown): boolean {
   return has("stream")(value) && isObject(value) && isText(value["id"]) && isObject(value["capabilities"]);
 }
 
+function isTasks(value: unknown): boolean {
+  if (typeof value === "boolean") return true;
+  const { resume = "wait", ...others } = Object(value) as HostTasksOptions;
+  return isObject(value) && (resume === "wait" || resume === "connect") && Object.keys(others).length === 0;
+}
+
 /** Checked elsewhere. */
 const anything: Expected = ["anything", () => true];
 const object: Expected = ["an object", isObject];
@@ -174,6 +181,7 @@ const hostOptions: Table<HostOptions> = {
   via: callback,
   observer: ["{ begin } such as traceClient() of portolan/otel", has("begin")],
   extensions: ["a list of extensions such as tasks() of portolan/client/tasks", isListOf(has("on"))],
+  tasks: ['true, false or { resume: "connect" | "wait" }', isTasks],
   logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
   limits: object,
   startsAtOnce: anything,
@@ -194,6 +202,7 @@ const runOptions: Table<RunOptions> = {
   except: names,
   answers: object,
   approvals: ['"wait" or "pause"', isOneOf("wait", "pause")],
+  tasks: ['"wait" or "background"', isOneOf("wait", "background")],
   decisions: [
     "true or false by the callId of each question",
     (value) => isObject(value) && Object.values(value).every((decision) => typeof decision === "boolean"),

@@ -31,6 +31,8 @@ export interface ServersOptions
   readonly activity: ActivityLog;
   readonly emit: (event: HostEvent) => void;
   readonly answersFor: (server: HostedServer) => Answers;
+  /** Called when the state of a server has changed. */
+  readonly onStateChange?: ((server: HostedServer) => void) | undefined;
   /** Stores the lists of features from one start to the next. */
   readonly kv?: KeyValue | undefined;
 }
@@ -352,6 +354,7 @@ export class Servers {
     if (state === "ready" || server.supervisor.isBlocked) server.isOverdue = false;
     this.#options.activity.record({ kind: "server", server: name, state, ...(reason !== undefined && { reason }) });
     this.#options.emit({ kind: "server", server: name, status });
+    this.#options.onStateChange?.(server);
   }
 }
 

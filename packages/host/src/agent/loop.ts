@@ -1,4 +1,4 @@
-import type { SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
+import type { CallToolResult, SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
 import { CallFailure } from "portolan/client";
 import { toError } from "portolan/internal";
 import type { ContentOrigins, Host, HostCallOptions } from "../api.ts";
@@ -21,6 +21,7 @@ import {
 import { missingEnd, readCall, startTurn } from "../models/complete.ts";
 import { createCallIds } from "../models/messages.ts";
 import type { EndEvent, Model, ModelRequest, TokenUsage, UnreadableToolEvent } from "../models/model.ts";
+import { TaskDetachedError } from "../tasks/tasks.ts";
 import {
   fit,
   isState,
@@ -31,16 +32,18 @@ import {
   systemPrompt,
   toAttachment,
   toFailure,
+  toImmediateResult,
   toMessages,
   toToolResult,
 } from "./prompt.ts";
-import type { ProposedCall, RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState } from "./run.ts";
+import type { ProposedCall, RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState, RunTask } from "./run.ts";
+import { RunTasks } from "./run-tasks.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /** Options of `Loop`. */
 export interface LoopOptions {
   readonly id: string;
-  readonly host: Pick<Host, "callTool" | "readResource" | "getPrompt" | "catalog" | "servers">;
+  readonly host: Pick<Host, "callTool" | "readResource" | "getPrompt" | "catalog" | "servers" | "tasks">;
   readonly model: Model;
   readonly task: RunInput | RunState;
   readonly options: RunOptions;
@@ -64,6 +67,7 @@ export class Loop {
   readonly #longResults: LongResults;
   readonly #presentation: Presentation;
   readonly #contextTokens: number;
+  readonly #tasks: RunTasks;
   readonly #usage: { inputTokens: number; outputTokens: number } = { inputTokens: 0, outputTokens: 0 };
   #messages: SamplingMessage[];
   #pending: readonly ProposedCall[];
@@ -108,6 +112,19 @@ export class Loop {
       longResults: this.#longResults,
       maxChars: options.options.maxResultChars ?? maxRunResultChars,
     };
+    const tasks = [...(before?.tasks ?? []), ...(before && !state ? detachedCalls(before, options.host) : [])];
+    const { host, signal, emit } = options;
+    this.#tasks = new RunTasks(
+      {
+        host,
+        signal,
+        emit,
+        conversation: this.#conversation,
+        presentation: this.#presentation,
+        answers: options.options.answers,
+      },
+      tasks,
+    );
   }
 
   /** Runs to the end and emits it. Never rejects. */
@@ -120,11 +137,14 @@ export class Loop {
       reason = this.#options.signal.aborted ? "cancelled" : "failed";
       error = toError(thrown);
     }
+    await this.#tasks.end();
+    const tasks = this.#tasks.all;
     const done: RunDone = {
       type: "done",
       reason,
       text: this.#text,
       usage: this.#usage,
+      ...(tasks.length > 0 && { tasks }),
       state: this.#state,
       ...(error && { error }),
     };
@@ -138,20 +158,38 @@ export class Loop {
     for (const [server, text] of await prepare(signal)) await emit({ type: "notice", text, server });
     if (!isState(task)) this.#messages.push(...(await this.#firstMessages(task)));
     const { maxTurns = maxRunTurns, maxCalls = maxRunCalls } = options;
+    const isNew = this.#messages.at(-1)?.role === "user" || this.#pending.length + this.#results.length > 0;
+    // The model has finished its work: only the results of its tasks are new to it.
+    if (!isNew && this.#tasks.all.length > 0) {
+      await this.#tasks.one();
+      if (!this.#takeEnded()) return "done";
+    }
     for (;;) {
       if (this.#calls + this.#pending.length > maxCalls) return "max-calls";
       if (this.#pending.length + this.#results.length > 0) {
         const isDone = await this.#runCalls();
         if (!isDone) return "approval";
       }
+      this.#takeEnded();
       if (this.#turns >= maxTurns) return "max-turns";
       const turn = await this.#takeTurn();
       if (turn === undefined) return "context";
-      if (turn.calls.length === 0 && turn.unreadable.length === 0) return endOf(turn.stopReason);
+      if (turn.calls.length === 0 && turn.unreadable.length === 0) {
+        const end = endOf(turn.stopReason);
+        if (end === "done" && this.#tasks.all.some(({ content }) => content)) continue;
+        return end;
+      }
       this.#pending = turn.calls;
       // A call with invalid arguments gets its result at once.
       this.#results = turn.unreadable.map(({ id, name }) => rejectArguments(id, name));
     }
+  }
+
+  /** Adds the results of ended tasks to the conversation. Returns false if there are none. */
+  #takeEnded(): boolean {
+    const message = this.#tasks.take();
+    if (message) this.#messages.push(message);
+    return message !== undefined;
   }
 
   /** Returns the user's messages: the task, a server's prompt, and the attached resources. */
@@ -211,6 +249,7 @@ export class Loop {
       toolbox: this.#toolbox,
       conversation: this.#conversation,
       presentation: this.#presentation,
+      tasks: this.#tasks,
       decisions: this.#decisions ?? {},
     };
     for (const { name } of this.#pending) {
@@ -226,7 +265,10 @@ export class Loop {
       this.#pending = this.#pending.filter(({ id }) => !ids.has(id));
       this.#calls += made.length;
       const failed = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
-      for (const reason of failed) if (!(reason instanceof Paused)) throw reason;
+      for (const reason of failed) {
+        if (reason instanceof LeftRunning) this.#leaveRunning(reason);
+        else if (!(reason instanceof Paused)) throw reason;
+      }
       if (context.signal.aborted) throw toError(context.signal.reason);
       // Later calls may depend on the one that waits.
       if (failed.length > 0) {
@@ -238,6 +280,11 @@ export class Loop {
     this.#messages.push({ role: "user", content: [...this.#results] });
     this.#results = [];
     return true;
+  }
+
+  /** Notes the task of a call that the run does not wait for any more. */
+  #leaveRunning({ call, task }: LeftRunning): void {
+    this.#pending = this.#pending.map((one) => (one.id === call ? { ...one, task } : one));
   }
 
   #groups(): ProposedCall[][] {
@@ -256,6 +303,7 @@ export class Loop {
 
   get #state(): RunState {
     const { contentFrom, resourcesFrom } = this.#conversation;
+    const tasks = this.#tasks.all;
     return {
       id: this.#options.id,
       messages: this.#messages,
@@ -267,8 +315,17 @@ export class Loop {
       longResults: this.#longResults.toJSON(),
       turns: this.#turns,
       calls: this.#calls,
+      ...(tasks.length > 0 && { tasks }),
     };
   }
+}
+
+/** Returns the calls of an interrupted turn that went on as tasks. A new run hears of their results. */
+function detachedCalls({ pending }: RunState, { catalog }: Pick<Host, "catalog">): RunTask[] {
+  return pending.flatMap(({ id: callId, name, task: id }) => {
+    const { server = "", name: tool = name } = catalog.byModelName(name) ?? {};
+    return id === undefined ? [] : [{ id, callId, server, tool }];
+  });
 }
 
 function endOf(stopReason: string): RunEnd {
@@ -350,7 +407,8 @@ async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): 
 
 /** Everything that one call needs. */
 export interface CallContext {
-  readonly host: Pick<Host, "callTool" | "readResource">;
+  readonly host: Pick<Host, "callTool" | "readResource" | "tasks">;
+  readonly tasks: RunTasks;
   /** True if a server's content is trusted. */
   readonly trustsContent: (server: string) => boolean;
   readonly run: string;
@@ -366,6 +424,18 @@ export interface CallContext {
 
 /** Thrown when a call needs approval before the run can continue. */
 export class Paused extends Error {}
+
+/** Thrown when the run ends, but a call of it goes on as a task. */
+class LeftRunning extends Error {
+  readonly call: string;
+  readonly task: string;
+
+  constructor(call: string, task: string) {
+    super("The call goes on as a task");
+    this.call = call;
+    this.task = task;
+  }
+}
 
 /** Makes one call of a model. Every outcome is a result for the model. */
 export async function runCall(call: ProposedCall, context: CallContext): Promise<ToolResultContent> {
@@ -383,17 +453,50 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
   const from = `tool ${display(tool.name)} of server "${display(server)}"`;
   await emit({ type: "tool", stage: "call", id, server, tool: tool.name, args: input });
   try {
-    const result = await context.host.callTool(server, tool.name, input, {
-      ...callOptions(call, context),
-      onProgress: (progress) => void emit({ type: "tool", stage: "progress", id, progress }),
-    });
+    const { result, immediateText } = await callOrStart(call, server, tool.name, context);
+    if (!result) {
+      const given = immediateText === undefined ? [] : [{ type: "text" as const, text: immediateText }];
+      return toImmediateResult(
+        id,
+        given.length === 0 ? undefined : toToolResult(id, from, { content: given }, presentation),
+      );
+    }
     await emit({ type: "tool", stage: "result", id, result });
     return toToolResult(id, from, result, presentation);
   } catch (thrown) {
+    if (thrown instanceof TaskDetachedError) {
+      if (context.signal.aborted) throw new LeftRunning(id, thrown.task);
+      // Its server was stopped: the result may still come.
+      context.tasks.add({ id: thrown.task, callId: id, server, tool: tool.name });
+      return toImmediateResult(id);
+    }
     const { text, isFromHost } = explain(thrown, call, context);
     await emit({ type: "tool", stage: "result", id, result: { content: [{ type: "text", text }], isError: true } });
     return isFromHost ? errorResult(id, text) : toFailure(id, from, text, presentation);
   }
+}
+
+/** Calls a tool. In the background, a call that becomes a task has no result yet. */
+async function callOrStart(
+  call: ProposedCall,
+  server: string,
+  tool: string,
+  context: CallContext,
+): Promise<{ readonly result?: CallToolResult | undefined; readonly immediateText?: string | undefined }> {
+  const { host, tasks, options, emit, conversation, signal } = context;
+  const { id, input } = call;
+  if (call.task !== undefined) {
+    const { answers } = options;
+    return { result: await host.tasks.wait(call.task, { signal, conversation, ...(answers && { answers }) }) };
+  }
+  const calling: HostCallOptions = {
+    ...callOptions(call, context),
+    onProgress: (progress) => void emit({ type: "tool", stage: "progress", id, progress }),
+  };
+  if (options.tasks !== "background") return { result: await host.callTool(server, tool, input, calling) };
+  const started = await host.tasks.start(server, tool, input, calling);
+  if (started.task) tasks.add({ id: started.task.id, callId: id, server, tool });
+  return started;
 }
 
 type BuiltInResult = Omit<ToolResultContent, "type" | "toolUseId">;

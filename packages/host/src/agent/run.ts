@@ -1,4 +1,4 @@
-import type { CallToolResult, JsonObject, SamplingMessage } from "portolan";
+import type { CallToolResult, JsonObject, SamplingContent, SamplingMessage } from "portolan";
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
 import { onAbort } from "portolan/internal";
@@ -6,6 +6,7 @@ import { charsOf } from "../api.ts";
 import { maxUnreadRunEventChars, maxUnreadRunEvents } from "../limits.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
+import type { HostTask } from "../tasks/tasks.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
 
 /** An agent run. It works without a reader; leaving the iteration cancels it. */
@@ -51,6 +52,12 @@ export interface RunOptions {
    * `host.run(state, { decisions })`. Default: "wait".
    */
   readonly approvals?: "wait" | "pause";
+  /**
+   * What the run does with a call that becomes a task: "wait" waits for its result; "background" tells the model that
+   * the task has begun, and its result comes to the model in a later turn. Needs `createHost({ tasks: true })`.
+   * Default: "wait".
+   */
+  readonly tasks?: "wait" | "background";
   /** Answers to the questions of a paused run, by their `callId`. */
   readonly decisions?: { readonly [callId: string]: boolean };
   /** Turns of the model. Default: 20. */
@@ -84,6 +91,8 @@ export type RunEvent =
   | { readonly type: "approval"; readonly question: RunApproval }
   /** A server asks a question, which `answers` or `host.answer` answers. */
   | { readonly type: "question"; readonly question: HostQuestion }
+  /** A call of the run has become a task, or its task has changed or ended. */
+  | { readonly type: "task"; readonly how: "created" | "changed" | "ended"; readonly task: HostTask }
   | { readonly type: "usage"; readonly model: string; readonly usage: TokenUsage }
   /** Information for the user. `server` is the server that it is about. */
   | { readonly type: "notice"; readonly text: string; readonly server?: string }
@@ -99,6 +108,8 @@ export interface RunDone {
   readonly error?: Error;
   /** Tokens of all turns since the run began or continued. */
   readonly usage: TokenUsage;
+  /** Calls that go on as tasks. Continue the run from its state for their results. */
+  readonly tasks?: readonly RunTask[];
   readonly state: RunState;
 }
 
@@ -143,6 +154,19 @@ export interface RunState {
   readonly longResults: { readonly [name: string]: string };
   readonly turns: number;
   readonly calls: number;
+  /** Calls that go on as tasks, or whose late result the model has not seen. */
+  readonly tasks?: readonly RunTask[];
+}
+
+/** A call of a run that became a task in the background. */
+export interface RunTask {
+  /** The id of the task in `host.tasks`. */
+  readonly id: string;
+  readonly callId: string;
+  readonly server: string;
+  readonly tool: string;
+  /** The result as the model will see it, if the task has ended. */
+  readonly content?: readonly SamplingContent[];
 }
 
 /** A call that a model asks for. */
@@ -153,6 +177,8 @@ export interface ProposedCall {
   readonly input: JsonObject;
   /** Digest of the tool's definition when the run paused. A decision is valid only for this definition. */
   readonly digest?: string;
+  /** The id of the task that the call became. A continued run waits for it instead of calling again. */
+  readonly task?: string;
 }
 
 /** A run that the host can send events to. */
@@ -215,6 +241,7 @@ export class RunEventStream implements AsyncIterable<RunEvent> {
     if (this.#isOver) return;
     // Newer progress follows.
     if (this.#isFull && event.type === "tool" && event.stage === "progress") return;
+    if (this.#isFull && event.type === "task" && event.how === "changed") return;
     this.#unread.push(event);
     this.#chars += sizeOf(event);
     if (event.type === "done") {
