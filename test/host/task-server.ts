@@ -2,8 +2,8 @@ import { createMemoryPair, type JsonObject } from "portolan";
 import type { CustomTarget, ServerSettings } from "portolan-host";
 import { isStateless, type RevisionDate } from "../kit/revisions.ts";
 import { attach } from "../requirements/client/kit/endpoints.ts";
-import { refusal, ScriptedServer } from "../requirements/client/kit/scripted-server.ts";
-import { question, relatedQuestion, stateOf, taskServer } from "../requirements/client/kit/tasks.ts";
+import { type Handler, refusal, ScriptedServer } from "../requirements/client/kit/scripted-server.ts";
+import { question, stateOf, taskServer } from "../requirements/client/kit/tasks.ts";
 
 /** One task of a test's server; the test says how it goes on. */
 export interface Job {
@@ -40,6 +40,10 @@ export class TaskServer {
       ...script,
       on: {
         ...script.on,
+        // Then the tasks are polled, every 250 ms.
+        "subscriptions/listen": () => {
+          throw refusal(-32601, "there are no changes");
+        },
         "tools/call": ({ params }) => {
           if (!isNew && !params.task) return { content: [{ type: "text", text: "a plain result" }] };
           const job: Job = { id: `task-${this.jobs.size + 1}`, args: params.arguments, status: "working" };
@@ -69,15 +73,18 @@ export class TaskServer {
           return isNew ? {} : this.#state(job);
         },
         ...(!isNew && {
-          "tasks/result": async ({ params }: { params: { taskId: string } }) => {
+          "tasks/result": (async ({ params }) => {
             const job = this.#job(params.taskId);
             if (job.status === "input_required") {
-              this.answers.push((await this.server.ask("elicitation/create", related(job))).result);
+              const asked = job.inputRequests?.["q1"] as { params: JsonObject };
+              const params = { ...asked.params, ...relatedTo(job) };
+              const { result, error } = await this.server.ask("elicitation/create", params);
+              this.answers.push(result ?? error);
               job.status = "working";
               return undefined as never;
             }
-            return { ...job.result, _meta: { "io.modelcontextprotocol/related-task": { taskId: job.id } } };
-          },
+            return { ...job.result, ...relatedTo(job) };
+          }) as Handler,
         }),
       },
     });
@@ -96,9 +103,11 @@ export class TaskServer {
   }
 
   /** Asks a question in a task. */
-  ask(message: string, id = "task-1"): void {
+  ask(message: string, schema: JsonObject = {}, id = "task-1"): void {
     const job = this.#job(id);
-    job.inputRequests = { q1: question(message) };
+    const { params, ...asked } = question(message) as { params: JsonObject };
+    const requestedSchema = { ...(params["requestedSchema"] as JsonObject), ...schema };
+    job.inputRequests = { q1: { ...asked, params: { ...params, requestedSchema } } };
     job.status = "input_required";
   }
 
@@ -133,10 +142,6 @@ export class TaskServer {
   }
 }
 
-function related(job: Job): JsonObject {
-  const asked = job.inputRequests?.["q1"] as { params: { message: string } } | undefined;
-  return {
-    ...relatedQuestion(asked?.params.message ?? ""),
-    _meta: { "io.modelcontextprotocol/related-task": { taskId: job.id } },
-  };
+function relatedTo({ id }: Job): JsonObject {
+  return { _meta: { "io.modelcontextprotocol/related-task": { taskId: id } } };
 }

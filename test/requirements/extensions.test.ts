@@ -2,8 +2,14 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ExtensionRequirement } from "../../scripts/requirements-matrix.mjs";
 import { manifest as httpServer } from "../http/server/rows/index.ts";
+import { manifest as httpClient } from "./client/http/rows/index.ts";
+import { manifest as clientManifest } from "./client/manifest.ts";
+import { manifest as hostManifest } from "./host/manifest.ts";
 import { manifest as server } from "./manifest.ts";
 import type { Row } from "./rows/row.ts";
+
+const tasks = { extension: "tasks", from: 10, to: 67 };
+const client = withoutPrefix({ ...clientManifest, ...httpClient });
 
 /**
  * Which rows cover the requirements of an extension on one side. To add a side of an extension: write its rows in a file like
@@ -14,7 +20,9 @@ const covered: readonly Covered[] = [
   { extension: "apps", from: 70, to: 79, sides: ["S", "both"], rows: server },
   { extension: "cards", from: 130, to: 139, sides: ["S"], rows: httpServer },
   { extension: "skills", from: 100, to: 129, sides: ["S", "both"], rows: server },
-  { extension: "tasks", from: 10, to: 67, sides: ["S", "both"], rows: server },
+  { ...tasks, sides: ["S", "both"], rows: server },
+  { ...tasks, sides: ["C", "both"], rows: client },
+  { ...tasks, sides: ["H"], rows: hostManifest },
 ];
 
 interface Covered {
@@ -38,3 +46,7 @@ test.each(covered)(
     expect(wanted.filter((id) => rows[id] === undefined)).toEqual([]);
   },
 );
+
+function withoutPrefix(rows: { readonly [row: string]: Row }): { readonly [row: string]: Row } {
+  return Object.fromEntries(Object.entries(rows).map(([id, row]) => [id.replace(/^C-/, ""), row]));
+}

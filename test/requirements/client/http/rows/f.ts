@@ -11,6 +11,7 @@ export const rowsF: { readonly [row: string]: Row } = {
   "C-F6": { about: "after an unsupported version the client tries another one or fails", on: stateless },
   "C-F7": { about: "every request has its metadata", on: stateless },
   "C-F8": { about: "a missing client capability is an error that names it", on: stateless },
+  "C-X56": { about: "Mcp-Name repeats the id of the task on get, update and cancel", on: stateless },
   "C-F9": { about: "404 with -32601 is a missing method, not an older server", on: stateless },
   "C-F10": { about: "JSON-RPC errors are read with any status", on: stateless },
   "C-F11": { about: "a request without a version in header and body", later: server },

@@ -1,4 +1,4 @@
-import { connect } from "portolan/client";
+import { type Client, connect } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { expect } from "vitest";
 import {
@@ -23,6 +23,12 @@ const refusing = (status: number, error: object, members: object = {}) => ({
     sendJson(response, status, { jsonrpc: "2.0", id: message.id, error, ...members });
   }) as NonNullable<NonNullable<Parameters<typeof serve>[1]>["call"]>,
 });
+
+async function sendTaskRequests(client: Client, taskId: string): Promise<void> {
+  await client.request("tasks/get", { taskId });
+  await client.request("tasks/update", { taskId, inputResponses: {} });
+  await client.request("tasks/cancel", { taskId });
+}
 
 export const stateless: readonly HttpRequirement[] = [
   {
@@ -60,14 +66,23 @@ export const stateless: readonly HttpRequirement[] = [
       await client.callTool("tool");
       await client.readResource("note://1");
       await client.getPrompt("prompt");
-      await client.request("tasks/get", { taskId: "t" });
-      await client.request("tasks/update", { taskId: "t", inputResponses: {} });
-      await client.request("tasks/cancel", { taskId: "t" });
+      await sendTaskRequests(client, "t");
       await client.request("vendor/x", { name: "x" });
       expect(server.seen.map(({ headers }) => headers["mcp-name"])).toEqual([
         ...[undefined, "tool", "note://1", "prompt"],
         ...["t", "t", "t", undefined],
       ]);
+    },
+  },
+  {
+    row: "C-X56",
+    says: "the id of a task stands in Mcp-Name of each request about it, encoded where necessary",
+    async test(revision) {
+      const server = await serve(revision);
+      const client = await open(server, revision);
+      for (const taskId of ["task-7", "ø"]) await sendTaskRequests(client, taskId);
+      const names = server.seen.slice(1).map(({ headers }) => headers["mcp-name"]);
+      expect(names).toEqual([...Array(3).fill("task-7"), ...Array(3).fill("=?base64?w7g=?=")]);
     },
   },
   {
