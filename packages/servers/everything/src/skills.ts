@@ -1,8 +1,9 @@
 import type { ServerExtension } from "portolan/server";
 import { skills, skillsOf } from "portolan/server/skills";
 
+const name = "tour";
 const tour = `---
-name: tour
+name: ${name}
 description: Shows what this server can do. Use it when somebody asks for a tour.
 license: MIT
 ---
@@ -17,7 +18,7 @@ const questions = "The tools whose names begin with `ask-` ask the user or the m
 /** A skill: instructions for the model, with digests that hosts verify. */
 export function createSkills(): ServerExtension {
   // Digests take a moment; the requests wait for them.
-  const made = skillsOf({ "tour/SKILL.md": tour, "tour/references/questions.md": questions });
+  const made = skillsOf({ [`${name}/SKILL.md`]: tour, [`${name}/references/questions.md`]: questions });
   return skills({
     list: async (cursor, request) => (await made).list(cursor, request),
     get: async (uri, request) => (await made).get(uri, request),

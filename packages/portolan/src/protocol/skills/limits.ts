@@ -1,4 +1,4 @@
-// Bounds that servers and clients of skills share. `server/skills/limits.ts` and `client/skills/limits.ts` export them.
+// Bounds of one skill, on servers and clients alike. None can be changed.
 
 /** Files of one skill. The specification lets no host refuse fewer. */
 export const maxSkillFiles = 512;

@@ -1,11 +1,7 @@
-/** Defaults and bounds of `portolan/server/skills` and `portolan/server/skills/node`. None can be changed. */
-
-export {
-  maxFrontmatterChars,
-  maxFrontmatterDepth,
-  maxSkillBytes,
-  maxSkillFiles,
-} from "../../protocol/skills/limits.ts";
+/**
+ * Defaults and bounds of `portolan/server/skills` and `portolan/server/skills/node`. None can be changed.
+ * Those of one skill are in `protocol/skills/limits.ts`.
+ */
 
 /** Skills on one page of `skills/list`. An entry of 512 files has about 100 KB. */
 export const skillsPageSize = 100;
