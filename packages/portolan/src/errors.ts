@@ -23,7 +23,8 @@ export type PortolanErrorCode =
   | "unanswered"
   | "model-failed"
   | "task-lost"
-  | "task-detached";
+  | "task-detached"
+  | "skill-unverified";
 
 /** A failure on this side. It is never sent to the peer. */
 export class PortolanError extends Error {

@@ -8,6 +8,7 @@ import { rowsI } from "./rows/i.ts";
 import { rowsJ } from "./rows/j.ts";
 import { rowsK } from "./rows/k.ts";
 import { rowsM } from "./rows/m.ts";
+import { rowsSkills } from "./rows/skills.ts";
 import { rowsU } from "./rows/u.ts";
 import { rowsX } from "./rows/x.ts";
 
@@ -24,4 +25,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsM,
   ...rowsU,
   ...rowsX,
+  ...rowsSkills,
 };

@@ -14,6 +14,7 @@ import { rounds } from "./rounds.ts";
 import { roundsEnd } from "./rounds-end.ts";
 import { sampling } from "./sampling.ts";
 import { schemas } from "./schemas.ts";
+import { skillRequirements } from "./skills.ts";
 import { stdio } from "./stdio.ts";
 import { taskRequirements } from "./tasks.ts";
 import { time } from "./time.ts";
@@ -39,6 +40,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   sampling,
   schemas,
   stdio,
+  skillRequirements,
   taskRequirements,
   time,
   tools,

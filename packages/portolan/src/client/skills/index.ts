@@ -1,0 +1,13 @@
+export type { Skill, SkillFile, SkillFrontmatter } from "../../protocol/skills/skill.ts";
+export {
+  getSkill,
+  hasSkills,
+  listSkills,
+  type OpenSkill,
+  openSkill,
+  readSkillFile,
+  readSkillFolder,
+  type SkillContent,
+  skills,
+} from "./skills.ts";
+export { SkillError, type SkillMismatch } from "./verify.ts";

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { skillRequirements } from "./sections/skills.ts";
+
+runRequirements("skills", skillRequirements);
