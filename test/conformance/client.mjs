@@ -3,6 +3,7 @@
 //   npm run --silent conformance:client -- http://localhost:3000/mcp
 import { clientCredentials, enterpriseManaged, oauth, workloadIdentity } from "portolan/auth/client";
 import { connect } from "portolan/client";
+import { listSkills, openSkill, readSkillFile, SkillError } from "portolan/client/skills";
 
 /** @typedef {import("portolan/client").Client} Client */
 /** @typedef {(client: Client) => Promise<unknown>} Scenario */
@@ -47,10 +48,27 @@ const scenarios = {
     for (const { name, arguments: args } of JSON.parse(context).toolCalls) await client.callTool(name, args);
   },
   "http-invalid-tool-headers": callEveryTool,
+  "sep-2640-client-no-prefetch": (client) => listSkills(client),
+  "sep-2640-client-verify-digest": useSkill,
+  "sep-2640-client-verify-size": useSkill,
+  "sep-2640-client-verify-frontmatter": useSkill,
 };
 
 async function callEveryTool(/** @type {Client} */ client) {
   for (const { name } of await client.listTools()) await client.callTool(name);
+}
+
+/** Reads a whole skill, as long as all of it is what the entry says. @param {Client} client */
+async function useSkill(client) {
+  for (const skill of await listSkills(client)) {
+    try {
+      const { resources } = (await openSkill(client, skill)).skill;
+      for (const { uri } of resources === "dynamic" ? [] : resources) await readSkillFile(client, skill, uri);
+    } catch (error) {
+      if (!(error instanceof SkillError)) throw error;
+      console.log(error.message);
+    }
+  }
 }
 
 /** Runs the steps of every authorization scenario. @param {Client} client */

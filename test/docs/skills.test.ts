@@ -1,8 +1,10 @@
+import { connectInMemory } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import { oldestAndNewest } from "../examples/example.ts";
 import { connect, importGuide } from "./guide.ts";
 
 const guide = await importGuide("skills-server");
+const { instructions } = await importGuide("skills-client");
 
 describe.each(oldestAndNewest)("docs/skills.md on %s", (revision) => {
   test("serves the skills of a folder", async () => {
@@ -14,6 +16,13 @@ describe.each(oldestAndNewest)("docs/skills.md on %s", (revision) => {
     const uri = "skill://acme/refunds/examples/email.md";
     expect((await peer.request("resources/read", { uri })).result.contents[0].text).toContain("paid you back");
     await guide.folder.reload();
+  });
+
+  test("reads a skill as a client", async () => {
+    await using client = await connectInMemory(guide.server, { revision });
+    const { body, email } = await instructions(client, "refunds");
+    expect([body, email]).toEqual([expect.stringContaining("# Refunds"), expect.stringContaining("paid you back")]);
+    await expect(instructions(client, "none")).rejects.toThrow("lists no skill none");
   });
 
   test("serves skills from memory, and dynamic ones of a source", async () => {
