@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { commands } from "../../packages/cli/src/command-table.ts";
 import { scriptOf } from "../servers/kit/programs.ts";
+import { manifestOf, putFolder } from "./bundle-kit.ts";
 import { root, runPortolan } from "./kit.ts";
 import { makeProject, startPortolan } from "./make-kit.ts";
 import { definitions, expectValid } from "./output-schema.ts";
@@ -25,6 +26,7 @@ beforeAll(async () => {
   const servers = { time, asking: { command: node, args: [asking] }, gone: { command: "nowhere-at-all" } };
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
   for (const name of Object.keys(servers)) await runPortolan(["trust", name, "--yes"], { cwd });
+  putFolder(join(cwd, "packed"), { "manifest.json": manifestOf(), "server/index.mjs": "1", ".env": "A=1" });
   await runPortolan(["call", "./server.mjs", "hello", "--record", "talk.jsonl"], { cwd });
 });
 
@@ -62,6 +64,9 @@ const lines: readonly (readonly [code: number, ...args: string[]])[] = [
   [0, "ls", "time.now"],
   [0, "ls", "asking", "greet"],
   [0, "add", "time", "--to", "cursor"],
+  [0, "pack", "packed", "--out", "packed.mcpb"],
+  [0, "pack", "packed.mcpb"],
+  [0, "add", "./packed.mcpb"],
   [0, "gen", "ts", "time"],
   [0, "up", "time"],
   [0, "down"],

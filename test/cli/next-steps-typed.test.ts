@@ -595,6 +595,8 @@ const elsewhere: { readonly [message: string]: string } = {
   "commands/login.ts: portolan {}": "login.test.ts",
   "commands/dev.ts: portolan serve --stdio {}": "make-dev.test.ts",
   "commands/new.ts: npx portolan {}": "journey-author.test.ts",
+  "commands/pack.ts: portolan add {}": "pack.test.ts",
+  "sources/card.ts: portolan add {} {}": "sources.test.ts",
   "commands/new.ts: package.json uses portolan from {}": "a sentence",
   "portolan serve": "the name of the proxy server",
   "portolan dev": "the name of the server",

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import type { ExtensionRequirement } from "../../scripts/requirements-matrix.mjs";
+import { sourceRows } from "../cli/sources-rows.ts";
 import { manifest as httpServer } from "../http/server/rows/index.ts";
 import { manifest as httpClient } from "./client/http/rows/index.ts";
 import { manifest as clientManifest } from "./client/manifest.ts";
@@ -23,6 +24,7 @@ const covered: readonly Covered[] = [
   { ...tasks, sides: ["S", "both"], rows: server },
   { ...tasks, sides: ["C", "both"], rows: client },
   { ...tasks, sides: ["H"], rows: hostManifest },
+  { extension: "cards, registries and bundles", from: 130, to: 139, sides: ["C", "CLI"], rows: sourceRows },
 ];
 
 interface Covered {

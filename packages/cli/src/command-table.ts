@@ -152,8 +152,9 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "add",
-    usage: "<name> [url]",
-    summary: "Add a server to the .mcp.json of this project, or to the file of another product.",
+    usage: "<name-or-source> [url]",
+    summary:
+      "Add a server to the .mcp.json of this project, or to the file of another product: a command or an address with a name, or one that is found by its card, in a registry, or in a bundle.",
     flags: {
       "--user": "Write to your own file instead, for all projects.",
       "--to <product>":
@@ -163,9 +164,20 @@ export const commands: readonly CommandDefinition[] = [
       "--header <pair...>": "NAME=VALUE for an address, also of a configured server. Repeatable.",
       "--from <product>": "Copy the entry of this name from this product, or from a file.",
       "--force": "Replace an existing entry of this name.",
+      "--name <name>":
+        "The name of the entry, for a card, a registry or a bundle. Default: the last part of its own name.",
+      "--set <pair...>":
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how a variable is written in the file
+        "NAME=VALUE for an input of a card, a registry entry or a bundle. A secret takes '${VARIABLE}' alone. Repeatable.",
+      "--registry <url>": "Look the name up in this registry. Default: the official one.",
+      "--package <kind>":
+        "Use this kind of package of a registry entry: npm, pypi, oci, nuget, mcpb, or remote. Default: the first that can be used.",
     },
     examples: [
       "portolan add files -- npx -y some-server .",
+      "portolan add https://mcp.example.com/mcp",
+      "portolan add io.github.example/weather",
+      "portolan add ./weather.mcpb --set units=metric",
       "portolan add jira https://jira.example.com/mcp --header 'X-Team=docs'",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how a variable is written in the file
       "portolan add db --env 'PGURL=${PGURL}' -- node server.js",
@@ -356,6 +368,17 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/gen.ts"),
   },
   {
+    name: "pack",
+    usage: "[folder-or-bundle]",
+    summary: "Make a bundle (.mcpb) of a folder with a manifest.json, or check one that exists.",
+    flags: {
+      "--out <file>": "The bundle to write. Default: <name>-<version>.mcpb.",
+      "--force": "Replace another bundle.",
+    },
+    examples: ["portolan pack", "portolan pack ./weather --out weather.mcpb", "portolan pack weather.mcpb"],
+    load: () => import("./commands/pack.ts"),
+  },
+  {
     name: "completion",
     usage: "<shell>",
     summary: "Print the completion script for bash, zsh, fish or powershell.",
@@ -396,6 +419,6 @@ export const commandGroups: { readonly [heading: string]: readonly string[] } = 
   "Let a model use them": ["run", "chat"],
   "Manage servers and permissions": ["add", "remove", "trust", "grants", "log", "login", "logout"],
   "Find out what is wrong": ["doctor", "check", "record", "replay"],
-  "Make and serve your own": ["new", "dev", "serve", "gen"],
+  "Make and serve your own": ["new", "dev", "serve", "gen", "pack"],
   "Set up your shell": ["completion"],
 };

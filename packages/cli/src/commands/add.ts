@@ -18,32 +18,41 @@ import { maxConfigurationBytes, readRegularFile } from "../regular-file.ts";
 import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { type Pairs, toNotationOf } from "../servers/notation.ts";
+import { findSource } from "../sources/find-source.ts";
+import type { Origin } from "../sources/found.ts";
+import { checkForOthers } from "../sources/inputs.ts";
 import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /**
- * Adds a server to the file of the project, of the user, or of another product. With the name of a configured server and
- * `--env` or `--header` alone, it sets these in the file of that server.
+ * Adds a server to the file of the project, of the user, or of another product. Instead of a name, it takes the address of
+ * a server with a card, the name of a server in a registry, or a bundle. With the name of a configured server and `--env`
+ * or `--header` alone, it sets these in the file of that server.
  */
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen } = context;
-  const [name = "", url] = args;
-  if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
+  const [typed = "", url] = args;
   const from = textFlag(flags, "from");
-  const changed =
-    url === undefined && context.command.length === 0 ? await entryToChange(context, name, flags) : undefined;
+  const isAlone = url === undefined && context.command.length === 0;
+  const found = await findSource(context, typed, isAlone && from === undefined, flags);
+  const name = found?.name ?? typed;
+  if (name.trim() === "" || /\p{Cc}/u.test(name)) throw new Failure("usage", "expected a name for the server");
+  const isNameAlone = isAlone && !found;
+  const changed = isNameAlone ? await entryToChange(context, name, flags) : undefined;
   const to = changed ? changed.product : productOf(textFlag(flags, "to"));
   const file = changed ? changed.entry.source.file : await fileToWrite(context, to, flags["user"] === true);
-  const isCopy =
-    changed === undefined &&
-    (from !== undefined || (to !== undefined && url === undefined && context.command.length === 0));
-  const { entry: given, warnings } = changed
+  const isCopy = changed === undefined && !found && (from !== undefined || (to !== undefined && isNameAlone));
+  if (found && to !== undefined) checkForOthers(found.target);
+  const { entry: given, warnings: problems } = changed
     ? await withPairs(context, changed.entry, flags)
-    : isCopy
-      ? await copyOf(context, await entryToCopy(context, name, from), file, flags)
-      : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
+    : found
+      ? await copyOf(context, toEntry(name, found.target, flags), file, flags)
+      : isCopy
+        ? await copyOf(context, await entryToCopy(context, name, from), file, flags)
+        : await replaceSecrets(context, file, entryFromCommandLine(context, name, url, flags));
+  const warnings = [...(found?.warnings ?? []), ...problems];
   if (!changed && flags["force"] !== true) await requireNewName(context, name, file, isCopy || to !== undefined);
   const before = readRegularFile(file, maxConfigurationBytes) ?? Buffer.alloc(0);
   // Other programs own their files, and some rewrite them: the state before must be there to compare and to restore.
@@ -51,6 +60,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const all = await allEntries(context);
   const replaced = all.find((entry) => entry.name === name && fileOf(entry) === file);
   for (const entry of [given, ...all]) context.secrets.add(secretTextsOf(entry));
+  await found?.unpack?.();
   await writeServer(file, name, given, {
     ...(to !== undefined && { product: to }),
     lock: { onWait: context.state.onWait },
@@ -61,8 +71,9 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const isNew = before.toString("utf8").trim() === "";
   const diff = to === undefined ? [] : await changedLines(context, { file, product: to }, { replaced, given, isNew });
   const { entry, isUsed, usedFile } = await findWritten(context, name, file);
-  // A typed command needs no trust; an entry from another file was written by someone else.
-  const isTrusted = (changed?.isTrusted ?? !isCopy) && isUsed && entry.problem === undefined;
+  // A typed command needs no trust; an entry from another file, a card, a registry or a bundle is of someone else.
+  const isTyped = !isCopy && !found;
+  const isTrusted = (changed?.isTrusted ?? isTyped) && isUsed && entry.problem === undefined;
   if (isTrusted) {
     await withHost(context, [entry], (host) => host.trust(name, { allow: true, for: "always" }));
   }
@@ -70,6 +81,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
   return {
     value: {
       ...{ name, file, written: withoutValues(entry.configured), isTrusted, isUsed },
+      ...(found && { from: found.from }),
       ...(backup !== undefined && { backup }),
       ...(diff.length > 0 && { diff }),
       ...(warnings.length > 0 && { warnings }),
@@ -81,6 +93,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
         wrap(`${screen.mark("warn")} ${screen.safe(text)}`, screen.columns - 2).join("\n  ");
       const lines = [
         `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} ${screen.style("dim", `${changed ? "changed in" : "added to"} ${screen.safe(file)}`)}`,
+        ...(found ? [`  ${screen.style("dim", screen.safe(originText(found.from)))}`] : []),
         to === undefined ? trustDetails(describeForTrust(entry), screen) : showChanges(diff, screen),
       ];
       if (backup !== undefined) lines.push(`  ${screen.style("dim", `the file before: ${screen.safe(backup)}`)}`);
@@ -91,6 +104,11 @@ export async function run(context: CommandContext, args: readonly string[], flag
       return [...lines, `  ${screen.mark("next")} ${screen.step(next)}`].join("\n");
     },
   };
+}
+
+function originText({ kind, name, version, place }: Origin): string {
+  const words = { card: "server card", registry: "registry", bundle: "bundle" };
+  return `${words[kind]}: ${name}${version === undefined ? "" : ` ${version}`} (${place})`;
 }
 
 interface Written {

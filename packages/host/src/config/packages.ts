@@ -83,10 +83,13 @@ class PackageReader {
     const version = this.#members.text(["version"]);
     const isWhole = version === undefined || /[:@][^/]*$/.test(identifier.slice(1));
     const env = this.#named("environmentVariables");
+    const own = this.#arguments("runtimeArguments");
+    // Many entries begin with arguments that every package of this kind is run with.
+    const first = own.findIndex((argument) => !runner.before.includes(argument));
     const args = [
       ...runner.before,
       ...(runner.namesVariables ? env.flatMap(([variable]) => ["-e", variable]) : []),
-      ...this.#arguments("runtimeArguments"),
+      ...(first < 0 ? [] : own.slice(first)),
       isWhole ? identifier : `${identifier}${runner.join}${version}`,
       ...this.#arguments("packageArguments"),
     ];
