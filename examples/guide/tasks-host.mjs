@@ -7,7 +7,7 @@ import { createHost } from "portolan-host";
 export function open(options) {
   return createHost({ ...options, tasks: true });
 }
-// endregion create
+// endregion
 
 // region start
 /** @param {import("portolan-host").Host} host @param {(text: string) => void} show */
@@ -18,7 +18,7 @@ export async function render(host, show) {
   show(`${task.id}: ${task.message ?? task.state}`);
   return host.tasks.wait(task.id);
 }
-// endregion start
+// endregion
 
 // region background
 /** @param {import("portolan-host").Host} host @param {string} text */
@@ -30,4 +30,4 @@ export async function runInBackground(host, text) {
   }
   return done.text;
 }
-// endregion background
+// endregion

@@ -102,15 +102,16 @@ export class Calls {
   #callTool(logged: LoggedCall, client: Client, args: JsonObject, start?: TaskStart): Promise<CallToolResult> {
     const { id, server, name, options } = logged;
     const { tasks } = this.#options;
-    const send: ServerRequest<CallToolResult> = tasks
-      ? (running, call) => tasks.call(running, logged, args, call, start)
-      : (running, call) => running.callTool(name, args, call);
-    if (options.by === "user" && this.#isUnlisted(server, name)) return this.#perform(logged, client, send);
+    if (options.by === "user" && this.#isUnlisted(server, name)) {
+      return this.#perform(logged, client, (running, call) =>
+        tasks ? tasks.call(running, logged, args, call, start) : running.callTool(name, args, call),
+      );
+    }
     const tool = this.#checkTool(logged);
     const request: ServerRequest<CallToolResult> = (running, call) => {
       // After a restart the server may be a different one.
       if (running !== client) this.#checkSame(server, tool);
-      const called = send(running, call);
+      const called = tasks ? tasks.call(running, logged, args, call, start) : running.callTool(name, args, call);
       return options.conversation ? called.then((result) => noteResultResources(server, result, options)) : called;
     };
     const approval = this.#options.consent.permitTool(id, server, tool, args, options);

@@ -70,6 +70,8 @@ export class LocalTasks {
 
   /** Reads the tasks of earlier processes. */
   async load(): Promise<void> {
+    // A record whose deletion waits is not a task any more.
+    await this.#store.settle();
     for (const stored of await this.#store.read()) {
       if (!this.#all.has(stored.id)) this.#all.set(stored.id, new HeldTask(stored));
     }
@@ -220,6 +222,7 @@ export class LocalTasks {
       else {
         // Nobody would find it again after a restart.
         this.#all.delete(task.id);
+        task.isAbandoned = true;
         followed.cancel().catch(() => {});
         throw new PortolanError("store-failed", message, { cause: reason });
       }
