@@ -176,6 +176,21 @@ describe("a process that other processes cannot tell anything", () => {
   });
 });
 
+test("a process whose own record has expired does not report that the storage has lost its data", async () => {
+  const storage = createMemoryStorage();
+  const { server, reported } = createFixture();
+  await start(server, { storage, sessions: { leaseMs: 50 } });
+  const record = async () => (await storage.kv.list("mcp/process/")).at(0);
+  const { key = "", value: before } = (await record()) ?? {};
+  await storage.kv.delete(key);
+  await expect.poll(record).toBeDefined();
+  const { value: written } = (await record()) ?? {};
+  // It is renewed once more, so that a report would be there.
+  await expect.poll(async () => (await record())?.value !== written).toBe(true);
+  expect(before).toBeDefined();
+  expect(reported.filter((message) => message.includes("lost its data"))).toEqual([]);
+});
+
 test("a session ends although the other processes cannot be told", async () => {
   const shared = createMemoryStorage();
   let isDown = false;

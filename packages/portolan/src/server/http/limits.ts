@@ -241,6 +241,9 @@ export const maxEventIdCharacters = 200;
 /** A process that has not renewed its record in the storage for this many times `leaseMs` is taken for dead. */
 export const processLeases = 3;
 
+/** Time for which the mark of the data in the storage outlives the last process that renewed it. */
+export const dataMarkMs: number = 60 * 60_000;
+
 /** Time for which a starting process waits for the records of the others. */
 export const compareMs = 2_000;
 

@@ -3,7 +3,7 @@ import { keyIdsOf } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { isStorageFailure } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
-import { compareMs, maxKnownProcesses, processLeases } from "../limits.ts";
+import { compareMs, dataMarkMs, maxKnownProcesses, processLeases } from "../limits.ts";
 
 /** A process, as the others with the same storage see it. */
 interface ProcessRecord {
@@ -18,18 +18,19 @@ interface ProcessRecord {
 }
 
 const prefix = "mcp/process/";
+const dataKey = "mcp/data";
 
 /** A process that the others with the same storage know of. */
 export interface RegisteredProcess {
-  /** Writes the record again. If the storage has lost it and another process has told so, `lost` is not called. */
+  /** Writes the record again. If another process has told of a loss, `lost` is not called for it. */
   renew(isTold?: boolean): void;
   /** Removes the record. */
   leave(): Promise<void>;
 }
 
 /**
- * Tells the processes that share the storage of this one, and looks every `leaseMs` if the storage still knows. Calls `lost`
- * if it does not: then it has lost its data. Rejects if another
+ * Tells the processes that share the storage of this one, and looks every `leaseMs` if the storage has lost its data. Calls
+ * `lost` if it has. Rejects if another
  * process of the same server has other secrets: each would refuse the states that the other one sealed. If that is noticed
  * later, because the storage failed at the start, it is reported.
  */
@@ -50,31 +51,15 @@ export async function register(
   };
   /** Renewals after which this process compares itself with the others. */
   let comparisons = 1;
-  let writing: Promise<boolean> | undefined;
-  /** The record as it was last written; undefined before the first time. */
-  let written: string | undefined;
-  /** Writes the record again if the storage still has it. Between a read and a write it could lose it unnoticed. */
-  const replace = async (next: string): Promise<boolean> => {
-    if (written === undefined) return false;
-    if (await kv.set(key, next, { ttlMs, expect: written })) return true;
-    // A write whose answer was lost may have happened.
-    const stored = await kv.get(key);
-    return stored !== undefined && kv.set(key, next, { ttlMs, expect: stored });
-  };
-  /** Writes the record. Resolves to whether the storage still had it. */
-  const write = async (): Promise<boolean> => {
-    const next = JSON.stringify({ ...own, renewedAt: Date.now() });
-    const isKept = await replace(next);
-    if (!isKept) await kv.set(key, next, { ttlMs });
-    const isFirst = written === undefined;
-    written = next;
-    return isKept || isFirst;
-  };
+  let writing: Promise<unknown> | undefined;
+  const data = new DataMark(storage);
   const renew = async (isTold = false) => {
     try {
-      writing = write();
+      const isLost = await data.isLost();
+      writing = kv.set(key, JSON.stringify({ ...own, renewedAt: Date.now() }), { ttlMs });
+      await writing;
       // Otherwise processes with a storage that keeps nothing would tell each other without end.
-      if (!(await writing) && !isTold) lost();
+      if (isLost && !isTold) lost();
       if (comparisons === 0) return;
       for (const [otherKey, other] of await othersOf(storage, key)) {
         if (!compared.has(otherKey)) compare(runtime, own, other, ttlMs, refuse);
@@ -113,6 +98,31 @@ export async function register(
       await remove();
     },
   };
+}
+
+/** The id of the data in a storage. With other data comes another one, which the first process that looks makes. */
+class DataMark {
+  readonly #storage: Storage;
+  /** The id, as this process knows it. */
+  #id: string | undefined;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
+
+  /** Renews the mark. Resolves to whether the storage has lost its data since the last time. */
+  async isLost(): Promise<boolean> {
+    const { kv } = this.#storage;
+    const before = this.#id;
+    // Compared and renewed at once: a loss between a read and a write would never be noticed.
+    if (before !== undefined && (await kv.set(dataKey, before, { ttlMs: dataMarkMs, expect: before }))) return false;
+    const made = crypto.randomUUID();
+    const isMade = await kv.set(dataKey, made, { ttlMs: dataMarkMs, expect: null });
+    const stored = isMade ? made : await kv.get(dataKey);
+    const isNews = stored !== this.#id;
+    this.#id = stored;
+    return isNews && before !== undefined;
+  }
 }
 
 /** Waits for work, but not longer than a time: a storage that hangs must not keep the server from starting. */
