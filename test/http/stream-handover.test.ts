@@ -75,28 +75,29 @@ function withSlowLog(storage: Storage, ms: number): Storage {
 
 /**
  * The storage of a process that may be told of lost messages. From `hold` to `release`, operations on keys with a beginning
- * are answered late; `heard` has the topics of the messages that have arrived.
+ * are answered late, or fail then although they were done; `heard` has the topics of the messages that have arrived.
  */
 function holdable(storage: Storage) {
   const losses: (() => void)[] = [];
   const heard: string[] = [];
   let held: string | undefined;
   let isWaiting = false;
-  let release = () => {};
-  let released = Promise.resolve();
+  let release = (_failure?: Error) => {};
+  let released: Promise<Error | undefined> = Promise.resolve(undefined);
   const { kv, bus } = storage;
   const late = async <T>(key: string, answer: Promise<T>): Promise<T> => {
     const result = await answer;
     if (held === undefined || !key.startsWith(held)) return result;
     isWaiting = true;
-    await released;
+    const failure = await released;
+    if (failure) throw failure;
     return result;
   };
   const holding: Storage = {
     ...storage,
     kv: {
       get: (key) => late(key, kv.get(key)),
-      set: (key, value, options) => kv.set(key, value, options),
+      set: (key, value, options) => late(key, kv.set(key, value, options)),
       delete: (key) => kv.delete(key),
       list: (prefix, options) => late(prefix, kv.list(prefix, options)),
     },
@@ -126,9 +127,9 @@ function holdable(storage: Storage) {
       });
     },
     isWaiting: () => isWaiting,
-    release() {
+    release(failure?: Error) {
       held = undefined;
-      release();
+      release(failure);
     },
   };
 }
@@ -184,6 +185,44 @@ test("a subscription that is made while a process opens the stream is heard ther
   await expect.poll(() => slow.heard.some((topic) => topic.startsWith("mcp/process-reply/"))).toBe(true);
   expect((await peer.at(other.url).request("ping")).status).toBe(200);
   expect(await heardWith(one, stream)).toContain(`${uri}/last`);
+});
+
+const unanswered = new Error("no answer: the write may have happened");
+
+test("a subscription that is requested again while it is being stored fails with the first request", async () => {
+  const slow = holdable(createMemoryStorage());
+  const one = await startProcess(slow.storage);
+  const peer = await beginAt(one);
+  slow.hold("mcp/subscription/");
+  const requests = [1, 2].map((id) => peer.request("resources/subscribe", { uri }, id));
+  await expect.poll(slow.isWaiting).toBe(true);
+  // Both requests have arrived.
+  expect((await peer.request("ping", {}, 3)).status).toBe(200);
+  slow.release(unanswered);
+  for (const request of requests) expect(await (await request).json()).toHaveProperty("error");
+});
+
+test("a subscription that fails in one process is not lost if another one has stored it", async () => {
+  const shared = createMemoryStorage();
+  const slow = holdable(shared);
+  const [one, other] = [await startProcess(slow.storage), await startProcess(shared)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  expect((await peer.request("resources/subscribe", { uri: earlier })).status).toBe(200);
+  slow.hold("mcp/subscription/");
+  const failing = peer.request("resources/subscribe", { uri });
+  await expect.poll(slow.isWaiting).toBe(true);
+  await subscribeAt(peer, other);
+  slow.release(unanswered);
+  expect(await (await failing).json()).toHaveProperty("error");
+  // The stream goes to the other process, and comes back.
+  await (await peer.at(other.url).get()).event();
+  await expect.poll(() => slow.heard).toContain("mcp/session-stream");
+  const back = await peer.get();
+  await back.event();
+  expect((await peer.request("ping")).status).toBe(200);
+  expect(await heardWith(one, back)).toContain(`${uri}/last`);
 });
 
 test("a change is heard as soon as a subscription through another process is confirmed", async () => {
@@ -309,7 +348,7 @@ test("a storage that was emptied ends its sessions and their questions", async (
   }
 });
 
-test("a storage that is emptied while a process renews its record ends the sessions of that process", async () => {
+test("a storage that is emptied while a process looks for a loss ends the sessions of that process", async () => {
   const shared = createMemoryStorage();
   const { kv } = shared;
   /** False while the next renewal empties the storage. */
@@ -319,7 +358,7 @@ test("a storage that is emptied while a process renews its record ends the sessi
     kv: {
       get: (key) => kv.get(key),
       async set(key, value, options) {
-        if (isEmptied === false && key.startsWith("mcp/process/")) {
+        if (isEmptied === false && /^mcp\/(process|data)/.test(key)) {
           isEmptied = true;
           await empty(shared);
         }
@@ -329,7 +368,6 @@ test("a storage that is emptied while a process renews its record ends the sessi
       list: (prefix, options) => kv.list(prefix, options),
     },
   };
-  // Long enough that a busy machine does not let the record expire.
   const one = await startProcess(storage, { sessions: { leaseMs: 1_000 } });
   const peer = await beginAt(one);
   const stream = await peer.get();

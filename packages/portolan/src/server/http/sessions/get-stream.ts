@@ -215,6 +215,8 @@ export class GetStreams {
           return { hasGap: !isContinued && hasPast };
         }
         await new Promise((resolve) => setTimeout(resolve, takeRetryMs));
+        // A claim from now on would outlive the session.
+        if (standalone.session.isEnded) return {};
       }
     }
   }

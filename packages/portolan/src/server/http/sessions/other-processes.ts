@@ -213,6 +213,8 @@ export class OtherProcesses {
     if (!known) end(id, sessionEnded);
     else if (standalone) {
       standalone.applySettings(known.peer, await sessions.subscriptions(id), before);
+      // A claim from now on would outlive the session.
+      if (standalone.session.isEnded) return;
       // Messages would be sent twice otherwise.
       if (!(await claims.renew(known, standalone.isConnected ? standalone.proof : ""))) standalone.end();
     }

@@ -97,6 +97,8 @@ export class Sessions {
   readonly #readers = new Map<string, number>();
   readonly #forgotten = new Set<string>();
   #expiring: Promise<void> | undefined;
+  /** The subscriptions that are being stored, by session and URI. */
+  readonly #subscribing = new Map<string, Promise<void>>();
 
   /** True if other processes may serve the same sessions. */
   readonly isShared: boolean;
@@ -257,8 +259,18 @@ export class Sessions {
     }
   }
 
+  /** Stores a subscription. One that is being stored already is waited for: both succeed, or both fail. */
+  subscribe(id: string, uri: string, caller: Caller): Promise<void> {
+    const name = `${id} ${uri}`;
+    const running = this.#subscribing.get(name);
+    if (running) return running;
+    const subscribing = this.#subscribe(id, uri, caller).finally(() => this.#subscribing.delete(name));
+    this.#subscribing.set(name, subscribing);
+    return subscribing;
+  }
+
   /** Stores a subscription under a key of its own, so that its cost does not depend on the others. */
-  async subscribe(id: string, uri: string, caller: Caller): Promise<void> {
+  async #subscribe(id: string, uri: string, caller: Caller): Promise<void> {
     const uris = await this.subscriptions(id);
     if (uris.has(uri)) return;
     checkSubscriptionLimit(uris.size);
@@ -270,8 +282,13 @@ export class Sessions {
     try {
       if (this.#cache.get(id)?.urisAt === undefined) await this.change(id, () => ({ urisAt: Date.now() }));
       await this.#storeUri(id, uri);
+      // A list that was read meanwhile may lack it.
+      (await this.#cachedUris(id))?.add(uri);
     } catch (cause) {
+      // It may be stored all the same, also by another process: the list is read again when it is needed.
       uris.delete(uri);
+      const cached = this.#cache.get(id);
+      if (cached) cached.uris = undefined;
       releaseUri(held, uri);
       throw cause;
     }
@@ -282,15 +299,20 @@ export class Sessions {
     const held = this.#held.get(id);
     if (held) releaseUri(held, uri);
     await this.#storage.kv.delete(await uriKey(id, uri));
+    (await this.#cachedUris(id))?.delete(uri);
   }
 
   /** Applies a subscription that another process has changed. */
   async changedElsewhere(id: string, uri: string, isSubscribed: boolean): Promise<void> {
-    // A list that cannot be read is read again when it is needed.
-    const uris = await this.#cache.get(id)?.uris?.catch(() => undefined);
+    const uris = await this.#cachedUris(id);
     if (!uris) this.forgetCached(id);
     else if (isSubscribed) uris.add(uri);
     else uris.delete(uri);
+  }
+
+  /** Returns the list of subscriptions in the cache. One that cannot be read is read again when it is needed. */
+  async #cachedUris(id: string): Promise<Set<string> | undefined> {
+    return this.#cache.get(id)?.uris?.catch(() => undefined);
   }
 
   /**

@@ -48,3 +48,13 @@ test("a claim of another process is not renewed", async () => {
   expect(await one.renew(session, "proof")).toBe(false);
   expect(await one.isLatest("s")).toBe(false);
 });
+
+test("a claim that is given up while it is renewed is not left behind", async () => {
+  const storage = createMemoryStorage();
+  const claims = new StreamClaims(storage, 15_000, 60_000);
+  await claims.take(session, "proof");
+  // The session ends in another process.
+  await storage.kv.delete("mcp/stream/s");
+  await Promise.all([claims.renew(session, "proof"), claims.release("s")]);
+  await expect.poll(() => storage.kv.get("mcp/stream/s")).toBeUndefined();
+});

@@ -15,6 +15,8 @@ export class StreamClaims {
   readonly #idleMs: number;
   /** The claims of this process, as they are stored. */
   readonly #held = new Map<string, string>();
+  /** The latest change of each claim. They follow each other: one that is given up must not be renewed after it. */
+  readonly #changes = new Map<string, Promise<void>>();
 
   /** @param idleMs the time for which an unused session is kept: its claim needs no longer */
   constructor(storage: Storage, keepAliveMs: number, idleMs: number) {
@@ -40,50 +42,60 @@ export class StreamClaims {
   }
 
   /** Claims a stream for a client that reads it, whoever has it. Returns the process that had it. */
-  async take({ id, principal }: KnownSession, proof: string): Promise<string | undefined> {
-    const claim = this.#claimFor(proof);
-    const before = await this.#storage.kv.get(claimKey(id));
-    this.#held.set(id, claim);
-    await this.#storage.kv.set(claimKey(id), claim, { ttlMs: this.#ttlOf(principal) });
-    return ownerIn(before);
+  take({ id, principal }: KnownSession, proof: string): Promise<string | undefined> {
+    return this.#afterOthers(id, async () => {
+      const claim = this.#claimFor(proof);
+      const before = await this.#storage.kv.get(claimKey(id));
+      this.#held.set(id, claim);
+      await this.#storage.kv.set(claimKey(id), claim, { ttlMs: this.#ttlOf(principal) });
+      return ownerIn(before);
+    });
   }
 
   /** Claims a stream that no client reads yet. Returns false if another process has it. */
-  async begin(session: string): Promise<boolean> {
-    const claim = this.#claimFor(unread);
-    for (const expect of [null, free]) {
-      if (!(await this.#storage.kv.set(claimKey(session), claim, { ttlMs: unreadMs, expect }))) continue;
-      this.#held.set(session, claim);
-      return true;
-    }
-    return this.isLatest(session);
+  begin(session: string): Promise<boolean> {
+    return this.#afterOthers(session, async () => {
+      const claim = this.#claimFor(unread);
+      for (const expect of [null, free]) {
+        if (!(await this.#storage.kv.set(claimKey(session), claim, { ttlMs: unreadMs, expect }))) continue;
+        this.#held.set(session, claim);
+        return true;
+      }
+      return this.isLatest(session);
+    });
   }
 
   /** Renews the claim of this process. Returns false if another process has claimed the stream. */
-  async renew({ id, principal }: KnownSession, proof: string): Promise<boolean> {
-    const claim = this.#claimFor(proof);
-    const ttlMs = this.#ttlOf(principal);
-    if (await this.#replace(id, claim, ttlMs)) return true;
-    for (const expect of [free, null]) {
-      if (await this.#storage.kv.set(claimKey(id), claim, { ttlMs, expect })) {
-        this.#held.set(id, claim);
-        return true;
+  renew({ id, principal }: KnownSession, proof: string): Promise<boolean> {
+    return this.#afterOthers(id, async () => {
+      const claim = this.#claimFor(proof);
+      const ttlMs = this.#ttlOf(principal);
+      if (await this.#replace(id, claim, ttlMs)) return true;
+      for (const expect of [free, null]) {
+        if (await this.#storage.kv.set(claimKey(id), claim, { ttlMs, expect })) {
+          this.#held.set(id, claim);
+          return true;
+        }
       }
-    }
-    return false;
+      return false;
+    });
   }
 
   /** Notes that no client reads the stream any more, which this process keeps for a while. */
-  async loosen(session: string): Promise<void> {
-    if (this.#held.has(session)) await this.#replace(session, this.#claimFor(unread), unreadMs);
+  loosen(session: string): Promise<void> {
+    return this.#afterOthers(session, async () => {
+      if (this.#held.has(session)) await this.#replace(session, this.#claimFor(unread), unreadMs);
+    });
   }
 
   /** Gives up the claim of this process, if there is one. */
-  async release(session: string): Promise<void> {
-    if (!this.#held.has(session)) return;
-    // Not deleted: another process may have claimed the stream.
-    await this.#replace(session, free, 1);
-    this.#held.delete(session);
+  release(session: string): Promise<void> {
+    return this.#afterOthers(session, async () => {
+      if (!this.#held.has(session)) return;
+      // Not deleted: another process may have claimed the stream.
+      await this.#replace(session, free, 1);
+      this.#held.delete(session);
+    });
   }
 
   /** Replaces the claim of this process. Returns false if it is not the one that is stored. */
@@ -99,9 +111,23 @@ export class StreamClaims {
   }
 
   /** Removes the claim on the stream of a session that has ended, whichever process has it. */
-  async remove(session: string): Promise<void> {
-    this.#held.delete(session);
-    await this.#storage.kv.delete(claimKey(session));
+  remove(session: string): Promise<void> {
+    return this.#afterOthers(session, async () => {
+      this.#held.delete(session);
+      await this.#storage.kv.delete(claimKey(session));
+    });
+  }
+
+  /** Changes a claim after all earlier changes of it. */
+  #afterOthers<T>(session: string, change: () => Promise<T>): Promise<T> {
+    const changed = (this.#changes.get(session) ?? Promise.resolve()).then(change);
+    const over: Promise<void> = changed
+      .catch(() => {})
+      .then(() => {
+        if (this.#changes.get(session) === over) this.#changes.delete(session);
+      });
+    this.#changes.set(session, over);
+    return changed;
   }
 
   #claimFor(proof: string): string {
