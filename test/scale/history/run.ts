@@ -19,7 +19,7 @@ export interface Timing {
   readonly restMs: number;
 }
 
-export const shortTiming: Timing = { activeMs: 2_500, recoverMs: 4_000, hangMs: 20_000, restMs: 3_000 };
+export const shortTiming: Timing = { activeMs: 2_500, recoverMs: 10_000, hangMs: 20_000, restMs: 3_000 };
 
 /** The outcome of one history. */
 export interface HistoryOutcome {
