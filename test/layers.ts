@@ -16,7 +16,7 @@ export const layers: { readonly [layer: string]: readonly string[] } = {
   otel: ["jsonrpc", "storage", "protocol", "server", "client"],
   testing: ["jsonrpc", "schema", "storage", "protocol", "server", "client"],
   index: ["jsonrpc", "protocol", "client"],
-  internal: ["schema", "net", "storage", "protocol", "http", "client"],
+  internal: ["jsonrpc", "schema", "net", "storage", "protocol", "http", "client"],
 };
 
 /** The table as ARCHITECTURE.md shows it. */

@@ -99,10 +99,10 @@ export interface ContentOrigins {
 
 export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta"> {
   /**
-   * The initiator of the call. A call by the user is not asked about again, but a rule may still deny it. Default:
-   * "model".
+   * The initiator of the call. A call by the user is not asked about again, but a rule may still deny it. The model and
+   * the apps of a server call only the tools that the server has for them. Default: "model".
    */
-  readonly by?: "user" | "model";
+  readonly by?: "user" | "model" | "app";
   /**
    * Shared by all calls of one conversation; collects the servers whose content entered it. Without it, content causes
    * no questions.

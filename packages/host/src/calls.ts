@@ -145,7 +145,11 @@ export class Calls {
   /** Returns the tool if it may be called and has not changed; logs the call otherwise. */
   #checkTool(logged: LoggedCall, previous?: CatalogTool): CatalogTool {
     try {
-      return previous ? this.#checkSame(logged.server, previous) : this.#find(logged.server, logged.name);
+      const tool = previous ? this.#checkSame(logged.server, previous) : this.#find(logged.server, logged.name);
+      const { by = "model" } = logged.options;
+      // Enforced here, because neither a model nor a page can be trusted to leave alone what it is not shown.
+      if (by !== "user" && !tool.isFor[by]) throw notFor(by, tool);
+      return tool;
     } catch (reason) {
       this.#options.callLog.fail(logged, failureOf(reason, logged.options));
       throw reason;
@@ -305,6 +309,11 @@ function toJsonText(args: JsonObject): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function notFor(by: "model" | "app", { server, name }: CatalogTool): PortolanError {
+  const whose = by === "app" ? "models, not for apps" : "the server's apps, not for models";
+  return denied(`${server}.${name}`, `is for ${whose}`);
 }
 
 function definitionChanged(server: HostedServer, name: string): PortolanError {

@@ -2,6 +2,7 @@ import type { ElicitResult, JsonObject } from "portolan";
 import { PortolanError } from "portolan";
 import { checkFormAnswer } from "portolan/client";
 import { isObject, nameOf, onAbort, optional, samplingParams, samplingResult, toError } from "portolan/internal";
+import { canonicalJson, sha256 } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
 import { charsOf, type HostCallOptions } from "./api.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
@@ -29,7 +30,7 @@ const none: readonly string[] = [];
 /** One action that needs consent: its name in the log, and the digests that a grant is bound to. */
 interface ConsentRequest {
   readonly id: string;
-  readonly kind: "tool" | "resource";
+  readonly kind: "tool" | "resource" | "app";
   readonly server: HostedServer;
   readonly subject: string;
   readonly digest: string;
@@ -139,6 +140,30 @@ export class Consent {
     await this.#ask(request, undefined, options);
   }
 
+  /** Resolves if an app may be shown, with what it declares; rejects with "denied". */
+  async permitApp(
+    id: string,
+    server: HostedServer,
+    action: Extract<Action, { kind: "app" }>,
+    options: HostCallOptions,
+  ): Promise<void> {
+    const { uri, sources, permissions } = action;
+    const request: ConsentRequest = {
+      id,
+      kind: "app",
+      server,
+      subject: uri,
+      // A grant covers exactly what the user saw: other origins or permissions are asked about again.
+      digest: await sha256(canonicalJson({ uri, sources: sources ? { ...sources } : null, permissions })),
+      action,
+      reason: "The app would be shown and run.",
+      cautions: [],
+      contentFrom: [],
+      definitionText: "",
+    };
+    await this.#ask(request, undefined, options);
+  }
+
   async #ask(request: ConsentRequest, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
     const { id, kind, server, subject, digest, contentFrom, action, reason, rule, cautions, resembles } = request;
     const what = `${server.name}.${subject}`;
@@ -171,6 +196,7 @@ export class Consent {
         ...(resembles !== undefined && { resembles }),
         ...(options.run !== undefined && { run: options.run }),
         ...(options.callId !== undefined && { callId: options.callId }),
+        ...(options.by === "app" && { by: "app" }),
       },
       { own: options.answers, signal: options.signal },
     );
@@ -186,7 +212,7 @@ export class Consent {
 
   async #remember(
     { allow, for: scope = "once", onlyTheseArguments }: ApprovalVerdict,
-    bound: { kind: "tool" | "resource"; server: string; serverDigest: string; subject: string; digest: string },
+    bound: { kind: "tool" | "resource" | "app"; server: string; serverDigest: string; subject: string; digest: string },
     contentFrom: readonly string[],
     args: JsonObject | undefined,
   ): Promise<void> {
@@ -234,7 +260,7 @@ export function denied(what: string, refusal: string): DeniedError {
 }
 
 /** Questions that servers ask on their own; the others follow from a call. */
-const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots"];
+const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "roots", "say"];
 
 /** A question before it has an id. */
 export type QuestionDraft<K extends QuestionKind> = Draft<Extract<HostQuestion, { kind: K }>>;
@@ -398,7 +424,7 @@ function hostClosed(): PortolanError {
   return new PortolanError("cancelled", "The host is closed");
 }
 
-const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "openUrl", "sample", "roots"];
+const kinds: readonly QuestionKind[] = ["trust", "approve", "elicit", "openUrl", "sample", "roots", "say"];
 
 /** Throws if an answerer is neither a function nor "later", or its kind is unknown. */
 export function checkAnswerers(answers: HostAnswers): void {

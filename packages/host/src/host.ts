@@ -24,7 +24,7 @@ import {
   startRun,
 } from "./agent/run.ts";
 import { createRates, type RootDefinition } from "./answers/forms.ts";
-import { type AnswerDependencies, answersFor, createBudgets } from "./answers/sampling.ts";
+import { type AnswerDependencies, answersFor, createBudgets, sayFor } from "./answers/sampling.ts";
 import {
   type CompleteOptions,
   createEventFilter,
@@ -38,6 +38,7 @@ import {
   type ServerDefinition,
   type ServerStatus,
 } from "./api.ts";
+import type { AppAccess } from "./apps/access.ts";
 import { CallLog, Calls, hostCallOptionKinds, markUntrusted, noOptions, noteResultResources } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
 import { describeForTrust, TrustHistory, type TrustSubject } from "./config/index.ts";
@@ -109,7 +110,10 @@ export class LocalHost implements Host {
   readonly #grants: Grants;
   readonly #questions: Questions;
   readonly #servers: Servers;
+  readonly #consent: Consent;
   readonly #calls: Calls;
+  readonly #answers: AnswerDependencies;
+  readonly #closed = new AbortController();
   readonly #runs = new Map<string, StartedRun>();
   readonly #roots: ExposedRoots;
   readonly #localTasks: LocalTasks | undefined;
@@ -178,10 +182,12 @@ export class LocalHost implements Host {
       ...(localTasks && { onStateChange: (server) => localTasks.onStateChange(server) }),
       ...(options.storage && { kv }),
     });
+    this.#answers = dependencies;
+    this.#consent = new Consent(compilePolicy(options.policy ?? []), grants, this.#questions, this.activity);
     this.#calls = new Calls({
       clock,
       catalog: this.#catalog,
-      consent: new Consent(compilePolicy(options.policy ?? []), grants, this.#questions, this.activity),
+      consent: this.#consent,
       callLog,
       tasks: localTasks,
       feed: this.#feed,
@@ -269,6 +275,21 @@ export class LocalHost implements Host {
 
   async follow(server: string, uri: string): Promise<() => Promise<void>> {
     return (await this.#servers.findTrusted(server)).follow(uri);
+  }
+
+  /** What `openApp` needs of the host beyond its public methods. */
+  get appAccess(): AppAccess {
+    return {
+      closed: this.#closed.signal,
+      clock: this.#clock,
+      trustsContent: (name) => this.#servers.find(name).entry.settings.trustContent === true,
+      settled: async (name, signal) => void (await (await this.#servers.findTrusted(name, signal)).use(signal)),
+      permit: async (id, name, action, options) =>
+        this.#consent.permitApp(id, await this.#servers.findTrusted(name, options.signal), action, options),
+      visit: (name, { answers }) =>
+        answersFor(this.#servers.find(name), this.#answers, { ...(answers && { answers }) }).openUrl,
+      say: (name, { answers }) => sayFor(this.#servers.find(name), this.#answers, { ...(answers && { answers }) }),
+    };
   }
 
   run(task: RunInput | RunState, options: RunOptions = {}): Run {
@@ -373,6 +394,7 @@ export class LocalHost implements Host {
     // Before the runs are cancelled, so that their tasks go on.
     this.#localTasks?.close();
     for (const run of runs) run.cancel("the host is closed");
+    this.#closed.abort(new PortolanError("cancelled", "The host is closed"));
     this.#questions.close();
     this.#roots.end();
     await this.#servers.close();

@@ -161,6 +161,7 @@ export type {
   SamplingRequestQuestion,
   SamplingResponseQuestion,
   SamplingVerdict,
+  SayQuestion,
   TrustQuestion,
   TrustVerdict,
   UrlQuestion,

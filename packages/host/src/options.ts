@@ -153,6 +153,10 @@ function isTasks(value: unknown): boolean {
   return isObject(value) && (resume === "wait" || resume === "connect") && Object.keys(others).length === 0;
 }
 
+function isAppContext({ app, content }: { readonly [name: string]: unknown }): boolean {
+  return isText(app) && isListOf((block) => isObject(block) && isText(block["type"]))(content);
+}
+
 /** Checked elsewhere. */
 const anything: Expected = ["anything", () => true];
 const object: Expected = ["an object", isObject];
@@ -193,8 +197,8 @@ const runOptions: Table<RunOptions> = {
   model: [modelWords, isModel],
   system: ["a text", isText],
   attach: [
-    "a list of { server, uri }",
-    isListOf((item) => isObject(item) && isText(item["server"]) && isText(item["uri"])),
+    "a list of { server, uri }, or of what takeContext() of an app returns",
+    isListOf((item) => isObject(item) && isText(item["server"]) && (isText(item["uri"]) || isAppContext(item))),
   ],
   history: anything,
   servers: names,

@@ -1,4 +1,5 @@
 import type {
+  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
@@ -9,6 +10,7 @@ import type {
   Tool,
 } from "portolan";
 import type { MaybePromise } from "portolan/internal";
+import type { AppGrant } from "./apps/sources.ts";
 import type { TrustSubject } from "./config/index.ts";
 import type { HostInspection, SuspiciousText } from "./display/index.ts";
 import type { ModelCapabilities } from "./models/model.ts";
@@ -37,13 +39,23 @@ export interface TrustQuestion extends QuestionBase {
 export type Action =
   | { readonly kind: "tool"; readonly tool: string; readonly args: JsonObject; readonly definition: Tool }
   /** Sends data of the server to the model. */
-  | { readonly kind: "resource"; readonly uri: string };
+  | { readonly kind: "resource"; readonly uri: string }
+  /** Shows an app of the server, which may then reach and use what it declares. */
+  | ({
+      readonly kind: "app";
+      readonly uri: string;
+      readonly tool: string;
+      /** One sentence for each thing that the user should know: the origins, the permissions, what no host can stop. */
+      readonly warnings: readonly string[];
+    } & AppGrant);
 
 /** May this action be carried out? */
 export interface ApprovalQuestion extends QuestionBase {
   readonly kind: "approve";
   /** The model's id of the call. */
   readonly callId?: string;
+  /** Set if an app of the server makes the call, and not the model. */
+  readonly by?: "app";
   readonly action: Action;
   /** Why the question is asked. */
   readonly reason: string;
@@ -108,13 +120,24 @@ export interface RootsQuestion extends QuestionBase {
   readonly roots: readonly Root[];
 }
 
+/** May this message of an app be sent as if the user had written it? */
+export interface SayQuestion extends QuestionBase {
+  readonly kind: "say";
+  /** The URI of the app. */
+  readonly app: string;
+  readonly content: readonly ContentBlock[];
+  /** Suspicious wording in the message. An empty list proves nothing. */
+  readonly findings: readonly SuspiciousText[];
+}
+
 export type HostQuestion =
   | TrustQuestion
   | ApprovalQuestion
   | FormQuestion
   | UrlQuestion
   | SamplingQuestion
-  | RootsQuestion;
+  | RootsQuestion
+  | SayQuestion;
 
 /** How long an answer is valid: for this question, until the host closes, or until it is revoked. */
 export type AnswerScope = "once" | "session" | "always";
@@ -168,6 +191,7 @@ export interface HostAnswers {
   readonly openUrl?: Answerer<UrlQuestion, ElicitResult>;
   readonly sample?: Answerer<SamplingQuestion, SamplingVerdict | boolean>;
   readonly roots?: Answerer<RootsQuestion, RootsVerdict | boolean>;
+  readonly say?: Answerer<SayQuestion, Verdict | boolean>;
 }
 
 export type QuestionKind = HostQuestion["kind"];
@@ -180,4 +204,5 @@ export interface AnswerOf {
   openUrl: ElicitResult;
   sample: SamplingVerdict;
   roots: RootsVerdict;
+  say: Verdict;
 }

@@ -8,6 +8,7 @@ export { timedOut, toError } from "./client/failures.ts";
 export type { SerializedCallOptions } from "./client/options.ts";
 export { nameOf } from "./errors.ts";
 export { EventReader, encodeEvent, type OutgoingEvent } from "./http/sse.ts";
+export { rpcCodes } from "./jsonrpc/message.ts";
 export { isAddress, isLoopbackAddress } from "./net/address.ts";
 export { isLoopbackHost } from "./net/check-address.ts";
 export { type CheckOptionsOptions, checkOptions, type OptionKinds, type OptionNames } from "./options.ts";

@@ -34,18 +34,22 @@ export async function askApproval(
   const { screen, terminal } = context;
   const { server, action, reason, rule, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
-    terminal.heading("The model wants to call ", server, screen.style("bold", screen.safe(`.${action.tool}`)));
+    terminal.heading(`${question.by === "app" ? "An app of this server" : "The model"} wants to call `, server, screen.style("bold", screen.safe(`.${action.tool}`)));
     const { title, description = title } = action.definition;
     if (description !== undefined) terminal.quote(description, 3);
     terminal.say(`  ${screen.style("dim", "with these arguments")}`);
     // Long arguments must not push the question off the screen.
     terminal.bar(screen.json(action.args), Math.max(5, terminal.rows - 12), "; answer v to see them");
+  } else if (action.kind === "app") {
+    terminal.heading("", server, " wants to show an app:");
+    terminal.quote(action.uri);
+    for (const warning of action.warnings) terminal.say(`  ${screen.safe(warning)}`);
   } else {
     terminal.heading("The model wants to read a resource of ", server, ":");
     terminal.quote(action.uri);
   }
   // Without a rule, the reason to ask about a call tells the person nothing.
-  const isInformative = reason !== "" && (action.kind !== "tool" || rule !== undefined);
+  const isInformative = reason !== "" && (action.kind === "resource" || rule !== undefined);
   if (isInformative) terminal.say(`  ${screen.style("dim", `${screen.safe(reason)}`)}`);
   if (wasAllowed && cautions.length > 0) {
     const from = listOf([...new Set(cautions.flatMap((caution) => caution.from))], "and");
@@ -57,7 +61,7 @@ export async function askApproval(
   if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
   for (;;) {
     const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
-      { key: "y", word: "yes", label: action.kind === "tool" ? "once" : "send it this once", value: { allow: true } },
+      { key: "y", word: "yes", label: action.kind === "resource" ? "send it this once" : "once", value: { allow: true } },
       { key: "s", word: "session", label: "this session", value: { allow: true, for: "session" } },
       { key: "a", word: "always", label: always, value: { allow: true, for: "always" } },
       { key: "n", label: "no", value: { allow: false } },

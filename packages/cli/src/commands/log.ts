@@ -129,6 +129,7 @@ const colours: { readonly [kind in ActivityKind]: "green" | "yellow" | "red" | "
   roots: "yellow",
   definition: "red",
   grant: "yellow",
+  app: "cyan",
   error: "red",
 };
 

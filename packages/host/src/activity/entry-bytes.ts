@@ -129,7 +129,7 @@ export class CallEntry implements Activity {
   readonly id: string;
   readonly server: string;
   readonly name: string;
-  readonly by: "user" | "model";
+  readonly by: "user" | "model" | "app";
   readonly run: string | undefined;
   readonly args: object | undefined;
   readonly ms: number;
@@ -205,7 +205,7 @@ export class CallWriter {
     if (this.#isSuspicious) page.mayHoldSecret = true;
     page.text(argsText);
     if (runText !== "") page.text(runText);
-    page.copy(by === "user" ? byUser : byModel);
+    page.copy(by === "user" ? byUser : by === "app" ? byApp : byModel);
     page.text(id);
     page.copy(msStart);
     page.number(ms);
@@ -245,6 +245,7 @@ export class CallWriter {
 }
 
 const byUser = encoder.encode(',"by":"user","id":"');
+const byApp = encoder.encode(',"by":"app","id":"');
 const byModel = encoder.encode(',"by":"model","id":"');
 const msStart = encoder.encode('","ms":');
 const resultStart = encoder.encode(',"result":');

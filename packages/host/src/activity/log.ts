@@ -96,6 +96,7 @@ export type ActivityKind =
   | "roots"
   | "definition"
   | "grant"
+  | "app"
   | "error";
 
 /** Something to record. Further members may be any JSON values. */

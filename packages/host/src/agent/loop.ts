@@ -30,6 +30,7 @@ import {
   type Presentation,
   resultsIn,
   systemPrompt,
+  toAppWords,
   toAttachment,
   toFailure,
   toImmediateResult,
@@ -194,7 +195,7 @@ export class Loop {
 
   /** Returns the user's messages: the task, a server's prompt, and the attached resources. */
   async #firstMessages(task: RunInput): Promise<SamplingMessage[]> {
-    const { host, model, options, signal, id: run } = this.#options;
+    const { host, model, options, signal, id: run, trustsContent } = this.#options;
     const call = { by: "user", run, conversation: this.#conversation, signal } as const;
     const messages: SamplingMessage[] = [];
     let text = typeof task === "string" ? task : task.text;
@@ -203,9 +204,15 @@ export class Loop {
       messages.push(...toMessages(prompt, model));
     }
     const attached: SamplingContent[] = [];
-    for (const { server, uri } of options.attach ?? []) {
-      const contents = await host.readResource(server, uri, call);
-      attached.push(...toAttachment(server, uri, contents, this.#presentation));
+    for (const item of options.attach ?? []) {
+      const { server } = item;
+      if ("app" in item) {
+        attached.push(...toAppWords(item, this.#presentation));
+        if (!trustsContent(server)) this.#conversation.contentFrom.add(server);
+        continue;
+      }
+      const contents = await host.readResource(server, item.uri, call);
+      attached.push(...toAttachment(server, item.uri, contents, this.#presentation));
     }
     if (attached.length > 0) text ??= "Use the attached resources.";
     if (text !== undefined) messages.push({ role: "user", content: [...attached, { type: "text", text }] });

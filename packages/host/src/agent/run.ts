@@ -3,6 +3,7 @@ import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
 import { onAbort } from "portolan/internal";
 import { charsOf } from "../api.ts";
+import type { AppContext } from "../apps/context.ts";
 import { maxUnreadRunEventChars, maxUnreadRunEvents } from "../limits.ts";
 import type { Model, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
@@ -33,8 +34,8 @@ export interface RunOptions {
   readonly model?: Model;
   /** System prompt of the application, placed before the host's own. */
   readonly system?: string;
-  /** Resources that the user adds for the model. */
-  readonly attach?: readonly { readonly server: string; readonly uri: string }[];
+  /** What the user adds for the model: resources, and the words of apps (`takeContext` of their sessions). */
+  readonly attach?: readonly ({ readonly server: string; readonly uri: string } | AppContext)[];
   /** Earlier messages, or the `state` of an earlier run, which also names the servers whose content it contains. */
   readonly history?: readonly SamplingMessage[] | RunState;
   /** Only these servers take part. Default: all. */

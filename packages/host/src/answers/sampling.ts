@@ -1,4 +1,5 @@
 import type {
+  ContentBlock,
   CreateMessageParams,
   CreateMessageResult,
   ElicitFormParams,
@@ -12,7 +13,7 @@ import { sha256 } from "portolan/storage";
 import type { ActivityLog } from "../activity/index.ts";
 import type { SamplingOptions } from "../api.ts";
 import type { AskOptions, Questions } from "../consent.ts";
-import { inspectHost } from "../display/index.ts";
+import { findSuspicious, inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import {
   maxSamplingAnswerTokens,
@@ -68,6 +69,17 @@ export function answersFor(server: HostedServer, dependencies: AnswerDependencie
   };
 }
 
+/** Returns the function that asks about the messages of a server's apps; undefined if the application cannot be asked. */
+export function sayFor(
+  server: HostedServer,
+  dependencies: AnswerDependencies,
+  origin: CallOrigin = {},
+): ServerAnswers["say"] | undefined {
+  if (!dependencies.questions.canAsk("say", origin.answers)) return undefined;
+  const ask = new ServerAnswers(server, dependencies, origin);
+  return (app, content, signal) => ask.say(app, content, signal);
+}
+
 class ServerAnswers {
   readonly #server: HostedServer;
   readonly #dependencies: AnswerDependencies;
@@ -115,6 +127,18 @@ class ServerAnswers {
     const { action } = await this.#dependencies.questions.ask<"openUrl">(request, this.#options(signal));
     this.#log("answer", { of: "address", action });
     return { action };
+  }
+
+  /** Asks whether a message of an app may be sent as if the user had written it. */
+  async say(app: string, content: readonly ContentBlock[], signal: AbortSignal): Promise<boolean> {
+    const { questions } = this.#dependencies;
+    this.#count("message");
+    this.#log("question", { of: "message", app, content });
+    const findings = findSuspicious(JSON.stringify(content));
+    const request = { kind: "say", app, content, findings, ...this.#questionBase } as const;
+    const { allow, reason } = await questions.ask<"say">(request, this.#options(signal));
+    this.#log("answer", { of: "message", app, allow, ...(reason !== undefined && { reason }) });
+    return allow;
   }
 
   async sample(
@@ -184,7 +208,7 @@ class ServerAnswers {
   }
 
   /** Limits the requests of one server, for the user's sake and the log's. Sampling has its own budget. */
-  #count(of: "form" | "address" | "roots"): void {
+  #count(of: "form" | "address" | "roots" | "message"): void {
     const { name } = this.#server;
     const rate = this.#dependencies.rateOf(name);
     const taken = rate.take();

@@ -18,6 +18,8 @@ export interface CatalogTool {
   readonly digest: string;
   /** True if models see it. */
   readonly isVisible: boolean;
+  /** Who may call it: the server may have it for its apps alone, or for models alone (MCP Apps). */
+  readonly isFor: { readonly model: boolean; readonly app: boolean };
   /** Its definition changed since it was accepted. It cannot be called until the user accepts it again. */
   readonly isQuarantined: boolean;
   /** Another tool with a confusingly similar name. Which of the two is the imitation cannot be known. */
@@ -141,10 +143,11 @@ export class Catalog implements CatalogView {
         const { name } = definition;
         const { digest, isQuarantined } = statusOf(definition);
         const modelName = await modelNameOf(server, name);
-        const isVisible = isShown(name) && !isQuarantined && isForModels(definition);
+        const isFor = visibilityOf(definition);
+        const isVisible = isShown(name) && !isQuarantined && isFor.model;
         const alike = () => this.#findSimilar(server, name);
         return {
-          ...{ server, name, modelName, definition, digest, isVisible, isQuarantined },
+          ...{ server, name, modelName, definition, digest, isVisible, isFor, isQuarantined },
           // Evaluated when it is read, because the similar tool may come and go.
           get resembles() {
             return alike();
@@ -198,11 +201,14 @@ export class Catalog implements CatalogView {
   }
 }
 
-/** False if the tool is for an app of its server alone (MCP Apps). */
-function isForModels({ _meta }: Tool): boolean {
+/** One value for the many tools that are for both. */
+const forBoth = { model: true, app: true };
+
+function visibilityOf({ _meta }: Tool): CatalogTool["isFor"] {
   const ui = _meta?.["ui"];
   const visibility = isObject(ui) ? ui["visibility"] : undefined;
-  return !Array.isArray(visibility) || visibility.includes("model");
+  if (!Array.isArray(visibility)) return forBoth;
+  return { model: visibility.includes("model"), app: visibility.includes("app") };
 }
 
 function indexOf(tools: ReadonlyMap<string, CatalogTool>): Index<CatalogTool> {

@@ -6,7 +6,7 @@ import { canonicalJson, sha256 } from "portolan/storage";
 import { grantsPerPage, grantTtlMs, maxStoredGrants } from "../limits.ts";
 
 /** The kind of thing that a grant allows or refuses. */
-export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "trust";
+export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "trust" | "app";
 
 /** A stored answer of the user: yes or no to one exact thing. */
 export interface Grant {
@@ -244,7 +244,7 @@ function parseGrant(text: string): Grant | undefined {
   }
 }
 
-const kinds: readonly unknown[] = ["tool", "roots", "resource", "sampling", "trust"];
+const kinds: readonly unknown[] = ["tool", "roots", "resource", "sampling", "trust", "app"];
 
 /** Accepts only complete grants, above all with digests. */
 function isGrant(value: unknown): value is Grant {

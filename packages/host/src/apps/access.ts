@@ -1,0 +1,23 @@
+import type { Answers, Clock } from "portolan/client";
+import type { HostCallOptions } from "../api.ts";
+import type { Action, SayQuestion } from "../questions.ts";
+
+/** The parts of a host that an app's session uses, beyond the public methods. A host made by `createHost` has them. */
+export interface AppAccess {
+  /** Aborts when the host is closed. */
+  readonly closed: AbortSignal;
+  readonly clock: Clock;
+  /** True if a server's content is no reason for care. */
+  trustsContent(server: string): boolean;
+  /** Resolves when a server is connected and its tools are in the catalog. */
+  settled(server: string, signal?: AbortSignal): Promise<void>;
+  /** Resolves if the app may be shown; rejects with "denied". */
+  permit(id: string, server: string, action: Extract<Action, { kind: "app" }>, options: HostCallOptions): Promise<void>;
+  /** Returns the function that asks whether to open an address; undefined if the application cannot be asked. */
+  visit(server: string, options: Pick<HostCallOptions, "answers">): Answers["openUrl"];
+  /** Returns the function that asks whether to send a message; undefined if the application cannot be asked. */
+  say(
+    server: string,
+    options: Pick<HostCallOptions, "answers">,
+  ): ((app: string, content: SayQuestion["content"], signal: AbortSignal) => Promise<boolean>) | undefined;
+}

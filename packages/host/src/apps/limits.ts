@@ -1,0 +1,34 @@
+// Every limit and timeout of apps (MCP Apps), for the session, the page that shows it and its sandbox.
+
+/** Characters of an app's document; bundled apps have one or two million. */
+export const maxAppHtmlChars: number = 16 * 1024 * 1024;
+/** Origins of each kind that an app may declare; the rest is dropped. */
+export const maxAppSources = 50;
+/** Messages that an app may send at once. */
+export const maxAppBurst = 500;
+/** Messages that an app may send in a second, for as long as it likes. An app beyond it is closed. */
+export const maxAppMessagesPerSecond = 100;
+/** Characters of one message of an app, with pictures in base64. An app beyond it is closed. */
+export const maxAppMessageChars: number = 4 * 1024 * 1024;
+/** Characters of all messages that an app may send in a second. An app beyond it is closed. */
+export const maxAppCharsPerSecond: number = 8 * 1024 * 1024;
+/** Levels of one message. */
+export const maxAppMessageDepth = 100;
+/** Requests of an app that wait for an answer at the same time; others are refused. */
+export const maxAppRequests = 16;
+/** Characters of JSON that an app may put beside the conversation. */
+export const maxAppContextChars: number = 32 * 1024;
+/** Characters of JSON of a message that an app wants the user to send. */
+export const maxAppSayChars: number = 16 * 1024;
+/** Messages for an app that wait until it has started; each kind replaces the one before, so that few suffice. */
+export const maxAppWaiting = 100;
+/** An app that does not start within this time is closed. Option: `startMs`. */
+export const appStartMs = 60_000;
+/** An app is removed at the latest this long after it was told of its end. Option: `teardownMs`. */
+export const appTeardownMs = 2_000;
+/** Height and width that a frame may take at an app's wish, in pixels. */
+export const maxAppPixels = 4_000;
+/** Frames inside an app whose messages count as its own. */
+export const maxAppFrames = 32;
+/** Apps that one sandbox serves at the same time; the oldest is forgotten first. Option: `maxApps`. */
+export const maxSandboxApps = 1_000;
