@@ -1,0 +1,8 @@
+export {
+  type SandboxHandler,
+  type SandboxOptions,
+  type SandboxPage,
+  type SandboxRequest,
+  type SandboxResponse,
+  sandboxHandler,
+} from "./handler.ts";
