@@ -49,7 +49,13 @@ export default defineConfig({
           globalSetup: "test/kit/quick-servers.mjs",
           runner: "test/kit/runner.ts",
           include: ["test/**/*.test.ts"],
-          exclude: [...quick, ...histories, "test/peers/**", "test/{conformance,release}/runtime/**"],
+          exclude: [
+            ...quick,
+            ...histories,
+            "test/peers/**",
+            "test/apps/peers/**",
+            "test/{conformance,release}/runtime/**",
+          ],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Thousands of processes and sockets on a busy machine: one that hangs is tried again, and named at the end.

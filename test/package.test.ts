@@ -79,7 +79,14 @@ test("the project has no unused files, exports or dependencies", () => {
   expect({ status, output }).toEqual({ status: 0, output: expect.any(String) });
 });
 
-const locks = ["", "bench/commands", "test/peers", "test/conformance/runtime", "test/release/runtime"];
+const locks = [
+  "",
+  "bench/commands",
+  "test/peers",
+  "test/apps/peers",
+  "test/conformance/runtime",
+  "test/release/runtime",
+];
 const readLock = (folder: string) => readFileSync(join(root, folder, "package-lock.json"), "utf8");
 
 test.each(locks)("the lock file of %j names no registry host", (folder) => {

@@ -34,7 +34,11 @@ export async function askApproval(
   const { screen, terminal } = context;
   const { server, action, reason, rule, cautions, findings, resembles } = question;
   if (action.kind === "tool") {
-    terminal.heading(`${question.by === "app" ? "An app of this server" : "The model"} wants to call `, server, screen.style("bold", screen.safe(`.${action.tool}`)));
+    terminal.heading(
+      `${question.by === "app" ? "An app of this server" : "The model"} wants to call `,
+      server,
+      screen.style("bold", screen.safe(`.${action.tool}`)),
+    );
     const { title, description = title } = action.definition;
     if (description !== undefined) terminal.quote(description, 3);
     terminal.say(`  ${screen.style("dim", "with these arguments")}`);
@@ -61,7 +65,12 @@ export async function askApproval(
   if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
   for (;;) {
     const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
-      { key: "y", word: "yes", label: action.kind === "resource" ? "send it this once" : "once", value: { allow: true } },
+      {
+        key: "y",
+        word: "yes",
+        label: action.kind === "resource" ? "send it this once" : "once",
+        value: { allow: true },
+      },
       { key: "s", word: "session", label: "this session", value: { allow: true, for: "session" } },
       { key: "a", word: "always", label: always, value: { allow: true, for: "always" } },
       { key: "n", label: "no", value: { allow: false } },
