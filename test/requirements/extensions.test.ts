@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { ExtensionRequirement } from "../../scripts/requirements-matrix.mjs";
 import { sourceRows } from "../cli/sources-rows.ts";
 import { manifest as httpServer } from "../http/server/rows/index.ts";
+import { rowsAppHost } from "./apps/rows.ts";
 import { manifest as httpClient } from "./client/http/rows/index.ts";
 import { manifest as clientManifest } from "./client/manifest.ts";
 import { manifest as hostManifest } from "./host/manifest.ts";
@@ -25,6 +26,7 @@ const covered: readonly Covered[] = [
   { ...tasks, sides: ["C", "both"], rows: client },
   { ...tasks, sides: ["H"], rows: hostManifest },
   { extension: "cards, registries and bundles", from: 130, to: 139, sides: ["C", "CLI"], rows: sourceRows },
+  { extension: "apps in hosts", from: 70, to: 99, sides: ["H", "V", "P", "H/P"], rows: rowsAppHost },
 ];
 
 interface Covered {

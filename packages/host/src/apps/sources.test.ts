@@ -73,7 +73,6 @@ test("without declared origins nothing can be reached", () => {
     "base-uri": "'self'",
     "object-src": "'none'",
     "form-action": "'none'",
-    webrtc: "'block'",
     "frame-ancestors": "https://host.example",
   });
 });

@@ -116,8 +116,6 @@ export function policyOf({ sources }: Pick<AppGrant, "sources">, ancestors: read
     "object-src 'none'",
     // A form would be a navigation with the app's words in it.
     "form-action 'none'",
-    // Not known to every browser: it stops WebRTC where it is.
-    "webrtc 'block'",
     `frame-ancestors ${orNone(ancestors)}`,
   ].join("; ");
 }

@@ -1,9 +1,9 @@
 import { inspectHost } from "../display/index.ts";
 import type { AppPermission, DeclaredGrant } from "./sources.ts";
 
-/** What no page can forbid an app, for documents and questions. */
-export const unstoppable =
-  "A browser cannot keep an app from connecting to other machines by WebRTC or by name look-ups: it can pass on what it shows.";
+/** What no page can forbid an app. No policy of a browser covers WebRTC, and browsers connect ahead of a navigation before they forbid it. */
+const unstoppable =
+  "No browser keeps an app from reaching other machines by WebRTC, or by looking up and connecting to their names: it can pass on what it shows.";
 
 const permissionWords: { readonly [permission in AppPermission]: string } = {
   camera: "It may ask for the camera.",
