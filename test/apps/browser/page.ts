@@ -2,7 +2,7 @@
 import { createMemoryPair } from "portolan";
 import { createServer, serveChannel } from "portolan/server";
 import { createHost, type Host } from "portolan-host";
-import { type AppSession, apps, type OpenAppOptions, openApp } from "portolan-host/apps";
+import { type AppSession, apps, openApp } from "portolan-host/apps";
 import { type MountedApp, mountApp } from "portolan-host/apps/web";
 
 /** Options of an app under test. */
@@ -10,7 +10,6 @@ export interface AppUnderTest {
   readonly html: string;
   /** What the server declares of it, valid or not. */
   readonly ui?: object;
-  readonly displayModes?: OpenAppOptions["displayModes"];
   readonly teardownMs?: number;
   /** The origin of the sandbox instead of the right one. */
   readonly sandbox?: string;
