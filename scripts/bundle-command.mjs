@@ -63,9 +63,23 @@ export async function bundleCommand(root, library, host) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`);
   writeFileSync(join(dirname(file), "licenses.txt"), licensesOf(output));
+  writeFileSync(join(dirname(file), "preview.js"), await bundlePreview(root, library, host));
   for (const part of ["LICENSE", "dist", "lib/jiti.mjs"]) {
     cpSync(join(root, "node_modules/jiti", part), join(dirname(file), "vendor/jiti", part), { recursive: true });
   }
+}
+
+/** Returns the script of the page of `dev --apps`, which runs in a browser. */
+async function bundlePreview(root, library, host) {
+  const { output } = await build({
+    input: join(root, "packages/cli/src/preview/page.ts"),
+    platform: "browser",
+    resolve: { alias: { ...sourcesOf(host), ...sourcesOf(library) } },
+    output: { format: "iife", minify: true },
+    write: false,
+    logLevel: "warn",
+  });
+  return output[0].code;
 }
 
 /** Returns the licences of the packages in the bundle: they demand to be passed on with it. */

@@ -322,14 +322,16 @@ export const commands: readonly CommandDefinition[] = [
   },
   {
     name: "dev",
-    usage: "<file>",
+    usage: "[file]",
     summary: "Serve a server file over HTTP, and reload it after each change.",
     flags: {
       "--http <port>": "The port; 0 is any free port. Default: 3333, or any free port if it is in use.",
+      "--apps":
+        "Also open a page that shows its apps. It shows those of any other server, too: an address, a name, or a command after --.",
       "--env <pair...>": "NAME=VALUE for the server file. Repeatable. It also sees the variables of your shell.",
       "--cwd <folder>": "Run the server file in this folder.",
     },
-    examples: ["portolan dev server.ts"],
+    examples: ["portolan dev server.ts", "portolan dev server.ts --apps", "portolan dev --apps -- node server.js"],
     load: () => import("./commands/dev.ts"),
   },
   {

@@ -2,13 +2,18 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, relative, resolve, sep } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { tokenVariable } from "portolan/server/main";
+import { createHost, type ServerEntry } from "portolan-host";
+import { apps } from "portolan-host/apps";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
+import { viaProxy } from "../http-proxy/choose.ts";
 import { type Catalog, changesBetween, countsOf, tokensOf } from "../output/catalog.ts";
+import type { Preview } from "../preview/preview.ts";
 import { type HttpListener, listen, parsePort } from "../serve/listen.ts";
 import { openReloadingServer, type ReloadingServer } from "../serve/reloading-server.ts";
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
+import { requireUsable } from "../servers/host.ts";
 import { folderOf, variablesOf } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
@@ -25,6 +30,12 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system } = context;
+  const showsApps = flags["apps"] === true;
+  if (context.command.length > 0 && !showsApps) {
+    throw new Failure("usage", "dev serves a file; a command after -- needs --apps", { next: "portolan serve --help" });
+  }
+  if (showsApps && (context.command.length > 0 || !sources.test(given))) return showTarget(context, given, flags);
+  if (given === "") throw new Failure("usage", "no file given", { next: "portolan dev --help" });
   const path = resolve(system.cwd, given);
   if (!existsSync(path)) throw new Failure("usage", `file not found: ${given}`);
   const port = typeof flags["http"] === "string" ? parsePort(flags["http"]) : undefined;
@@ -41,8 +52,10 @@ export async function run(
     const listener = await listen((request, response) => server.answer(request, response), port ?? defaultPort, {
       isPreferred: port === undefined,
     });
-    session.introduce(listener, given);
+    const preview = showsApps ? await session.preview(listener) : undefined;
+    session.introduce(listener, given, preview?.url);
     await context.untilStopped();
+    await preview?.close();
     // Calls in progress are answered before their connections are closed.
     await server.close();
     await listener.close();
@@ -51,6 +64,41 @@ export async function run(
   }
   // Timers and connections of the server file must not keep the program running.
   return system.exit(0);
+}
+
+/** Shows the apps of any server. It is not served, and not reloaded. */
+async function showTarget(context: CommandContext, given: string, flags: Flags): Promise<CommandResult | undefined> {
+  if (flags["http"] !== undefined) throw new Failure("usage", "--http is for a file that dev serves");
+  const { entry } = await findTarget(context, given === "" ? undefined : given, flags);
+  await requireUsable(context, entry);
+  const preview = await previewOf(context, entry);
+  const { screen, print, isJson } = context;
+  if (isJson) print(JSON.stringify({ event: "ready", name: entry.name, apps: preview.url }));
+  else print(`  apps   ${screen.step(preview.url)}`);
+  await context.untilStopped();
+  await preview.close();
+  return undefined;
+}
+
+/** Starts a server in a host of its own, and the page that shows its apps. */
+async function previewOf(context: CommandContext, entry: ServerEntry): Promise<Preview> {
+  const { openPreview } = await import("../preview/preview.ts");
+  const onError = (reason: unknown) => context.warn(reason instanceof Error ? reason.message : String(reason));
+  const host = await createHost({
+    servers: [entry],
+    extensions: [apps()],
+    answers: { approve: "later", openUrl: "later", say: "later" },
+    via: viaProxy(context.system.env),
+  });
+  try {
+    const [status] = await context.terminal.waits.during(`starting ${context.screen.safe(entry.name)}`, host.ready());
+    if (status?.state !== "ready")
+      throw new Failure("unreachable", `${entry.name} is ${status?.state}: ${status?.reason}`);
+    return await openPreview(host, { self: context.system.self, onError });
+  } catch (reason) {
+    await host.close();
+    throw reason;
+  }
 }
 
 type DevEvent =
@@ -85,7 +133,16 @@ class DevSession {
     await this.#watch();
   }
 
-  introduce({ url }: HttpListener, given: string): void {
+  /** Opens the page with the apps of the served file, over HTTP as any client would. */
+  preview({ url }: HttpListener): Promise<Preview> {
+    const { system } = this.#context;
+    const token = system.env[tokenVariable];
+    const target = { url, ...(token && { headers: { authorization: `Bearer ${token}` } }) };
+    const name = this.#catalog?.name ?? "server";
+    return previewOf(this.#context, { name, target, configured: target, settings: {}, source: { kind: "code" } });
+  }
+
+  introduce({ url }: HttpListener, given: string, apps?: string): void {
     const { screen, print, isJson, system } = this.#context;
     const catalog = this.#catalog;
     if (!catalog) return;
@@ -94,7 +151,7 @@ class DevSession {
     const stdio = `portolan serve --stdio ${quote(given)}`;
     const isProtected = Boolean(system.env[tokenVariable]);
     if (isJson) {
-      print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected }));
+      print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected, apps }));
       return;
     }
     const counts = countsOf(catalog, screen.mark("dot"));
@@ -103,6 +160,7 @@ class DevSession {
     print(`  ${wrapHanging(title, screen.columns, 2, 2)}`);
     print(`  http   ${url}${isProtected ? ` (with the token in ${tokenVariable})` : ""}`);
     print(`  stdio  ${screen.step(stdio)}`);
+    if (apps !== undefined) print(`  apps   ${screen.step(apps)}`);
     print(`  try    ${screen.step(`portolan ls ${url}`)}`);
     const hint = wrapHanging("reloads after each change; press Ctrl-C to stop", screen.columns, 2, 2);
     print(screen.style("dim", `  ${hint}`));
