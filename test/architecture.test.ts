@@ -200,7 +200,7 @@ describe.each(["portolan", "host"])("the public entries of %s", (name) => {
 });
 
 /** The two halves of an extension have its name, one for servers and one for clients. */
-const halves: readonly string[] = ["tasks"];
+const halves: readonly string[] = ["skills", "tasks"];
 
 /** The names that a module exports, and the file and name where each is declared. */
 function exportsOf(folder: string, file: string): Map<string, string> {

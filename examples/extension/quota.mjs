@@ -2,6 +2,7 @@
 // An extension of the protocol, both halves: each tool has a cost, and each caller a number of units for an hour.
 import { RpcError } from "portolan";
 
+// region server
 export const id = "com.example/quota";
 
 /** Callers that are counted at the same time. Beyond it a new caller waits for the next hour. */
@@ -57,6 +58,7 @@ function costOf(options) {
   const { cost = 1 } = /** @type {{ cost?: number }} */ (Object(options));
   return cost;
 }
+// endregion
 
 // region client
 /**
