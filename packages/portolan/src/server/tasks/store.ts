@@ -183,7 +183,7 @@ export class TaskStore {
 
   /** Calls back when a task changes, in any process, or may have changed. Returns the function that ends it. */
   watch(key: string, changed: () => void): () => void {
-    this.#subscribe();
+    this.hearOthers();
     const watchers = this.#watchers.get(key) ?? new Set();
     this.#watchers.set(key, watchers.add(changed));
     return () => {
@@ -196,7 +196,7 @@ export class TaskStore {
   async hold(): Promise<void> {
     this.#held += 1;
     if (!this.#isShared) return;
-    this.#subscribe();
+    this.hearOthers();
     this.#timer ??= unref(setInterval(() => this.#renew(), this.#settings.leaseMs / 3));
     try {
       this.#leasing ??= this.#lease();
@@ -244,8 +244,9 @@ export class TaskStore {
     if (this.#isShared) this.#storage.bus.publish(this.#topic, `${this.owner} ${key}`).catch(this.#report);
   }
 
-  #subscribe(): void {
-    if (!this.#isShared || this.#subscribing) return;
+  /** Hears of the changes of other processes from now on. Resolves when none is missed any more. */
+  hearOthers(): Promise<unknown> | undefined {
+    if (!this.#isShared || this.#subscribing) return this.#subscribing;
     const receive = (message: string) => {
       const [owner, key] = message.split(" ");
       if (owner !== this.owner) this.#touched(key);
@@ -256,17 +257,13 @@ export class TaskStore {
         this.#subscribing = undefined;
         this.#report(cause);
       });
+    return this.#subscribing;
   }
 
   /** Takes the news that a task was changed elsewhere; undefined if any may have been. */
   #touched(key: string | undefined): void {
     for (const each of key === undefined ? [...this.#watchers.keys()] : [key]) this.#wake(each);
     this.#changedElsewhere(key);
-  }
-
-  /** Wakes those who wait for changes, also when none was seen: they look themselves. */
-  wakeAll(): void {
-    for (const key of [...this.#watchers.keys()]) this.#wake(key);
   }
 
   #wake(key: string): void {

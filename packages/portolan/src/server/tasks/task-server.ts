@@ -68,6 +68,8 @@ export class TaskServer implements RunHost {
   readonly #store: TaskStore;
   /** The handlers in the memory of this process, by the keys of their tasks. */
   readonly #runs = new Map<string, TaskRun>();
+  /** Tasks that listeners of this process hear of, with the version that they know, until the tasks have ended. */
+  readonly #listenedTo = new Map<string, string>();
   /** Questions that a client of 2025-11-25 is being asked, by the key of the task and of the question. */
   readonly #asking = new Set<string>();
 
@@ -393,17 +395,33 @@ export class TaskServer implements RunHost {
   #publish(before: TaskRecord | undefined, after: TaskRecord): void {
     const isSame = before?.status === after.status && before.message === after.message;
     if (isSame && Object.keys(before.pending ?? {}).join() === Object.keys(after.pending ?? {}).join()) return;
-    const { principal, dialect } = after;
     const audience = audienceOf(after);
-    if (extensionRevision) {
-      const view = detailedView(after, extensionRevision, this.runtime.snapshot);
-      this.#server.publish("tasks", view, { principal: principal.key });
-    }
-    if (dialect === "core" && audience) this.#server.publish("tasks/status", coreView(after), audience);
+    this.#tellListeners(after);
+    if (after.dialect === "core" && audience) this.#server.publish("tasks/status", coreView(after), audience);
+  }
+
+  /** Tells the listeners of this process. Those of others are told by their processes, which hear of the change. */
+  #tellListeners(record: TaskRecord): void {
+    if (!extensionRevision) return;
+    const view = detailedView(record, extensionRevision, this.runtime.snapshot);
+    this.runtime.hub.publish("tasks", view, { principal: record.principal.key });
+  }
+
+  /** Tells the listeners of this process of a change that another one made. */
+  async #tellOf(key: string): Promise<void> {
+    const record = await this.#store.read(key);
+    if (!record || hasEnded(record)) this.#listenedTo.delete(key);
+    if (!record) return;
+    const version = versionOf(record);
+    if (this.#listenedTo.get(key) === version) return;
+    if (!hasEnded(record)) this.#listenedTo.set(key, version);
+    this.#tellListeners(record);
   }
 
   /** Another process has changed a task, or may have changed any. */
   #changedElsewhere(key: string | undefined): void {
+    const listenedTo = key === undefined ? [...this.#listenedTo.keys()] : this.#listenedTo.has(key) ? [key] : [];
+    for (const each of listenedTo) this.#tellOf(each).catch((cause) => this.report(cause));
     const keys = key === undefined ? [...this.#runs.keys()] : this.#runs.has(key) ? [key] : [];
     for (const each of keys) this.#look(each).catch((cause) => this.report(cause));
   }
@@ -455,8 +473,6 @@ export class TaskServer implements RunHost {
       }
     };
     search().catch((cause) => this.report(cause));
-    this.#store.wakeAll();
-    this.#changedElsewhere(undefined);
   }
 
   /** Returns a task as it is after the death of its process was noticed: run again, or failed. */
@@ -677,7 +693,13 @@ export class TaskServer implements RunHost {
     if (ids.length > maxWatchedTasks) {
       throw invalidParams(`params.notifications.taskIds: expected at most ${maxWatchedTasks}, got ${ids.length}`);
     }
+    await this.#store.hearOthers();
     const own = await Promise.all(ids.map((id) => this.#store.find(exchange.principal.key, id)));
+    for (const found of own) {
+      if (found && this.#store.isShared && !hasEnded(found.record)) {
+        this.#listenedTo.set(found.key, versionOf(found.record));
+      }
+    }
     return ids.filter((_, index) => own[index] !== undefined);
   }
 }
@@ -694,6 +716,11 @@ export function mayList(principal: Principal): boolean {
 function callerOf({ principal, returnPath }: ServedExchange): Promise<string> {
   const isAnonymous = principal.key === anonymous.key;
   return sha256(JSON.stringify([principal.key, isAnonymous ? (returnPath.caller?.key ?? "") : ""]));
+}
+
+/** Returns a text that changes with what clients see of a task. */
+function versionOf({ status, updatedAt, message }: TaskRecord): string {
+  return `${status} ${updatedAt} ${message}`;
 }
 
 /** Returns the answer to a call that has become a task. */
