@@ -22,7 +22,7 @@ import type { Storage } from "../../storage/storage.ts";
 import type { ToolUi } from "../apps/app.ts";
 import type { Context, RequestContext } from "../call/context.ts";
 import type { ExplicitQuestions, Principal } from "../call/exchange.ts";
-import type { TaskMember } from "../tasks/definition.ts";
+import type { TaskMode, TaskPlan } from "../tasks/definition.ts";
 
 /** A whole tool result, for authors who write its content themselves. */
 export interface FullResult<O> extends Omit<CallToolResult, "structuredContent"> {
@@ -62,7 +62,7 @@ export interface ToolDefinition<I, O, App, A = I> extends Described {
   /** The app that a host shows with the results. Only after `.extend(apps())` of `portolan/server/apps`. */
   ui?: ToolUi;
   /** How it runs as a task. Only after `.extend(tasks())` of `portolan/server/tasks`. */
-  task?: TaskMember<I, NoInfer<O>, App>;
+  task?: TaskMode | TaskPlan<I, App>;
   run(args: I, context: Context<App>): MaybePromise<ToolReturn<NoInfer<O>>>;
 }
 

@@ -33,11 +33,7 @@ export type JobState<O> =
 
 /** Work that another system does, such as a render farm. It goes on when the server's process ends. */
 export interface TaskJob<I, O, App> {
-  /** Default: "optional". */
-  readonly mode?: TaskMode;
-  /** Lifetime of the task. Default: `ttlMs` of the extension. */
-  readonly ttlMs?: number;
-  /** Time between two looks. Default: `pollMs` of the extension. */
+  /** Time between two looks. Default: 1 second. */
   readonly pollMs?: number;
   /** Starts the work. Returns its name in the other system: a value with a JSON form, which is stored. */
   start(args: I, context: Context<App>): unknown;
@@ -46,9 +42,6 @@ export interface TaskJob<I, O, App> {
   /** Stops the work of a task that was cancelled or whose lifetime is over. */
   stop?(job: unknown): unknown;
 }
-
-/** The member `task` of a tool. */
-export type TaskMember<I, O, App> = TaskMode | TaskPlan<I, App> | TaskJob<I, O, App>;
 
 /** The member `task` as the extension keeps it. */
 export interface TaskRule {

@@ -9,8 +9,8 @@ import type { ServedExchange } from "../call/exchange.ts";
 import type { ToolDefinition } from "../define/definition.ts";
 import type { Server } from "../define/server.ts";
 import type { CustomMethod, ExtendedServer, ExtensionParts, ServerExtension } from "../extension.ts";
-import type { TaskJob, TaskMode, TaskPlan, TaskRule } from "./definition.ts";
-import { runJob } from "./job.ts";
+import type { TaskMode, TaskPlan, TaskRule } from "./definition.ts";
+import { jobOf } from "./job.ts";
 import {
   defaultLeaseMs,
   defaultMaxRunning,
@@ -102,7 +102,7 @@ export function tasks(options: ServerTasksOptions = {}): ServerExtension {
       }
       return serverOf(server).call(exchange as ServedExchange, next, rule, dialect);
     },
-    toolMember: { name: "task", define: (server, name, definition) => addTool(server, name, definition, settings) },
+    toolMember: { name: "task", define: addTool },
   };
   return extension;
 }
@@ -167,68 +167,43 @@ function ruleIn(options: unknown): TaskRule | undefined {
 type AnyServer = Server<unknown, unknown>;
 type AnyTool = ToolDefinition<unknown, unknown, unknown>;
 
-function addTool(server: AnyServer, name: string, definition: AnyTool, settings: TaskSettings): AnyServer {
+function addTool(server: AnyServer, name: string, definition: AnyTool): AnyServer {
   const { task, ...rest } = definition;
-  const where = `Tool "${name}"`;
-  const { rule, run } = parseTask(where, task, definition, settings);
-  const shown = { ...rest, ...(run && { run }), extensions: { ...rest.extensions, [tasksId]: rule } };
-  return server.tool(name, shown as AnyTool);
+  const rule = parseTask(`Tool "${name}"`, task, definition);
+  return server.tool(name, { ...rest, extensions: { ...rest.extensions, [tasksId]: rule } });
 }
 
 const planNames: OptionNames<TaskPlan<unknown, unknown>> = { mode: 1, when: 1, quickMs: 1, ttlMs: 1, resume: 1 };
-const jobNames: OptionNames<TaskJob<unknown, unknown, unknown>> = {
-  mode: 1,
-  ttlMs: 1,
-  pollMs: 1,
-  start: 1,
-  look: 1,
-  stop: 1,
-};
 const code = "invalid-definition";
 
-function parseTask(
-  where: string,
-  task: unknown,
-  definition: AnyTool,
-  settings: TaskSettings,
-): { rule: TaskRule; run?: AnyTool["run"] } {
-  const { run, asks } = definition as Partial<AnyTool>;
-  if (task === "optional" || task === "required") return parseTask(where, { mode: task }, definition, settings);
+function parseTask(where: string, task: unknown, { run, asks }: AnyTool): TaskRule {
+  if (task === "optional" || task === "required")
+    return parseTask(where, { mode: task }, { run, ...(asks && { asks }) });
   if (!isObject(task)) throw invalid(where, `expected "optional", "required" or an object, got ${nameOf(task)}`);
-  const isJob = "start" in task || "look" in task || "stop" in task;
-  if (isJob) checkOptions<object>(task, jobNames as never, `${where}: task`, { code });
-  else checkOptions<object>(task, planNames as never, `${where}: task`, { code });
-  const { mode = "optional", quickMs = 0, ttlMs, resume = false, when, start, look, stop } = task;
+  checkOptions<object>(task, planNames as never, `${where}: task`, { code });
+  const { mode = "optional", quickMs = 0, ttlMs, resume, when } = task;
   if (mode !== "optional" && mode !== "required") {
     throw invalid(where, `mode: expected "optional" or "required", got ${nameOf(mode)}`);
   }
-  checkNumbers(task as { [name: string]: unknown }, "quickMs", "ttlMs", "pollMs");
-  for (const [member, value] of Object.entries({ when, stop })) {
-    if (value !== undefined && typeof value !== "function") {
-      throw invalid(where, `${member}: expected a function, got ${nameOf(value)}`);
-    }
+  checkNumbers(task as { [name: string]: unknown }, "quickMs", "ttlMs");
+  if (when !== undefined && typeof when !== "function") {
+    throw invalid(where, `when: expected a function, got ${nameOf(when)}`);
   }
   if (when !== undefined && mode === "required")
     throw invalid(where, "when: a tool that requires a task has no choice");
-  if (isJob && (typeof start !== "function" || typeof look !== "function")) {
-    throw invalid(where, "expected both start and look as functions");
-  }
-  if (isJob && run !== undefined) throw invalid(where, "expected either run, or start and look");
   if (resume === true && asks === "park") {
     throw invalid(where, 'resume: a handler that waits in memory cannot run again; omit asks: "park"');
   }
-  const rule: TaskRule = {
+  const job = jobOf(run);
+  return {
     mode: mode as TaskMode,
     when: when as TaskRule["when"],
     quickMs: quickMs as number,
     ttlMs: ttlMs as number | undefined,
-    resume: resume === true || isJob,
+    resume: resume === true || (job !== undefined && resume !== false),
     waits: asks === "park",
-    stop: stop as TaskRule["stop"],
+    stop: job?.stop && ((started) => job.stop?.(started)),
   };
-  if (!isJob) return { rule };
-  const job = task as unknown as TaskJob<unknown, unknown, unknown>;
-  return { rule, run: (args, context) => runJob(job, args, context, job.pollMs ?? settings.pollMs) };
 }
 
 function invalid(where: string, why: string): PortolanError {

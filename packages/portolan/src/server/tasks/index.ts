@@ -1,2 +1,3 @@
-export type { JobState, TaskJob, TaskMember, TaskMode, TaskPlan } from "./definition.ts";
+export type { JobState, TaskJob, TaskMode, TaskPlan } from "./definition.ts";
 export { type ServerTasksOptions, type TasksPerCaller, tasks } from "./extension.ts";
+export { job } from "./job.ts";

@@ -30,6 +30,7 @@ import type { ExtendedServer, ServerExtension } from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import type { TaskRule } from "./definition.ts";
 import type { TaskSettings } from "./extension.ts";
+import { jobEffect } from "./job.ts";
 import {
   maxEmptyRounds,
   maxStatusCharacters,
@@ -554,7 +555,7 @@ export class TaskServer implements RunHost {
   async #stopJob(record: TaskRecord): Promise<void> {
     const { owner, rounds } = record;
     const stop = this.#ruleOf(record)?.stop;
-    const job = rounds?.once["job"];
+    const job = rounds?.once[jobEffect];
     if (!stop || job === undefined || (owner !== undefined && (await this.#store.isAlive(owner)))) return;
     try {
       await stop(JSON.parse(job));
