@@ -42,6 +42,13 @@ const answered = (name: string) => ({ action: "accept", content: { name } });
 const update = (peer: RawPeer, taskId: string, inputResponses: JsonObject) =>
   peer.request("tasks/update", { taskId, inputResponses });
 const release = (peer: RawPeer, key: string) => peer.request("tools/call", { name: "open", arguments: { key } });
+/** Waits for an event of the server. */
+async function happened(peer: RawPeer, event: string): Promise<void> {
+  for (;;) {
+    const { result } = await peer.request("tools/call", { name: "events" });
+    if (JSON.parse(result.content[0].text).includes(event)) return;
+  }
+}
 const isoDate = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Requirements on servers with tasks. */
@@ -239,8 +246,7 @@ export const tasks: readonly Requirement[] = [
       expect(result).toMatchObject({ taskId, status: "cancelled" });
       await release(peer, "x23");
       expect((await get(peer, taskId)).status).toBe("cancelled");
-      const { result: events } = await peer.request("tools/call", { name: "events" });
-      expect(JSON.parse(events.content[0].text)).toContain("stopped x23");
+      await happened(peer, "stopped x23");
       expect((await peer.request("tasks/cancel", { taskId })).error?.code).toBe(-32_602);
       expect((await peer.request("tasks/result", { taskId })).error?.code).toBe(-32_602);
     },
@@ -659,8 +665,7 @@ export const tasks: readonly Requirement[] = [
       const state = await hasStatus(peer, taskId, "failed");
       expect(state.error.message).toContain("lifetime of 30 ms");
       expect(Date.parse(state.lastUpdatedAt) - Date.parse(createdAt)).toBeGreaterThanOrEqual(30);
-      const { result } = await peer.request("tools/call", { name: "events" });
-      expect(JSON.parse(result.content[0].text)).toContain("stopped x65");
+      await happened(peer, "stopped x65");
     },
   },
 ];
