@@ -153,8 +153,7 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "add",
     usage: "<name-or-source> [url]",
-    summary:
-      "Add a server to the .mcp.json of this project, or to the file of another product: a command or an address with a name, or one that is found by its card, in a registry, or in a bundle.",
+    summary: "Add a server to the .mcp.json of this project: a command, an address, a bundle, a name in a registry.",
     flags: {
       "--user": "Write to your own file instead, for all projects.",
       "--to <product>":
