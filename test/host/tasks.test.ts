@@ -266,9 +266,33 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("tasks on %s", (revision) =
     const eve = await makeHost({ tasks: true, servers, policy: allow, storage, account: "eve" });
     expect(eve.tasks.list()).toEqual([]);
     const ada = await makeHost({ tasks: true, servers, policy: allow, storage, account: "ada" });
-    const lost = expect(ada.tasks.wait(task?.id ?? "")).rejects.toMatchObject({ code: "task-lost" });
-    await lost;
+    await expect(ada.tasks.wait(task?.id ?? "")).rejects.toMatchObject({ code: "server-unavailable" });
+    await expect(ada.tasks.cancel(task?.id ?? "")).rejects.toThrow("configuration of the server has changed");
+    expect(only(ada.tasks.list())).toMatchObject({ id: task?.id, isFollowed: false });
     expect(other.server.methods).not.toContain("tasks/get");
+  });
+
+  test("refresh asks the server for the present state", async () => {
+    const storage = createMemoryStorage();
+    const { server, host } = await open({ storage });
+    const { task } = await host.tasks.start("films", "render");
+    await host.close();
+    const second = await makeHost({
+      tasks: { resume: "wait" },
+      servers: { films: server.target },
+      policy: allow,
+      storage,
+    });
+    server.job().message = "3 of 40 frames";
+    const id = task?.id ?? "";
+    expect(await second.tasks.refresh(id)).toMatchObject({
+      state: "working",
+      message: "3 of 40 frames",
+      isFollowed: true,
+    });
+    server.finish("a film");
+    await vi.waitFor(async () => expect(await second.tasks.refresh(id)).toMatchObject({ state: "completed" }));
+    expect(textOf(await second.tasks.wait(id))).toBe("a film");
   });
 
   test("a storage that fails rejects start and cancels the task, but not a call", async () => {

@@ -450,6 +450,10 @@ export class LocalHost implements Host {
           if (!options.signal?.aborted) markUntrusted(server, options);
         }
       },
+      refresh: async (id, options = {}) => {
+        await rejectInvalid(options, { signal: "object" }, "tasks.refresh");
+        return need().refresh(id, options.signal);
+      },
       cancel: async (id) => need().cancel(id),
     };
   }

@@ -8,6 +8,7 @@ import type { KeyValue } from "portolan/storage";
 import { charsOf, type HostCallOptions, type HostEvent } from "../api.ts";
 import type { CallLog, LoggedCall } from "../calls.ts";
 import { failureOf } from "../calls.ts";
+import { waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import {
@@ -146,6 +147,20 @@ export class LocalTasks {
     return (await this.#find(id)).shown;
   }
 
+  /** Returns the state of a task after the server was asked for it. */
+  async refresh(id: string, signal: AbortSignal | undefined): Promise<HostTask> {
+    const task = await this.#find(id);
+    if (!task.outcome) await this.#ensureFollowed(task, signal);
+    const { followed } = task;
+    // The first state that is known, or none if the task is over.
+    const first = followed?.events[Symbol.asyncIterator]().next();
+    if (followed && first) await waitFor(first, signal);
+    if (followed?.state && task.isOpen && this.#note(task, followed.state)) this.#emit(task, "changed");
+    // A failure that the first poll has met is known in the next turn.
+    else await Promise.race([followed?.result.catch(() => {}), Promise.resolve()]);
+    return task.shown;
+  }
+
   async cancel(id: string): Promise<void> {
     const task = await this.#find(id);
     if (!task.isOpen) return;
@@ -281,9 +296,13 @@ export class LocalTasks {
       const error = new PortolanError("task-lost", `${server.name}.${ref.tool}: its task is lost: ${why}`);
       this.#end(task, "lost", { reason: error });
     };
-    const isSame = serverDigest === server.digest;
-    if (!isSame || !hasTasks(client)) {
-      lost(isSame ? "the server has no tasks any more" : "the configuration of the server has changed since");
+    if (serverDigest !== server.digest) {
+      // It may be changed back.
+      task.release(notSame(task));
+      return;
+    }
+    if (!hasTasks(client)) {
+      lost("the server has no tasks any more");
       return;
     }
     const stop = new AbortController();
@@ -310,6 +329,7 @@ export class LocalTasks {
     if (task.followed) return;
     const server = await this.#options.servers().findTrusted(task.server, signal);
     const client = await server.use(signal);
+    if (task.stored.serverDigest !== server.digest) throw notSame(task);
     task.isOwn = true;
     if (!task.followed && !task.outcome) this.#resume(task, server, client);
   }
@@ -446,6 +466,12 @@ function stateOf(reason: Error): HostTaskState {
 function detached({ id, server, stored }: HeldTask, why: string): TaskDetachedError {
   const message = `${server}.${stored.ref.tool} goes on as task ${id}, which nobody waits for: ${why}`;
   return new TaskDetachedError(id, message);
+}
+
+/** The id of a task gives access to it, so it goes to no server with another configuration. */
+function notSame({ id, server, stored }: HeldTask): PortolanError {
+  const why = "the configuration of the server has changed since it was started";
+  return new PortolanError("server-unavailable", `${server}.${stored.ref.tool}: task ${id} is not followed: ${why}`);
 }
 
 function expiryOf(startedAt: string, ttlMs: number): string | undefined {

@@ -76,6 +76,8 @@ export interface HostTasks {
    * Rejects with "task-detached" if the server is stopped meanwhile: the task goes on.
    */
   wait(id: string, options?: WaitTaskOptions): Promise<CallToolResult>;
+  /** Asks the server for the present state. Starts the server if necessary. */
+  refresh(id: string, options?: Pick<HostCallOptions, "signal">): Promise<HostTask>;
   /** Asks the server to cancel the task. */
   cancel(id: string): Promise<void>;
 }
