@@ -7,6 +7,7 @@ import { rowsAppHost } from "./apps/rows.ts";
 import { manifest as httpClient } from "./client/http/rows/index.ts";
 import { manifest as clientManifest } from "./client/manifest.ts";
 import { manifest as hostManifest } from "./host/manifest.ts";
+import { rowsSkills as hostSkills } from "./host/skills-rows.ts";
 import { manifest as server } from "./manifest.ts";
 import type { Row } from "./rows/row.ts";
 
@@ -22,6 +23,7 @@ const covered: readonly Covered[] = [
   { extension: "apps", from: 70, to: 79, sides: ["S", "both"], rows: server },
   { extension: "cards", from: 130, to: 139, sides: ["S"], rows: httpServer },
   { extension: "skills", from: 100, to: 129, sides: ["S", "both"], rows: server },
+  { extension: "skills", from: 111, to: 127, sides: ["H"], rows: { ...client, ...hostSkills } },
   { ...tasks, sides: ["S", "both"], rows: server },
   { ...tasks, sides: ["C", "both"], rows: client },
   { ...tasks, sides: ["H"], rows: hostManifest },

@@ -31,6 +31,7 @@ import type { Model } from "./models/model.ts";
 import type { EntrySource, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
 import type { HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
+import type { HostSkills } from "./skills/skills.ts";
 import type { HostTask, HostTasks, HostTasksOptions } from "./tasks/tasks.ts";
 
 /** One server as an application defines it: how to reach it, and its settings. */
@@ -95,6 +96,8 @@ export interface ContentOrigins {
   readonly contentFrom: Set<string>;
   /** Servers whose resources are in the conversation. */
   readonly resourcesFrom: Set<string>;
+  /** Servers whose skills the conversation acts on. They cause no reads from other servers without a question. */
+  readonly skillsFrom?: Set<string>;
 }
 
 export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta"> {
@@ -135,6 +138,8 @@ export interface Host extends AsyncDisposable {
   readonly activity: ActivityLog;
   /** Questions that wait for `host.answer`. */
   readonly questions: readonly HostQuestion[];
+  /** The skills of the servers. */
+  readonly skills: HostSkills;
   readonly grants: { list(): readonly Grant[]; revoke(id: string): Promise<boolean> };
   /** Tool calls that go on as tasks; only with `createHost({ tasks: true })`. */
   readonly tasks: HostTasks;

@@ -64,7 +64,7 @@ export class Calls {
     start?: TaskStart,
   ): Promise<CallToolResult> {
     try {
-      const logged = new LoggedCall("call", this.#nextId(), server, name, args, options);
+      const logged = new LoggedCall("call", this.newId(), server, name, args, options);
       logged.argsText = toJsonText(args);
       const { client } = server;
       if (client) return this.#callTool(logged, client, args, start);
@@ -75,7 +75,7 @@ export class Calls {
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
-    const logged = new LoggedCall("resource", this.#nextId(), server, uri, undefined, options);
+    const logged = new LoggedCall("resource", this.newId(), server, uri, undefined, options);
     const client = server.client ?? (await this.#connect(logged));
     await this.#options.consent.permitResource(logged.id, server, uri, options);
     const request: ServerRequest<ReadResourceResult> = (running, call) => running.readResource(uri, call);
@@ -84,13 +84,27 @@ export class Calls {
     return result;
   }
 
+  /** Reads a file of a skill that the user has allowed. What a skill says is untrusted, whatever its server's settings. */
+  async readSkill(
+    server: HostedServer,
+    uri: string,
+    options: HostCallOptions,
+    request: ServerRequest<ReadResourceResult>,
+  ): Promise<void> {
+    const logged = new LoggedCall("resource", this.newId(), server, uri, undefined, options);
+    const client = server.client ?? (await this.#connect(logged));
+    options.conversation?.contentFrom.add(server.name);
+    await this.#perform(logged, client, request);
+    options.conversation?.resourcesFrom.add(server.name);
+  }
+
   async getPrompt(
     server: HostedServer,
     name: string,
     args: { [name: string]: string },
     options: HostCallOptions,
   ): Promise<GetPromptResult> {
-    const logged = new LoggedCall("prompt", this.#nextId(), server, name, args, options);
+    const logged = new LoggedCall("prompt", this.newId(), server, name, args, options);
     const client = server.client ?? (await this.#connect(logged));
     const request: ServerRequest<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
     const result = await this.#perform(logged, client, request);
@@ -124,7 +138,7 @@ export class Calls {
   }
 
   /** Returns the id of the next call. Throws if a required log cannot be written. */
-  #nextId(): string {
+  newId(): string {
     this.#options.callLog.ready();
     this.#count += 1;
     return `${this.#name}-${this.#count}`;

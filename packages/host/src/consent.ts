@@ -23,6 +23,7 @@ import type {
   HostQuestion,
   QuestionKind,
   SamplingQuestion,
+  SkillAction,
 } from "./questions.ts";
 
 const none: readonly string[] = [];
@@ -30,7 +31,7 @@ const none: readonly string[] = [];
 /** One action that needs consent: its name in the log, and the digests that a grant is bound to. */
 interface ConsentRequest {
   readonly id: string;
-  readonly kind: "tool" | "resource" | "app";
+  readonly kind: "tool" | "resource" | "app" | "skill";
   readonly server: HostedServer;
   readonly subject: string;
   readonly digest: string;
@@ -42,6 +43,8 @@ interface ConsentRequest {
   readonly contentFrom: readonly string[];
   readonly definitionText: string;
   readonly resembles?: string;
+  /** True if no earlier answer counts, and this one is not kept. */
+  readonly isOnce?: boolean;
 }
 
 /** Decides whether an action is allowed: by a rule, by a grant, or by asking the user. */
@@ -125,6 +128,7 @@ export class Consent {
   /** Resolves if the resource may be sent to the model; rejects with "denied". */
   async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
     if (options.by === "user") return;
+    const cautions = foreignSkills(server, options);
     const request: ConsentRequest = {
       id,
       kind: "resource",
@@ -133,9 +137,52 @@ export class Consent {
       digest: "resource",
       action: { kind: "resource", uri },
       reason: "The resource would be sent to the model.",
-      cautions: [],
+      cautions,
       contentFrom: [],
       definitionText: "",
+      // A skill of one server must not read from another one by an answer that was given for something else.
+      ...(cautions.length > 0 && { isOnce: true }),
+    };
+    await this.#ask(request, undefined, options);
+  }
+
+  /** Resolves if a skill may be loaded; rejects with "denied". A rule may deny it as the tool `load_skill` of the server. */
+  async permitSkill(id: string, server: HostedServer, action: SkillAction, options: HostCallOptions): Promise<void> {
+    const { uri } = action.skill;
+    const definition = { name: "load_skill", inputSchema: { type: "object" } } as const;
+    const { effect, reason, rule } = this.#policy.decide({
+      server: server.name,
+      tool: definition.name,
+      name: `${server.name}.${definition.name}`,
+      readOnly: false,
+      destructive: true,
+      idempotent: false,
+      openWorld: true,
+      trusted: false,
+      definition,
+      args: { uri },
+      contentFrom: none,
+      resourcesFrom: none,
+    });
+    if (effect === "deny") {
+      this.#record(id, server, uri, { effect, reason, ...(rule !== undefined && { rule }) });
+      throw denied(`${server.name}.${uri}`, `is not allowed: ${reason}`);
+    }
+    if (options.by === "user") return;
+    const cautions = foreignSkills(server, options);
+    const { digest } = action;
+    const request: ConsentRequest = {
+      id,
+      kind: "skill",
+      server,
+      subject: uri,
+      digest: digest ?? "dynamic",
+      action,
+      reason: "The model would get these instructions of the server.",
+      cautions,
+      contentFrom: [],
+      definitionText: JSON.stringify(action.skill.frontmatter),
+      ...((digest === undefined || cautions.length > 0) && { isOnce: true }),
     };
     await this.#ask(request, undefined, options);
   }
@@ -166,11 +213,14 @@ export class Consent {
 
   async #ask(request: ConsentRequest, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
     const { id, kind, server, subject, digest, contentFrom, action, reason, rule, cautions, resembles } = request;
+    const { isOnce = false } = request;
     const what = `${server.name}.${subject}`;
     const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
     const query = { ...bound, contentFrom: contentFrom };
     const argsDigest = args && this.#grants.needsArguments(query) ? await argumentsDigest(args) : undefined;
-    const known = this.#grants.find(argsDigest === undefined ? query : { ...query, args: argsDigest });
+    const known = isOnce
+      ? undefined
+      : this.#grants.find(argsDigest === undefined ? query : { ...query, args: argsDigest });
     if (known) {
       this.#record(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
       if (known.allow) return;
@@ -194,6 +244,7 @@ export class Consent {
         cautions,
         findings: findSuspicious(request.definitionText),
         ...(resembles !== undefined && { resembles }),
+        ...(isOnce && { isOnce }),
         ...(options.run !== undefined && { run: options.run }),
         ...(options.callId !== undefined && { callId: options.callId }),
         ...(options.by === "app" && { by: "app" }),
@@ -204,15 +255,22 @@ export class Consent {
       this.#record(id, server, subject, { effect: "unanswered", reason: toError(thrown).message });
       throw thrown;
     });
-    await this.#remember(verdict, bound, contentFrom, args);
-    const { allow, for: scope = "once", reason: why } = verdict;
+    if (!isOnce) await this.#remember(verdict, bound, contentFrom, args);
+    const { allow, reason: why } = verdict;
+    const scope = isOnce ? "once" : (verdict.for ?? "once");
     this.#record(id, server, subject, { effect: allow ? "allow" : "deny", by: "user", scope, cautions });
     if (!allow) throw denied(what, `was not approved by the user${why === undefined ? "" : `: ${why}`}`);
   }
 
   async #remember(
     { allow, for: scope = "once", onlyTheseArguments }: ApprovalVerdict,
-    bound: { kind: "tool" | "resource" | "app"; server: string; serverDigest: string; subject: string; digest: string },
+    bound: {
+      kind: "tool" | "resource" | "app" | "skill";
+      server: string;
+      serverDigest: string;
+      subject: string;
+      digest: string;
+    },
     contentFrom: readonly string[],
     args: JsonObject | undefined,
   ): Promise<void> {
@@ -241,6 +299,12 @@ export class Consent {
   #record(id: string, server: HostedServer, name: string, data: object): void {
     this.#activity.record({ kind: "decision", server: server.name, name, id, ...data }, { urgent: true });
   }
+}
+
+/** Returns a caution if the conversation acts on skills of other servers, which may have led to a read from this one. */
+function foreignSkills({ name }: HostedServer, { conversation }: HostCallOptions): readonly Caution[] {
+  const from = [...(conversation?.skillsFrom ?? [])].filter((server) => server !== name);
+  return from.length === 0 ? [] : [{ kind: "untrusted-content", from }];
 }
 
 /** The host or its user refused an action. */

@@ -58,6 +58,8 @@ import {
 } from "./policy/index.ts";
 import type { HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
+import type { LocalSkills } from "./skills/local-skills.ts";
+import type { HostSkills } from "./skills/skills.ts";
 import { Semaphore } from "./supervisor.ts";
 import type { LocalTasks, TaskStart } from "./tasks/local-tasks.ts";
 import type { HostTasks } from "./tasks/tasks.ts";
@@ -118,6 +120,9 @@ export class LocalHost implements Host {
   readonly #roots: ExposedRoots;
   readonly #localTasks: LocalTasks | undefined;
   readonly tasks: HostTasks;
+  readonly skills: HostSkills;
+  readonly #createLocalSkills: () => Promise<LocalSkills>;
+  #localSkills: Promise<LocalSkills> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: HostOptions, grants: Grants, kv: KeyValue, tasks?: TasksModule) {
@@ -159,6 +164,7 @@ export class LocalHost implements Host {
       });
     this.#localTasks = localTasks;
     this.tasks = this.#createTasks();
+    this.skills = this.#createSkills();
     const extensions = [...(options.extensions ?? []), ...(tasks ? [tasks.taskExtension()] : [])];
     this.#servers = new Servers({
       clock,
@@ -173,7 +179,10 @@ export class LocalHost implements Host {
       trustHistory: new TrustHistory(kv),
       questions: this.#questions,
       activity: this.activity,
-      emit: (event) => this.#feed.emit(event),
+      emit: (event) => {
+        if (event.kind === "catalog" && event.changed === "resources") this.#forgetSkills(event.server);
+        this.#feed.emit(event);
+      },
       answersFor: (server) => answersFor(server, dependencies),
       ...(options.auth && { auth: options.auth }),
       ...(options.via && { via: options.via }),
@@ -193,6 +202,10 @@ export class LocalHost implements Host {
       feed: this.#feed,
       answersFor: (server, during) => answersFor(server, dependencies, during),
     });
+    this.#createLocalSkills = async () => {
+      const { LocalSkills } = await import("./skills/local-skills.ts");
+      return new LocalSkills({ servers: this.#servers, calls: this.#calls, consent: this.#consent, grants, kv });
+    };
   }
 
   get servers(): readonly ServerStatus[] {
@@ -413,6 +426,37 @@ export class LocalHost implements Host {
   /** Reads the tasks of earlier processes. */
   async loadTasks(): Promise<void> {
     await this.#localTasks?.load();
+  }
+
+  #createSkills(): HostSkills {
+    const local = () => {
+      // Loaded late: only hosts whose servers have skills need it.
+      this.#localSkills ??= this.#createLocalSkills();
+      return this.#localSkills;
+    };
+    return {
+      list: async (options = {}) => {
+        checkOptions(options, { server: 1, signal: 1 }, "skills.list");
+        return (await local()).list(options);
+      },
+      load: async (server, uri, options = {}) => {
+        await rejectInvalid(options, hostCallOptionKinds, "skills.load");
+        return (await local()).load(server, uri, options);
+      },
+      read: async (loaded, file, options = {}) => {
+        await rejectInvalid(options, hostCallOptionKinds, "skills.read");
+        return (await local()).read(loaded, file, options);
+      },
+      preview: async (server, uri, options = {}) => {
+        checkOptions(options, { signal: 1 }, "skills.preview");
+        return (await local()).preview(server, uri, options);
+      },
+    };
+  }
+
+  #forgetSkills(server: string): void {
+    // A failure to load the part is reported to those who use it.
+    this.#localSkills?.then((skills) => skills.forget(server)).catch(() => {});
   }
 
   #createTasks(): HostTasks {

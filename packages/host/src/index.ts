@@ -162,11 +162,21 @@ export type {
   SamplingResponseQuestion,
   SamplingVerdict,
   SayQuestion,
+  SkillAction,
   TrustQuestion,
   TrustVerdict,
   UrlQuestion,
   Verdict,
 } from "./questions.ts";
+export type {
+  HostSkill,
+  HostSkillList,
+  HostSkills,
+  ListSkillsOptions,
+  LoadedSkill,
+  SkillChange,
+  UseSkillOptions,
+} from "./skills/skills.ts";
 export type {
   HostTask,
   HostTaskState,

@@ -243,6 +243,17 @@ export const maxVerifiedBlockChars: number = 64 * 1024 * 1024;
 /** Log files are read in chunks of this size. */
 export const readChunkBytes: number = 64 * 1024;
 
+// Skills
+
+/** Skills that one server may list. A longer list is a problem of that server. */
+export const maxListedSkills = 10_000;
+/** Skills that a model is told of. It loads others by their URI. */
+export const maxShownSkills = 100;
+/** Longer descriptions of skills are cut for a model. */
+export const maxSkillDescriptionChars = 500;
+/** Files of a loaded skill that a model is told of. */
+export const maxShownSkillFiles = 100;
+
 // Display
 
 /** A text is searched for suspicious wording up to here; no honest description is longer. */

@@ -9,12 +9,14 @@ import type {
   Root,
   Tool,
 } from "portolan";
+import type { Skill } from "portolan/client/skills";
 import type { MaybePromise } from "portolan/internal";
 import type { AppGrant } from "./apps/sources.ts";
 import type { TrustSubject } from "./config/index.ts";
 import type { HostInspection, SuspiciousText } from "./display/index.ts";
 import type { ModelCapabilities } from "./models/model.ts";
 import type { Caution } from "./policy/index.ts";
+import type { SkillChange } from "./skills/skills.ts";
 
 /** Members of every question. */
 export interface QuestionBase {
@@ -47,7 +49,21 @@ export type Action =
       readonly tool: string;
       /** One sentence for each thing that the user should know: the origins, the permissions, what no host can stop. */
       readonly warnings: readonly string[];
-    } & AppGrant);
+    } & AppGrant)
+  | SkillAction;
+
+/** Gives instructions of a server to the model, with the files that they name. */
+export interface SkillAction {
+  readonly kind: "skill";
+  /** The URI of its `SKILL.md`. */
+  readonly uri: string;
+  /** The entry of the skill: its name, its description, and each file with its size. */
+  readonly skill: Skill;
+  /** The digest that an answer is bound to; undefined for a dynamic skill, for which no answer is kept. */
+  readonly digest?: string;
+  /** What changed since the skill was loaded last. */
+  readonly changes?: readonly SkillChange[];
+}
 
 /** May this action be carried out? */
 export interface ApprovalQuestion extends QuestionBase {
@@ -67,6 +83,8 @@ export interface ApprovalQuestion extends QuestionBase {
   readonly findings: readonly SuspiciousText[];
   /** Another tool with a confusingly similar name. */
   readonly resembles?: string;
+  /** True if the answer counts once, whatever its `for`: a dynamic skill, or a skill that may cause a read elsewhere. */
+  readonly isOnce?: boolean;
 }
 
 /** Will the user fill in this form? */

@@ -21,6 +21,7 @@ import {
 import { missingEnd, readCall, startTurn } from "../models/complete.ts";
 import { createCallIds } from "../models/messages.ts";
 import type { EndEvent, Model, ModelRequest, TokenUsage, UnreadableToolEvent } from "../models/model.ts";
+import type { Action, ApprovalQuestion, ApprovalVerdict } from "../questions.ts";
 import { TaskDetachedError } from "../tasks/tasks.ts";
 import {
   fit,
@@ -34,17 +35,19 @@ import {
   toAttachment,
   toFailure,
   toImmediateResult,
+  toMarked,
   toMessages,
   toToolResult,
 } from "./prompt.ts";
 import type { ProposedCall, RunDone, RunEnd, RunEvent, RunInput, RunOptions, RunState, RunTask } from "./run.ts";
 import { RunTasks } from "./run-tasks.ts";
+import { fileBlocks, RunSkills, skillBlocks } from "./skill-tools.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /** Options of `Loop`. */
 export interface LoopOptions {
   readonly id: string;
-  readonly host: Pick<Host, "callTool" | "readResource" | "getPrompt" | "catalog" | "servers" | "tasks">;
+  readonly host: Pick<Host, "callTool" | "readResource" | "getPrompt" | "catalog" | "servers" | "tasks" | "skills">;
   readonly model: Model;
   readonly task: RunInput | RunState;
   readonly options: RunOptions;
@@ -69,6 +72,7 @@ export class Loop {
   readonly #presentation: Presentation;
   readonly #contextTokens: number;
   readonly #tasks: RunTasks;
+  readonly #skills: RunSkills;
   readonly #usage: { inputTokens: number; outputTokens: number } = { inputTokens: 0, outputTokens: 0 };
   #messages: SamplingMessage[];
   #pending: readonly ProposedCall[];
@@ -101,6 +105,7 @@ export class Loop {
     this.#conversation = {
       contentFrom: new Set(before?.contentFrom),
       resourcesFrom: new Set(before?.resourcesFrom),
+      skillsFrom: new Set(before?.skillsFrom),
     };
     this.#longResults = new LongResults(before?.longResults ?? {});
     this.#toolbox = new Toolbox(options.host.catalog, {
@@ -108,6 +113,7 @@ export class Loop {
       found: before?.found ?? [],
       ...toolFilterOf(options.options),
     });
+    this.#skills = new RunSkills(options.host, this.#toolbox.isWanted);
     this.#presentation = {
       model,
       longResults: this.#longResults,
@@ -228,6 +234,8 @@ export class Loop {
     if (!this.#longResults.isEmpty) this.#toolbox.enableReadMore();
     const servers = options.servers ?? host.servers.map(({ name }) => name);
     const system = systemPrompt(options.system, host.catalog, servers);
+    await this.#skills.update(signal);
+    this.#toolbox.skillTools = this.#skills.tools;
     const tools = model.capabilities.tools ? this.#toolbox.tools() : [];
     const maxInputTokens = this.#contextTokens - Math.min(maxTokens, this.#contextTokens / 2);
     const messages = fit({ system, tools, messages: this.#messages }, maxInputTokens, this.#longResults);
@@ -257,6 +265,7 @@ export class Loop {
       conversation: this.#conversation,
       presentation: this.#presentation,
       tasks: this.#tasks,
+      skills: this.#skills,
       decisions: this.#decisions ?? {},
     };
     for (const { name } of this.#pending) {
@@ -279,7 +288,13 @@ export class Loop {
       if (context.signal.aborted) throw toError(context.signal.reason);
       // Later calls may depend on the one that waits.
       if (failed.length > 0) {
-        this.#pending = this.#pending.map((call) => ({ ...call, digest: digestOf(call, this.#toolbox) }));
+        const asked = new Map(
+          failed.flatMap((reason) => (reason instanceof Paused ? [[reason.call, reason.digest]] : [])),
+        );
+        this.#pending = this.#pending.map((call) => ({
+          ...call,
+          digest: asked.get(call.id) ?? digestOf(call, this.#toolbox),
+        }));
         return false;
       }
     }
@@ -309,7 +324,7 @@ export class Loop {
   }
 
   get #state(): RunState {
-    const { contentFrom, resourcesFrom } = this.#conversation;
+    const { contentFrom, resourcesFrom, skillsFrom = new Set() } = this.#conversation;
     const tasks = this.#tasks.all;
     return {
       id: this.#options.id,
@@ -318,6 +333,7 @@ export class Loop {
       results: this.#results.length === 0 ? [] : [{ role: "user", content: [...this.#results] }],
       contentFrom: [...contentFrom],
       resourcesFrom: [...resourcesFrom],
+      ...(skillsFrom.size > 0 && { skillsFrom: [...skillsFrom] }),
       found: this.#toolbox.found,
       longResults: this.#longResults.toJSON(),
       turns: this.#turns,
@@ -414,8 +430,9 @@ async function* untilAborted<T>(source: AsyncIterable<T>, signal: AbortSignal): 
 
 /** Everything that one call needs. */
 export interface CallContext {
-  readonly host: Pick<Host, "callTool" | "readResource" | "tasks">;
+  readonly host: Pick<Host, "callTool" | "readResource" | "tasks" | "skills">;
   readonly tasks: RunTasks;
+  readonly skills: RunSkills;
   /** True if a server's content is trusted. */
   readonly trustsContent: (server: string) => boolean;
   readonly run: string;
@@ -430,7 +447,17 @@ export interface CallContext {
 }
 
 /** Thrown when a call needs approval before the run can continue. */
-export class Paused extends Error {}
+export class Paused extends Error {
+  readonly call: string;
+  /** What the user was asked about, if that is no tool: the digest of a skill. */
+  readonly digest: string | undefined;
+
+  constructor(call: string, digest: string | undefined) {
+    super("The call needs approval");
+    this.call = call;
+    this.digest = digest;
+  }
+}
 
 /** Thrown when the run ends, but a call of it goes on as a task. */
 class LeftRunning extends Error {
@@ -531,6 +558,25 @@ const builtInTools: {
     const to = Math.min(text.length, from + readMoreChars);
     return textResult(`Characters ${from} to ${to} of ${text.length}:\n${text.slice(from, to)}`);
   },
+  load_skill(call, context) {
+    const { host, skills, presentation, emit } = context;
+    return useSkill(call, context, async (server, uri) => {
+      const loaded = await host.skills.load(server, uri, callOptions(call, context));
+      skills.add(loaded);
+      const name = display(loaded.skill.frontmatter.name, { maxChars: maxModelNameChars });
+      await emit({ type: "notice", server, text: `The model loaded the skill "${name}".` });
+      return { content: toMarked(skillBlocks(loaded), presentation) };
+    });
+  },
+  read_skill_file(call, context) {
+    const { host, skills, presentation } = context;
+    return useSkill(call, context, async (server, uri) => {
+      const loaded = skills.find(server, uri);
+      if (!loaded) return textResult("This skill is not loaded. Load it with load_skill first.", true);
+      const file = await host.skills.read(loaded, String(call.input["file"]), callOptions(call, context));
+      return { content: toMarked(fileBlocks(loaded, file), presentation) };
+    });
+  },
   async read_resource(call, context) {
     const [server, uri] = [String(call.input["server"]), String(call.input["uri"])];
     if (!context.toolbox.isWanted(server)) return textResult(`There is no server ${JSON.stringify(server)}.`, true);
@@ -545,6 +591,25 @@ const builtInTools: {
   },
 };
 
+/** Runs a tool for skills. Whatever a server has to do with is its own words. */
+async function useSkill(
+  call: ProposedCall,
+  context: CallContext,
+  use: (server: string, uri: string) => Promise<BuiltInResult>,
+): Promise<BuiltInResult> {
+  const [server, skill] = [String(call.input["server"]), String(call.input["skill"])];
+  if (!context.toolbox.isWanted(server)) return textResult(`There is no server ${JSON.stringify(server)}.`, true);
+  const found = context.skills.resolve(server, skill);
+  if ("problem" in found) return textResult(found.problem, true);
+  try {
+    return await use(server, found.uri);
+  } catch (thrown) {
+    const { text, isFromHost } = explain(thrown, call, context);
+    if (isFromHost) return textResult(text, true);
+    return toFailure(call.id, `server "${display(server)}"`, text, context.presentation);
+  }
+}
+
 /** Returns the digest that a decision is bound to; empty for built-in tools. */
 export function digestOf({ name }: ProposedCall, toolbox: Toolbox): string {
   return toolbox.find(name)?.digest ?? "";
@@ -553,10 +618,19 @@ export function digestOf({ name }: ProposedCall, toolbox: Toolbox): string {
 function callOptions(call: ProposedCall, context: CallContext): HostCallOptions {
   const { run, conversation, signal, options, decisions, toolbox } = context;
   const { id, digest } = call;
-  const isSame = digest === undefined || digest === digestOf(call, toolbox);
+  const isSkill = call.name === "load_skill";
+  const isSame = digest === undefined || isSkill || digest === digestOf(call, toolbox);
   const decision = isSame && Object.hasOwn(decisions, id) ? decisions[id] : undefined;
+  const pause = ({ action }: ApprovalQuestion): never => {
+    throw new Paused(id, skillDigestOf(action));
+  };
   const otherwise = options.approvals === "pause" ? pause : options.answers?.approve;
-  const approve = decision === undefined ? otherwise : () => decision;
+  // A yes to a skill is one to exactly the files that were shown.
+  const decide = ({ action }: ApprovalQuestion): ApprovalVerdict =>
+    isSkill && digest !== skillDigestOf(action)
+      ? { allow: false, reason: "the skill has changed since the user was asked; load it again" }
+      : { allow: decision === true };
+  const approve = decision === undefined ? otherwise : decide;
   return {
     by: "model",
     run,
@@ -567,8 +641,8 @@ function callOptions(call: ProposedCall, context: CallContext): HostCallOptions 
   };
 }
 
-function pause(): never {
-  throw new Paused("The call needs approval");
+function skillDigestOf(action: Action): string | undefined {
+  return action.kind === "skill" ? (action.digest ?? "dynamic") : undefined;
 }
 
 interface Explanation {

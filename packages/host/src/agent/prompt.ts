@@ -177,6 +177,14 @@ export function toToolResult(
   };
 }
 
+/** Converts blocks whose first one is of the host, such as a skill, and shortens them if necessary. */
+export function toMarked(blocks: readonly ContentBlock[], presentation: Presentation): ToolResultContent["content"] {
+  return shorten(
+    blocks.map((block) => present(block, presentation.model)),
+    presentation,
+  );
+}
+
 /** Returns the result of a call that goes on as a task: the host's words, and those of the server. */
 export function toImmediateResult(toolUseId: string, presented?: ToolResultContent): ToolResultContent {
   const text =

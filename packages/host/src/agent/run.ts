@@ -149,6 +149,8 @@ export interface RunState {
   readonly contentFrom: readonly string[];
   /** Servers whose resources are in the conversation. */
   readonly resourcesFrom: readonly string[];
+  /** Servers whose skills are in the conversation. */
+  readonly skillsFrom?: readonly string[];
   /** Tools that the model has found by search. */
   readonly found: readonly string[];
   /** Results that were too long for the conversation, by name. */

@@ -34,6 +34,8 @@ export class Toolbox {
   /** Tools that the model has found by search, in this order. */
   readonly #found: Set<string>;
   #hasLongResults = false;
+  /** The tools for skills; none if no server has skills. */
+  skillTools: readonly ModelTool[] = [];
 
   /** If all tools together need more than `maxTokens`, the model gets a search instead. */
   constructor(catalog: CatalogView, options: ToolboxOptions) {
@@ -113,7 +115,11 @@ export class Toolbox {
     const hasResources =
       this.#catalog.resources.some(({ server }) => this.isWanted(server)) ||
       this.#catalog.templates.some(({ server }) => this.isWanted(server));
-    return [...(hasResources ? resourceTools : []), ...(this.#hasLongResults ? [readMoreTool] : [])];
+    return [
+      ...(hasResources ? resourceTools : []),
+      ...this.skillTools,
+      ...(this.#hasLongResults ? [readMoreTool] : []),
+    ];
   }
 }
 

@@ -6,7 +6,7 @@ import { canonicalJson, sha256 } from "portolan/storage";
 import { grantsPerPage, grantTtlMs, maxStoredGrants } from "../limits.ts";
 
 /** The kind of thing that a grant allows or refuses. */
-export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "trust" | "app";
+export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "skill" | "trust" | "app";
 
 /** A stored answer of the user: yes or no to one exact thing. */
 export interface Grant {
@@ -19,7 +19,7 @@ export interface Grant {
   readonly serverDigest: string;
   /** Name of the tool, address of the resource…; empty for the server itself. */
   readonly subject: string;
-  /** Digest of the definition that the user saw. */
+  /** Digest of the definition that the user saw; of a skill, of the addresses and digests of all its files. */
   readonly digest: string;
   /** Where a trusted server is configured, by `trustPlace`: the same for each configuration that was trusted there. */
   readonly place?: string;
@@ -244,7 +244,7 @@ function parseGrant(text: string): Grant | undefined {
   }
 }
 
-const kinds: readonly unknown[] = ["tool", "roots", "resource", "sampling", "trust", "app"];
+const kinds: readonly unknown[] = ["tool", "roots", "resource", "sampling", "skill", "trust", "app"];
 
 /** Accepts only complete grants, above all with digests. */
 function isGrant(value: unknown): value is Grant {

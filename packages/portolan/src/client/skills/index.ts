@@ -10,4 +10,4 @@ export {
   type SkillContent,
   skills,
 } from "./skills.ts";
-export { SkillError, type SkillMismatch } from "./verify.ts";
+export { checkSkill, SkillError, type SkillMismatch } from "./verify.ts";

@@ -27,7 +27,7 @@ export class SkillError extends PortolanError {
   }
 }
 
-/** Throws unless an entry is valid and within the limits of the specification. */
+/** Throws unless an entry is valid and within the limits that hosts must accept: 512 files with 16 MiB. */
 export function checkSkill(skill: Skill): void {
   const problem = problemOfSkill(skill);
   if (problem !== undefined) {
