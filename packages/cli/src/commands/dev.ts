@@ -45,7 +45,7 @@ export async function run(
   system.setVariables(variablesOf(system, flags));
   const folder = folderOf(system, flags);
   if (folder !== undefined) system.changeFolder(folder);
-  const server = await openReloadingServer(file, entry, context);
+  const server = await openReloadingServer(file, entry, context, showsApps ? [apps()] : []);
   const session = new DevSession(file, context, server);
   try {
     await context.terminal.waits.during(`loading ${context.screen.safe(given)}`, session.open());

@@ -38,7 +38,6 @@ export type PreviewEvent =
       readonly resource: {
         readonly html: string;
         readonly permissions: readonly ("camera" | "microphone" | "geolocation" | "clipboard-write")[];
-        readonly border?: boolean;
       };
     }
   | { readonly kind: "message"; readonly app: string; readonly message: { readonly [name: string]: unknown } }

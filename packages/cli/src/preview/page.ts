@@ -93,7 +93,9 @@ function ask(question: PreviewQuestion): void {
     ),
   );
   card.dataset["question"] = question.id;
-  find("stage").prepend(card);
+  // Before the app, and after the questions that came earlier.
+  const stage = find("stage");
+  stage.insertBefore(card, stage.querySelector(".app"));
 }
 
 function open({ app, title, sandbox, resource }: Extract<PreviewEvent, { kind: "opened" }>): void {
@@ -106,7 +108,8 @@ function open({ app, title, sandbox, resource }: Extract<PreviewEvent, { kind: "
   let connected: MountedChannel | undefined;
   const mounted = mountApp(
     {
-      resource,
+      // The card has a border already.
+      resource: { html: resource.html, permissions: resource.permissions },
       connect(channel) {
         connected = channel;
         channel.open((message) => send({ kind: "message", app, message }));

@@ -270,13 +270,18 @@ class PreviewPage {
     const { sandbox } = this.#site;
     if (!sandbox || session.state === "closed") return;
     const { id, resource } = session;
-    const { sources, permissions, html, border } = resource;
+    const { sources, permissions, html } = resource;
     const page = sandbox.handler.add({ ...(sources && { sources }), permissions });
     const opened: OpenedApp = { session, page, receive: () => {} };
     this.apps.set(id, opened);
-    const shown = { html, permissions, ...(border !== undefined && { border }) };
     const title = `${session.server}.${tool}`;
-    this.send({ kind: "opened", app: id, title, sandbox: `${sandbox.origin}${page.path}`, resource: shown });
+    this.send({
+      kind: "opened",
+      app: id,
+      title,
+      sandbox: `${sandbox.origin}${page.path}`,
+      resource: { html, permissions },
+    });
     session.connect({
       open: (receive) => {
         opened.receive = (message) => {

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { basename } from "node:path";
+import type { LogMessageParams } from "portolan";
+import type { Client, ClientExtension } from "portolan/client";
 import type { LiveServer, Servable, Server } from "portolan/server";
 import { type HttpEndpoint, serveHttp } from "portolan/server/http";
 import { tokenVariable, verifierOf } from "portolan/server/main";
@@ -31,14 +33,18 @@ const exportsServer = /\bexport\s+default\b|\bas\s+default\b|\bmodule\.exports\b
 /** Such a file would use the standard input and output of this program. */
 const servesItself = /\b(serveStdio|runMain)\s*\(|\bStdioServerTransport\b/;
 
-/** Opens a server file: in this process if it exports a server, in a child process if it serves itself. */
+/**
+ * Opens a server file: in this process if it exports a server, in a child process if it serves itself. Such a one is told
+ * which extensions its clients understand.
+ */
 export async function openReloadingServer(
   file: string,
   entry: ServerEntry,
   context: CommandContext,
+  extensions: readonly ClientExtension[] = [],
 ): Promise<ReloadingServer> {
   const text = readFileSync(file, "utf8");
-  if (servesItself.test(text) || !exportsServer.test(text)) return new ChildProcessServer(entry, context);
+  if (servesItself.test(text) || !exportsServer.test(text)) return new ChildProcessServer(entry, context, extensions);
   const [{ live, serveChannel }, { serveHttp }, { logUnhandledRejections }] = await Promise.all([
     importLibrary<typeof import("portolan/server")>(file, "server", context),
     importLibrary<typeof import("portolan/server/http")>(file, "server/http", context),
@@ -103,23 +109,26 @@ class InProcessServer implements ReloadingServer {
 class ChildProcessServer implements ReloadingServer {
   readonly #entry: ServerEntry;
   readonly #context: CommandContext;
+  readonly #extensions: readonly ClientExtension[];
   readonly #proxy: ProxyServer;
   #upstream: Upstream | undefined;
   #serving: HttpEndpoint | undefined;
 
-  constructor(entry: ServerEntry, context: CommandContext) {
+  constructor(entry: ServerEntry, context: CommandContext, extensions: readonly ClientExtension[]) {
     this.#entry = entry;
     this.#context = context;
+    this.#extensions = extensions;
     this.#proxy = new ProxyServer((error) => context.warn(toFailure(error).message));
   }
 
   async load(): Promise<LoadedServer> {
     const { system } = this.#context;
-    const next: Upstream = new Upstream(this.#entry, this.#context, {
-      onLog: (message) => this.#proxy.log(message),
-      onConnected: (client) => this.#proxy.follow(client, next),
+    const events = {
+      onLog: (message: LogMessageParams) => this.#proxy.log(message),
+      onConnected: (client: Client) => this.#proxy.follow(client, next),
       onStderr: this.#context.forwardStderr,
-    });
+    };
+    const next: Upstream = new Upstream(this.#entry, this.#context, events, { extensions: this.#extensions });
     // The proxy server reports the lists that fail.
     const catalog = await listAll(await next.client(), { onFailure() {}, onInvalid() {} });
     const before = this.#upstream;

@@ -1,4 +1,4 @@
-import { type Client, type ConnectOptions, connect, type Link } from "portolan/client";
+import { type Client, type ClientExtension, type ConnectOptions, connect, type Link } from "portolan/client";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { createLink } from "../servers/link.ts";
@@ -17,6 +17,8 @@ export interface UpstreamEvents {
 export interface UpstreamOptions {
   /** All calls come from one client. Default: false. */
   readonly hasOneCaller?: boolean;
+  /** Additions to the protocol that the clients of the proxy understand. Default: none. */
+  readonly extensions?: readonly ClientExtension[];
 }
 
 /** A connection to a server, opened when it is needed, and again after it was lost. */
@@ -108,6 +110,7 @@ export class Upstream {
       capabilities: { sampling: { tools: {} } },
       logLevel: "debug",
       cache: false,
+      ...(this.#options.extensions && { extensions: this.#options.extensions }),
       onLog: this.#events.onLog,
       onNotification: (method, params) => {
         if (method === "notifications/elicitation/complete") this.questions.visited(params["elicitationId"]);
