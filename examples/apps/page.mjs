@@ -4,7 +4,6 @@ import { createHost } from "portolan-host";
 import { apps, openApp } from "portolan-host/apps";
 import { mountApp } from "portolan-host/apps/web";
 
-// #region open
 /** @param {string} url @param {import("portolan-host").HostAnswers} answers */
 export function startHost(url, answers) {
   return createHost({ servers: { cinema: { url } }, extensions: [apps()], answers });
@@ -23,9 +22,7 @@ export async function openSeats(host, onMessage) {
     onMessage: (content) => onMessage(content.map((block) => ("text" in block ? block.text : "")).join("\n")),
   });
 }
-// #endregion open
 
-// #region mount
 /** @param {import("portolan-host/apps").AppSession} session @param {Element} element */
 export async function show(session, element) {
   const { sources, permissions } = session.resource;
@@ -33,12 +30,9 @@ export async function show(session, element) {
   const made = await fetch("/sandbox", { method: "POST", body: JSON.stringify({ sources, permissions }) });
   return mountApp(session, element, { sandbox: await made.text(), title: "Seats" });
 }
-// #endregion mount
 
-// #region context
 /** @param {import("portolan-host").Host} host @param {import("portolan-host/apps").AppSession} session @param {string} text */
 export function ask(host, session, text) {
   const words = session.takeContext();
   return host.run(text, words ? { attach: [words] } : {});
 }
-// #endregion context

@@ -15,7 +15,7 @@ const files = [
   "examples/apps/seats.html",
 ];
 
-test("the page of the example shows the app, and the model reads what the user did in it", async () => {
+test("the page of the example shows the app, and keeps for the model what the user did in it", async () => {
   const [serverFile = "", pageFile = "", sandboxFile = ""] = files;
   const { default: server } = await import(pathTo(serverFile));
   const { createSandbox } = await import(pathTo(sandboxFile));

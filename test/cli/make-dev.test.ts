@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { connect } from "portolan/client";
 import { afterEach, describe, expect, test } from "vitest";
+import { pathTo } from "../examples/example.ts";
 import { revisions } from "../kit/revisions.ts";
 import { portolan, runPortolan } from "./kit.ts";
 import { makeProject, type Running, startPortolan, until, weather } from "./make-kit.ts";
@@ -208,6 +209,31 @@ test.each([
   const ran = await runPortolan(["dev", file, "--http", "0"], { cwd: folder });
   expect(ran.code).toBe(code);
   expect(JSON.parse(ran.stderr.trim().split("\n").at(-1)!).error.message).toMatch(says);
+});
+
+test("--apps serves a page of the apps of a file, and of any other server", async () => {
+  const folder = makeProject(weather);
+  const running = startPortolan(["dev", "server.ts", "--apps", "--http", "0"], folder);
+  started.push(running);
+  const { apps } = await running.event("ready");
+  const page = await fetch(String(apps));
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining("<title>Apps - Portolan</title>")]);
+  expect(page.headers.get("content-security-policy")).toMatch(/frame-src http:\/\/localhost:\d+; /);
+  const server = pathTo("examples/apps/server.mjs");
+  const other = startPortolan(["dev", "--apps", "--", process.execPath, server], folder);
+  started.push(other);
+  expect((await fetch(String((await other.event("preview"))["apps"]))).status).toBe(200);
+});
+
+test.each([
+  ["a command without --apps", ["dev", "--", "node", "x.js"], /needs --apps/],
+  ["a port for another server", ["dev", "--apps", "--http", "0", "--", "node", "x.js"], /--http is for a file/],
+  ["nothing", ["dev"], /no file given/],
+  ["nothing to show", ["dev", "--apps"], /no server given/],
+])("dev refuses %s", async (_, args, message) => {
+  const { code, stderr } = await runPortolan(args, { cwd: makeProject({}) });
+  expect(code).toBe(2);
+  expect(JSON.parse(stderr).error.message).toMatch(message);
 });
 
 test("fails if the requested port is in use", async () => {

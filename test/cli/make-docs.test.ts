@@ -50,8 +50,8 @@ test("every command in docs/cli/make.md works", async () => {
     if (line.startsWith("portolan pack"))
       putFolder(join(cwd, "weather"), { "manifest.json": manifestOf(), "server/index.mjs": "1" });
     const { child, code, output, errors } = start(line);
-    if (line.includes("--http")) {
-      await until(() => output().includes('"ready"') || child.exitCode !== null);
+    if (/--http|--apps/.test(line)) {
+      await until(() => /"(ready|preview)"/.test(output()) || child.exitCode !== null);
       expect({ shown, output: output() }).toEqual({ shown, output: expect.stringContaining("http://127.0.0.1:") });
       left.push(async () => {
         child.kill("SIGINT");

@@ -73,7 +73,7 @@ async function showTarget(context: CommandContext, given: string, flags: Flags):
   await requireUsable(context, entry);
   const preview = await previewOf(context, entry);
   const { screen, print, isJson } = context;
-  if (isJson) print(JSON.stringify({ event: "ready", name: entry.name, apps: preview.url }));
+  if (isJson) print(JSON.stringify({ event: "preview", name: entry.name, apps: preview.url }));
   else print(`  apps   ${screen.step(preview.url)}`);
   await context.untilStopped();
   await preview.close();
