@@ -288,6 +288,77 @@ test("after a time without a process the client is told once that everything may
   expect(await heard(next, 1)).toEqual([`${uri}/last`]);
 });
 
+test("a stream that a subscription begins again after a time without a process is told, too", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(storage), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  const position = (await stream.event())?.id;
+  await subscribeAt(peer, other);
+  await one.close(0);
+  other.publish(`${uri}/missed`);
+  const there = peer.at(other.url);
+  expect((await there.request("resources/subscribe", { uri: earlier })).status).toBe(200);
+  expect((await heard(await there.get(position), 2)).toSorted()).toEqual([uri, earlier].toSorted());
+});
+
+test("a client is told of a gap if what it missed cannot be read any more", async () => {
+  const storage = createMemoryStorage();
+  const one = await startProcess(storage);
+  const peer = await beginAt(one);
+  await subscribeAt(peer, one);
+  one.publish(`${uri}/missed`);
+  // Another process has dropped the stored messages, because it could not store one.
+  await storage.kv.set(`mcp/events/${peer.id}/get/restarted`, "another proof");
+  expect(await heard(await peer.get(), 1)).toEqual([uri]);
+});
+
+test("a change that was stored while its connection closed is sent on the next one", async () => {
+  const storage = createMemoryStorage();
+  const one = await startProcess(withSlowLog(storage, 300));
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  await subscribeAt(peer, one);
+  one.publish(`${uri}/missed`);
+  stream.drop();
+  const stored = () => storage.log.after(`mcp/events/${peer.id}/get`, "")[Symbol.asyncIterator]().next();
+  await expect.poll(async () => (await stored()).value).toBeDefined();
+  expect(await heard(await peer.get(), 1)).toEqual([`${uri}/missed`]);
+});
+
+test("changes that were about to be sent when their connection closed are sent on the next one", async () => {
+  const shared = createMemoryStorage();
+  let isHeld = true;
+  let reads = 0;
+  const released: (() => void)[] = [];
+  const storage: Storage = {
+    ...shared,
+    log: {
+      append: (key, value, options) => shared.log.append(key, value, options),
+      async *after(key, id, options) {
+        reads += 1;
+        if (isHeld) await new Promise<void>((resolve) => released.push(resolve));
+        yield* shared.log.after(key, id, options);
+      },
+      delete: (key) => shared.log.delete(key),
+    },
+  };
+  const one = await startProcess(storage);
+  const peer = await beginAt(one);
+  await subscribeAt(peer, one);
+  one.publish(`${uri}/missed`);
+  const first = await peer.get();
+  await expect.poll(() => reads).toBe(1);
+  first.drop();
+  await first.closed;
+  // The server has noticed it, too.
+  expect((await peer.request("ping")).status).toBe(200);
+  isHeld = false;
+  for (const release of released) release();
+  expect(await heard(await peer.get(), 1)).toEqual([`${uri}/missed`]);
+});
+
 test("the claim on a stream ends with its session, whichever process ends it", async () => {
   const storage = createMemoryStorage();
   const [one, other] = [await startProcess(withLateBus(storage, 2 ** 30)), await startProcess(storage)];

@@ -129,7 +129,10 @@ export class GetStreams {
   async begin(owner: StreamOwner): Promise<void> {
     const { id } = owner.known;
     const uris = await this.#sessions.subscriptions(id);
+    const isContinued = this.#liveSessions.get(id)?.standalone !== undefined;
     const standalone = this.#standaloneOf(owner, uris);
+    // No process has had the stream since the one before ended.
+    if (!isContinued && uris.size > 0) standalone.hasGap = true;
     standalone.endUnlessConnected();
     if (!this.#sessions.isShared) return;
     // The stream is there before the claim: another process that sees the claim asks for the stream at once.

@@ -69,8 +69,8 @@ export class StandaloneStream {
   #sentBefore: ReadonlySet<string> | undefined;
   /** True if another process has the stream. */
   #isUnclaimed = false;
-  /** True if a message was neither sent nor stored. */
-  #hasGap = false;
+  /** True if changes may be missing: its next connection is told that everything may have changed. */
+  hasGap = false;
   /** Ends the wait for the process before. */
   #stopWaiting: (() => void) | undefined;
   readonly #ended: () => void;
@@ -133,17 +133,22 @@ export class StandaloneStream {
       }
       // Publications wait in the queue meanwhile.
       const { sent = [], firstUnsent, hasGap = false } = await this.#untilTaken(taken);
-      this.#hasGap ||= hasGap;
+      this.hasGap ||= hasGap;
       if (this.session.isEnded) return;
       if (sent.length > 0) this.#sentBefore = new Set(sent);
       this.#firstUnsent ??= firstUnsent;
       const missed = await this.#missedBy(stream, position);
+      // They were stored, and are not there any more.
+      if (!missed && (position || this.#firstUnsent !== undefined)) this.hasGap = true;
+      const unsent = this.#firstUnsent;
       this.#firstUnsent = undefined;
       await this.#replay(missed ?? [], stream);
-      if (stream.isClosed) this.endUnlessConnected();
-      else this.#stream = stream;
-      if (this.#hasGap) this.#tellAllChanged();
-      this.#hasGap = false;
+      if (stream.isClosed) {
+        this.#firstUnsent = unsent;
+        this.endUnlessConnected();
+      } else this.#stream = stream;
+      if (this.hasGap) this.#tellAllChanged();
+      this.hasGap = false;
     });
   }
 
@@ -169,7 +174,7 @@ export class StandaloneStream {
     this.#stopWaiting?.();
     // A step may add others.
     while (this.#queue) await this.#queue;
-    const hasGap = wasWaiting || this.#hasGap;
+    const hasGap = wasWaiting || this.hasGap;
     const sent = this.#recent?.map(({ id }) => id) ?? [];
     const firstUnsent = this.#firstUnsent;
     this.end();
@@ -234,8 +239,9 @@ export class StandaloneStream {
       this.#queued -= 1;
       if (this.#isUnclaimed || !this.#isNew(publicationId)) return;
       const id = await this.#store(text, publicationId);
-      if (this.#stream) this.#stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
-      else if (id === undefined) this.#hasGap = true;
+      const stream = this.#stream?.isClosed ? undefined : this.#stream;
+      if (stream) stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
+      else if (id === undefined) this.hasGap = true;
       else this.#firstUnsent ??= id;
     });
   }
