@@ -117,4 +117,5 @@ async function end(ms) {
   if (process.connected) process.disconnect();
 }
 
+note("", `serves port ${port}`);
 process.send({ port });

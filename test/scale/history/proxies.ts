@@ -88,16 +88,13 @@ export class RoundRobin {
       return;
     }
     const { method, url, headers } = request;
-    const latest = (what: string) => {
+    const note = (what: string) => {
       if (this.#clients.has(request.socket))
         this.#clients.set(request.socket, `${headers.authorization} ${method} at ${port}: ${what}`);
-    };
-    const note = (what: string) => {
       if (this.passed.length > 50_000) this.passed.splice(0, 10_000);
       this.passed.push({ at: Date.now(), client: headers.authorization ?? "", text: `${method} at ${port}: ${what}` });
     };
-    latest("sent");
-    if (method === "GET") note("sent");
+    note("sent");
     const upstream = openRequest({ host: "127.0.0.1", port, method, path: url, headers, agent: false });
     let isHeld = false;
     let answer: IncomingMessage | undefined;
@@ -130,8 +127,7 @@ export class RoundRobin {
     });
     upstream.on("response", (arrived) => {
       answer = arrived;
-      latest(String(arrived.statusCode));
-      if (method === "GET" || (arrived.statusCode ?? 0) >= 400) note(String(arrived.statusCode));
+      note(String(arrived.statusCode));
       response.writeHead(arrived.statusCode ?? 502, arrived.headers);
       response.flushHeaders();
       arrived.on("error", () => request.socket.destroy());
@@ -143,8 +139,7 @@ export class RoundRobin {
     });
     response.on("close", () => {
       over();
-      latest("over");
-      if (method === "GET") note("over");
+      note("over");
       upstream.destroy();
     });
     // The body is sent with the connection, not before: a refused one must leave it for the next process.

@@ -108,8 +108,14 @@ export class HistoryRecord {
 
   /** The lines around a name: what a reader needs to see what happened to it. */
   trace(about: readonly string[], others: readonly { readonly at: number; readonly text: string }[]): string {
+    // What a client reports has no name of a call.
     const lines = this.#lines.filter(({ client, text }) =>
-      about.some((part) => client === part || text.includes(part)),
+      about.some(
+        (part) =>
+          client === part ||
+          text.includes(part) ||
+          (part.includes(`${this.seed}-${client}-`) && text.startsWith("reports")),
+      ),
     );
     return [...lines.map(({ at, client, text }) => ({ at, text: `${client}: ${text}` })), ...others]
       .sort((a, b) => a.at - b.at)

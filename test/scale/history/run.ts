@@ -41,6 +41,7 @@ export async function runHistories(
 ): Promise<HistoryOutcome[]> {
   const begunAt = Date.now();
   const firstFault = world.faults.length;
+  const ports = world.nodes.map(({ name, port }) => `${name} serves port ${port}`).join(", ");
   const histories = seeds.map((seed) => new History(world, seed, begunAt));
   const late = timing.hangMs;
   await Promise.all(histories.map((history) => within(late, history, "opened", history.open())));
@@ -73,12 +74,17 @@ export async function runHistories(
     const { seed, calls } = history.record;
     if (!first) return { seed, calls: calls.length, violations, trace: "" };
     const others = [
+      { at: begunAt, text: `-- ${ports}` },
       ...faults.flatMap(({ what, from, until }) => [
         { at: from, text: `-- ${what}` },
         { at: until, text: `-- over: ${what}` },
       ]),
       ...world.proxy.passed
-        .filter(({ at: time, client }) => time >= begunAt && first.about.some((name) => client === `${seed}-${name}`))
+        .filter(
+          ({ at: time, client }) =>
+            time >= begunAt &&
+            first.about.some((name) => `${name}-`.startsWith(`${client}-`) || client === `${seed}-${name}`),
+        )
         .map(({ at: time, text }) => ({ at: time, text: `   proxy: ${text}` })),
       ...journal
         // Without a call: an error that the process has reported.
