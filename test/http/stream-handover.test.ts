@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createServer } from "portolan/server";
 import type { ServeHttpOptions } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { start } from "./kit.ts";
 import { begin, type SessionPeer } from "./peer.ts";
 import { byUser } from "./users.ts";
@@ -223,6 +223,45 @@ test("a subscription that fails in one process is not lost if another one has st
   await back.event();
   expect((await peer.request("ping")).status).toBe(200);
   expect(await heardWith(one, back)).toContain(`${uri}/last`);
+});
+
+describe("a subscription that the storage loses while it fails over", () => {
+  /** Starts two processes, the first one with the stream, and subscribes at one of them. Then the storage has lost that. */
+  async function startLosing(at: 0 | 1) {
+    const shared = createMemoryStorage();
+    const [here, there] = [holdable(shared), holdable(shared)];
+    const processes = [await startProcess(here.storage), await startProcess(there.storage)] as const;
+    const peer = await beginAt(processes[0]);
+    const stream = await peer.get();
+    await stream.event();
+    expect((await peer.request("resources/subscribe", { uri: earlier })).status).toBe(200);
+    const keysOf = async () => (await shared.kv.list("mcp/subscription/")).map(({ key }) => key);
+    const before = await keysOf();
+    await subscribeAt(peer, processes[at]);
+    const [lost = ""] = (await keysOf()).filter((key) => !before.includes(key));
+    await shared.kv.delete(lost);
+    return { here, there, peer, stream, one: processes[0], isStored: async () => (await keysOf()).includes(lost) };
+  }
+
+  test("is stored again by the process that has the stream", async () => {
+    const { here, there, stream, one, isStored } = await startLosing(0);
+    for (const { lose } of [here, there]) lose();
+    await expect.poll(isStored).toBe(true);
+    expect(await heardWith(one, stream)).toContain(`${uri}/last`);
+  });
+
+  test("is stored again by another process, although the one with the stream has taken it for an ended one", async () => {
+    const { here, there, peer, stream, one, isStored } = await startLosing(1);
+    there.hold(`mcp/session/${peer.id}`);
+    for (const { lose } of [here, there]) lose();
+    await expect.poll(there.isWaiting).toBe(true);
+    expect((await peer.request("ping")).status).toBe(200);
+    const told = here.heard.length;
+    there.release();
+    await expect.poll(isStored).toBe(true);
+    await expect.poll(() => here.heard.slice(told)).toContain("mcp/session-change");
+    expect(await heardWith(one, stream)).toContain(`${uri}/last`);
+  });
 });
 
 test("a change is heard as soon as a subscription through another process is confirmed", async () => {

@@ -214,6 +214,12 @@ export const handoverMs = 2_000;
 export const maxTakeTries = 10;
 export const takeRetryMs = 500;
 
+/** Time after its confirmation in which a subscription is stored again if a storage that has failed over lost it. */
+export const recentSubscriptionMs = 60_000;
+
+/** Subscriptions that a process can store again. Of too many the oldest are left out. */
+export const maxRecentSubscriptions = 10_000;
+
 /** Time for which a question to the client of a session may be answered. */
 export const sessionQuestionTtlMs: number = 60 * 60_000;
 

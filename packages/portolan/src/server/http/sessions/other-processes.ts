@@ -22,6 +22,8 @@ export const sessionEnded = "The session has ended";
 export interface SettingsChange {
   readonly uri?: string;
   readonly isSubscribed?: boolean;
+  /** True if the storage had lost the subscription: changes may have been missed. */
+  readonly isRestored?: boolean;
 }
 
 /** The process that changed a setting, the session, the change, the process that has its stream, and the id for its reply. */
@@ -146,13 +148,15 @@ export class OtherProcesses {
 
   /** Applies a setting that another process has changed to the standalone stream, if this process has the stream. */
   async #changed(value: string): Promise<void> {
-    const [by, id, { uri, isSubscribed }, owner, question] = JSON.parse(value) as ChangeMessage;
+    const [by, id, { uri, isSubscribed, isRestored }, owner, question] = JSON.parse(value) as ChangeMessage;
     if (by === this.#processId) return;
     const { sessions, live } = this.#own;
     const standalone = live.get(id)?.standalone;
     if (uri !== undefined) {
       // At once: the next message may be a publication.
+      const hasMissed = isRestored && standalone && !standalone.session.subscriptions?.has(uri);
       const applied = isSubscribed ? standalone?.subscribe(uri) : standalone?.session.unsubscribe(uri);
+      if (hasMissed) standalone.session.deliver("resources/updated", { uri });
       await Promise.all([sessions.changedElsewhere(id, uri, isSubscribed === true), applied]);
     } else {
       sessions.forgetCached(id);
@@ -195,6 +199,9 @@ export class OtherProcesses {
   async #readAllAgain(): Promise<void> {
     const { sessions, live } = this.#own;
     sessions.forgetAllCached();
+    for (const { id, uri } of await sessions.restoreSubscriptions()) {
+      this.#state.background(this.tellChanged(id, { uri, isSubscribed: true, isRestored: true }));
+    }
     let failure: unknown;
     for (const each of live.values()) {
       // One that cannot be read must not keep the others from being read.

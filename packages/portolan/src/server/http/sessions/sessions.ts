@@ -18,7 +18,9 @@ import {
   defaultSessionIdleMs,
   entryOverheadBytes,
   maxChangeTries,
+  maxRecentSubscriptions,
   maxSessionCacheAgeMs,
+  recentSubscriptionMs,
   sessionIdBytes,
   sessionReorderMs,
   sharedSessionShare,
@@ -64,6 +66,13 @@ interface CacheEntry {
   usedAt: number;
 }
 
+/** A subscription that this process has confirmed lately. */
+interface RecentSubscription {
+  readonly id: string;
+  readonly uri: string;
+  readonly at: number;
+}
+
 /** The part of its caller's limits that a session uses in this process. */
 interface HeldSession {
   readonly caller: Caller;
@@ -99,6 +108,9 @@ export class Sessions {
   #expiring: Promise<void> | undefined;
   /** The subscriptions that are being stored, by session and URI. */
   readonly #subscribing = new Map<string, Promise<void>>();
+
+  /** The latest subscriptions, oldest first, by session and URI: a storage that fails over loses what was written last. */
+  readonly #recent = new Map<string, RecentSubscription>();
 
   /** True if other processes may serve the same sessions. */
   readonly isShared: boolean;
@@ -264,7 +276,9 @@ export class Sessions {
     const name = `${id} ${uri}`;
     const running = this.#subscribing.get(name);
     if (running) return running;
-    const subscribing = this.#subscribe(id, uri, caller).finally(() => this.#subscribing.delete(name));
+    const subscribing = this.#subscribe(id, uri, caller)
+      .then(() => this.#remember(name, id, uri))
+      .finally(() => this.#subscribing.delete(name));
     this.#subscribing.set(name, subscribing);
     return subscribing;
   }
@@ -294,7 +308,37 @@ export class Sessions {
     }
   }
 
+  #remember(name: string, id: string, uri: string): void {
+    if (!this.isShared) return;
+    const now = performance.now();
+    this.#recent.delete(name);
+    for (const [oldest, { at }] of this.#recent) {
+      if (now - at < recentSubscriptionMs && this.#recent.size < maxRecentSubscriptions) break;
+      this.#recent.delete(oldest);
+    }
+    this.#recent.set(name, { id, uri, at: now });
+  }
+
+  /** Stores the latest subscriptions again that the storage has lost, and returns them. */
+  async restoreSubscriptions(): Promise<RecentSubscription[]> {
+    const restored: RecentSubscription[] = [];
+    for (const recent of [...this.#recent.values()]) {
+      const { id, uri, at } = recent;
+      if (performance.now() - at >= recentSubscriptionMs) continue;
+      // A session that is lost with them is told as lost.
+      if ((await this.#storage.kv.get(keyOf(id))) === undefined) continue;
+      // The client may have unsubscribed meanwhile.
+      if (!this.#recent.has(`${id} ${uri}`)) continue;
+      if (!(await this.#storeUri(id, uri, { expect: null }))) continue;
+      await this.change(id, () => ({ urisAt: Date.now() }));
+      (await this.#cachedUris(id))?.add(uri);
+      restored.push(recent);
+    }
+    return restored;
+  }
+
   async unsubscribe(id: string, uri: string): Promise<void> {
+    this.#recent.delete(`${id} ${uri}`);
     (await this.subscriptions(id)).delete(uri);
     const held = this.#held.get(id);
     if (held) releaseUri(held, uri);
@@ -304,6 +348,7 @@ export class Sessions {
 
   /** Applies a subscription that another process has changed. */
   async changedElsewhere(id: string, uri: string, isSubscribed: boolean): Promise<void> {
+    if (!isSubscribed) this.#recent.delete(`${id} ${uri}`);
     const uris = await this.#cachedUris(id);
     if (!uris) this.forgetCached(id);
     else if (isSubscribed) uris.add(uri);
@@ -489,8 +534,8 @@ export class Sessions {
   }
 
   /** The keys of subscriptions outlive the record, so that they need not be renewed with each of its renewals. */
-  async #storeUri(id: string, uri: string, options: SetOptions = {}): Promise<void> {
-    await this.#storage.kv.set(await uriKey(id, uri), uri, { ...options, ttlMs: 3 * this.#idleMs });
+  async #storeUri(id: string, uri: string, options: SetOptions = {}): Promise<boolean> {
+    return this.#storage.kv.set(await uriKey(id, uri), uri, { ...options, ttlMs: 3 * this.#idleMs });
   }
 
   async #renewUris(id: string, { urisAt }: CacheEntry): Promise<void> {
