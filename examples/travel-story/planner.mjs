@@ -19,7 +19,7 @@ export const resources = [
 
 /**
  * The plan: each turn follows from words in the last message.
- * @type {[words: RegExp, turn: Turn | ((last: string) => Turn)][]}
+ * @type {[words: RegExp, turn: Turn | ((last: string, all: string) => Turn)][]}
  */
 const plan = [
   [/Analyze these flight options/, { say: "PT411: leaves in the morning, direct\nPT413: direct, in the evening" }],
@@ -70,17 +70,46 @@ const plan = [
   ],
 ];
 
-/** Creates the model. @param {string} [id] its name @returns {import("portolan-host/models").Model} */
-export function createPlanner(id = "script") {
+/**
+ * What comes before the plan in a host with skills: the model first loads the instructions of the server.
+ * @type {[words: RegExp, turn: Turn | ((last: string, all: string) => Turn)][]}
+ */
+const preparation = [
+  [
+    /Plan a vacation/,
+    {
+      say: "First I read how the travel server wants a vacation to be planned.",
+      calls: [["load_skill", { server: "travel", skill: "vacation-planning" }]],
+    },
+  ],
+  [
+    /Skill "vacation-planning"/,
+    (_, all) =>
+      /calendar:\/\/my-calendar/.test(all)
+        ? { say: "You are free on these days. I look for flights.", calls: [["travel__searchFlights", trip]] }
+        : { calls: resources.map((it) => ["read_resource", it]) },
+  ],
+];
+
+/**
+ * Creates the model.
+ * @param {string} [id] its name
+ * @param {{ skills?: boolean }} [options] `skills`: it loads the skill of the travel server first
+ * @returns {import("portolan-host/models").Model}
+ */
+export function createPlanner(id = "script", { skills = false } = {}) {
+  const turns = [...(skills ? preparation : []), ...plan];
   let count = 0;
   return {
     id,
     capabilities: { tools: true, images: false, contextTokens: 100_000 },
     async *stream({ messages }) {
       const last = textOf(messages.slice(messages.findLastIndex(({ role }) => role === "assistant") + 1));
-      const [, turn] = plan.find(([words]) => words.test(last)) ?? [];
+      const [, turn] = turns.find(([words]) => words.test(last)) ?? [];
       const { say, calls = [] } =
-        typeof turn === "function" ? turn(last) : (turn ?? { say: "The script ends here, because a step failed." });
+        typeof turn === "function"
+          ? turn(last, textOf(messages))
+          : (turn ?? { say: "The script ends here, because a step failed." });
       if (say !== undefined) yield { type: "text", delta: say };
       for (const [name, input] of calls) {
         count += 1;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createHost, display, openActivityFile } from "portolan-host";
+import { apps } from "portolan-host/apps";
 import { createPlanner, resources } from "./planner.mjs";
 
 /** What the user enters into the form of the booking. */
@@ -29,9 +30,13 @@ export async function playStory({ folder, era, tell }) {
       calendar: server("calendar", "--folder", folder),
     },
     activity,
-    model: createPlanner(),
+    // The booking is a task, which goes on if the connection is lost. The flights have an app, for hosts with a page.
+    tasks: true,
+    extensions: [apps()],
+    model: createPlanner("script", { skills: true }),
     answers: {
       approve({ server, action }) {
+        if (action.kind === "skill") tell("you approve", `the skill ${action.skill.frontmatter.name} of ${server}`);
         if (action.kind === "tool") tell("you approve", `${server}.${action.tool} with ${listed(action.args)}`);
         return true;
       },
@@ -47,6 +52,13 @@ export async function playStory({ folder, era, tell }) {
       },
     },
   });
+  const changes = host.events({ kinds: ["task"] });
+  const telling = (async () => {
+    for await (const event of changes) {
+      if (event.kind === "task" && event.how !== "changed")
+        tell("task", `${event.server}.${event.task.tool} ${event.how}`);
+    }
+  })();
   try {
     for (const { name, profile } of await host.ready()) tell("server", `${name} speaks ${profile?.version}`);
     const args = {
@@ -75,6 +87,7 @@ export async function playStory({ folder, era, tell }) {
     tell("log", `${verdict.entries} entries, verified: none was changed`);
   } finally {
     await host.close();
+    await telling;
     await activity.close();
   }
 }

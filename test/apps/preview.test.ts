@@ -100,6 +100,25 @@ test.each([
   expect(problems).toEqual([]);
 });
 
+test("the flights of the travel server are shown, and a click asks the model to book one", async () => {
+  const { page, problems } = await openPreview([
+    "--",
+    process.execPath,
+    pathTo("packages/servers/travel/dist/main.js"),
+  ]);
+  await page.locator("#args").fill('{ "origin": "NYC", "destination": "Barcelona", "date": "2024-06-15" }');
+  const app = await showApp(page);
+  await app.getByRole("heading", { name: "New York to Barcelona, 2024-06-15" }).waitFor();
+  expect(await app.getByRole("listitem").count()).toBe(10);
+  await app.getByText("and 37 more").waitFor();
+  await app.getByRole("button", { name: "Choose flight PT4135" }).click();
+  await page.getByRole("button", { name: "Send it" }).click();
+  await app.getByText("You have asked for flight PT4135.").waitFor();
+  await expect.poll(() => page.locator("#log").textContent()).toContain("message: Book flight PT4135 on 2024-06-15.");
+  await shoot(page, "preview-travel");
+  expect(problems).toEqual([]);
+});
+
 test("an app is not shown if the user says no, and wrong arguments are explained", async () => {
   const { page } = await openPreview([pathTo("examples/apps/server.mjs"), "--http", "0"]);
   await page.getByRole("button", { name: "Call and show" }).click();

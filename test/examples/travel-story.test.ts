@@ -33,7 +33,11 @@ test("the travel story runs on the last revision, with the booking confirmed in 
     "calendar.sendEmail",
   ]);
   const text = told.join("\n");
+  expect(text).toMatch(/you approve: the skill vacation-planning of travel[\s\S]*travel\.searchFlights/);
   expect(text).toMatch(/you review: [\s\S]*answer: 1\. PT411 New York to Barcelona/);
+  expect(text).toMatch(
+    /task: travel\.bookHotel created\nyou fill in: [\s\S]*task: travel\.bookHotel ended\nanswer: Booked/,
+  );
   expect(text).toMatch(/you fill in: the form of travel: Please confirm your Barcelona vacation booking details/);
   expect(text).toMatch(/answer: Booked as BK-0001: .*\(seat: window, room: sea view, travel insurance\)/);
   expect(text).toMatch(/log: \d+ entries, verified/);
@@ -47,7 +51,8 @@ test("the travel story runs on the first revision, with the booking confirmed by
   expect(approved(told).filter((call) => call === "travel.bookHotel")).toHaveLength(2);
   const text = told.join("\n");
   expect(text).toMatch(/you review: [\s\S]*Nothing is booked yet[\s\S]*answer: Booked as BK-0001/);
-  expect(text).not.toContain("you fill in");
+  expect(text).toContain("you approve: the skill vacation-planning of travel");
+  expect(text).not.toMatch(/you fill in|task: /);
   expect([events.length, mails.length]).toEqual([1, 1]);
 });
 

@@ -1,7 +1,10 @@
 import { setTimeout } from "node:timers/promises";
 import { RpcError, rpcCodes } from "portolan";
 import { createServer, type Server, ToolError } from "portolan/server";
+import { apps } from "portolan/server/apps";
+import { tasks } from "portolan/server/tasks";
 import { addDays, annotations, dayOf, daysFrom, isDay, object, textResult } from "portolan-server-kit";
+import { flightBoard } from "./board.ts";
 import { type BookInput, book, passengerSchema } from "./book.ts";
 import { calendarOf } from "./calendar.ts";
 import { type City, cityNames, completePlace, findCity, weatherOf } from "./cities.ts";
@@ -11,6 +14,7 @@ import { hotelsIn } from "./hotels.ts";
 import { Ledger } from "./ledger.ts";
 import { type Offer, reserve } from "./reserve.ts";
 import * as schemas from "./schemas.ts";
+import { createSkills } from "./skills.ts";
 
 /** Options of `createTravel`. */
 export interface TravelOptions {
@@ -106,6 +110,9 @@ export function createTravel(options: TravelOptions = {}): Server {
         "Plans and books trips with invented data. Prices are in dollars. Read travel://preferences/{region} first; searchFlights and findBestFlight find flights for bookFlight and bookHotel.",
     },
   )
+    .extend(tasks())
+    .extend(apps())
+    .extend(createSkills())
     .tool("forecast", {
       title: "Weather forecast",
       description: "Returns the weather in a city on a day, with local advice",
@@ -124,6 +131,7 @@ export function createTravel(options: TravelOptions = {}): Server {
       input: object({ ...tripInput, maxPrice: schemas.maxPrice }, ["maxPrice"]),
       output: schemas.found,
       annotations: annotations.reads,
+      ui: flightBoard,
       run: ({ maxPrice, ...trip }: TripInput & { maxPrice?: number }) => cheapest(findTrips(trip), maxPrice),
     })
     .tool("findBestFlight", {
@@ -155,6 +163,7 @@ export function createTravel(options: TravelOptions = {}): Server {
       ]),
       output: schemas.reserved,
       annotations: annotations.adds,
+      task: "optional",
       run({ flight: id, date, confirmation }: { flight: string; date: string; confirmation?: string }, ctx) {
         const flight = needFlight(id, needAnyDate("date", date));
         const offer = { title: describe(flight), start: date, end: date, price: flight.price, city: flight.to };
@@ -182,6 +191,7 @@ export function createTravel(options: TravelOptions = {}): Server {
       ),
       output: schemas.reserved,
       annotations: annotations.adds,
+      task: "optional",
       run: ({ confirmation, ...stay }: HotelInput, ctx) =>
         reserve({ ledger, pause, changed }, offerFor(stay), confirmation, ctx),
     })
