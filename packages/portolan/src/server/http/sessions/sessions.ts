@@ -276,9 +276,7 @@ export class Sessions {
     const name = `${id} ${uri}`;
     const running = this.#subscribing.get(name);
     if (running) return running;
-    const subscribing = this.#subscribe(id, uri, caller)
-      .then(() => this.#remember(name, id, uri))
-      .finally(() => this.#subscribing.delete(name));
+    const subscribing = this.#subscribe(id, uri, caller).finally(() => this.#subscribing.delete(name));
     this.#subscribing.set(name, subscribing);
     return subscribing;
   }
@@ -298,6 +296,7 @@ export class Sessions {
       await this.#storeUri(id, uri);
       // A list that was read meanwhile may lack it.
       (await this.#cachedUris(id))?.add(uri);
+      this.#remember(id, uri);
     } catch (cause) {
       // It may be stored all the same, also by another process: the list is read again when it is needed.
       uris.delete(uri);
@@ -308,9 +307,11 @@ export class Sessions {
     }
   }
 
-  #remember(name: string, id: string, uri: string): void {
-    if (!this.isShared) return;
+  #remember(id: string, uri: string): void {
+    // One whose session has ended meanwhile is counted for nobody.
+    if (!this.isShared || !this.#held.get(id)?.uris.has(uri)) return;
     const now = performance.now();
+    const name = `${id} ${uri}`;
     this.#recent.delete(name);
     for (const [oldest, { at }] of this.#recent) {
       if (now - at < recentSubscriptionMs && this.#recent.size < maxRecentSubscriptions) break;
@@ -410,7 +411,10 @@ export class Sessions {
     this.#held.delete(id);
     if (held.isCounted) held.caller.release("sessions");
     held.caller.release("keptBytes", held.bytes);
-    for (const uri of held.uris) releaseUri(held, uri);
+    for (const uri of held.uris) {
+      this.#recent.delete(`${id} ${uri}`);
+      releaseUri(held, uri);
+    }
     held.onEnd?.();
   }
 
