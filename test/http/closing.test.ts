@@ -1,4 +1,5 @@
-import { serveHttp } from "portolan/server/http";
+import { request as openRequest } from "node:http";
+import { serveHttp, type Verifier } from "portolan/server/http";
 import { createMemoryStorage, type Storage } from "portolan/storage";
 import { expect, onTestFinished, test } from "vitest";
 import { createFixture } from "./fixture.ts";
@@ -175,6 +176,30 @@ test("a call that waited for the storage is not carried out after its client was
   answer();
   await expect.poll(async () => (await serving.usage()).calls).toEqual([]);
   expect(fixture.journal).toEqual([]);
+});
+
+test("a call of a session whose body arrives after the end is cancelled at once", async () => {
+  const fixture = createFixture();
+  let isAdmitted = false;
+  const verify: Verifier = (request) => {
+    isAdmitted ||= request.header("x-late") !== undefined;
+    return { key: "ada" };
+  };
+  const { url, close } = await start(fixture.server, { verify });
+  const peer = await begin(url, "2025-11-25");
+  const body = JSON.stringify(toRequest("tools/call", { name: "hold", arguments: { key: "late" } }, 9));
+  const headers = { ...peer.headers, "x-late": "1", "content-length": String(body.length) } as {
+    [name: string]: string;
+  };
+  const late = openRequest(url, { method: "POST", headers, agent: false });
+  late.on("error", () => {});
+  late.write(body.slice(0, 10));
+  await expect.poll(() => isAdmitted).toBe(true);
+  const closed = close(noEnd);
+  late.end(body.slice(10));
+  await fixture.noted("holding late");
+  await fixture.noted("aborted late");
+  await closed;
 });
 
 test("every call of a batch that is cut off gets an error of its own", async () => {

@@ -341,6 +341,30 @@ test("a stream that a subscription begins again after a time without a process i
   expect((await heard(await there.get(position), 2)).toSorted()).toEqual([uri, earlier].toSorted());
 });
 
+test("a subscription that is confirmed before the process with the stream has answered is told as possibly changed", async () => {
+  const storage = createMemoryStorage();
+  // Longer than `handoverMs`.
+  const [one, other] = [await startProcess(withLateBus(storage, 3_000)), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  await subscribeAt(peer, other);
+  one.publish(`${uri}/missed`);
+  expect(await heard(stream, 1)).toEqual([uri]);
+});
+
+test("a subscription that a process finds when it reads its sessions again is told as possibly changed", async () => {
+  const shared = createMemoryStorage();
+  const deaf = holdable(withLateBus(shared, 2 ** 30));
+  const [one, other] = [await startProcess(deaf.storage), await startProcess(shared)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  await subscribeAt(peer, other);
+  deaf.lose();
+  expect(await heard(stream, 1)).toEqual([uri]);
+});
+
 test("a client is told of a gap if what it missed cannot be read any more", async () => {
   const storage = createMemoryStorage();
   const one = await startProcess(storage);

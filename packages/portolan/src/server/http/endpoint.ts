@@ -272,6 +272,8 @@ export class EndpointState {
   /** Returns the event that a request counts as, by the minute. Undefined while all callers are of this machine. */
   ratedEvent: ((method: string) => RatedEvent | undefined) | undefined;
   #whenIdle: (() => void)[] = [];
+  /** True after draining has ended. */
+  #isOver = false;
   #due: (() => void)[] = [];
 
   constructor(runtime: ServerRuntime, options: ServeHttpOptions) {
@@ -350,6 +352,8 @@ export class EndpointState {
     const call: RunningCall = { exchange, reply, begunAt: performance.now(), index: this.running.length };
     this.running.push(call);
     this.count(size, 1);
+    // Its body arrived, or the storage answered, after everything else had ended: nothing would end it.
+    if (this.#isOver) void this.observe((observer) => observer.cutOff(0));
     exchange.onSettled = () => {
       this.count(size, -1);
       this.#remove(call);
@@ -392,6 +396,7 @@ export class EndpointState {
   }
 
   #endDraining(): void {
+    if (this.#whenIdle.length > 0) this.#isOver = true;
     for (const resolve of this.#whenIdle.splice(0)) resolve();
   }
 }

@@ -22,8 +22,10 @@ export const sessionEnded = "The session has ended";
 export interface SettingsChange {
   readonly uri?: string;
   readonly isSubscribed?: boolean;
-  /** True if the storage had lost the subscription: changes may have been missed. */
+  /** True if the stream may have missed changes of the URI unless it was subscribed to already. */
   readonly isRestored?: boolean;
+  /** True if the subscription was confirmed before the process with the stream had answered. */
+  readonly isLate?: boolean;
 }
 
 /** The process that changed a setting, the session, the change, the process that has its stream, and the id for its reply. */
@@ -88,21 +90,26 @@ export class OtherProcesses {
    * Tells that this process has the standalone stream of the session now. Resolves to what the process before knows of the
    * stream, after it has stored all it heard; undefined if there is none, or it does not answer.
    */
-  takeStream(id: string, before: string | undefined): Promise<StreamState | undefined> {
-    return this.#ask(before, (question) => [takeTopic, [id, this.#processId, before, question]]);
+  async takeStream(id: string, before: string | undefined): Promise<StreamState | undefined> {
+    const reply = await this.#ask(before, (question) => [takeTopic, [id, this.#processId, before, question]]);
+    return reply === "late" ? undefined : reply;
   }
 
   /** Tells a changed setting. Resolves when the process that has the stream has applied it, or does not answer. */
   async tellChanged(id: string, change: SettingsChange): Promise<void> {
     const owner = await this.#own.claims.ownerOf(id);
-    await this.#ask(owner, (question) => [changeTopic, [this.#processId, id, change, owner, question]]);
+    const tell = (to: string | undefined, more: SettingsChange) =>
+      this.#ask(to, (question) => [changeTopic, [this.#processId, id, { ...change, ...more }, to, question]]);
+    const reply = await tell(owner, {});
+    // It is confirmed now. A process that is slow applies it later, and misses what changes in between.
+    if (reply === "late" && change.isSubscribed) await tell(undefined, { isLate: true });
   }
 
-  /** Publishes a message, and waits for the reply of one process if another one is named. */
+  /** Publishes a message, and waits for the reply of one process if another one is named: "late" if it does not come. */
   async #ask(
     owner: string | undefined,
     toMessage: (question: string) => [topic: string, value: unknown],
-  ): Promise<StreamState | undefined> {
+  ): Promise<StreamState | "late" | undefined> {
     const question = crypto.randomUUID();
     const [topic, value] = toMessage(question);
     if (owner === undefined || owner === this.#processId) {
@@ -110,8 +117,8 @@ export class OtherProcesses {
       return undefined;
     }
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const reply = new Promise<StreamState | undefined>((resolve) => {
-      timer = setTimeout(() => resolve(undefined), handoverMs);
+    const reply = new Promise<StreamState | "late" | undefined>((resolve) => {
+      timer = setTimeout(() => resolve("late"), handoverMs);
       this.#awaited.set(question, resolve);
     });
     try {
@@ -148,15 +155,16 @@ export class OtherProcesses {
 
   /** Applies a setting that another process has changed to the standalone stream, if this process has the stream. */
   async #changed(value: string): Promise<void> {
-    const [by, id, { uri, isSubscribed, isRestored }, owner, question] = JSON.parse(value) as ChangeMessage;
+    const [by, id, change, owner, question] = JSON.parse(value) as ChangeMessage;
     if (by === this.#processId) return;
     const { sessions, live } = this.#own;
     const standalone = live.get(id)?.standalone;
+    const { uri, isSubscribed, isRestored, isLate } = change;
     if (uri !== undefined) {
       // At once: the next message may be a publication.
-      const hasMissed = isRestored && standalone && !standalone.session.subscriptions?.has(uri);
+      const hasMissed = isLate || (isRestored && !standalone?.session.subscriptions?.has(uri));
       const applied = isSubscribed ? standalone?.subscribe(uri) : standalone?.session.unsubscribe(uri);
-      if (hasMissed) standalone.session.deliver("resources/updated", { uri });
+      if (hasMissed) standalone?.session.deliver("resources/updated", { uri });
       await Promise.all([sessions.changedElsewhere(id, uri, isSubscribed === true), applied]);
     } else {
       sessions.forgetCached(id);
@@ -219,7 +227,11 @@ export class OtherProcesses {
     const known = await sessions.find(id);
     if (!known) end(id, sessionEnded);
     else if (standalone) {
-      standalone.applySettings(known.peer, await sessions.subscriptions(id), before);
+      const uris = await sessions.subscriptions(id);
+      const missed = [...uris].filter((uri) => !standalone.session.subscriptions?.has(uri));
+      standalone.applySettings(known.peer, uris, before);
+      // This process was not told of them, and what has changed since their confirmation was not heard.
+      for (const uri of missed) standalone.session.deliver("resources/updated", { uri });
       // A claim from now on would outlive the session.
       if (standalone.session.isEnded) return;
       // Messages would be sent twice otherwise.
