@@ -187,6 +187,24 @@ test("a subscription that is made while a process opens the stream is heard ther
   expect(await heardWith(one, stream)).toContain(`${uri}/last`);
 });
 
+test("a session that ends while a subscription is stored leaves none behind, and the subscription fails", async () => {
+  const shared = createMemoryStorage();
+  const slow = holdable(shared);
+  const one = await startProcess(slow.storage);
+  const peer = await beginAt(one);
+  slow.hold("mcp/subscription/");
+  const subscribing = peer.request("resources/subscribe", { uri });
+  await expect.poll(slow.isWaiting).toBe(true);
+  const keys = () => shared.kv.list(`mcp/subscription/${peer.id}/`);
+  expect(await keys()).toHaveLength(1);
+  // Another process has ended it, or the storage has lost it.
+  await shared.kv.delete(`mcp/session/${peer.id}`);
+  slow.release();
+  expect(await (await subscribing).json()).toHaveProperty("error");
+  expect(await keys()).toEqual([]);
+  expect((await peer.request("ping")).status).toBe(404);
+});
+
 const unanswered = new Error("no answer: the write may have happened");
 
 test("a subscription that is requested again while it is being stored fails with the first request", async () => {

@@ -294,6 +294,7 @@ export class Sessions {
     try {
       if (this.#cache.get(id)?.urisAt === undefined) await this.change(id, () => ({ urisAt: Date.now() }));
       await this.#storeUri(id, uri);
+      if (!(await this.#hasSession(id, uri))) throw new PortolanError("connection-closed", "The session has ended");
       // A list that was read meanwhile may lack it.
       (await this.#cachedUris(id))?.add(uri);
       this.#remember(id, uri);
@@ -305,6 +306,15 @@ export class Sessions {
       releaseUri(held, uri);
       throw cause;
     }
+  }
+
+  /** Returns false if a session has ended, or is lost, while a subscription was stored for it, which is removed then. */
+  async #hasSession(id: string, uri: string): Promise<boolean> {
+    if ((await this.#storage.kv.get(keyOf(id))) !== undefined) return true;
+    await this.#storage.kv.delete(await uriKey(id, uri));
+    // The next request finds it lost. This one is answered.
+    this.forgetCached(id);
+    return false;
   }
 
   #remember(id: string, uri: string): void {
@@ -331,6 +341,7 @@ export class Sessions {
       // The client may have unsubscribed meanwhile.
       if (!this.#recent.has(`${id} ${uri}`)) continue;
       if (!(await this.#storeUri(id, uri, { expect: null }))) continue;
+      if (!(await this.#hasSession(id, uri))) continue;
       await this.change(id, () => ({ urisAt: Date.now() }));
       (await this.#cachedUris(id))?.add(uri);
       restored.push(recent);
