@@ -126,7 +126,6 @@ export class TaskServer implements RunHost {
       throw limitExceeded("Limit reached: this server runs too many tasks; try again later", "process");
     }
     const caller = await callerOf(exchange);
-    await this.#store.admit(caller);
     const id = createTaskId(taskIdBytes);
     const key = await this.#store.keyOf(principal.key, id);
     const { capabilities, info, revision } = peer;
@@ -183,6 +182,7 @@ export class TaskServer implements RunHost {
     rule: TaskRule,
     quickMs: number,
   ): Promise<Outcome> {
+    await this.#store.admit(record.caller);
     const run = new TaskRun(this, key, record, exchange, rule.waits);
     const outcome = Promise.resolve().then(() => this.#runHandler(run));
     let timer: ReturnType<typeof setTimeout> | undefined;
