@@ -1,3 +1,4 @@
+import { startTool, tasks } from "portolan/client/tasks";
 import { connectInMemory } from "portolan/testing";
 import { createEverything } from "portolan-everything";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -21,6 +22,14 @@ const transports = {
 };
 
 const isThere = ({ since = revisions[0] }: Step, { revision }: Walk) => revision >= since;
+
+test.each(["2025-11-25", "2026-07-28"] as const)("make-film is a task on %s", async (revision) => {
+  const client = await connectInMemory(createEverything(), { revision, extensions: [tasks()] });
+  onTestFinished(() => client.close());
+  const task = await startTool(client, "make-film", { frames: 3 });
+  expect(task.ref).toMatchObject({ tool: "make-film" });
+  expect((await task.result).structuredContent).toEqual({ frames: 3 });
+});
 
 describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {
   test.each(revisions)("every feature works on %s", async (revision) => {

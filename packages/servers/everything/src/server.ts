@@ -1,4 +1,5 @@
 import { createServer, type LiveServer, live, type ServerOptions } from "portolan/server";
+import { tasks } from "portolan/server/tasks";
 import { withModels } from "./models.ts";
 import { withPrompts } from "./prompts.ts";
 import { withQuestions } from "./questions.ts";
@@ -63,6 +64,8 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
         decorate: (entry, { kind }) => (kind === "tool" ? { ...entry, "com.example/calls": 12 } : entry),
       }),
     })
+    // Tasks: the tool make-film outlives its request, for clients that know tasks.
+    .extend(tasks({ ttlMs: 10 * 60_000 }))
     // Skills: instructions for the model, for every client.
     .extend(createSkills())
     // Sent by stateful clients; a server asks stateless clients for their roots when it needs them.

@@ -54,6 +54,29 @@ export function withWork(server: Server, state: SharedState): Server {
         }
       },
     })
+    .tool("make-film", {
+      title: "Task",
+      description: "Makes a film of some frames: as a task for clients that know tasks, as a long call for the others",
+      input: object(
+        {
+          frames: integer("Number of frames", { minimum: 1, maximum: 100 }),
+          frameMs: integer("Duration of each frame in milliseconds. Default: 0", { minimum: 0, maximum: 1_000 }),
+        },
+        ["frameMs"],
+      ),
+      output: object({ frames: integer("Number of frames") }),
+      annotations: annotations.reads,
+      task: "optional",
+      async run({ frames, frameMs = 0 }: { frames: number; frameMs?: number }, ctx) {
+        for (let frame = 1; frame <= frames; frame += 1) {
+          // The status of the task; a progress notification of a long call.
+          ctx.status(`frame ${frame} of ${frames}`);
+          // Aborts when the client cancels the task, and at the end of its lifetime.
+          await pause(frameMs, undefined, { signal: ctx.signal });
+        }
+        return { frames };
+      },
+    })
     .tool("hang-up", {
       title: "Hang up",
       description: "Closes the connection but not the call: HTTP clients of 2025-11-25 reconnect for the result",

@@ -54,6 +54,12 @@ export const tools: readonly Step[] = [
     },
   },
   {
+    name: "makes a film in a call for clients that do not know tasks",
+    async check({ call }) {
+      expect(valueIn(await call("make-film", { frames: 2 }))).toEqual({ frames: 2 });
+    },
+  },
+  {
     name: "returns structured output, and wraps arrays for older clients",
     async check({ call, revision }) {
       const measured = await call("measure");
