@@ -39,6 +39,7 @@ const uses: { readonly [command: string]: Use } = {
   read: { args: ["read", "time", "time://UTC"] },
   prompt: { args: ["prompt", "asking", "greet", "who=Ada"] },
   complete: { args: ["complete", "asking", "greet", "who", "A"] },
+  skills: { args: ["skills", "ls", "time"] },
   run: { args: ["run", "hello", "--model", "demo", "--server", "time"] },
   chat: { args: ["chat", "--server", "nobody"], code: 2 },
   watch: { args: ["watch", "asking", "--limit", "1"] },

@@ -99,6 +99,19 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/complete.ts"),
   },
   {
+    name: "skills",
+    usage: "<action> [target] [skill] [file]",
+    summary: "List (ls), show or verify the skills of a server: instructions for models.",
+    flags: { ...textFlag, ...targetFlags },
+    examples: [
+      "portolan skills ls shop",
+      "portolan skills show shop refunds",
+      "portolan skills show shop refunds examples/email.md --text",
+      "portolan skills verify -- node server.js",
+    ],
+    load: () => import("./commands/skills.ts"),
+  },
+  {
     name: "run",
     usage: "[task...]",
     summary: "Let a model work on one task with your servers.",
@@ -416,7 +429,18 @@ export const commands: readonly CommandDefinition[] = [
 
 /** The headings of help, and the commands below each. */
 export const commandGroups: { readonly [heading: string]: readonly string[] } = {
-  "Look at servers and call them": ["servers", "ls", "call", "read", "prompt", "complete", "watch", "up", "down"],
+  "Look at servers and call them": [
+    "servers",
+    "ls",
+    "call",
+    "read",
+    "prompt",
+    "complete",
+    "skills",
+    "watch",
+    "up",
+    "down",
+  ],
   "Let a model use them": ["run", "chat"],
   "Manage servers and permissions": ["add", "remove", "trust", "grants", "log", "login", "logout"],
   "Find out what is wrong": ["doctor", "check", "record", "replay"],

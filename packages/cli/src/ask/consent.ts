@@ -7,6 +7,7 @@ import type {
   PreviousTrust,
   RootsQuestion,
   RootsVerdict,
+  SkillAction,
   TrustQuestion,
   TrustSubject,
   TrustVerdict,
@@ -32,7 +33,7 @@ export async function askApproval(
   { wasAllowed = false }: { readonly wasAllowed?: boolean } = {},
 ): Promise<ApprovalVerdict> {
   const { screen, terminal } = context;
-  const { server, action, reason, rule, cautions, findings, resembles } = question;
+  const { server, action, reason, rule, cautions, findings, resembles, isOnce = false } = question;
   if (action.kind === "tool") {
     terminal.heading(
       `${question.by === "app" ? "An app of this server" : "The model"} wants to call `,
@@ -48,7 +49,8 @@ export async function askApproval(
     terminal.heading("", server, " wants to show an app:");
     terminal.quote(action.uri);
     for (const warning of action.warnings) terminal.say(`  ${screen.safe(warning)}`);
-  } else {
+  } else if (action.kind === "skill") showSkill(context, server, action);
+  else {
     terminal.heading("The model wants to read a resource of ", server, ":");
     terminal.quote(action.uri);
   }
@@ -65,16 +67,15 @@ export async function askApproval(
   if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
   for (;;) {
     const verdict = await terminal.choose<ApprovalVerdict | typeof showDefinition>([
-      {
-        key: "y",
-        word: "yes",
-        label: action.kind === "resource" ? "send it this once" : "once",
-        value: { allow: true },
-      },
-      { key: "s", word: "session", label: "this session", value: { allow: true, for: "session" } },
-      { key: "a", word: "always", label: always, value: { allow: true, for: "always" } },
+      { key: "y", word: "yes", label: onceLabels[action.kind], value: { allow: true } },
+      ...(isOnce
+        ? []
+        : [
+            { key: "s", word: "session", label: "this session", value: { allow: true, for: "session" } } as const,
+            { key: "a", word: "always", label: always, value: { allow: true, for: "always" } } as const,
+          ]),
       { key: "n", label: "no", value: { allow: false } },
-      { key: "N", word: "never", label: never, value: { allow: false, for: "always" } },
+      ...(isOnce ? [] : [{ key: "N", word: "never", label: never, value: { allow: false, for: "always" } } as const]),
       ...(action.kind === "tool"
         ? [{ key: "v", word: "view", label: "view its definition", value: showDefinition } as const]
         : []),
@@ -85,6 +86,27 @@ export async function askApproval(
     terminal.say(`  ${screen.style("dim", "with these arguments")}`);
     terminal.bar(screen.json(action.args));
   }
+}
+
+const onceLabels = { tool: "once", app: "once", resource: "send it this once", skill: "load it this once" } as const;
+
+/** Shows the skill that the model wants, with all its files, and what changed since it was loaded last. */
+function showSkill({ screen, terminal }: CommandContext, server: string, { skill, changes }: SkillAction): void {
+  const { frontmatter, resources, uri } = skill;
+  const name = screen.style("bold", screen.safe(frontmatter.name));
+  terminal.heading("The model wants to load a skill of ", server, `: ${name}`);
+  terminal.quote(frontmatter.description, 3);
+  terminal.quote(uri);
+  if (resources === "dynamic") terminal.warn("Its content changes all the time and cannot be verified");
+  else {
+    const lines = resources.map((file) => `${file.uri.slice(uri.lastIndexOf("/") + 1)} ${file.size} bytes`);
+    terminal.say(
+      `  ${screen.style("dim", resources.length === 1 ? "its only file" : `its ${resources.length} files`)}`,
+    );
+    terminal.bar(screen.safe(lines.join("\n"), { lines: "keep" }), Math.max(5, terminal.rows - 14));
+  }
+  if (!changes) return;
+  terminal.warn(`It CHANGED since it was loaded last: ${changes.map((one) => `${one.how} ${one.uri}`).join(", ")}`);
 }
 
 function cautionText({ kind, from }: Caution): string {

@@ -49,6 +49,8 @@ async function wordsFor(
   place: string | undefined,
 ): Promise<readonly string[]> {
   if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
+  if (place === "action") return ["ls", "show", "verify"];
+  if (place === "skill" || place === "file") return [];
   if (place === "kind") return ["ts", "cli", "skill"];
   if (place === "targets" || place === "servers") return serversOf(context);
   if (place !== "target" && place !== "server") {
