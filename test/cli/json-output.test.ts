@@ -23,7 +23,8 @@ export default createServer({ name: "small", version: "1.0.0" })
 
 beforeAll(async () => {
   const time = { command: node, args: [scriptOf("time")] };
-  const servers = { time, asking: { command: node, args: [asking] }, gone: { command: "nowhere-at-all" } };
+  const everything = { command: node, args: [scriptOf("everything")] };
+  const servers = { time, everything, asking: { command: node, args: [asking] }, gone: { command: "nowhere-at-all" } };
   writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
   for (const name of Object.keys(servers)) await runPortolan(["trust", name, "--yes"], { cwd });
   putFolder(join(cwd, "packed"), { "manifest.json": manifestOf(), "server/index.mjs": "1", ".env": "A=1" });
@@ -41,6 +42,10 @@ const lines: readonly (readonly [code: number, ...args: string[]])[] = [
   [0, "read", "time", "time://UTC"],
   [0, "read", "time", "time://UTC", "--save", "out"],
   [0, "prompt", "asking", "greet", "who=Ada"],
+  [0, "skills", "ls", "everything"],
+  [0, "skills", "show", "everything", "tour"],
+  [0, "skills", "show", "everything", "tour", "references/questions.md"],
+  [0, "skills", "verify", "everything"],
   [0, "complete", "asking", "greet", "who", "A"],
   [0, "run", "now zones=Asia/Tokyo", "--server", "time", "--allow", "time.*", "--model", "demo"],
   [6, "run", "now zones=Asia/Tokyo", "--server", "time", "--model", "demo"],

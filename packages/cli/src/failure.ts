@@ -61,6 +61,7 @@ const kinds: { readonly [code: string]: FailureKind } = {
   "message-too-large": "protocol",
   "answer-invalid": "protocol",
   "capability-missing": "protocol",
+  "skill-unverified": "protocol",
 };
 
 /** The code of our proxy for a lost connection to its server. */

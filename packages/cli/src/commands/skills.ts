@@ -1,3 +1,4 @@
+import { SkillError } from "portolan/client/skills";
 import type { Host, HostSkill, LoadedSkill, ServerEntry } from "portolan-host";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
@@ -57,7 +58,9 @@ async function list({ host, entry, context }: Asked): Promise<CommandResult> {
         screen.safe(label),
         `${screen.safe(skill.frontmatter.description)} ${screen.style("dim", `(${sizeOf(skill)})`)}`,
       ]);
-      const next = `portolan skills show ${hasDashes(context) ? "" : `${target} `}${quote(first.label)}${hasDashes(context) ? ` ${target}` : ""}`;
+      const name = quote(first.label);
+      const [one, two] = context.command.length > 0 ? [name, target] : [target, name];
+      const next = `portolan skills show ${one} ${two}`;
       return `${describedRows(rows, screen)}\n\n  ${screen.mark("next")} ${screen.step(next)}`;
     },
   };
@@ -69,7 +72,12 @@ async function show(asked: Asked): Promise<CommandResult> {
   const uri = await uriOf(asked);
   const loaded = await host.skills.load(entry.name, uri, { by: "user", signal });
   if (file !== undefined) {
-    const read = await host.skills.read(loaded, file, { by: "user", signal });
+    const read = await host.skills.read(loaded, file, { by: "user", signal }).catch((reason: unknown) => {
+      if (!(reason instanceof SkillError) || reason.mismatch !== "unlisted") throw reason;
+      const known = filesOf(loaded).map((uri) => uri.slice(loaded.skill.uri.lastIndexOf("/") + 1));
+      const some = screen.safe(suggest(file, known, "portolan skills show"));
+      throw new Failure("usage", `the skill has no file ${JSON.stringify(file)}; ${some}`);
+    });
     const { text, bytes, mimeType, isVerified } = read;
     const content = text === undefined ? { blob: Buffer.from(bytes).toString("base64") } : { text };
     return {
@@ -204,6 +212,10 @@ async function uriOf({ host, entry, context, skill }: Asked): Promise<string> {
   throw new Failure("usage", `${entry.name} has ${count} ${JSON.stringify(skill)}; ${advice}`, { next });
 }
 
+function filesOf({ skill: { resources } }: LoadedSkill): string[] {
+  return resources === "dynamic" ? [] : resources.map(({ uri }) => uri);
+}
+
 function plainText(text: string | undefined, file: string): string {
   if (text !== undefined) return text;
   throw new Failure("usage", `${file} is not text`, { next: "add --json for its bytes in base64" });
@@ -211,10 +223,6 @@ function plainText(text: string | undefined, file: string): string {
 
 function invalidEntries(messages: readonly string[]): Failure {
   return new Failure("protocol", messages.join("; "));
-}
-
-function hasDashes({ command }: CommandContext): boolean {
-  return command.length > 0;
 }
 
 function sizeOf({ resources }: HostSkill["skill"]): string {
