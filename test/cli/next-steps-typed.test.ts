@@ -142,6 +142,30 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["gen", "java"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan gen --help", code: 0 });
   },
+  async "portolan skills --help"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["skills", "load"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan skills --help", code: 0 });
+  },
+  async "commands/skills.ts: portolan skills ls {}"() {
+    const cwd = homeWith({ all: { command: node, args: [scriptOf("everything")] } });
+    await trust(cwd, "all");
+    const step = await stepOf(cwd, ["skills", "show", "all", "nothing"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan skills ls all",
+      code: 0,
+      screen: expect.stringContaining("tour"),
+    });
+  },
+  async "commands/skills.ts: portolan skills show {} {}"() {
+    const cwd = homeWith({ all: { command: node, args: [scriptOf("everything")] } });
+    await trust(cwd, "all");
+    const configured = await shownStep(cwd, ["skills", "ls", "all"]);
+    expect(await type(configured, cwd)).toMatchObject({ step: "portolan skills show all tour", code: 0 });
+    const started = await shownStep(cwd, ["skills", "ls", "--", node, scriptOf("everything")]);
+    expect(started).toMatch(/^portolan skills show tour -- /);
+    expect(await type(started, cwd)).toMatchObject({ code: 0, screen: expect.stringContaining("verified") });
+  },
   async "portolan add --help shows how an entry names a variable instead"() {
     const cwd = makeHome();
     const { stderr } = await runPortolan(["gen", "skill", "--", node, asking, "-p", "hunter2"], { cwd });

@@ -44,7 +44,6 @@ export async function run(
 async function list({ host, entry, context }: Asked): Promise<CommandResult> {
   const { screen } = context;
   const { skills, problems } = await host.skills.list({ server: entry.name, signal: context.signal });
-  const target = targetArgument(entry, context.system);
   return {
     value: {
       skills: skills.map(({ label, skill }) => ({ label, ...skill })),
@@ -58,9 +57,7 @@ async function list({ host, entry, context }: Asked): Promise<CommandResult> {
         screen.safe(label),
         `${screen.safe(skill.frontmatter.description)} ${screen.style("dim", `(${sizeOf(skill)})`)}`,
       ]);
-      const name = quote(first.label);
-      const [one, two] = context.command.length > 0 ? [name, target] : [target, name];
-      const next = `portolan skills show ${one} ${two}`;
+      const next = showCommand(context, entry, first.label);
       return `${describedRows(rows, screen)}\n\n  ${screen.mark("next")} ${screen.step(next)}`;
     },
   };
@@ -75,7 +72,7 @@ async function show(asked: Asked): Promise<CommandResult> {
     const read = await host.skills.read(loaded, file, { by: "user", signal }).catch((reason: unknown) => {
       if (!(reason instanceof SkillError) || reason.mismatch !== "unlisted") throw reason;
       const known = filesOf(loaded).map((uri) => uri.slice(loaded.skill.uri.lastIndexOf("/") + 1));
-      const some = screen.safe(suggest(file, known, "portolan skills show"));
+      const some = screen.safe(suggest(file, known, showCommand(context, entry, loaded.skill.frontmatter.name)));
       throw new Failure("usage", `the skill has no file ${JSON.stringify(file)}; ${some}`);
     });
     const { text, bytes, mimeType, isVerified } = read;
@@ -210,6 +207,13 @@ async function uriOf({ host, entry, context, skill }: Asked): Promise<string> {
   const same = context.screen.safe(named.map(({ label }) => label).join(", "));
   const [count, advice] = named.length > 1 ? ["several skills", `use one of ${same}`] : ["no skill", known];
   throw new Failure("usage", `${entry.name} has ${count} ${JSON.stringify(skill)}; ${advice}`, { next });
+}
+
+/** Returns the command that shows a skill of the server. */
+function showCommand({ command, system }: CommandContext, entry: ServerEntry, name: string): string {
+  const words = [targetArgument(entry, system), quote(name)];
+  const [one, two] = command.length > 0 ? words.toReversed() : words;
+  return `portolan skills show ${one} ${two}`;
 }
 
 function filesOf({ skill: { resources } }: LoadedSkill): string[] {
