@@ -1,9 +1,11 @@
 import { connectInMemory } from "portolan/testing";
 import { describe, expect, test } from "vitest";
 import { oldestAndNewest } from "../examples/example.ts";
+import { inMemory, makeHost } from "../host/kit.ts";
 import { connect, importGuide } from "./guide.ts";
 
 const guide = await importGuide("skills-server");
+const hosts = await importGuide("skills-host");
 const { instructions } = await importGuide("skills-client");
 
 describe.each(oldestAndNewest)("docs/skills.md on %s", (revision) => {
@@ -23,6 +25,20 @@ describe.each(oldestAndNewest)("docs/skills.md on %s", (revision) => {
     const { body, email } = await instructions(client, "refunds");
     expect([body, email]).toEqual([expect.stringContaining("# Refunds"), expect.stringContaining("paid you back")]);
     await expect(instructions(client, "none")).rejects.toThrow("lists no skill none");
+  });
+
+  test("loads a skill in a host, by a consent that shows it", async () => {
+    const shown: string[] = [];
+    const confirm = async (text: string) => shown.push(text) > 0;
+    const host = await makeHost({
+      servers: { shop: inMemory(guide.server, { era: revision }) },
+      answers: { approve: (question) => hosts.approve(question, confirm) },
+    });
+    await host.ready();
+    expect(await hosts.refundText(host)).toMatchObject({ email: expect.stringContaining("paid you back") });
+    expect(shown).toEqual([expect.stringMatching(/^shop offers the skill refunds: How this shop pays money back/)]);
+    await hosts.refundText(host);
+    expect(shown).toHaveLength(1);
   });
 
   test("serves skills from memory, and dynamic ones of a source", async () => {
