@@ -60,6 +60,7 @@ const uses: { readonly [command: string]: Use } = {
   dev: { args: ["dev", "server.mjs", "--http", "0"], until: /127\.0\.0\.1/ },
   serve: { args: ["serve", "server.mjs", "--http", "0"], until: /127\.0\.0\.1/ },
   gen: { args: ["gen", "ts", "time"] },
+  card: { args: ["card", "time", "--name", "com.example/time", "--description", "Times"] },
   pack: { args: ["pack", "nothing"], code: 2 },
   completion: { args: ["completion", "tcsh"], code: 2 },
 };

@@ -69,6 +69,7 @@ const lines: readonly (readonly [code: number, ...args: string[]])[] = [
   [0, "ls", "time.now"],
   [0, "ls", "asking", "greet"],
   [0, "add", "time", "--to", "cursor"],
+  [0, "card", "time", "--name", "com.example/time", "--url", "https://time.example.com/mcp", "--description", "Times"],
   [0, "pack", "packed", "--out", "packed.mcpb"],
   [0, "pack", "packed.mcpb"],
   [0, "add", "./packed.mcpb"],

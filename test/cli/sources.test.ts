@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createServer } from "portolan/server";
 import { type ServerCardOptions, serveHttp } from "portolan/server/http";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { OfficialSchema } from "../kit/official-schema.ts";
 import { makeHome } from "./kit.ts";
 import { errorOf, put, runPortolan, showOf } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
@@ -223,6 +224,43 @@ describe("add <address> with a server card (X133)", () => {
   });
 });
 
+describe("card", () => {
+  const schema = new OfficialSchema("ext/server-card");
+  const card = (cwd: string, ...args: readonly string[]) =>
+    showOf<{ [member: string]: unknown }>(["card", ...args], { cwd });
+
+  test("prints the card of an address, and makes one of what any server says of itself", async () => {
+    const url = await serveCard();
+    const cwd = makeHome();
+    expect(await card(cwd, url)).toEqual(await (await fetch(`${url}/server-card`)).json());
+    const made = await card(cwd, url, "--name", "org.example/sky", "--url", "https://sky.example.org/mcp");
+    expect(made).toMatchObject({ name: "org.example/sky", version: "2.0.0", description: "Tells the weather" });
+    expect(made["remotes"]).toMatchObject([{ type: "streamable-http", url: "https://sky.example.org/mcp" }]);
+    expect(schema.problems("ServerCard", made)).toEqual([]);
+    expect(await card(cwd, url, "--name", "org.example/sky", "--description", "Sky")).toMatchObject({
+      description: "Sky",
+    });
+    const terminal = openTerminal(["card", url], { cwd });
+    expect(await terminal.exited).toBe(0);
+    expect(terminal.screen()).toContain('"com.example/weather"');
+  });
+
+  test("says what is wrong: no address, no card, a name or a description that no card may have", async () => {
+    const cwd = makeHome();
+    const messageOf = async (...args: string[]) => errorOf(await runPortolan(["card", ...args], { cwd })).message;
+    expect(await messageOf("notes")).toContain("expected an address that has a card, or --name");
+    expect(await messageOf("https://a.example", "--url", "https://b.example")).toContain(
+      "--url is for a card that is made",
+    );
+    const { origin } = await serveLoopback((_, response) => response.writeHead(404).end());
+    expect(await messageOf(`${origin}/mcp`)).toContain("has no server card");
+    const url = await serveCard();
+    expect(await messageOf(url, "--name", "weather")).toBe(
+      'the server cannot have a card yet: name: expected a reversed domain and a name, such as "com.example/weather", got "weather"',
+    );
+  });
+});
+
 const npm = (more: object = {}) => ({
   ...{ registryType: "npm", identifier: "@example/weather", version: "1.2.0", transport: { type: "stdio" } },
   ...more,
@@ -274,6 +312,18 @@ describe("add <name in a registry> (X134)", () => {
     expect(entriesIn(cwd).weather.env).toEqual({ WEATHER_KEY: "${WEATHER_KEY}", LOG: "info" });
     const denied = await runPortolan(["ls", "weather"], { cwd, env: { WEATHER_KEY: "hunter22" } });
     expect([denied.code, errorOf(denied).next]).toEqual([6, "portolan trust weather"]);
+  });
+
+  test("writes the file of another product with its own references, or the person's own file", async () => {
+    const variables = [{ name: "WEATHER_KEY", isRequired: true, isSecret: true }];
+    const { origin } = await serveRegistry([withPackages(npm({ environmentVariables: variables }))]);
+    const [cwd, env] = [makeHome(), { WEATHER_KEY: "hunter22" }];
+    const given = ["add", name, "--registry", origin];
+    const { file, diff } = await showOf<{ file: string; diff: string[] }>([...given, "--to", "cursor"], { cwd, env });
+    expect(readFileSync(file, "utf8")).toContain('"WEATHER_KEY": "${env:WEATHER_KEY}"');
+    expect(diff.join()).not.toContain("hunter22");
+    const own = await showOf<{ file: string }>([...given, "--user", "--name", "mine"], { cwd, env });
+    expect(JSON.parse(readFileSync(own.file, "utf8")).mcpServers.mine.env).toEqual({ WEATHER_KEY: "${WEATHER_KEY}" });
   });
 
   test("adds variables of --env, and says which variable of the shell is missing", async () => {

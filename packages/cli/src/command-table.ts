@@ -382,6 +382,21 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/gen.ts"),
   },
   {
+    name: "card",
+    usage: "<target>",
+    summary: "Print the server card of an address, or make one for a server.",
+    flags: {
+      "--name <name>": "Make a card with this name: a domain of yours, reversed, and a name.",
+      "--url <url>": "The public address of the server, for a card that is made.",
+      "--description <text>": "What the server does, in at most 100 characters. Default: what the server says.",
+    },
+    examples: [
+      "portolan card https://mcp.example.com/mcp",
+      "portolan card ./server.ts --name com.example/weather --url https://mcp.example.com/mcp",
+    ],
+    load: () => import("./commands/card.ts"),
+  },
+  {
     name: "pack",
     usage: "[folder-or-bundle]",
     summary: "Make a bundle (.mcpb) of a folder with a manifest.json, or check one that exists.",
@@ -444,6 +459,6 @@ export const commandGroups: { readonly [heading: string]: readonly string[] } = 
   "Let a model use them": ["run", "chat"],
   "Manage servers and permissions": ["add", "remove", "trust", "grants", "log", "login", "logout"],
   "Find out what is wrong": ["doctor", "check", "record", "replay"],
-  "Make and serve your own": ["new", "dev", "serve", "gen", "pack"],
+  "Make and serve your own": ["new", "dev", "serve", "gen", "card", "pack"],
   "Set up your shell": ["completion"],
 };

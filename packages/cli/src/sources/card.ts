@@ -9,7 +9,7 @@ const cardType = "application/mcp-server-card+json";
 const suffix = "/server-card";
 
 /** A server card and where it was. */
-interface FoundCard {
+export interface FoundCard {
   readonly card: Table;
   readonly place: string;
 }
@@ -60,7 +60,8 @@ export async function fromCard(
   };
 }
 
-async function findCard(context: CommandContext, typed: URL): Promise<FoundCard> {
+/** Reads the server card beside an address, or at the address itself. */
+export async function findCard(context: CommandContext, typed: URL): Promise<FoundCard> {
   const beside = new URL(typed);
   beside.pathname = `${typed.pathname.replace(/\/+$/, "")}${suffix}`;
   const isCardItself = typed.pathname.endsWith(suffix) || typed.pathname.endsWith(".json");
