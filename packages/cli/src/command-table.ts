@@ -67,6 +67,7 @@ export const commands: readonly CommandDefinition[] = [
       ...rootFlag,
       "--record <file>": "Record all messages to and from the server.",
       "--raw": "Keep secrets in the recording.",
+      "--detach": "Start the tool as a task, and do not wait for its result. A command as server needs portolan up.",
       ...targetFlags,
     },
     examples: [
@@ -75,6 +76,23 @@ export const commands: readonly CommandDefinition[] = [
       'echo \'{"city":"Oslo"}\' | portolan call weather.forecast -',
     ],
     load: () => import("./commands/call.ts"),
+  },
+  {
+    name: "tasks",
+    usage: "[action] [id]",
+    summary: "List calls that go on as tasks (ls), or show, wait, cancel or answer one.",
+    flags: {
+      ...textFlag,
+      "--save <folder>": "With wait: save images, audio and files of the result to this folder.",
+      "--data <json>": "With answer: the fields of the form that the task asks for, as a JSON object.",
+      "--decline": "With answer: decline the question.",
+      "--env <pair...>":
+        "NAME=VALUE, or NAME to pass a variable of your shell, as at the start of the task. Repeatable.",
+      "--header <pair...>": "NAME=VALUE, as at the start of the task. Repeatable.",
+      ...timeoutFlag,
+    },
+    examples: ["portolan tasks", "portolan tasks wait k3f", `portolan tasks answer k3f --data '{"name":"Ada"}'`],
+    load: () => import("./commands/tasks.ts"),
   },
   {
     name: "read",
@@ -448,6 +466,7 @@ export const commandGroups: { readonly [heading: string]: readonly string[] } = 
     "servers",
     "ls",
     "call",
+    "tasks",
     "read",
     "prompt",
     "complete",

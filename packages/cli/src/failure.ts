@@ -57,6 +57,8 @@ const kinds: { readonly [code: string]: FailureKind } = {
   unanswered: "denied",
   timeout: "timeout",
   cancelled: "failed",
+  "task-lost": "failed",
+  "task-detached": "failed",
   "version-mismatch": "protocol",
   "message-too-large": "protocol",
   "answer-invalid": "protocol",

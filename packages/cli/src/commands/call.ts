@@ -1,22 +1,26 @@
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { isReservedByJsonRpc, type JsonObject, PortolanError, RpcError, rpcCodes, type Tool } from "portolan";
-import type { Host } from "portolan-host";
+import type { Progress } from "portolan/client";
+import type { Host, HostQuestion, StartedTask } from "portolan-host";
 import { parseCall } from "../arguments/call-expression.ts";
 import { againWith } from "../arguments/flags.ts";
 import { misspelt, parseArguments, requireAll } from "../arguments/tool-arguments.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure, upstreamLost, withoutOptionNames } from "../failure.ts";
+import { Failure, interruption, upstreamLost, withoutOptionNames } from "../failure.ts";
 import { modelFor } from "../models.ts";
-import { saveContent, showResult, textOfResult, withoutServerInfo } from "../output/content.ts";
+import { presentResult } from "../output/call-result.ts";
 import { createProgress, showLog } from "../output/progress.ts";
+import { goesOn, messageOf } from "../output/tasks.ts";
 import { createRecorder, recordEntry } from "../record/record-link.ts";
 import { findTarget, lookCommand, suggest, type Target, targetArgument } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 import { missingFailure, whyToolsUnlisted } from "../servers/list-problems.ts";
-import { findWithheld } from "../servers/withheld.ts";
 import type { System } from "../system.ts";
+import { driveTask } from "../tasks/drive-task.ts";
+import { nextQuestion, unanswered } from "../tasks/task-questions.ts";
+import { rememberTarget, toTaskEntry } from "../tasks/task-targets.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
 /** Calls a tool of a server. */
@@ -25,7 +29,7 @@ export async function run(
   args: readonly string[],
   flags: Flags,
 ): Promise<CommandResult | undefined> {
-  const { screen, signal } = context;
+  const { signal } = context;
   const expanded = expandCalls(args);
   const [given, ...rest] = expanded;
   const hasCommand = context.command.length > 0;
@@ -42,66 +46,74 @@ export async function run(
       ? createRecorder(context, resolve(context.system.cwd, flags["record"]), found.entry, flags)
       : undefined;
   // A recording begins with the start of a server.
-  const recorded = recorder ? recordEntry(found.entry, context, recorder) : await useWarm(context, found.entry);
-  const target = { ...found, entry: recorded };
+  const isDetached = flags["detach"] === true;
+  const used = recorder
+    ? recordEntry(found.entry, context, recorder)
+    : await (isDetached ? toTaskEntry : useWarm)(context, found.entry);
+  const target = { ...found, entry: used };
+  const outlives = "url" in found.entry.target || (!recorder && used !== found.entry);
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
     const next = lookCommand(found.entry, definition.name, context);
-    const given = await readInput(context, words, definition.inputSchema, next);
-    for (const { name, meant } of misspelt(given, definition.inputSchema))
+    const typed = await readInput(context, words, definition.inputSchema, next);
+    for (const { name, meant } of misspelt(typed, definition.inputSchema))
       context.warn(`unknown argument ${name}; did you mean ${meant}?`);
-    const input = await askMissing(context, given, definition.inputSchema);
+    const input = await askMissing(context, typed, definition.inputSchema);
     requireAll(definition.name, input, definition.inputSchema, next);
-    const progress = createProgress(context, `${target.entry.name}.${definition.name}`);
+    const what = `${target.entry.name}.${definition.name}`;
+    const progress = createProgress(context, what);
     const log = showLog(context, host, target.entry.name);
-    const result = await host
-      .callTool(target.entry.name, definition.name, input, {
-        by: "user",
-        signal,
-        onProgress: (step) => progress.show(step),
-        ...(idleMs !== undefined && { idleMs }),
-      })
+    // The task of a server that ends with this command is cancelled with it.
+    const driven = outlives ? driveTask(context, host, (message) => progress.say(message)) : undefined;
+    const options = {
+      by: "user" as const,
+      signal,
+      onProgress: (step: Progress) => progress.show(step),
+      ...(idleMs !== undefined && { idleMs }),
+    };
+    const called: Promise<StartedTask> = isDetached
+      ? host.tasks.start(target.entry.name, definition.name, input, options)
+      : host.callTool(target.entry.name, definition.name, input, options).then((result) => ({ result }));
+    const left = driven?.left.then((task): StartedTask => ({ task })) ?? new Promise<never>(() => {});
+    const refused = isLater ? nextQuestion(host).then(failUnasked) : new Promise<never>(() => {});
+    const { result, task } = await Promise.race([called, left, refused])
       .catch((reason: unknown) => {
+        if (driven?.wasCancelled) throw interruption();
         throw isFailureOfTool(reason)
           ? new Failure("tool", reason.message, { next, cause: reason })
           : explainTimeout(reason, `${target.entry.name}.${definition.name}`, idleMs, context.system);
       })
       .finally(async () => {
+        // A call that is left running ends with the host.
+        called.catch(() => {});
+        driven?.end();
         progress.end();
         await log.end();
       });
-    const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
-    const { content, structuredContent, _meta, isError } = withoutServerInfo(result);
-    const value = {
-      content,
-      ...(structuredContent !== undefined && { structuredContent }),
-      ...(isError && { isError }),
-      ...(_meta !== undefined && { _meta }),
-      ...(saved.length > 0 && { saved }),
-    };
-    if (isError) {
-      // Programs need the whole result; the message has only its text.
-      if (context.isJson) context.print(JSON.stringify(value));
-      const message = result.content
-        .map((block) => (block.type === "text" ? block.text : `[${block.type}]`))
-        .join("\n");
-      const withheld = await findWithheld(context, found.entry, message);
-      const lines = [message || `${definition.name} failed`, ...(withheld ? [withheld.sentence] : [])];
-      throw new Failure("tool", lines.join("\n"), { next: withheld?.next ?? next });
+    if (task) {
+      await rememberTarget(context, task, hasCommand ? undefined : serverWord(given, found), flags);
+      return goesOn(task, `${what} goes on as task ${task.id}.`, context.screen);
     }
-    return {
-      value,
-      plain: () => textOfResult(result, context),
-      text: () =>
-        [
-          showResult(result, screen, saved.length > 0 ? "" : undefined),
-          ...saved.map((path) => screen.style("dim", `saved ${path}`)),
-        ].join("\n"),
-    };
+    if (isDetached) context.warn(`${target.entry.name} made no task of the call, so its result was waited for`);
+    return presentResult(context, result, { entry: found.entry, tool: definition.name, next, flags });
   };
-  const options = { ...modelFor(context), ...rootsOf(context, flags) };
+  const tasks = { resume: "wait" as const };
+  // A task that is left alone may ask later, and its server must know that it may.
+  const isLater = isDetached && !context.screen.isInteractive;
+  const options = { ...modelFor(context), ...rootsOf(context, flags), tasks, ...(isLater && { answers: unanswered }) };
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
+}
+
+/** A question before there is a task, and nobody to ask. */
+function failUnasked(question: HostQuestion): never {
+  const next = "run it in a terminal, where you can answer";
+  throw new Failure("denied", `${question.server} asks before it begins: ${messageOf(question)}`, { next });
+}
+
+/** Returns the word that names the server, without the tool in `files.read`. */
+function serverWord(given: string | undefined, { member }: Target): string | undefined {
+  return member === undefined ? given : given?.slice(0, -member.length - 1);
 }
 
 /** Accepts the target or the tool as programs write a call: `files.read(path: "a.txt")`. */

@@ -7,10 +7,11 @@ import type { CommandContext } from "../command.ts";
 export function createProgress(
   { screen, terminal }: CommandContext,
   what: string,
-): { show(progress: Progress): void; end(): void } {
+): { show(progress: Progress): void; say(message: string): void; end(): void } {
   const wait = terminal.waits.start(`waiting for ${screen.safe(what)}`);
   return {
     show: (progress) => wait.say(screen.safe(progressText(progress))),
+    say: (message) => wait.say(screen.safe(message)),
     end: () => wait.end(),
   };
 }

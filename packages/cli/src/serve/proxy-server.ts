@@ -17,6 +17,7 @@ import {
   type LiveServer,
   live,
   type Server,
+  type ServerExtension,
   ToolError,
   withJsonSchema,
 } from "portolan/server";
@@ -47,9 +48,20 @@ export class ProxyServer {
   /** The watched resources. Each function watches one on another connection. */
   readonly #watched = new Set<(client: Client) => Promise<void>>();
 
-  /** `onError` gets features of the upstream server that cannot be served, and internal errors. */
-  constructor(onError: (error: unknown) => void) {
+  readonly #tasks: ServerExtension | undefined;
+
+  /**
+   * `onError` gets features of the upstream server that cannot be served, and internal errors. With `tasks` each call may
+   * go on as a task in this process.
+   */
+  constructor(onError: (error: unknown) => void, tasks?: ServerExtension) {
     this.#onError = onError;
+    this.#tasks = tasks;
+  }
+
+  /** True while calls run, also those that go on without their client. */
+  get isBusy(): boolean {
+    return this.#running.size > 0;
   }
 
   get server(): LiveServer {
@@ -156,6 +168,7 @@ export class ProxyServer {
         ...(instructions !== undefined && { instructions }),
       },
     );
+    if (this.#tasks) server = server.extend(this.#tasks) as unknown as Server;
     /** Adds each feature that the library accepts, and reports the others. */
     const addEach = <T>(features: readonly T[], add: (feature: T) => Server) => {
       for (const feature of features) {
@@ -205,6 +218,7 @@ export class ProxyServer {
       ...(outputSchema && { output: withJsonSchema(anything, outputSchema) }),
       // A call reaches the upstream server only once, even if it asks questions.
       asks: "park",
+      ...(this.#tasks && { task: "optional" as const }),
       run: (args, context) =>
         this.#forward(context, (client, options) => client.callTool(name, args as JsonObject, options)),
     });

@@ -116,6 +116,7 @@ export class Upstream {
         if (method === "notifications/elicitation/complete") this.questions.visited(params["elicitationId"]);
       },
       signal: this.#context.signal,
+      ...(this.#options.extensions && { extensions: this.#options.extensions }),
       ...(era !== undefined && { era }),
       ...(connectMs !== undefined && { connectMs }),
       ...(idleMs !== undefined && { idleMs }),

@@ -1,7 +1,9 @@
 import { chmod, rm, writeFile } from "node:fs/promises";
 import { createServer, type Socket } from "node:net";
 import { fileStore, type OAuthOptions } from "portolan/auth/client";
+import { tasks as clientTasks } from "portolan/client/tasks";
 import { type ServedChannel, serveChannel } from "portolan/server";
+import { tasks as serverTasks } from "portolan/server/tasks";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { Failure, processEndOf, toFailure } from "../failure.ts";
@@ -40,6 +42,9 @@ interface RunningServer {
   idleMs: number;
   idleTimer: NodeJS.Timeout | undefined;
 }
+
+/** A task ends after this time. Its result can be fetched until then. */
+const maxTaskMs = 24 * 60 * 60_000;
 
 /** A process that has no server after this time ends. */
 const firstServerMs = 60_000;
@@ -207,21 +212,26 @@ export class Keeper {
     const settings = { ...(era !== undefined && { era }), ...(connectMs !== undefined && { connectMs }) };
     const entry: ServerEntry = { ...sent, target, configured: target, settings, source: { kind: "code" } };
     // Problems of a server are told by the commands that use it.
-    const proxy = new ProxyServer(() => {});
+    const proxy = new ProxyServer(() => {}, serverTasks({ ttlMs: maxTaskMs, maxTtlMs: maxTaskMs }));
     const starting = new AbortController();
     const context = {
       ...this.#context,
       signal: AbortSignal.any([this.#context.signal, starting.signal]),
       state: { ...state, auth: (options?: OAuthOptions) => state.auth({ ...options, store: tokens }) },
     };
-    const upstream: Upstream = new Upstream(entry, context, {
-      onLog: (message) => proxy.log(message),
-      async onConnected(client) {
-        await proxy.follow(client, upstream);
-        server.revision = client.server.version;
+    const upstream: Upstream = new Upstream(
+      entry,
+      context,
+      {
+        onLog: (message) => proxy.log(message),
+        async onConnected(client) {
+          await proxy.follow(client, upstream);
+          server.revision = client.server.version;
+        },
+        onStderr: () => {},
       },
-      onStderr: () => {},
-    });
+      { extensions: [clientTasks()] },
+    );
     const server: RunningServer = {
       ...{ name, digest, asked, tokens, proxy, upstream, starting, idleTimer: undefined, revision: undefined },
       idleMs: asked.idleMs ?? 0,
@@ -246,6 +256,8 @@ export class Keeper {
     clearTimeout(server.idleTimer);
     if (server.channels.size > 0 || !this.#servers.has(server.digest)) return;
     server.idleTimer = setTimeout(() => {
+      // A task needs its server, although no command is connected.
+      if (server.proxy.isBusy) return this.#scheduleIdle(server);
       this.#stop(server).then(() => this.#endIfEmpty(), this.#end);
     }, server.idleMs);
   }
