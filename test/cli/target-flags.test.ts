@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
 import { makeHome, type Ran, root, runPortolan } from "./kit.ts";
 import { makeProject, startPortolan } from "./make-kit.ts";
@@ -128,6 +128,94 @@ describe("an address", () => {
     expect(refused.code).toBe(3);
     expect(errorOf(refused).next).toBe(`portolan login ${url} --client-id my-app`);
   });
+});
+
+test("up keeps a server running with the flags, and other commands with the same flags use it", async () => {
+  const home = makeHome();
+  mkdirSync(join(home, "sub"));
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd: home })));
+  const flags = ["--env", "STRICT_MODE=on", "--cwd", "sub", ...stateful];
+  const up = (words: readonly string[]) => runPortolan(["up", ...words], { cwd: home });
+  const running = json(await up([...flags, "--timeout", "20", ...behind]));
+  expect(running.servers).toMatchObject([{ name: "strict", revision: "2025-06-18" }]);
+  const called = await runPortolan(["call", "hello", ...flags, ...behind], { cwd: home });
+  expect(json(called).content).toHaveLength(1);
+  const withAddress = json(await up([url, "--header", "X-Team=docs", "--client-id", "my-app", ...stateful]));
+  expect(withAddress.servers).toHaveLength(2);
+  const env = { STRICT_MODE: "on" };
+  const withheld = await runPortolan(["up", "--cwd", "sub", ...stateful, ...behind], { cwd: home, env });
+  const { next } = errorOf(withheld);
+  expect([withheld.code, next]).toEqual([
+    4,
+    `portolan up --env STRICT_MODE --cwd sub --era 2025-06-18 -- ${node} ${strict}`,
+  ]);
+  expect((await runPortolan(next.split(" ").slice(1), { cwd: home, env })).code).toBe(0);
+  const several = await up(["--env", "A=b", "one", "two"]);
+  expect([several.code, errorOf(several).message]).toEqual([2, "--env is for one server; name it"]);
+});
+
+test.each([
+  [
+    ["up", "nosuch", ...behind],
+    ["up", ...behind],
+  ],
+  [
+    ["serve", "nosuch", "--http", "0", ...behind],
+    ["serve", "--http", "0", ...behind],
+  ],
+  [
+    ["check", "nosuch", ...behind],
+    ["check", ...behind],
+  ],
+  [
+    ["doctor", "nosuch", ...behind],
+    ["doctor", ...behind],
+  ],
+  [
+    ["gen", "ts", "nosuch", "--out", "-", ...behind],
+    ["gen", "ts", "--out", "-", ...behind],
+  ],
+  [
+    ["record", "nosuch", ...behind],
+    ["record", ...behind],
+  ],
+])("%j refuses a server beside a command, and shows the command alone", async (args, alone) => {
+  const ran = await runPortolan(args, { cwd: makeHome() });
+  expect([ran.code, ran.stdout, errorOf(ran)]).toEqual([
+    2,
+    "",
+    {
+      kind: "usage",
+      message: '"nosuch" names a server, and so does the command after --; expected one of them',
+      next: `portolan ${alone.join(" ")}`,
+    },
+  ]);
+});
+
+test("record and replay say where a recording and a server go", async () => {
+  const home = join(makeHome(), "sub");
+  mkdirSync(home);
+  const misplaced = await runPortolan(["record", "talk.jsonl", ...behind], { cwd: home });
+  expect([misplaced.code, errorOf(misplaced)]).toMatchObject([
+    2,
+    {
+      message: "the recording goes after --out: talk.jsonl",
+      next: `portolan record --out talk.jsonl ${behind.join(" ")}`,
+    },
+  ]);
+  const words = (step: string) => step.split(" ").slice(1);
+  const env = { STRICT_MODE: "on" };
+  expect((await runPortolan(words(errorOf(misplaced).next), { cwd: home, env, input: hello })).code).toBe(0);
+  for (const server of [behind, ["./server.mjs"]]) {
+    const shown = await runPortolan(["replay", "talk.jsonl", ...server], { cwd: home });
+    expect([shown.code, shown.stdout, errorOf(shown).next]).toEqual([
+      2,
+      "",
+      `portolan replay --check talk.jsonl ${server.join(" ")}`,
+    ]);
+  }
+  const checked = await runPortolan(["replay", "talk.jsonl", "--env", "STRICT_MODE", ...behind], { cwd: home, env });
+  expect(json(await runPortolan(words(errorOf(checked).next), { cwd: home, env }))).toMatchObject({ answers: 1 });
 });
 
 test("dev passes variables and a folder to a server file", async () => {

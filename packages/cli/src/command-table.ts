@@ -13,7 +13,10 @@ const connectionFlags = {
   "--client-id <id>": "Sign in at an address as this client, which you registered by hand.",
 };
 
-const eraFlag = { "--era <era>": "Connect like a client of only this era: stateless, stateful or a revision." };
+const eraFlag = {
+  "--era <era>":
+    "Connect like a client of only this era: stateless, stateful or a revision. Default: auto, which detects it.",
+};
 const timeoutFlag = { "--timeout <seconds>": "Fail when the server is silent for this long. Default: 60." };
 
 const targetFlags = { ...connectionFlags, ...eraFlag, ...timeoutFlag };
@@ -166,12 +169,20 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "up",
     usage: "[targets...]",
-    summary: "Keep servers running in the background, so that calls need no start and share their state.",
+    summary:
+      "Keep servers running in the background, so that calls need no start and share their state. Without a target: the configured servers that should always run; it also lists all that are kept running.",
     flags: {
       "--idle <minutes>": "Stop a server after this long without use. Default: 30.",
       "--timeout <seconds>": "Fail when a server does not start within this time. Default: 60.",
+      ...connectionFlags,
+      ...eraFlag,
     },
-    examples: ["portolan up browser", "portolan up files db --idle 120", "portolan up -- node server.js"],
+    examples: [
+      "portolan up browser",
+      "portolan up files db --idle 120",
+      "portolan up --env KEY -- node server.js",
+      "portolan up",
+    ],
     load: () => import("./commands/up.ts"),
   },
   {

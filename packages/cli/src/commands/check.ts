@@ -15,7 +15,7 @@ import { listFlag, secondsFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, httpStatusOf, toFailure } from "../failure.ts";
 import { proxyFor } from "../http-proxy/choose.ts";
-import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { findServer, targetArgument } from "../servers/find-server.ts";
 import { explainStart, requireUsable } from "../servers/host.ts";
 import { createLink } from "../servers/link.ts";
 import { authFor } from "../servers/sign-in.ts";
@@ -31,7 +31,7 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { screen, system, signal } = context;
-  const { entry } = await findTarget(context, given, flags);
+  const entry = await findServer(context, given, flags);
   await requireUsable(context, entry);
   const wanted = [...listFlag(flags, "revision").map(toRevision), ...revisionsOf(entry.settings.era)];
   const timeoutMs = secondsFlag(flags, "timeout");

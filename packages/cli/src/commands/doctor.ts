@@ -5,7 +5,7 @@ import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
 import type { Finding, FindingDetails } from "../doctor/finding.ts";
 import { Failure, toFailure } from "../failure.ts";
-import { findTarget, readConfiguration } from "../servers/find-server.ts";
+import { findServer, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { eraFlag } from "../servers/target-flags.ts";
 import { findWithheld } from "../servers/withheld.ts";
@@ -31,7 +31,7 @@ export async function run(
   const odd = ["env", "cwd", "header", "client-id"].find((name) => flags[name === "client-id" ? "clientId" : name]);
   if (!isOne && odd !== undefined) throw new Failure("usage", `--${odd} is for one server; name it`);
   const machine = await readConfiguration(context);
-  const entries = isOne ? [(await findTarget(context, given, flags)).entry] : machine.entries;
+  const entries = isOne ? [await findServer(context, given, flags)] : machine.entries;
   const names = new Set(entries.map(({ name }) => name));
   const files = examineFiles(machine).filter(({ server }) => !isOne || names.has(server));
   const timeoutMs = secondsFlag(flags, "timeout") ?? 20_000;

@@ -9,7 +9,7 @@ import { targetCode, withReferences } from "../generate/target.ts";
 import { type GenerateInput, generatedMark } from "../generate/typescript.ts";
 import { modelFor } from "../models.ts";
 import { readBeginning } from "../regular-file.ts";
-import { findTarget, targetArgument } from "../servers/find-server.ts";
+import { findServer, targetArgument } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { listFailure, listProblemsOf } from "../servers/list-problems.ts";
 import type { System } from "../system.ts";
@@ -67,7 +67,7 @@ export async function run(
       next: "portolan gen --help",
     });
   }
-  const { entry } = await findTarget(context, given, flags);
+  const entry = await findServer(context, given, flags);
   const input = await inputFrom(context, entry, kind, flags);
   const text = await generator.generate(input, context, entry);
   const out = textFlag(flags, "out") ?? generator.file(fileName(entry.name));

@@ -5,14 +5,16 @@ import { LineReader, type Message, type RequestId, type RpcResponse, rpcCodes } 
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
+import { withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../record/line-splitter.ts";
 import { createRecorder, recordedLink } from "../record/record-link.ts";
 import type { Recorder } from "../record/recording.ts";
-import { findTarget } from "../servers/find-server.ts";
+import { findServer } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { explainLink } from "../servers/link.ts";
+import { quoteCommand } from "../terminal/escape.ts";
 
 /** Forwards between a client and a server unchanged, and records both sides. */
 export async function run(
@@ -21,7 +23,14 @@ export async function run(
   flags: Flags,
 ): Promise<CommandResult | undefined> {
   const { system } = context;
-  const { entry } = await findTarget(context, context.command.length > 0 ? undefined : given, flags);
+  if (given !== undefined && context.command.length > 0 && /\.(?:jsonl|ndjson)$/.test(given)) {
+    const [name = "", ...rest] = withoutValues(system.argv);
+    const others = rest.filter((_, at) => at !== rest.indexOf(given));
+    throw new Failure("usage", `the recording goes after --out: ${given}`, {
+      next: quoteCommand(["portolan", name, "--out", given, ...others]),
+    });
+  }
+  const entry = await findServer(context, given, flags);
   await requireUsable(context, entry);
   const file = typeof flags["out"] === "string" ? resolve(system.cwd, flags["out"]) : freeName(entry.name, system.cwd);
   const recorder = createRecorder(context, file, entry, flags);

@@ -1,10 +1,11 @@
 import { resolve } from "node:path";
 import type { JsonObject, Message } from "portolan";
+import { againWith } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { type RecordedMessage, readRecording } from "../record/recording.ts";
 import { type Difference, rerun } from "../record/rerun.ts";
-import { findTarget } from "../servers/find-server.ts";
+import { findServer } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { createLink, explainLink } from "../servers/link.ts";
 import { quote } from "../terminal/escape.ts";
@@ -15,6 +16,12 @@ export async function run(
   [file = "", target]: readonly string[],
   flags: Flags,
 ): Promise<CommandResult> {
+  const server = target ?? context.command[0];
+  if (server !== undefined && flags["check"] !== true) {
+    throw new Failure("usage", `without --check a recording is only shown, and ${JSON.stringify(server)} is not used`, {
+      next: againWith(context.system, "--check"),
+    });
+  }
   const recording = readRecording(resolve(context.system.cwd, file));
   if (flags["check"] === true) return check(context, { ...recording, file }, target, flags);
   const { screen } = context;
@@ -50,7 +57,7 @@ async function check(
   flags: Flags,
 ): Promise<CommandResult> {
   const { screen, signal } = context;
-  const { entry } = await findTarget(context, target, flags);
+  const entry = await findServer(context, target, flags);
   await requireUsable(context, entry);
   const differences: Difference[] = [];
   let count = 0;

@@ -6,7 +6,7 @@ import { Failure, toFailure } from "../failure.ts";
 import { parsePort } from "../serve/listen.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
-import { findTarget } from "../servers/find-server.ts";
+import { findServer } from "../servers/find-server.ts";
 import { requireUsable, withWithheld } from "../servers/host.ts";
 import { explainLink } from "../servers/link.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
@@ -27,7 +27,7 @@ export async function run(
       next: `set ${tokenVariable} to a token that clients must send, or omit --host`,
     });
   }
-  const { entry } = await findTarget(context, given, flags);
+  const entry = await findServer(context, given, flags);
   await requireUsable(context, entry);
   const overStdio = stdio === true || (http === undefined && "url" in entry.target);
   const proxy = new ProxyServer((error) => context.warn(toFailure(error).message));

@@ -1,11 +1,10 @@
 import type { ServerEntry } from "portolan-host";
-import { textFlag } from "../arguments/flags.ts";
+import { flagOf, textFlag, withNeeds } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createProgress } from "../output/progress.ts";
-import { findTarget, readConfiguration, targetArgument } from "../servers/find-server.ts";
+import { findServer, readConfiguration, refuseBoth, targetArgument } from "../servers/find-server.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
-import { quote } from "../terminal/escape.ts";
 import { wrap } from "../terminal/wrap.ts";
 import type { WarmServer } from "../warm/socket.ts";
 import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
@@ -14,7 +13,7 @@ import { defaultIdleMs, listWarm, startWarm } from "../warm/use.ts";
 export async function run(context: CommandContext, args: readonly string[], flags: Flags): Promise<CommandResult> {
   const { screen, system } = context;
   const idleMs = idleOf(flags);
-  const entries = await chosenEntries(context, args, { timeout: flags["timeout"] });
+  const entries = await chosenEntries(context, args, flags);
   const started: { readonly entry: ServerEntry; readonly server: WarmServer }[] = [];
   const failures: Failure[] = [];
   // One after another: a failure of one server must not hide the others.
@@ -56,7 +55,7 @@ export async function run(context: CommandContext, args: readonly string[], flag
         return [`${screen.style("green", screen.mark("ok"))} ${first}`, ...rest.map((line) => `  ${line}`)];
       });
       const [first] = started;
-      const next = first ? `portolan ls ${targetArgument(first.entry, system)}` : "portolan down";
+      const next = first ? withNeeds(`portolan ls ${targetArgument(first.entry, system)}`, system) : "portolan down";
       return [...lines, `  ${screen.mark("next")} ${screen.step(next)}`].join("\n");
     },
   };
@@ -67,22 +66,25 @@ async function chosenEntries(
   names: readonly string[],
   flags: Flags,
 ): Promise<readonly ServerEntry[]> {
-  if (context.command.length > 0) return [(await findTarget(context, undefined, flags)).entry];
+  const [first] = names;
+  if (context.command.length > 0) {
+    if (first !== undefined) refuseBoth(first, context.system);
+    return [await findServer(context, undefined, flags)];
+  }
+  const odd = connectionFlags.find((flag) => flags[flag] !== undefined);
+  if (names.length !== 1 && odd !== undefined) {
+    throw new Failure("usage", `${flagOf(odd)} is for one server; name it`);
+  }
   if (names.length === 0) {
     const { entries } = await readConfiguration(context);
     const kept = entries.filter(({ settings }) => settings.keepAlive === true && settings.disabled !== true);
     return Promise.all(kept.map((entry) => applyTargetFlags(context, entry, flags)));
   }
-  return Promise.all(
-    names.map(async (name) => {
-      const { entry, member } = await findTarget(context, name, flags);
-      if (member === undefined) return entry;
-      throw new Failure("usage", `expected a server, got a tool: ${name}`, {
-        next: `portolan up ${quote(entry.name)}`,
-      });
-    }),
-  );
+  return Promise.all(names.map((name) => findServer(context, name, flags)));
 }
+
+/** Flags of a connection that cannot fit several servers. */
+const connectionFlags = ["env", "cwd", "header", "clientId"];
 
 /** Returns the time without use after which a server is stopped. */
 function idleOf(flags: Flags): number {

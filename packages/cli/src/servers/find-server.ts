@@ -2,6 +2,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, extname, relative, resolve } from "node:path";
 import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
+import { withoutValues } from "../arguments/flags.ts";
 import { nearest } from "../arguments/nearest.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
@@ -62,6 +63,35 @@ export async function findTarget(
 ): Promise<Target> {
   const found = await findNamed(context, given);
   return { ...found, entry: await applyTargetFlags(context, found.entry, flags) };
+}
+
+/**
+ * Finds the server for a command that uses a whole server. Refuses what such a command would ignore: a word beside a
+ * command after `--`, and a tool.
+ */
+export async function findServer(
+  context: CommandContext,
+  given: string | undefined,
+  flags: Flags = {},
+): Promise<ServerEntry> {
+  const { command, system, only } = context;
+  if (given !== undefined && command.length > 0 && !only) refuseBoth(given, system);
+  const { entry, member } = await findTarget(context, given, flags);
+  if (member === undefined || only) return entry;
+  throw new Failure("usage", `expected a server, got a tool: ${given}`, {
+    next: quoteCommand(["portolan", ...withoutValues(system.argv).map((word) => (word === given ? entry.name : word))]),
+  });
+}
+
+/** Fails for a server that is named beside a command after `--`: one of them would be ignored. */
+export function refuseBoth(given: string, { argv }: System): never {
+  const words = withoutValues(argv);
+  const at = words.indexOf(given);
+  throw new Failure(
+    "usage",
+    `${JSON.stringify(given)} names a server, and so does the command after --; expected one of them`,
+    { next: quoteCommand(["portolan", ...words.filter((_, index) => index !== at)]) },
+  );
 }
 
 async function findNamed(context: CommandContext, given: string | undefined): Promise<Target> {

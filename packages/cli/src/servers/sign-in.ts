@@ -4,7 +4,7 @@ import type { ConfiguredOAuth, ConfiguredServer, ServerEntry } from "portolan-ho
 import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { quote } from "../terminal/escape.ts";
-import { findTarget } from "./find-server.ts";
+import { findServer } from "./find-server.ts";
 
 /** Returns the OAuth client for a server, with the client id of its entry. With `interactive` it may open a browser. */
 export function authFor(
@@ -79,7 +79,7 @@ export interface FoundHttpServer {
 
 /** Finds a server with an address. Servers that are started by a command have no sign-in. */
 export async function findHttpServer(context: CommandContext, given: string | undefined): Promise<FoundHttpServer> {
-  const { entry } = await findTarget(context, given);
+  const entry = await findServer(context, given);
   const { name, target, problem, configured } = entry;
   if (problem !== undefined)
     throw new Failure("usage", `${name}: ${problem}`, { next: `portolan doctor ${quote(name)}` });
