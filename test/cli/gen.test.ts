@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSyn
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
-import { environment, makeHome, root, runPortolan } from "./kit.ts";
+import { environment, makeHome, portolan, root, runPortolan } from "./kit.ts";
 import { makeProject } from "./make-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
@@ -262,6 +262,78 @@ serveStdio(createServer({ name: "price", version: "1" }).tool("now", { descripti
       TIME_AUTHORIZATION: "x",
     });
     expect([status, JSON.parse(stdout).structuredContent.times[0].zone]).toEqual([0, "Asia/Tokyo"]);
+  });
+});
+
+describe("a server file", () => {
+  const text = `if (!process.env.ACME_API_KEY) {
+  console.error("ACME_API_KEY is missing");
+  process.exit(1);
+}
+const { createServer } = await import("portolan/server");
+const { serveStdio } = await import("portolan/server/stdio");
+serveStdio(createServer({ name: "weather", version: "2" }).tool("key", { run: () => process.env.ACME_API_KEY ?? "" }));
+`;
+  const key = { ACME_API_KEY: "k-1" };
+  /** The generated code starts the command with npx. */
+  const withNpx = (cwd: string) => {
+    mkdirSync(join(cwd, "node_modules/.bin"), { recursive: true });
+    symlinkSync(portolan, join(cwd, "node_modules/.bin/portolan"));
+  };
+
+  test("gets the variables of --env in a generated command, which says what is missing", async () => {
+    const cwd = makeProject({ "server.mjs": text });
+    withNpx(cwd);
+    expect(await generate(["cli", "--env", "ACME_API_KEY=other", "./server.mjs"], cwd)).toMatchObject({
+      file: join(cwd, "weather.mjs"),
+      variables: ["ACME_API_KEY"],
+    });
+    const called = run("./weather.mjs", ["key"], cwd, key);
+    expect({ ...called, stdout: JSON.parse(called.stdout || "null") }).toEqual({
+      status: 0,
+      stdout: { content: [{ type: "text", text: "k-1" }] },
+      stderr: "",
+    });
+    const lacks = run("./weather.mjs", ["key"], cwd);
+    expect([lacks.status, JSON.parse(lacks.stderr).error]).toEqual([
+      4,
+      {
+        kind: "unreachable",
+        message: expect.stringMatching(
+          /ACME_API_KEY is missing\nACME_API_KEY is not set, and this command passes it to the server$/,
+        ),
+        next: "set ACME_API_KEY in your shell, and try again",
+      },
+    ]);
+    expect(lacks.stderr).not.toContain('\\"error');
+  });
+
+  test("gets the variables of --env in a typed client", async () => {
+    const cwd = makeTyped({
+      "server.mjs": text,
+      "use.ts": `import { connectWeather } from "./weather-client.ts";
+await using weather = await connectWeather();
+const { content } = await weather.tools.key();
+console.log(content[0]);
+`,
+    });
+    withNpx(cwd);
+    await generate(["ts", "--env", "ACME_API_KEY=other", "./server.mjs"], cwd);
+    expect(compile(cwd)).toEqual({ status: 0, stdout: "", stderr: "" });
+    const ran = run(process.execPath, ["dist/use.js"], cwd, key);
+    expect(ran).toMatchObject({ status: 0, stdout: expect.stringContaining("k-1") });
+  });
+
+  test("has a skill that is named after the server, and works in every folder", async () => {
+    const cwd = makeProject({ "server.mjs": text });
+    expect(await generate(["skill", "--env", "ACME_API_KEY=other", "./server.mjs"], cwd)).toMatchObject({
+      file: join(cwd, "weather/SKILL.md"),
+    });
+    const skill = readFileSync(join(cwd, "weather/SKILL.md"), "utf8");
+    const [, words = ""] = /^portolan (call .*)$/m.exec(skill) ?? [];
+    expect(words).toContain(join(cwd, "server.mjs"));
+    const elsewhere = makeProject();
+    expect(await runPortolan(words.split(" "), { cwd: elsewhere, env: key })).toMatchObject({ code: 0, stderr: "" });
   });
 });
 

@@ -84,7 +84,7 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
       thrown instanceof CommanderError ? toUsageFailure(thrown, own[0], words.length > 0) : toFailure(thrown);
     // Ctrl-C aborts work whose errors only say that it was cancelled.
     const failure = stop.signal.aborted && isCancellation(known) ? interruption() : known;
-    printFailure(context, forOnly(failure, only, onlyParts));
+    printFailure(context, forOnly(failure, only, onlyParts, system));
     return exitCodes[failure.kind];
   } finally {
     terminal.waits.endAll();
@@ -97,9 +97,17 @@ function forOnly(
   failure: Failure,
   only: OnlyServer | undefined,
   parts: typeof import("./generate/only-server.ts") | undefined,
+  system: System,
 ): Failure {
-  if (!only || !parts || failure.next === undefined) return failure;
-  return new Failure(failure.kind, failure.message, { next: parts.nextStepOf(failure.next, only) });
+  if (!only || !parts) return failure;
+  const { kind, message, next } = failure;
+  const unset = kind === "unreachable" || kind === "auth" ? parts.unsetVariables(only, system) : [];
+  if (unset.length > 0) {
+    const are = unset.length === 1 ? "is" : "are";
+    const lines = `${message.split("\n", 1)[0]}\n${unset.join(" and ")} ${are} not set, and this command passes ${unset.length === 1 ? "it" : "them"} to the server`;
+    return new Failure(kind, lines, { next: `set ${unset.join(" and ")} in your shell, and try again` });
+  }
+  return new Failure(kind, message, { next: next === undefined ? undefined : parts.nextStepOf(next, only) });
 }
 
 /** Splits the arguments at the first `--`: ours, and the command of a server. */

@@ -47,7 +47,7 @@ const generators: { readonly [kind: string]: Generator } = {
         import("../generate/skill.ts"),
         import("../output/tool-documentation.ts"),
       ]);
-      const target = targetArgument(entry, system);
+      const target = targetArgument(entry, system, { isPortable: true });
       return skillFile(input, (tool) => callOf(tool, target));
     },
     next: () => undefined,
@@ -70,7 +70,7 @@ export async function run(
   const entry = await findServer(context, given, flags);
   const input = await inputFrom(context, entry, kind, flags);
   const text = await generator.generate(input, context, entry);
-  const out = textFlag(flags, "out") ?? generator.file(fileName(entry.name));
+  const out = textFlag(flags, "out") ?? generator.file(fileName(input.name));
   warnOfValues(context, entry, kind, input);
   if (out === "-") {
     system.stdout.write(text);
@@ -116,12 +116,13 @@ async function inputFrom(
       for (const { message } of problems.slice(0, maxProblemsShown)) context.warn(`${entry.name}: ${message}`);
       const { info } = host.servers[0]?.profile ?? {};
       return {
-        name: entry.name,
+        // A target that is typed has no name of its own. The one of its file is often "server".
+        name: (entry.source.kind === "code" && info?.name) || entry.name,
         version: info?.version ?? "",
         instructions: host.catalog.instructions(entry.name),
         tools: host.catalog.tools.map(({ definition }) => definition),
         target: targetCode(withReferences(entry, flags), system),
-        again: withNeeds(`portolan gen ${kind} ${targetArgument(entry, system)}`, system),
+        again: withNeeds(`portolan gen ${kind} ${targetArgument(entry, system, { isPortable: true })}`, system),
       };
     },
     modelFor(context),

@@ -14,6 +14,8 @@ export interface GeneratedServer {
   readonly version: string;
   readonly target: ServerTarget;
   readonly tools: readonly { readonly name: string; readonly about: string }[];
+  /** Variables of the environment that the target reads. */
+  readonly variables?: readonly string[];
 }
 
 /** The server of the running command. */
@@ -75,6 +77,11 @@ export function helpOf({ name, program, version: own, tools, target }: OnlyServe
     "",
     ...wrap(note, screen.columns - 2),
   ].join("\n");
+}
+
+/** Returns the variables that the command reads, and that are not set. */
+export function unsetVariables({ variables = [] }: OnlyServer, { env }: System): readonly string[] {
+  return variables.filter((name) => !env[name]);
 }
 
 /** Returns the next step of a failure for a command of one server; undefined if that command cannot do it. */

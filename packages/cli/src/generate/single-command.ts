@@ -20,6 +20,7 @@ export function singleCommand({ name, version, tools, target, again }: GenerateI
     `version: ${JSON.stringify(version)}`,
     `target: ${target.expression}`,
     `tools: ${JSON.stringify(about)}`,
+    `variables: ${JSON.stringify(target.variables)}`,
   ];
   const notice = licensesBeside(self);
   return [

@@ -38,7 +38,7 @@ export function withReferences(entry: ServerEntry, flags: Flags): ServerEntry {
 
 /** Writes the target of a server as code. Secrets and placeholders become environment variables. */
 export function targetCode(entry: ServerEntry, system: System): TargetCode {
-  const { target, configured } = entry;
+  const { target, configured, settings } = entry;
   const variables: string[] = [];
   const texts = new Texts(entry.name, variables);
   if ("url" in target) {
@@ -57,7 +57,13 @@ export function targetCode(entry: ServerEntry, system: System): TargetCode {
   const [program, kind, file] = target.args ?? [];
   if (program === system.self && (kind === "serve-file" || kind === "serve-recording")) {
     // The server file is run by the command, wherever that is installed.
-    const args = JSON.stringify(["portolan", "serve", file, "--stdio"]);
+    // That command passes no variable on by itself.
+    const flags = [
+      ...Object.keys(written.env ?? {}).flatMap((name) => ["--env", name]),
+      ...(target.cwd !== undefined && target.cwd !== system.cwd ? ["--cwd", target.cwd] : []),
+      ...(settings.era !== undefined ? ["--era", settings.era] : []),
+    ];
+    const args = JSON.stringify(["portolan", "serve", file, "--stdio", ...flags]);
     const env = texts.members(written.env ?? {}, target.env ?? {}, "variable");
     const expression = `{ command: "npx", args: ${args}${env && `, env: ${env}`} }`;
     return { expression, isCommand: true, variables, unclear: [] };

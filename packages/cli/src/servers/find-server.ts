@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { basename, extname, relative, resolve } from "node:path";
+import { basename, extname, isAbsolute, relative, resolve } from "node:path";
 import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
 import { withoutValues } from "../arguments/flags.ts";
@@ -171,11 +171,23 @@ function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): ne
   });
 }
 
-/** Returns the words that name this server on a command line. Every suggested command works as shown, but for secrets. */
-export function targetArgument(entry: ServerEntry, system: System): string {
+/**
+ * Returns the words that name this server on a command line. Every suggested command works as shown, but for secrets; with
+ * `isPortable` in every folder.
+ */
+export function targetArgument(
+  entry: ServerEntry,
+  system: System,
+  { isPortable = false }: { readonly isPortable?: boolean } = {},
+): string {
   const { name, target, source } = entry;
   if (source.kind !== "code" || !target) return quote(name);
-  const flags = quoteCommand(flagWordsOf(entry, system));
+  const words = flagWordsOf(entry, system);
+  if (isPortable && "command" in target && !words.includes("--cwd")) {
+    const isRelative = (word: string) => !isAbsolute(word) && existsSync(resolve(system.cwd, word));
+    if ([target.command, ...(target.args ?? [])].some(isRelative)) words.push("--cwd", system.cwd);
+  }
+  const flags = quoteCommand(words);
   const join = (...words: string[]) => words.filter(Boolean).join(" ");
   if ("url" in target) return join(quoteCommand([target.url]), flags);
   if ("open" in target) return quote(name);
@@ -183,7 +195,7 @@ export function targetArgument(entry: ServerEntry, system: System): string {
   const [program, , file = ""] = args;
   if (program !== system.self) return join(flags, `-- ${quoteCommand([command, ...args])}`);
   const near = relative(system.cwd, file);
-  return join(quote(near.startsWith("..") ? file : `./${near}`), flags);
+  return join(quote(isPortable || near.startsWith("..") ? file : `./${near}`), flags);
 }
 
 /** Returns the command that shows the documentation of a tool. */

@@ -19,7 +19,16 @@ import { withoutValues } from "../arguments/flags.ts";
 import { createAnswers } from "../ask/answers.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { entryLocation } from "../doctor/finding.ts";
-import { Failure, httpStatusOf, missingScopesOf, processEndOf, toFailure, withoutOptionNames } from "../failure.ts";
+import {
+  exitCodes,
+  Failure,
+  type FailureKind,
+  httpStatusOf,
+  missingScopesOf,
+  processEndOf,
+  toFailure,
+  withoutOptionNames,
+} from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { describeStarts } from "../output/progress.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
@@ -373,7 +382,9 @@ function explainConnection(
   if (kind === "unreachable" || (kind === "protocol" && !(reason instanceof RpcError))) {
     const next = known ?? `portolan doctor ${typed}`;
     const end = processEndOf(reason);
-    return childFailure(end) ?? new Failure(kind, withTypedName(message, end, typed), { next, cause: reason });
+    const inner = failureOfCommand(end);
+    if (inner) return new Failure(inner.kind, inner.message, { next: inner.next ?? next, cause: reason });
+    return new Failure(kind, withTypedName(message, end, typed), { next, cause: reason });
   }
   if (kind === "timeout") {
     const text = message.replace(/^connect: the server/, () => name);
@@ -431,12 +442,16 @@ function isOurChild(end: ProcessEnd | undefined): end is ProcessEnd {
   return end !== undefined && / serve-(?:file|recording) /.test(end.command);
 }
 
-/** Returns the failure that our own child process reported for a recording. */
-function childFailure(end: ProcessEnd | undefined): Failure | undefined {
-  if (!isOurChild(end) || !end.command.includes(" serve-recording ")) return undefined;
+/** Returns the failure that a child process reported which is this command: it serves a recording, or another server. */
+function failureOfCommand(end: ProcessEnd | undefined): Failure | undefined {
+  const isRecording = isOurChild(end) && end.command.includes(" serve-recording ");
+  if (end === undefined || (!isRecording && !/\bportolan\b.* serve /.test(end.command))) return undefined;
   try {
-    const { error } = JSON.parse(end.said) as { error: { message: string; next?: string } };
-    return new Failure("usage", error.message, { next: error.next });
+    const [line = ""] = end.said.match(/\{"error":.*\}/) ?? [];
+    const { error } = JSON.parse(line) as { error: { kind: string; message: string; next?: string } };
+    if (typeof error.message !== "string") return undefined;
+    const kind = isRecording ? "usage" : Object.hasOwn(exitCodes, error.kind) ? (error.kind as FailureKind) : "failed";
+    return new Failure(kind, error.message, { next: error.next });
   } catch {
     return undefined;
   }
