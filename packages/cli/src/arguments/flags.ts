@@ -70,7 +70,8 @@ export function withNeeds(next: string, { argv, env }: Pick<System, "argv" | "en
   const needs = parts.flatMap((part) => {
     if (typeof part === "string" || part.value === undefined || reference.test(part.value)) return [];
     const { flag, name, value } = part;
-    if (flag === "--header") return [`the same --header ${name}`];
+    // A step may name the header itself, for another value.
+    if (flag === "--header") return words.includes(`${name}=`) ? [] : [`the same --header ${name}`];
     return words.includes(` --env ${name} `) && env[name] !== value ? [`${name} set in your shell`] : [];
   });
   return needs.length === 0 ? next : `with ${[...new Set(needs)].join(" and ")}: ${next}`;

@@ -5,6 +5,7 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { entryLocation } from "../doctor/finding.ts";
 import { Failure, interruption, toFailure } from "../failure.ts";
 import { requireUsable } from "../servers/host.ts";
+import { findRefusal } from "../servers/refusal.ts";
 import { authFor, findHttpServer, hasClient, redirectFor, redirectUriFor } from "../servers/sign-in.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import { QuestionDismissed } from "../terminal/input.ts";
@@ -46,8 +47,12 @@ export async function run(context: CommandContext, [given]: readonly string[], f
     ...(newClient && { newClient }),
     ...(timeoutMs !== undefined && { loginWaitMs: timeoutMs }),
     scopes: listFlag(flags, "scope").flatMap((given) => given.split(/\s+/).filter(Boolean)),
-    askClient: (issuer, { isGuessed }) =>
-      askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown }),
+    async askClient(issuer, { isGuessed }) {
+      const { name, target } = entry;
+      const refusal = isGuessed && "url" in target ? await findRefusal(entry, target, system) : undefined;
+      if (refusal) throw new Failure("auth", `${name} has no sign-in; it ${refusal.what}`, { next: refusal.next });
+      return askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown });
+    },
     onEvent: (event) => events.push(event),
   });
   const signingIn = auth

@@ -39,7 +39,7 @@ export async function run(
     if ("command" in entry.target) await passBytes(entry.target, environmentOf(entry, context), context, recorder);
     else await passMessages(await recordedLink(entry, context, recorder), context);
   } catch (reason) {
-    throw explainLink(reason, entry, system);
+    throw await explainLink(reason, entry, system);
   } finally {
     recorder.close();
   }

@@ -71,7 +71,7 @@ async function check(
       differences.push(...compared);
     }
   } catch (reason) {
-    throw explainLink(reason, entry, context.system);
+    throw await explainLink(reason, entry, context.system);
   } finally {
     wait.end();
   }

@@ -54,7 +54,7 @@ export async function run(
     } else
       await serveOverHttp(proxy, context, port, { host, about: { name: server.info?.name, speaks: server.version } });
   } catch (reason) {
-    throw explainLink(reason, entry, system);
+    throw await explainLink(reason, entry, system);
   } finally {
     await proxy.close();
     await upstream.close();

@@ -1,6 +1,7 @@
 import type { HttpTarget, ServerEntry } from "portolan-host";
 import { proxyFor, proxyNamed } from "../http-proxy/choose.ts";
 import type { ProxyFailure } from "../http-proxy/failure.ts";
+import { findRefusal } from "../servers/refusal.ts";
 import type { System } from "../system.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
@@ -32,7 +33,20 @@ export async function explainAddress(
       },
     ];
   }
-  if (status === 401 || status === 403) return [explainToken(entry, target, { status, body, hasToken })];
+  if (status === 401 || status === 403) {
+    const written = Object.keys(target.headers ?? {}).some((header) => header.toLowerCase() === "authorization");
+    const refusal = hasToken || written ? undefined : await findRefusal(entry, target, system, result);
+    if (!refusal) return [explainToken(entry, target, { status, body, hasToken })];
+    return [
+      {
+        id: "missing-key",
+        level: "error",
+        what: `it ${refusal.what}`,
+        why: "it offers no sign-in, so it wants a key in a header",
+        next: refusal.next,
+      },
+    ];
+  }
   if (status === 404 || status === 405) {
     const found = await findPath(target, system);
     return [

@@ -35,6 +35,7 @@ import { quote, quoteCommand } from "../terminal/escape.ts";
 import type { Wait } from "../terminal/waits.ts";
 import { info } from "../version.ts";
 import { targetArgument } from "./find-server.ts";
+import { withRefusal } from "./refusal.ts";
 import { authFor } from "./sign-in.ts";
 import { findWithheld } from "./withheld.ts";
 
@@ -85,7 +86,8 @@ export async function withHost<T>(
     const failure = explain(reason, host, context, servers);
     if (!entry || servers.length > 1) throw failure;
     if (failure instanceof Failure && failure.kind === "timeout") throw withStray(failure, strays.first);
-    throw (await withFoundPath(context, entry, failure)) ?? (await withWithheld(context, entry, failure));
+    const found = await withFoundPath(context, entry, failure);
+    throw found ?? (await withRefusal(entry, await withWithheld(context, entry, failure), system));
   } finally {
     starts?.end();
     strays.end();
@@ -397,7 +399,8 @@ function explainConnection(
 export async function explainStart(context: CommandContext, entry: ServerEntry, reason: Failure): Promise<Failure> {
   const { name, source } = entry;
   const explained = explainConnection(reason, name, context, [entry]) ?? reason;
-  const { kind, message, next, cause } = toFailure(await withWithheld(context, entry, explained));
+  const withVariables = await withWithheld(context, entry, explained);
+  const { kind, message, next, cause } = toFailure(await withRefusal(entry, withVariables, context.system));
   const isNamed = source.kind === "code" || message.startsWith(`${name} `);
   return new Failure(kind, isNamed ? message : `${name}: ${message}`, { next, cause });
 }

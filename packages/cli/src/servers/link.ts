@@ -8,15 +8,17 @@ import { fetchOption } from "../http-proxy/choose.ts";
 import type { System } from "../system.ts";
 import { quote } from "../terminal/escape.ts";
 import { targetArgument } from "./find-server.ts";
+import { withRefusal } from "./refusal.ts";
 import { authFor } from "./sign-in.ts";
 
 /** Adds the next step to the failure of a server that is used without a host. */
-export function explainLink(reason: unknown, entry: ServerEntry, system: System): unknown {
+export async function explainLink(reason: unknown, entry: ServerEntry, system: System): Promise<unknown> {
   const { kind, message, next: known } = toFailure(reason);
   if (known !== undefined) return reason;
   if (kind === "auth") {
     const place = entry.source.kind === "code" && "url" in entry.target ? entry.target.url : entry.name;
-    return new Failure(kind, message, { next: `portolan login ${quote(place)}`, cause: reason });
+    const failure = new Failure(kind, message, { next: `portolan login ${quote(place)}`, cause: reason });
+    return withRefusal(entry, failure, system);
   }
   const next = `portolan doctor ${targetArgument(entry, system)}`;
   const isServers = kind === "unreachable" || kind === "protocol" || kind === "timeout";
