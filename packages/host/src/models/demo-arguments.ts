@@ -13,26 +13,72 @@ export interface FilledArguments {
  * Fills the arguments of a tool from a prompt, guided by its schema. `mustFill` uses a default of the type for a
  * missing one.
  */
-export function fillArguments(prompt: string, { inputSchema }: ModelTool, mustFill = false): FilledArguments {
+export function fillArguments(prompt: string, tool: ModelTool, mustFill = false): FilledArguments {
+  const { inputSchema } = tool;
   const properties = isObject(inputSchema["properties"]) ? inputSchema["properties"] : {};
-  const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : [];
+  const required = requiredOf(tool, properties);
   const schemaOf = (name: string) => alternativeOf(isObject(properties[name]) ? properties[name] : {});
   // Free text takes whatever is left, so it comes last; among equals, required arguments come first.
   const order = (name: string) => (isFreeText(name, schemaOf(name)) ? 2 : 0) + (required.includes(name) ? 0 : 1);
   const names = Object.keys(properties).sort((a, b) => order(a) - order(b));
-  const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars));
+  const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars), wordsOfTool(tool));
   const values: JsonObject = {};
+  // What the prompt assigns is taken first: no other argument may take a part of it.
+  const assigned = new Map(names.map((name) => [name, reader.assigned(name)]));
   for (const name of names) {
     const schema = schemaOf(name);
     const isRequired = required.includes(name);
-    const value = valueFor(name, schema, reader, isRequired);
-    if (value !== undefined) values[name] = value;
+    const text = assigned.get(name);
+    const value = text === undefined ? valueFor(name, schema, reader, isRequired) : toType(text, schema);
+    if (value !== undefined && isAccepted(value, schema)) values[name] = value;
     else if (isRequired && "default" in schema) values[name] = schema["default"];
     else if (isRequired && mustFill) values[name] = defaultFor(schema);
   }
   const given = Object.keys(properties).filter((name) => name in values);
   const missing = Object.keys(properties).filter((name) => required.includes(name) && !(name in values));
   return { input: Object.fromEntries(given.map((name) => [name, values[name]])), missing };
+}
+
+/** Returns the required arguments. A tool that writes needs a text, although its schema may also allow bytes instead. */
+function requiredOf({ name, inputSchema }: ModelTool, properties: JsonObject): readonly unknown[] {
+  const required = Array.isArray(inputSchema["required"]) ? inputSchema["required"] : [];
+  const text = Object.keys(properties).find((property) => isWritten(property) && !required.includes(property));
+  return text !== undefined && /(?:^|[_.-])(?:write|append|save)(?:$|[_-])/i.test(name)
+    ? [...required, text]
+    : required;
+}
+
+function isWritten(name: string): boolean {
+  return /^(?:text|contents?)$/i.test(name);
+}
+
+function wordsOfTool({ name, description = "" }: ModelTool): ReadonlySet<string> {
+  return new Set(wordsOf(`${name} ${description}`));
+}
+
+/** Returns true for a value that the schema allows, as far as its simple keywords tell. */
+function isAccepted(value: unknown, schema: JsonObject): boolean {
+  const { enum: allowed, minLength, maxLength, minItems, maxItems, pattern, format } = schema;
+  if (Array.isArray(allowed)) return allowed.includes(value);
+  if (typeof value === "number") return isWithin(value, schema);
+  const length = typeof value === "string" ? [...value].length : Array.isArray(value) ? value.length : 0;
+  const [least, most] = Array.isArray(value) ? [minItems, maxItems] : [minLength, maxLength];
+  if ((typeof least === "number" && length < least) || (typeof most === "number" && length > most)) return false;
+  if (typeof value !== "string") return true;
+  if (format === "date" && !/^\d{4}-\d\d-\d\d$/.test(value)) return false;
+  return typeof pattern !== "string" || value.length > maxMatchedChars || matches(value, pattern);
+}
+
+/** Longer values are not matched: a pattern of a server may take very long. */
+const maxMatchedChars = 64;
+
+function matches(value: string, pattern: string): boolean {
+  try {
+    return new RegExp(pattern, "u").test(value);
+  } catch {
+    // The server decides about a pattern that this engine does not know.
+    return true;
+  }
 }
 
 /** Returns true if a prompt has a date or a path and the tool takes none. */
@@ -44,13 +90,77 @@ export function ignoresValues(prompt: string, { inputSchema: { properties } }: M
   return reader.path() !== undefined && !names.some(([name]) => isPathName(name) || /ur[il]/i.test(name));
 }
 
-/** Returns a value for an argument that the user can type instead of a missing one. */
-export function exampleOf(name: string, schema: JsonObject): string {
-  const { examples, enum: allowed } = schema;
+/**
+ * Returns a value that the user can type for a missing argument. `input` holds the other ones: a stay ends after it
+ * begins, and a journey does not end where it begins.
+ */
+export function exampleOf(name: string, schema: JsonObject, input: JsonObject = {}): string {
+  const { examples, enum: allowed, description, minimum } = schema;
   const [example] = Array.isArray(examples) ? examples : Array.isArray(allowed) ? allowed : [];
-  if (example !== undefined) return String(example);
-  return isDate(name, schema) ? dayIn(30) : "…";
+  if (example !== undefined) return asTyped(String(example));
+  if (isDate(name, schema)) return exampleDate(name, input);
+  switch (typeOf(schema)) {
+    case "integer":
+    case "number":
+      return String(typeof minimum === "number" ? minimum : 1);
+    case "boolean":
+      return "true";
+    case "object":
+      return JSON.stringify(objectExample(schema));
+    case "array":
+      return arrayExample(name, isObject(schema["items"]) ? schema["items"] : {});
+    default:
+  }
+  const used = Object.values(input).map(String);
+  const listed = exampleWords(String(description ?? "")).find((word) => !used.includes(word));
+  if (listed !== undefined) return asTyped(listed);
+  if (places.some(([names]) => names.test(name))) return used.includes("Lisbon") ? "Oslo" : "Lisbon";
+  if (isPathName(name)) return "notes.txt";
+  if (/ur[il]$/i.test(name)) return "https://example.com";
+  if (/e?mail/i.test(name)) return "ada@example.com";
+  return '"some words"';
 }
+
+/** Returns a day after those that are known for the end of something, and before them for its beginning. */
+function exampleDate(name: string, input: JsonObject): string {
+  const days = Object.values(input).flatMap((value) => /^\d{4}-\d\d-\d\d/.exec(String(value))?.[0] ?? []);
+  const isEnd = /^(?:end|last|until|return|check_?out|to)/i.test(name);
+  const [first = dayIn(30)] = days.toSorted();
+  return days.length === 0 ? dayIn(isEnd ? 37 : 30) : isEnd ? dayAfter(first, 7) : dayAfter(first, -7);
+}
+
+/** Returns the examples of a description: "such as X", or the names after a colon. */
+function exampleWords(description: string): string[] {
+  const [, such] = /\bsuch as ([^\s,;.]+)/.exec(description) ?? [];
+  if (such !== undefined) return [such];
+  const [, list = ""] = /: (\p{Lu}[^;.\n]*)/u.exec(description) ?? [];
+  return list.includes(", ") ? list.split(", ") : [];
+}
+
+function arrayExample(name: string, items: JsonObject): string {
+  return typeOf(items) === "object" ? JSON.stringify([objectExample(items)]) : exampleOf(name, items);
+}
+
+/** Returns an object with the required members. */
+function objectExample({ properties, required }: JsonObject): JsonObject {
+  const names = Array.isArray(required) ? required.map(String) : [];
+  const schemaOf = (name: string) => (isObject(properties) && isObject(properties[name]) ? properties[name] : {});
+  return Object.fromEntries(
+    names.map((name) => {
+      const schema = schemaOf(name);
+      if (typeOf(schema) === "array") return [name, [/name/i.test(name) ? "Ada" : "text"]];
+      return [name, typeOf(schema) === "string" ? (/name/i.test(name) ? "Ada" : "text") : defaultFor(schema)];
+    }),
+  );
+}
+
+function asTyped(value: string): string {
+  return /\s/.test(value) ? `"${value}"` : value;
+}
+
+/** What a prompt assigns: `name=value`, with quotes around blanks, or JSON. */
+export const assignments: RegExp =
+  /(?<![\p{L}\p{N}_-])([\p{L}_][\p{L}\p{N}_-]*)=(?:"[^"]*"|“[^”]*”|\[[^\]\n]*\]\S*|\{[^}\n]*\}\S*|[^\s;]*)/gu;
 
 /** Returns the first type of a schema that allows several. */
 function alternativeOf(schema: JsonObject): JsonObject {
@@ -74,8 +184,6 @@ function isFreeText(name: string, schema: JsonObject): boolean {
 
 function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequired: boolean): unknown {
   if ("const" in schema) return isRequired ? schema["const"] : undefined;
-  const assigned = reader.assigned(name);
-  if (assigned !== undefined) return toType(assigned, schema);
   if (Array.isArray(schema["enum"])) return reader.word(schema["enum"]);
   switch (typeOf(schema)) {
     case "boolean":
@@ -89,7 +197,7 @@ function valueFor(name: string, schema: JsonObject, reader: PromptReader, isRequ
       if (isZone(name)) return orNone(reader.zones());
       return isRequired ? listFor(schema, reader) : undefined;
     case "object":
-      return reader.json();
+      return reader.json() ?? (isRequired ? factFor(schema, reader) : undefined);
     default:
       return textFor(name, schema, reader, isRequired);
   }
@@ -109,8 +217,11 @@ function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequi
     // Some descriptions say that a range of days is accepted.
     const isRange = /\d{4}-\d\d-\d\d\/\d{4}/.test(String(description));
     // An event of one day ends on the day on which it begins.
+    const hasTime = /\d{4}-\d\d-\d\dT\d\d:\d\d/.test(String(description));
     return (
-      (isRange ? reader.dateRange() : undefined) ?? reader.date() ?? (/^end/i.test(name) ? reader.lastDate : undefined)
+      (isRange ? reader.dateRange() : undefined) ??
+      reader.date(hasTime) ??
+      (/^end/i.test(name) ? reader.lastDate : undefined)
     );
   }
   if (format === "uri" || /ur[il]$/i.test(name)) return reader.url();
@@ -118,15 +229,21 @@ function textFor(name: string, schema: JsonObject, reader: PromptReader, isRequi
   if (/^(?:to|recipients?)$/i.test(name) && /address|mail/i.test(String(description))) return reader.email();
   const [zone] = isZone(name) ? reader.zones(1) : [];
   if (zone !== undefined) return zone;
-  if (isPathName(name)) return reader.path() ?? (isRequired ? reader.quoted() : undefined);
+  if (isPathName(name)) return reader.path() ?? (isRequired ? (reader.quoted() ?? reader.named()) : undefined);
   // An optional argument is only taken if the prompt names it.
   if (!isRequired) return undefined;
   const [, prepositions] = places.find(([names]) => names.test(name)) ?? [];
   if (prepositions !== undefined) {
-    return reader.place(prepositions) ?? reader.quoted() ?? reader.name() ?? reader.phrase();
+    const place = reader.place(prepositions) ?? reader.quoted();
+    // A name without "from" is where a journey goes to.
+    if (place !== undefined || prepositions === "from") return place;
+    return reader.name() ?? reader.phrase() ?? reader.leftover();
   }
   if (/expression|formula/i.test(name)) return reader.quoted() ?? reader.calculation();
   if (/wish|preference/i.test(name)) return reader.quoted() ?? reader.wish();
+  if (/^id$|[_-]id$|Id$/.test(name) || /^id\b/i.test(String(description))) return reader.quoted() ?? reader.id();
+  if (isWritten(name) || /^body$/i.test(name)) return reader.quoted() ?? reader.written();
+  if (/^title$/i.test(name)) return reader.quoted() ?? reader.object() ?? reader.phrase() ?? reader.rest();
   if (/query|question|prompt|search|text|message|content|title|body|note/i.test(name)) {
     return reader.quoted() ?? reader.phrase() ?? reader.rest();
   }
@@ -146,9 +263,30 @@ function listFor(schema: JsonObject, reader: PromptReader): unknown[] | undefine
   // Each match is consumed, so the loop ends.
   for (let value = valueFor("", items, reader, true); value !== undefined; value = valueFor("", items, reader, true)) {
     values.push(value);
-    if (typeof value === "boolean" || Array.isArray(items["enum"]) || values.length === maxDemoListItems) break;
+    // A flag, an option and an object are found again and again.
+    if (
+      typeof value === "boolean" ||
+      typeOf(items) === "object" ||
+      Array.isArray(items["enum"]) ||
+      values.length === maxDemoListItems
+    )
+      break;
   }
   return values.length > 0 ? values : undefined;
+}
+
+/** Returns an object about what the prompt wants to be remembered; undefined if it has other required members. */
+function factFor({ properties, required }: JsonObject, reader: PromptReader): JsonObject | undefined {
+  const fact = reader.fact();
+  if (fact === undefined || !isObject(properties)) return undefined;
+  const object: JsonObject = {};
+  for (const [name, schema] of Object.entries(properties)) {
+    if (/^(?:entity_?)?name$/i.test(name)) object[name] = fact.subject;
+    else if (/^(?:entity_?)?type$/i.test(name)) object[name] = "note";
+    else if (isObject(schema) && typeOf(schema) === "array") object[name] = [`${fact.subject} ${fact.said}`];
+  }
+  const isWhole = (Array.isArray(required) ? required : []).every((name) => String(name) in object);
+  return isWhole && Object.values(object).some(Array.isArray) ? object : undefined;
 }
 
 /** Converts the text of `name=value` to the type of the schema; undefined if that is impossible. */
@@ -160,11 +298,21 @@ function toType(text: string, schema: JsonObject): unknown {
     case "boolean":
       return /^(true|yes|on|1)$/i.test(text) ? true : /^(false|no|off|0)$/i.test(text) ? false : undefined;
     case "array":
+      if (text.startsWith("[")) return parseJson(text);
       return text.split(",").map((item) => toType(item.trim(), isObject(schema["items"]) ? schema["items"] : {}));
     case "object":
-      return undefined;
+      return parseJson(text);
     default:
       return text;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the argument counts as missing.
+    return undefined;
   }
 }
 
@@ -199,16 +347,19 @@ class PromptReader {
   #text: string;
   /** The date that was read last. */
   lastDate: string | undefined;
+  /** The words of the tool's name and description, which are no values. */
+  readonly #toolWords: ReadonlySet<string>;
 
-  constructor(text: string) {
+  constructor(text: string, toolWords: ReadonlySet<string> = new Set()) {
     this.#text = text;
+    this.#toolWords = toolWords;
   }
 
   /** Returns the value of `name=value` or `name: value`. */
   assigned(name: string): string | undefined {
     if (name === "") return undefined;
     const at = new RegExp(
-      `(?<![\\p{L}\\p{N}_-])${escapePattern(name)}\\s*[=:]\\s*(?:"([^"]*)"|“([^”]*)”|'([^']*)'|([^\\s;]*[^\\s;.,!?]))`,
+      `(?<![\\p{L}\\p{N}_-])${escapePattern(name)}\\s*[=:]\\s*(?:"([^"]*)"|“([^”]*)”|'([^']*)'|(\\[[^\\]\\n]*\\]\\S*|\\{[^}\\n]*\\}\\S*)|([^\\s;]*[^\\s;.,!?]))`,
       "iu",
     );
     return this.#take(at);
@@ -244,10 +395,22 @@ class PromptReader {
   }
 
   /** Returns a written date, or the day that words such as "tomorrow" or "on Friday" mean. */
-  date(): string | undefined {
-    const date = this.#date();
+  date(hasTime = false): string | undefined {
+    const day = this.#date();
+    const time = hasTime && day?.length === 10 ? this.#time() : undefined;
+    const date = time === undefined ? day : `${day}T${time}`;
     this.lastDate = date ?? this.lastDate;
     return date;
+  }
+
+  /** Returns the time after "at": 10, 9:30 or 3 pm. */
+  #time(): string | undefined {
+    const found = /\bat\s+(\d{1,2})(?::(\d\d))?(?:\s*(am|pm|o['’]clock))?(?![\p{L}\p{N}:.])/iu.exec(this.#text);
+    const [whole = "", digits, minutes = "00", half = ""] = found ?? [];
+    const hour = Number(digits) + (/pm/i.test(half) && Number(digits) < 12 ? 12 : 0);
+    if (!found || hour > 23 || Number(minutes) > 59) return undefined;
+    this.#blank(found.index, whole.length);
+    return `${String(hour).padStart(2, "0")}:${minutes}`;
   }
 
   #date(): string | undefined {
@@ -309,8 +472,22 @@ class PromptReader {
   wish(): string | undefined {
     return (
       this.#take(/\b(?:prefer\p{L}*|wish\p{L}*|with|should be|must be)\s+([^\s.;!?][^.;!?\n]*)/iu) ??
-      this.#take(/,\s*([^\s.,;!?][^.,;!?\n]*)[.!?]?\s*$/)
+      this.#take(/,\s*([^\s.,;!?][^.,;!?\n]*)[.!?]?\s*$/) ??
+      this.#take(/\b(cheap(?:est)?|direct|earliest|early|fast(?:est)?|latest|non-?stop)\b/i)
     )?.trim();
+  }
+
+  /** Returns a word with letters and digits, such as PT121. */
+  id(): string | undefined {
+    return this.#take(/(?<![\p{L}\p{N}_-])(?=[\p{L}\p{N}_-]*\p{N})(\p{L}[\p{L}\p{N}_-]*)/u);
+  }
+
+  /** Returns what "remember that Ada likes tea" is about, and what it says. */
+  fact(): { readonly subject: string; readonly said: string } | undefined {
+    const [, subject, said] =
+      /\bremember\s+(?:that\s+)?(?:my\s+|the\s+)?(\p{L}[\p{L}\p{N}'-]*)\s+(\S[^\n]*?)[.!]?\s*$/iu.exec(this.#text) ??
+      [];
+    return subject !== undefined && said !== undefined ? { subject, said } : undefined;
   }
 
   url(): string | undefined {
@@ -331,6 +508,16 @@ class PromptReader {
     return this.#take(/"([^"]+)"|“([^”]+)”|(?<!\p{L})'([^']+)'|`([^`]+)`/u);
   }
 
+  /** Returns the name of a file or folder that has no dot and no slash: "the folder plans". */
+  named(): string | undefined {
+    return this.#take(
+      new RegExp(
+        `\\b(?:folder|directory|file|called|named)\\s+(?!${noPlace}|is|was|has|into)([\\p{L}\\p{N}_-]+)`,
+        "iu",
+      ),
+    );
+  }
+
   /** Returns words with a capital letter, after the first word of the prompt. */
   name(): string | undefined {
     return this.#take(/(?<=\S\s+)(\p{Lu}[\p{L}\p{N}'-]*(?:\s\p{Lu}[\p{L}\p{N}'-]*)*)/u);
@@ -339,8 +526,32 @@ class PromptReader {
   /** Returns the text after a word such as "about" or "for". */
   phrase(): string | undefined {
     return this.#take(
-      /\b(?:about|for|of|named|called|in|to|at|on|saying|from)\s+(?:the\s+)?([^\s.,;!?][^.,;!?\n]*)/i,
+      /\b(?:about|for|of|named|called|in|to|at|on|saying|from)\s+(?!(?:about|for|of|in|to|at|on|from)\s)(?:the\s+)?([^\s.,;!?][^.,;!?\n]*)/i,
     )?.trim();
+  }
+
+  /** Returns what "add", "create" and the like are to act on. */
+  object(): string | undefined {
+    return this.#take(
+      /\b(?:add|create|book|enter|make|plan|put|schedule)\s+(?:an?\s+|the\s+)?(?:(?:calendar\s+)?(?:entry|event)(?:\s+(?:for|called|named))?\s+)?((?!(?:calendar|entry|event|in|my|on|to)\b)\p{L}.{0,200}?)\s*(?=\b(?:at|from|in|on|to)\s|[.,;!?\n]|$)/iu,
+    )?.trim();
+  }
+
+  /** Returns the text to write: "with the text X", or "write X to". */
+  written(): string | undefined {
+    return (
+      this.#take(/\b(?:containing|saying|with)\s+(?:the\s+)?(?:(?:text|contents?|words?)\b\s*:?\s*)?(\S[^\n]*)/i) ??
+      this.#take(
+        /\b(?:write|append|save|put)\s+(?!a\b|an\b|the\b|to\b|into\b|in\b)(\S[^\n]{0,500}?)\s+(?:to|into|in)\b/i,
+      )
+    )?.trim();
+  }
+
+  /** Returns the words that say nothing about the task and are none of the tool's: "Lisbon" in "weather Lisbon". */
+  leftover(): string | undefined {
+    const words = this.#text.match(/[\p{L}][\p{L}\p{N}'’-]*/gu) ?? [];
+    const left = words.filter((word) => wordsOf(word).some((one) => !this.#toolWords.has(one) && !noValue.has(one)));
+    return left.length > 0 && left.length <= maxLeftoverWords ? left.join(" ") : undefined;
   }
 
   /** Returns the rest of the prompt. */
@@ -387,6 +598,31 @@ const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "frida
 /** Words that end the name of a place, or are none. */
 const noPlace =
   "(?:a|an|and|any|at|by|days?|for|from|in|it|its|like|me|my|now|of|on|or|our|please|right|that|the|this|to|us|week|weeks|with|your)(?!\\p{L})";
+
+/** More words than these are a sentence, and no value. */
+const maxLeftoverWords = 3;
+/** Words of requests that are no values, in their stems. */
+const noValue = new Set([
+  "book",
+  "check",
+  "display",
+  "find",
+  "flight",
+  "forecast",
+  "hotel",
+  "how",
+  "need",
+  "please",
+  "right",
+  "search",
+  "today",
+  "tomorrow",
+  "weather",
+]);
+
+function dayAfter(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
+}
 
 /** Returns the day so many days from today. */
 function dayIn(days: number): string {

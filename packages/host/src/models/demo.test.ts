@@ -1,4 +1,4 @@
-import type { SamplingMessage } from "portolan";
+import type { SamplingContent, SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
 import { complete } from "./complete.ts";
 import { demoModel } from "./demo.ts";
@@ -83,7 +83,10 @@ test.each([
 test("reports missing arguments instead of guessing, unless it must call", async () => {
   const { content, stopReason } = await ask([user("tell me the weather forecast")]);
   expect(content).toEqual([
-    { type: "text", text: expect.stringContaining("I would call forecast, but the prompt has no value for city") },
+    {
+      type: "text",
+      text: "I would call forecast, but your sentence has no city.\nType for example: tell me the weather forecast city=Lisbon",
+    },
   ]);
   expect(stopReason).toBe("endTurn");
   const forced = await ask([user("tell me the weather forecast")], { toolChoice: { mode: "required" } });
@@ -260,11 +263,175 @@ test("calls every tool that a prompt names, with the results between them, until
   expect(await turn(false)).toEqual(["calendar.createCalendarEvent failed: it is so"]);
 });
 
-test("names missing arguments with an example that can be typed", async () => {
-  const { content } = await ask([user("search flights from Oslo to Rome")], { tools: travel });
-  expect(content).toMatchObject([
-    { text: expect.stringMatching(/^I would call travel\.searchFlights, .* date\. Add .*: date=\d{4}-\d\d-\d\d$/) },
+/** The text or the calls that a conversation of the user's messages ends with. */
+async function talk(lines: readonly string[], more: readonly ModelTool[] = []): Promise<unknown> {
+  const messages: SamplingMessage[] = [];
+  let last: readonly SamplingContent[] = [];
+  for (const line of lines) {
+    messages.push(user(line));
+    const { content } = await ask(messages, { tools: [...travel, ...more] });
+    messages.push({ role: "assistant", content });
+    last = content;
+  }
+  return last.map((block) => (block.type === "tool_use" ? [block.name, block.input] : "text" in block && block.text));
+}
+
+const hotel = tool(
+  "travel__bookHotel",
+  "Books a hotel",
+  {
+    city: { type: "string" },
+    checkIn: { type: "string", format: "date" },
+    checkOut: { type: "string", format: "date" },
+  },
+  ["city", "checkIn", "checkOut"],
+);
+
+test("names missing arguments with a line that can be typed as it is", async () => {
+  const [text] = (await talk(["book a hotel in Lisbon"], [hotel])) as [string];
+  const [, line = ""] = /Type for example: (.*)$/.exec(text) ?? [];
+  expect(text).toContain("I would call travel.bookHotel, but your sentence has no checkIn, checkOut.");
+  // Midnight may pass during the test, so the days are read from the line.
+  const [, first = "", last = ""] = /checkIn=(\S+) checkOut=(\S+)$/.exec(line) ?? [];
+  expect(Date.parse(last) - Date.parse(first)).toBe(7 * 86_400_000);
+  const called = [["travel__bookHotel", { city: "Lisbon", checkIn: first, checkOut: last }]];
+  expect(await talk([line], [hotel])).toEqual(called);
+  expect(await talk(["book a hotel in Lisbon", `checkIn=${first}`, `checkOut=${last}`], [hotel])).toEqual(called);
+  expect(await talk([`checkIn=${first}`], [hotel])).toEqual([expect.stringMatching(/^No tool matches/)]);
+});
+
+test("gives examples that differ where the arguments must", async () => {
+  const described = tool(
+    "travel__ride",
+    "Finds a ride by train",
+    {
+      from: { type: "string", description: "City: Oslo, Lisbon, New York" },
+      to: { type: "string", description: "City: Oslo, Lisbon, New York" },
+      seats: { type: "integer", minimum: 2 },
+      options: {
+        type: "array",
+        items: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+      },
+    },
+    ["from", "to", "seats", "options"],
+  );
+  const [text] = (await talk(["a ride by train"], [described])) as [string];
+  const line = 'a ride by train from=Oslo to=Lisbon seats=2 options=[{"name":"Ada"}]';
+  expect(text).toBe(
+    `I would call travel.ride, but your sentence has no from, to, seats, options.\nType for example: ${line}`,
+  );
+  expect(await talk([line], [described])).toEqual([
+    ["travel__ride", { from: "Oslo", to: "Lisbon", seats: 2, options: [{ name: "Ada" }] }],
   ]);
+});
+
+test.each(["hello", "Help!", "what can you do?"])("answers %s with sentences that it understands", async (line) => {
+  const [text] = (await talk([line])) as [string];
+  expect(text).toMatch(/^The demo compares your words .* the 6 tools of calendar, travel, weather/);
+  const suggested = [...text.matchAll(/^- (.*)$/gm)].map(([, sentence = ""]) => sentence);
+  expect(suggested).toContain("What's the weather in Lisbon tomorrow?");
+  for (const sentence of suggested) expect(await talk([sentence])).toEqual([[expect.any(String), expect.any(Object)]]);
+});
+
+test("calls a tool named hello, and suggests the only tool that it has", async () => {
+  const hello = tool("kit__hello", "Greets", { who: { type: "string" } }, ["who"]);
+  const only = await ask([user("hello who=Ada")], { tools: [hello] });
+  expect(only.content).toMatchObject([{ type: "tool_use", name: "kit__hello", input: { who: "Ada" } }]);
+  expect((await ask([user("hello")], { tools: [hello] })).content).toMatchObject([
+    { text: expect.stringMatching(/^I would call kit\.hello/) },
+  ]);
+  const help = (await ask([user("help")], { tools: [hello] })).content;
+  expect(help).toMatchObject([
+    { text: expect.stringMatching(/ the tool of kit, [\s\S]*\n- kit\.hello who="some words"$/) },
+  ]);
+});
+
+const more = [
+  tool("files__find", "Finds files and folders whose name matches a pattern", { pattern: { type: "string" } }, [
+    "pattern",
+  ]),
+  tool("files__make", "Creates a folder and its missing parents", { path: { type: "string" } }, ["path"]),
+  tool(
+    "files__write",
+    "Writes a whole file and creates missing folders",
+    { path: { type: "string" }, text: { type: "string" }, base64: { type: "string" } },
+    ["path"],
+  ),
+  tool("files__list", "Lists the entries of one folder", { path: { type: "string" } }),
+  tool("git__log", "Lists a commit and those before it, newest first", { ref: { type: "string" } }),
+  tool("git__diff", "Shows differences between the work tree and the last commit", { staged: { type: "boolean" } }),
+  tool("git__commit", "Commits the staged changes", { message: { type: "string", maxLength: 20 } }, ["message"]),
+  tool(
+    "memory__create_entities",
+    "Creates entities with their observations",
+    {
+      entities: {
+        type: "array",
+        items: {
+          type: "object",
+          properties: {
+            name: { type: "string" },
+            entityType: { type: "string" },
+            observations: { type: "array", items: { type: "string" } },
+          },
+          required: ["name", "entityType"],
+        },
+      },
+    },
+    ["entities"],
+  ),
+  tool("memory__open_nodes", "Returns entities by name", { names: { type: "array", items: { type: "string" } } }, [
+    "names",
+  ]),
+  tool("find_resources", "Lists resources of the servers", { query: { type: "string" } }),
+];
+
+test.each([
+  ["create a file hello.txt with the text hi", "files__write", { path: "hello.txt", text: "hi" }],
+  ["write hi to hello.txt", "files__write", { path: "hello.txt", text: "hi" }],
+  ["create a folder plans", "files__make", { path: "plans" }],
+  ["show the last commits", "git__log", {}],
+  [
+    "remember that Ada likes tea",
+    "memory__create_entities",
+    { entities: [{ name: "Ada", entityType: "note", observations: ["Ada likes tea"] }] },
+  ],
+  ["weather lisbon", "weather__weather_current", { location: "lisbon" }],
+])("takes the words of a person: %s", async (line, name, input) => {
+  expect(await talk([line], more)).toEqual([[name, input]]);
+});
+
+test.each([
+  [
+    "find me a cheap flight to Paris",
+    /^I would call travel\.findBestFlight, but your sentence has no origin, date\.\n/,
+  ],
+  ["write to hello.txt", /^I would call files\.write, but your sentence has no text\.\n.* text="some words"$/],
+  ["Cancel that booking", /^No tool matches “Cancel that booking”/],
+  ['commit "a message that is longer than this"', /^I would call git\.commit, but your sentence has no message\./],
+])("calls nothing without the right tool and values: %s", async (line, said) => {
+  expect(await talk([line], [...more, hotel])).toEqual([expect.stringMatching(said)]);
+});
+
+test("lists the resources of a server that a question names, and says why", async () => {
+  expect(await talk(["what do I have in my calendar this week?"], more)).toEqual([
+    "No tool of calendar answers that. Its resources:\n",
+    ["find_resources", { query: "calendar" }],
+  ]);
+});
+
+test("takes the title and the time of a meeting", async () => {
+  const event = tool(
+    "calendar__addEvent",
+    "Adds a calendar event",
+    {
+      title: { type: "string" },
+      startDate: { type: "string", description: "Such as 2024-06-15, or a local time such as 2024-06-15T14:30" },
+    },
+    ["title", "startDate"],
+  );
+  const { content } = await ask([user("add a meeting with Bob on 2027-03-01 at 3 pm")], { tools: [event] });
+  expect(content).toMatchObject([{ input: { title: "meeting with Bob", startDate: "2027-03-01T15:00" } }]);
 });
 
 test("takes the task from the text after attached resources, and repeats those if no tool matches", async () => {

@@ -1,7 +1,14 @@
 import type { JsonObject, SamplingMessage, ToolResultContent } from "portolan";
 import { isObject } from "portolan/internal";
-import { exampleOf, fillArguments, ignoresValues, wordsOf } from "./demo-arguments.ts";
-import { maxDemoResultChars } from "./limits.ts";
+import {
+  assignments,
+  exampleOf,
+  type FilledArguments,
+  fillArguments,
+  ignoresValues,
+  wordsOf,
+} from "./demo-arguments.ts";
+import { maxDemoPromptChars, maxDemoResultChars } from "./limits.ts";
 import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "./messages.ts";
 import type { Model, ModelEvent, ModelRequest, ModelTool } from "./model.ts";
 import { estimateUsage, splitWords, streamText } from "./offline.ts";
@@ -33,6 +40,8 @@ export function demoModel(): Model {
 interface ToolCall {
   readonly tool: ModelTool;
   readonly input: JsonObject;
+  /** What the user is told before the call. */
+  readonly why?: string;
 }
 
 /** A text to say, a tool to call, or both. */
@@ -63,14 +72,16 @@ function planTurn({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan
   // A step may need the one before it, so a failure ends the plan.
   const hasFailed = results.some(({ isError }) => isError === true);
   if (mode !== "none" && tools.length > 0 && !hasFailed) {
-    const steps = stepsOf(task).flatMap((text) => planStep(text, tools, mode === "required"));
+    if (mode === "auto" && asksForHelp(task, tools)) return { say: helpText(tools) };
+    const texts = stepsIn(messages, begin, tools);
+    const steps = texts.flatMap((text) => planStep(text, tools, mode === "required"));
     const step = steps[callsIn(since)];
     if (typeof step === "string") return { say: said === "" ? step : `${said}\n${step}` };
-    if (step !== undefined) return { say: said, call: step };
+    if (step !== undefined) return { say: [said, step.why ?? ""].filter(Boolean).join("\n"), call: step };
   }
   if (said !== "") return { say: said };
   if (attached !== "") return { say: `Attached: ${cut(attached)}` };
-  if (tools.length > 0) return { say: `No tool matches ${quote(task)}. Use words of a tool's name or description.` };
+  if (tools.length > 0) return { say: noMatch(task, tools) };
   return { say: chooseOption(task) ?? `This is the demo model's answer to ${quote(task)}.` };
 }
 
@@ -90,32 +101,136 @@ function isAttachmentNote(text = ""): boolean {
   return /^Resource .* of server ".*", data and not instructions:$/.test(text);
 }
 
+/**
+ * Returns the steps of a message. Arguments alone, such as `date=2027-03-01`, complete the step of the message before
+ * that lacked them.
+ */
+function stepsIn(messages: readonly SamplingMessage[], begin: number, tools: readonly ModelTool[]): string[] {
+  const { task } = taskIn(messages, begin);
+  const steps = stepsOf(task);
+  const answer = messages[begin - 1];
+  const isOnlyArguments = task.trim() !== "" && task.replace(assignments, "").trim() === "";
+  if (!isOnlyArguments || answer?.role !== "assistant" || !/^I would call /m.test(textOf(answer))) return steps;
+  const before = messages.findLastIndex(
+    (message, at) => at < begin && message.role === "user" && textOf(message) !== "",
+  );
+  if (before === -1) return steps;
+  const earlier = stepsIn(messages, before, tools);
+  const at = earlier.findIndex((step) => planStep(step, tools, false).some((plan) => typeof plan === "string"));
+  return at === -1 ? steps : [`${earlier[at]?.trim()} ${task}`, ...earlier.slice(at + 1)];
+}
+
 /** Returns the calls of a step, a text about missing arguments, or nothing if no tool matches. */
 function planStep(step: string, tools: readonly ModelTool[], mustCall: boolean): (ToolCall | string)[] {
   const named = namedTools(step, tools).map((tool) => ({ tool, ...fillArguments(step, tool, mustCall) }));
   const complete = named.filter(({ missing }) => missing.length === 0);
   if (complete.length > 0) return complete;
   const ranked = rankTools(step, tools).map((tool) => ({ tool, ...fillArguments(step, tool, mustCall) }));
-  const best = named[0] ?? ranked.find(({ missing }) => missing.length === 0) ?? ranked[0];
+  // A tool without arguments is always complete, which says little about how well it fits. To a question it does no harm.
+  const fitting = ranked.find(
+    ({ missing, input }, at) => missing.length === 0 && (at === 0 || isQuestion(step) || Object.keys(input).length > 0),
+  );
+  const best = named[0] ?? fitting ?? ranked[0];
   if (best?.missing.length === 0) return [best];
-  if (best !== undefined) return [`${needs(best.tool, best.missing)} Add for example: ${exampleFor(best)}`];
+  if (best !== undefined) return [needs(step, best)];
   const [first] = tools;
-  return mustCall && first ? [{ tool: first, input: fillArguments(step, first, true).input }] : [];
+  if (mustCall) return first ? [{ tool: first, input: fillArguments(step, first, true).input }] : [];
+  return listResources(step, tools) ?? [];
 }
 
-function needs({ name }: ModelTool, missing: readonly string[]): string {
-  return `I would call ${shownName(name)}, but the prompt has no value for ${missing.join(", ")}.`;
+/** Lists the resources of a server that a question names, where no tool answers it. */
+function listResources(step: string, tools: readonly ModelTool[]): ToolCall[] | undefined {
+  const tool = tools.find(({ name }) => name === resourceList);
+  const servers = new Set(
+    tools.flatMap(({ name }) => (name.includes("__") ? [name.slice(0, name.indexOf("__"))] : [])),
+  );
+  const server = [...servers].find((name) => new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(step));
+  if (tool === undefined || server === undefined || !isQuestion(step)) return undefined;
+  return [{ tool, input: { query: server }, why: `No tool of ${server} answers that. Its resources:` }];
 }
 
-/** Returns the missing arguments as the user can type them. */
-function exampleFor({ tool, missing }: { readonly tool: ModelTool; readonly missing: readonly string[] }): string {
-  const { properties } = tool.inputSchema;
-  return missing
-    .map(
-      (name) =>
-        `${name}=${exampleOf(name, isObject(properties) && isObject(properties[name]) ? properties[name] : {})}`,
-    )
+/** Returns a text about missing arguments, with what the user can type instead. */
+function needs(step: string, { tool, input, missing }: { readonly tool: ModelTool } & FilledArguments): string {
+  const lacks = `I would call ${shownName(tool.name)}, but your sentence has no ${missing.join(", ")}.`;
+  const line = step.trim();
+  const isShort = line.length <= maxRepeatedChars && !line.includes("\n");
+  const added = examplesFor(tool, missing, input);
+  // Arguments alone complete the sentence before.
+  return isShort ? `${lacks}\nType for example: ${line} ${added}` : `${lacks}\nAdd for example: ${added}`;
+}
+
+/** A longer sentence is not repeated. */
+const maxRepeatedChars = 120;
+
+/** Returns arguments as the user can type them. */
+function examplesFor({ inputSchema: { properties } }: ModelTool, names: readonly string[], input: JsonObject): string {
+  const known = { ...input };
+  return names
+    .map((name) => {
+      const value = exampleOf(name, isObject(properties) && isObject(properties[name]) ? properties[name] : {}, known);
+      known[name] = value;
+      return `${name}=${value}`;
+    })
     .join(" ");
+}
+
+/** Returns true for a greeting or a question about the demo itself, unless a tool has that name. */
+function asksForHelp(task: string, tools: readonly ModelTool[]): boolean {
+  if (task.length > maxHelpChars) return false;
+  const asked = task
+    .trim()
+    .replace(/[\s!?.,]+$/, "")
+    .toLowerCase();
+  const isNamed = tools.some((tool) => ownName(tool).toLowerCase() === asked);
+  return !isNamed && helpQuestions.test(asked);
+}
+
+/** A longer message asks for something else. */
+const maxHelpChars = 60;
+const helpQuestions =
+  /^(?:(?:hello|hi|hey|good (?:morning|afternoon|evening)|help|help me|start)(?: there)?|what can (?:you|i|we) (?:do|ask)(?: here| for me| you)?|(?:who|what) are you|what is this|how does (?:this|it) work|how do i use (?:this|it))$/;
+
+/** Says what the demo can do with these tools. */
+function helpText(tools: readonly ModelTool[]): string {
+  const own = tools.filter(({ name }) => !hostTools.includes(name));
+  const servers = new Set(own.flatMap(({ name }) => (name.includes("__") ? [name.slice(0, name.indexOf("__"))] : [])));
+  const from = servers.size === 0 ? "" : ` of ${[...servers].sort().join(", ")}`;
+  const count = own.length === 1 ? "the tool" : `the ${own.length} tools`;
+  const lines = suggestions(tools).map((line) => `- ${line}`);
+  return [
+    `The demo compares your words with the names and descriptions of ${count}${from}, and fills the arguments from your sentence. Try for example:`,
+    ...lines,
+  ].join("\n");
+}
+
+function noMatch(task: string, tools: readonly ModelTool[]): string {
+  const [line = ""] = suggestions(tools);
+  return `No tool matches ${quote(task)}. The demo only compares words with the names and descriptions of tools; try for example: ${line}`;
+}
+
+/** Sentences that the demo understands with the right tools, and a word of such a tool. */
+const sentences: readonly (readonly [sentence: string, word: string])[] = [
+  ["What's the weather in Lisbon tomorrow?", "weather"],
+  ["List the files", "file"],
+  ["Find a flight from Oslo to Lisbon tomorrow", "flight"],
+  ["What time is it in Tokyo?", "time"],
+  ["Show the last commits", "commit"],
+];
+
+/** Returns lines that the demo answers with a call of one of the tools. */
+function suggestions(tools: readonly ModelTool[]): string[] {
+  const found = sentences.flatMap(([sentence, word]) => {
+    const plans = planStep(sentence, tools, false);
+    const isAnswered = plans.some(
+      (plan) => typeof plan !== "string" && wordsOf(`${plan.tool.name} ${plan.tool.description}`).includes(word),
+    );
+    return isAnswered ? [sentence] : [];
+  });
+  if (found.length > 0) return found;
+  const tool = tools.find(({ name }) => !hostTools.includes(name)) ?? tools[0];
+  if (tool === undefined) return [];
+  const { input, missing } = fillArguments("", tool);
+  return [`${shownName(tool.name)} ${examplesFor(tool, missing, input)}`.trim()];
 }
 
 /** Splits a prompt at "then", but not within quotes. */
@@ -162,7 +277,7 @@ function chooseOption(text: string): string | undefined {
 
 function cut(text: string): string {
   return text.length > maxDemoResultChars
-    ? `${text.slice(0, maxDemoResultChars)}… (${text.length - maxDemoResultChars} more characters)`
+    ? `${text.slice(0, maxDemoResultChars)}… (the rest is not repeated here)`
     : text;
 }
 
@@ -180,7 +295,9 @@ function namedTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
   // Quoted text is a value, not a task.
   const unquoted = prompt.replace(/"[^"]*"|“[^”]*”/g, " ");
   for (const clause of unquoted.split(/[.;,!?\n](?=\s|$)|\band\b/i)) {
-    const whole = tools.filter((tool) => isDistinctive(ownName(tool)) && indexIn(clause, tool) !== -1);
+    const whole = tools.filter(
+      (tool) => (isDistinctive(ownName(tool)) || clause.includes(shownName(tool.name))) && indexIn(clause, tool) !== -1,
+    );
     whole.sort((a, b) => indexIn(clause, a) - indexIn(clause, b));
     const [first, second] = whole;
     for (const tool of whole) if (first && !(tool === second && isAlternative(clause, first, tool))) found.add(tool);
@@ -206,7 +323,9 @@ function isDistinctive(name: string): boolean {
 }
 
 function indexIn(clause: string, tool: ModelTool): number {
-  const name = ownName(tool);
+  const whole = shownName(tool.name);
+  // `files.read` names one tool, and `read` alone may be an ordinary word.
+  const name = clause.includes(whole) ? whole : ownName(tool);
   const at = clause.indexOf(name);
   const beside = `${clause[at - 1] ?? " "}${clause[at + name.length] ?? " "}`;
   return at !== -1 && /^[^\p{L}\p{N}_-]{2}$/u.test(beside) ? at : -1;
@@ -227,12 +346,20 @@ const minShare = 0.5;
 
 /** Returns the tools that match a prompt, best first, ranked by BM25 over names and descriptions. */
 function rankTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
-  const wanted = new Set(searchWords(prompt));
-  const assigned = [...prompt.matchAll(/(?<![\p{L}\p{N}_-])([\p{L}_][\p{L}\p{N}_-]*)=/gu)].map(([, name = ""]) => name);
+  // Names and values of arguments do not say what is to be done.
+  const wanted = new Set(searchWords(prompt.replace(assignments, " ")));
+  const assigned = [...prompt.matchAll(assignments)].map(([, name = ""]) => name);
   const documents = tools.map(countWords);
+  const [, undone] = undoingVerbs.exec(prompt) ?? [];
+  const [verb = ""] = wordsOf(undone ?? "");
   const average = documents.reduce((sum, { length }) => sum + length, 0) / Math.max(documents.length, 1);
   const inDocuments = (word: string) => documents.filter(({ counts }) => counts.has(word)).length;
-  const weights = new Map([...wanted].map((word) => [word, inverseFrequency(inDocuments(word), documents.length)]));
+  const weights = new Map(
+    [...wanted].map((word) => {
+      const weight = inverseFrequency(inDocuments(word), documents.length);
+      return [word, generalVerbs.has(word) ? weight * generalVerbWeight : weight];
+    }),
+  );
   const scored = tools.map((tool, index) => {
     const { counts, length } = documents[index] ?? { counts: new Map<string, number>(), length: 0 };
     let score = 0;
@@ -241,6 +368,11 @@ function rankTools(prompt: string, tools: readonly ModelTool[]): ModelTool[] {
       const norm = saturation * (1 - lengthWeight + lengthWeight * (length / (average || 1)));
       score += (weight * count * (saturation + 1)) / (count + norm || 1);
     }
+    const isExcluded =
+      (verb !== "" && !counts.has(verb)) ||
+      (hostTools.includes(tool.name) && !wanted.has("resource")) ||
+      (isQuestion(prompt) && writesUnasked(tool, wanted));
+    if (isExcluded) return { tool, score: 0 };
     const doubts = [!hasArguments(tool, assigned), ignoresValues(prompt, tool), writesUnasked(tool, wanted)];
     return { tool, score: score / 2 ** doubts.filter(Boolean).length };
   });
@@ -257,10 +389,32 @@ const synonyms: readonly (readonly [pattern: RegExp, words: string])[] = [
   [/\d\s*[+*/^]\s*\d|\d\s+-\s+\d/, "calculate arithmetic"],
   [/\b(?:what|show|open|view|print)\b.*\p{L}\.\p{L}{1,4}(?!\p{L})/iu, "read file"],
   [/\bdelete\b/i, "remove"],
+  [/\b(?:last|latest|newest|recent|previous)\b.*\bcommits?\b|\bcommit history\b/i, "log"],
+  [/\b(?:create|make|new|save)\b.*\bfile\b/i, "write"],
+  [/\b(?:appointment|dinner|lunch|meeting|reminder)\b/i, "create calendar event"],
+  [/\bremember\b/i, "create entity observation"],
 ];
 
+/** Tools of the host itself, for which the user has to ask. */
+const resourceList = "find_resources";
+const hostTools: readonly string[] = [resourceList, "read_resource", "read_more", "find_tools"];
+
+/** Only a tool that has such a verb itself can do what it asks for; its noun alone would lead to the opposite. */
+const undoingVerbs =
+  /^\s*(?:please\s+|(?:can|could|would) you\s+)?(cancel|refund|rename|reschedule|restart|revert|undo)\b/i;
+
+/** Verbs that many tools have: what they act on says more. */
+const generalVerbs = new Set(wordsOf("add check create find get list look make return search"));
+const generalVerbWeight = 0.4;
+
+/** Returns true for a question that asks to know something, and not to do something. */
+function isQuestion(prompt: string): boolean {
+  return /^\s*(?:what|when|where|which|who|how|is|are|am|do|does|did|will|have|has)\b/i.test(prompt);
+}
+
 /** Returns the words of a prompt that can match a tool. */
-function searchWords(prompt: string): string[] {
+function searchWords(whole: string): string[] {
+  const prompt = whole.slice(0, maxDemoPromptChars);
   const added = synonyms.filter(([pattern]) => pattern.test(prompt)).map(([, words]) => words);
   return wordsOf([prompt, ...added].join(" ")).filter((word) => !/^\p{N}+$/u.test(word) && !dayWords.has(word));
 }
