@@ -135,7 +135,7 @@ export async function readSkillFolder<S>(
   if (skill.resources !== "dynamic") return childrenOf(root, skill.resources, folder);
   need(client, "readSkillFolder");
   if (settingsOf(client)?.["directoryRead"] !== true) {
-    throw new PortolanError("capability-missing", "readSkillFolder: the server does not list the files of its skills");
+    throw new PortolanError("capability-missing", "The server does not list the files of its skills");
   }
   const { uri } = folder === "" ? { uri: root } : fileOf(skill, folder);
   const method = "resources/directory/read";
