@@ -205,6 +205,15 @@ describe("add <address> with a server card (X133)", () => {
     expect(await showOf(typed, { cwd })).toMatchObject({ name: "server", isTrusted: true });
   });
 
+  test("finds no card at an address that answers with a stream without an end", async () => {
+    const { origin, asked } = await serveLoopback((_, response, url) => {
+      if (url.pathname !== "/mcp") response.writeHead(404).end();
+      else response.writeHead(200, { "content-type": "text/event-stream" }).write(": open\n\n");
+    });
+    expect((await failureOf([`${origin}/mcp`])).message).toContain("has no server card");
+    expect(asked).toEqual(["GET /mcp/server-card", "GET /mcp"]);
+  });
+
   test.each<[string, object | string, string]>([
     ["no JSON", "<html>", "is not JSON"],
     ["a list", [], "expected a JSON object"],
@@ -423,6 +432,16 @@ describe("add <name in a registry> (X134)", () => {
     [
       "another registry",
       npm({ registryBaseUrl: "https://evil.example" }),
+      "is in another registry, https://evil.example",
+    ],
+    [
+      "an image of another registry",
+      npm({
+        registryType: "oci",
+        identifier: "example/weather:1.2.0",
+        version: undefined,
+        registryBaseUrl: "https://evil.example",
+      }),
       "is in another registry, https://evil.example",
     ],
     ["a digest that cannot be compared", npm({ fileSha256: "0".repeat(64) }), "has a digest that only a download"],

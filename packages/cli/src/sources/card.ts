@@ -1,8 +1,10 @@
+import { PortolanError } from "portolan";
 import type { CommandContext } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { quote } from "../terminal/escape.ts";
 import { fetchDocument, isTable, parseTable, policyFor, type Table, toTypedUrl } from "./fetch.ts";
 import { entryNameOf, type FoundServer } from "./found.ts";
+import { guessMs } from "./limits.ts";
 import { toTarget } from "./package.ts";
 
 const cardType = "application/mcp-server-card+json";
@@ -67,7 +69,12 @@ export async function findCard(context: CommandContext, typed: URL): Promise<Fou
   const isCardItself = typed.pathname.endsWith(suffix) || typed.pathname.endsWith(".json");
   const places = isCardItself ? [typed] : [beside, typed];
   for (const place of places) {
-    const response = await fetchDocument(context, place, { typed, accept: cardType });
+    const isGuess = place === typed && !isCardItself;
+    const policy = isGuess ? { timeoutMs: guessMs } : {};
+    const reading = fetchDocument(context, place, { typed, accept: cardType, policy });
+    // A server may answer a GET of its own address with a stream that does not end.
+    const response = isGuess ? await reading.catch(withoutEnd) : await reading;
+    if (!response) continue;
     const type = response.headers.get("content-type")?.split(";", 1)[0]?.trim().toLowerCase();
     // A static file server may not know the media type; the address of a server itself answers other things as JSON.
     const isCard =
@@ -82,4 +89,9 @@ export async function findCard(context: CommandContext, typed: URL): Promise<Fou
   throw new Failure("usage", `${typed.href} has no server card; to add the address itself, give it a name`, {
     next: `portolan add ${quote(name)} ${quote(typed.href)}`,
   });
+}
+
+function withoutEnd(reason: unknown): undefined {
+  if (reason instanceof PortolanError && ["timeout", "message-too-large"].includes(reason.code)) return;
+  throw reason;
 }

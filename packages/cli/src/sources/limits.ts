@@ -6,6 +6,9 @@ export const maxDocumentBytes: number = 1024 * 1024;
 /** Time for a card, or for an answer of a registry. */
 export const documentMs = 15_000;
 
+/** Time in which the address of a server itself has to answer with a card. */
+export const guessMs = 3_000;
+
 /** Servers of a registry that are suggested for a name it does not have. */
 export const maxRegistryMatches = 5;
 

@@ -45,7 +45,7 @@ export function packageProblem(item: Table): string | undefined {
     return `${identifier} has no exact version`;
   }
   if (type !== "oci" && version === undefined) return `${identifier} has no version`;
-  if (typeof base === "string" && rule.registries.length > 0 && !rule.registries.includes(base.replace(/\/+$/, ""))) {
+  if (typeof base === "string" && !isAsked(base, identifier, rule)) {
     return `${identifier} is in another registry, ${base}, which the program that runs it does not ask`;
   }
   // It must match before the package runs, and only the program that downloads it could compare it.
@@ -53,6 +53,13 @@ export function packageProblem(item: Table): string | undefined {
     return `${identifier} has a digest that only a download of its file can be compared with`;
   const isStdio = !isTable(transport) || transport["type"] === "stdio";
   return isStdio ? undefined : `${identifier} serves HTTP, so it has to be started by hand`;
+}
+
+/** Returns whether the program asks this registry. The name of an image begins with its registry, unless it is Docker's. */
+function isAsked(base: string, identifier: string, { registries }: PackageRule): boolean {
+  const address = base.replace(/\/+$/, "");
+  const host = address.replace(/^https:\/\//, "");
+  return registries.includes(address) || identifier.startsWith(`${host}/`);
 }
 
 /** The lists of a package or remote whose items may need a value. */
@@ -75,7 +82,6 @@ export async function toTarget(
   const leftOut: string[] = [];
   const prepared: { [member: string]: unknown } = { ...item };
   const lists = new Set<string>();
-  const required = new Set<string>();
   for (const list of inputLists) {
     const items = item[list];
     if (!Array.isArray(items)) continue;
@@ -85,7 +91,6 @@ export async function toTarget(
       if (value["isRepeated"] === true) lists.add(id);
       const isWanted = given.has(id) || (list === "environmentVariables" && env[id] !== undefined);
       if (value["isRequired"] === true || isWanted) {
-        required.add(id);
         return [{ ...value, isRequired: true }];
       }
       // Without a value the variable would be missing, and the server would not start.
