@@ -130,6 +130,18 @@ test("an app is not shown if the user says no, and wrong arguments are explained
   expect(await page.locator("iframe").count()).toBe(0);
 });
 
+test.each(["flood", "bomb"])("an app whose session is elsewhere is removed, too: %s", async (tool) => {
+  const { page } = await openPreview([pathTo("test/apps/hostile-server.mjs"), "--http", "0"]);
+  await page.getByRole("button", { name: tool }).click();
+  await page.getByRole("button", { name: "Call and show" }).click();
+  await page.getByRole("button", { name: "Show it" }).click();
+  await page.locator(".app").waitFor();
+  await expect.poll(() => page.locator("iframe").count(), { timeout: 20_000 }).toBe(0);
+  // The page goes on with another app.
+  await page.getByRole("button", { name: "Call and show" }).click();
+  await page.getByRole("button", { name: "Show it" }).waitFor();
+});
+
 test("the preview answers its own page alone", async () => {
   const { url, page } = await openPreview([pathTo("examples/apps/server.mjs"), "--http", "0"], {
     PORTOLAN_TOKEN: "a-long-token",

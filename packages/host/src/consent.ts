@@ -125,9 +125,9 @@ export class Consent {
     );
   }
 
-  /** Resolves if the resource may be sent to the model; rejects with "denied". */
+  /** Resolves if the resource may be sent to the model; rejects with "denied". A user and an app read for themselves. */
   async permitResource(id: string, server: HostedServer, uri: string, options: HostCallOptions): Promise<void> {
-    if (options.by === "user") return;
+    if (options.by === "user" || options.by === "app") return;
     const cautions = foreignSkills(server, options);
     const request: ConsentRequest = {
       id,

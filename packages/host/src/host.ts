@@ -3,6 +3,7 @@ import type {
   Completion,
   CompletionReference,
   GetPromptResult,
+  Implementation,
   JsonObject,
   LogLevel,
   ReadResourceResult,
@@ -105,6 +106,7 @@ function isList(servers: Exclude<HostOptions["servers"], string | undefined>): s
 export class LocalHost implements Host {
   readonly activity: ActivityLog;
   readonly #options: HostOptions;
+  readonly #info: Implementation;
   readonly #clock: Clock;
   readonly #feed: Feed<HostEvent> = createHostFeed();
   readonly #catalog = new Catalog(skeletonOf);
@@ -128,6 +130,7 @@ export class LocalHost implements Host {
   constructor(options: HostOptions, grants: Grants, kv: KeyValue, tasks?: TasksModule) {
     const { clock = systemClock, answers = {}, model = [], sampling = {}, limits = {} } = options;
     this.#options = options;
+    this.#info = options.info ?? { name: "portolan", version: "0.1.0" };
     this.#clock = clock;
     this.#grants = grants;
     this.#models = Array.isArray(model) ? model : [model as Model];
@@ -170,7 +173,7 @@ export class LocalHost implements Host {
       clock,
       limits,
       startSlots: new Semaphore(options.startsAtOnce ?? maxStartsAtOnce),
-      info: options.info ?? { name: "portolan", version: "0.1.0" },
+      info: this.#info,
       logLevel: options.logLevel ?? "info",
       pingMs: options.pingMs ?? pingIntervalMs,
       catalog: this.#catalog,
@@ -295,6 +298,7 @@ export class LocalHost implements Host {
     return {
       closed: this.#closed.signal,
       clock: this.#clock,
+      info: this.#info,
       trustsContent: (name) => this.#servers.find(name).entry.settings.trustContent === true,
       settled: async (name, signal) => void (await (await this.#servers.findTrusted(name, signal)).use(signal)),
       permit: async (id, name, action, options) =>

@@ -10,6 +10,8 @@ interface ShownApp {
   readonly state: HTMLElement;
   receive: (message: unknown) => void;
   remove: () => void;
+  /** False as soon as the page is done with the app. */
+  isOpen: boolean;
 }
 
 const shown = new Map<string, ShownApp>();
@@ -37,6 +39,8 @@ let sending: Promise<unknown> = Promise.resolve();
 /** Sends one request after the other, so that messages of an app keep their order. */
 function send(request: PreviewRequest): void {
   sending = sending.then(async () => {
+    // What a flood has left behind must not hold up what comes next.
+    if (request.kind === "message" && !shown.get(request.app)?.isOpen) return;
     try {
       const answer = await fetch("do", { method: "POST", body: JSON.stringify(request) });
       if (!answer.ok) fail(await answer.text());
@@ -115,6 +119,8 @@ function open({ app, title, sandbox, resource }: Extract<PreviewEvent, { kind: "
         channel.open((message) => send({ kind: "message", app, message }));
       },
       async close(reason) {
+        const one = shown.get(app);
+        if (one) one.isOpen = false;
         send({ kind: "close", app, ...(reason !== undefined && { reason }) });
       },
     },
@@ -125,6 +131,7 @@ function open({ app, title, sandbox, resource }: Extract<PreviewEvent, { kind: "
     ...{ mounted, card, state },
     receive: (message) => connected?.post(message as { [name: string]: unknown }),
     remove: () => connected?.close(),
+    isOpen: true,
   });
 }
 

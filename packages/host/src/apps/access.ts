@@ -1,3 +1,4 @@
+import type { Implementation } from "portolan";
 import type { Answers, Clock } from "portolan/client";
 import type { HostCallOptions } from "../api.ts";
 import type { Action, SayQuestion } from "../questions.ts";
@@ -7,6 +8,8 @@ export interface AppAccess {
   /** Aborts when the host is closed. */
   readonly closed: AbortSignal;
   readonly clock: Clock;
+  /** The name and version of the host, as servers and apps read it. */
+  readonly info: Implementation;
   /** True if a server's content is no reason for care. */
   trustsContent(server: string): boolean;
   /** Resolves when a server is connected and its tools are in the catalog. */

@@ -149,7 +149,7 @@ export async function openApp(host: Host, options: OpenAppOptions): Promise<AppS
     ...(run !== undefined && { run }),
   };
   // Nothing of it reaches a model, so reading it needs no consent; showing it does.
-  const read = await host.readResource(server, uri, { ...call, by: "user" });
+  const read = await host.readResource(server, uri, { ...call, by: "app" });
   const listed = host.catalog.resources.find((one) => one.server === server && one.uri === uri);
   const resource = toAppResource(uri, read, listed);
   const id = crypto.randomUUID();
@@ -425,7 +425,9 @@ class LocalSession implements AppSession {
     if (invalid !== undefined) return this.#fail(id, rpcCodes.invalidRequest, `Invalid request: ${invalid}`);
     const request = new AbortController();
     const signal = AbortSignal.any([request.signal, this.#over.signal]);
-    this.#open.set(id, request);
+    // A ping is answered at once, and its id may be that of another request.
+    const isOpen = !this.#open.has(id);
+    if (isOpen) this.#open.set(id, request);
     try {
       const result = await this.#answer(method, params as JsonObject, signal);
       this.#post({ jsonrpc: "2.0", id, result });
@@ -433,7 +435,7 @@ class LocalSession implements AppSession {
       if (thrown instanceof RpcError) this.#fail(id, thrown.code, thrown.message, thrown.data);
       else this.#fail(id, rpcCodes.internalError, toError(thrown).message);
     } finally {
-      this.#open.delete(id);
+      if (isOpen) this.#open.delete(id);
     }
   }
 
@@ -455,9 +457,8 @@ class LocalSession implements AppSession {
         return this.#callTool(params, signal);
       case "resources/read":
         return this.#host.readResource(this.server, params["uri"] as string, {
-          ...this.#callOptions(signal),
           // The app of a server reads what the server itself has: nothing reaches a model.
-          by: "user",
+          ...this.#callOptions(signal),
         }) as Promise<object> as Promise<JsonObject>;
       case "ui/open-link":
         return this.#openLink(params["url"] as string, signal);
@@ -482,7 +483,7 @@ class LocalSession implements AppSession {
     this.#log("host", { method: "ui/initialize", app: appInfo });
     return {
       protocolVersion: appProtocolVersion,
-      hostInfo: { name: "portolan", version: "0.1.0" },
+      hostInfo: this.#access.info,
       hostCapabilities: {
         ...(this.#access.visit(this.server, this.#options) && { openLinks: {} }),
         serverTools: {},

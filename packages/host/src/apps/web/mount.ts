@@ -1,4 +1,4 @@
-import { maxAppBurst, maxAppFrames, maxAppMessagesPerSecond, maxAppPixels } from "../limits.ts";
+import { maxAppBurst, maxAppFrames, maxAppMessageChars, maxAppMessagesPerSecond, maxAppPixels } from "../limits.ts";
 import { Allowance, measure } from "../message.ts";
 import { type AppPermission, allowOf, toDeclaration } from "../sources.ts";
 
@@ -80,6 +80,11 @@ class FrameChannel implements MountedChannel {
   readonly #options: MountOptions;
   /** Counts messages that did not come through the sandbox: a frame inside an app may post to this page directly. */
   readonly #stray: Allowance;
+  /**
+   * Counts the others, beyond what a session allows: one in this page ends an app that floods by itself, but one on another
+   * machine would hear of it too late.
+   */
+  readonly #own: Allowance;
   #receive: ((message: unknown) => void) | undefined;
   #isLoaded = false;
 
@@ -89,7 +94,9 @@ class FrameChannel implements MountedChannel {
     this.#origin = origin;
     this.#page = page;
     this.#options = options;
-    this.#stray = new Allowance(maxAppMessagesPerSecond, maxAppBurst, () => page.performance.now());
+    const now = () => page.performance.now();
+    this.#stray = new Allowance(maxAppMessagesPerSecond, maxAppBurst, now);
+    this.#own = new Allowance(maxAppMessagesPerSecond * 2, maxAppBurst * 2, now);
   }
 
   open(receive: (message: unknown) => void): void {
@@ -115,6 +122,11 @@ class FrameChannel implements MountedChannel {
       return;
     }
     if (origin !== this.#origin) return;
+    const size = measure(data, maxAppMessageChars * 2);
+    if (!this.#own.take(1) || (typeof size !== "number" && size.isTooLarge)) {
+      this.#stop();
+      return;
+    }
     const method: unknown = typeof data === "object" && data !== null ? (data as PostedMessage)["method"] : undefined;
     if (method === "ui/notifications/sandbox-proxy-ready") this.#load();
     if (typeof method === "string" && method.startsWith("ui/notifications/sandbox-")) return;
@@ -145,7 +157,7 @@ class FrameChannel implements MountedChannel {
   /** Ends an app that floods this page past the sandbox. The frame goes at once: that alone stops it. */
   #stop(): void {
     this.close();
-    void this.#app.close("it sent too many messages");
+    void this.#app.close("it sent too much");
   }
 }
 
