@@ -247,6 +247,8 @@ export const readChunkBytes: number = 64 * 1024;
 
 /** Skills that one server may list. A longer list is a problem of that server. */
 export const maxListedSkills = 10_000;
+/** A server that is silent for longer while it lists its skills does not hold up a run. */
+export const skillListMs = 10_000;
 /** Skills that a model is told of. It loads others by their URI. */
 export const maxShownSkills = 100;
 /** Longer descriptions of skills are cut for a model. */

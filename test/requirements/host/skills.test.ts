@@ -236,6 +236,33 @@ const requirements: readonly HostRequirement[] = [
     },
   },
   {
+    row: "X119",
+    says: "a server that cannot list its skills is named once, and the run goes on with those of the others",
+    async test(revision) {
+      const broken: SkillSource = {
+        list: () => {
+          throw new Error("no list");
+        },
+        get: () => undefined,
+        read: () => undefined,
+      };
+      const server = createServer({ name: "broken", version: "1.0.0" }, { onError() {} }).extend(skills(broken));
+      const servers = { shop: new Shop().target(revision), broken: inMemory(server, { era: revision }) };
+      const host = await makeHost({ servers, answers: answering(true).answers });
+      await host.ready();
+      const model = createModel(load());
+      const notices: string[] = [];
+      for await (const event of host.run("Help", { model }))
+        if (event.type === "notice" && /skill/.test(event.text)) notices.push(event.text);
+      expect(notices).toEqual([
+        expect.stringMatching(/^The skills of broken are not all listed: /),
+        'The model loaded the skill "refunds".',
+      ]);
+      const { skills: listed, problems } = await host.skills.list();
+      expect([listed.length, problems.map((problem) => problem.server)]).toEqual([1, ["broken"]]);
+    },
+  },
+  {
     row: "X120",
     says: "a call that a rule allows is asked about once a skill is in the conversation",
     async test(revision) {

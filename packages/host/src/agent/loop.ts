@@ -234,7 +234,9 @@ export class Loop {
     if (!this.#longResults.isEmpty) this.#toolbox.enableReadMore();
     const servers = options.servers ?? host.servers.map(({ name }) => name);
     const system = systemPrompt(options.system, host.catalog, servers);
-    await this.#skills.update(signal);
+    for (const { server, message } of await this.#skills.update(signal)) {
+      await emit({ type: "notice", server, text: `The skills of ${display(server)} are not all listed: ${message}` });
+    }
     this.#toolbox.skillTools = this.#skills.tools;
     const tools = model.capabilities.tools ? this.#toolbox.tools() : [];
     const maxInputTokens = this.#contextTokens - Math.min(maxTokens, this.#contextTokens / 2);

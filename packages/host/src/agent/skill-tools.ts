@@ -3,7 +3,7 @@ import type { Host } from "../api.ts";
 import { display } from "../display/index.ts";
 import { maxShownSkillFiles, maxShownSkills, maxSkillDescriptionChars } from "../limits.ts";
 import type { ModelTool } from "../models/model.ts";
-import { type HostSkill, type LoadedSkill, servesSkills } from "../skills/skills.ts";
+import { type HostSkill, type HostSkillList, type LoadedSkill, servesSkills } from "../skills/skills.ts";
 
 /** The skills of one run: those that the model is told of, and those that it has loaded. */
 export class RunSkills {
@@ -12,18 +12,25 @@ export class RunSkills {
   /** Loaded skills by server and URI, with the entries that hold for the rest of the run. */
   readonly #loaded = new Map<string, LoadedSkill>();
   #listed: readonly HostSkill[] = [];
+  /** True once a list has failed: this run does not ask again, because each attempt may take long. */
+  #isFinal = false;
 
   constructor(host: Pick<Host, "skills" | "servers">, isWanted: (server: string) => boolean) {
     this.#host = host;
     this.#isWanted = isWanted;
   }
 
-  /** Reads which skills the servers of the run list now. Costs nothing where no server has any. */
-  async update(signal: AbortSignal): Promise<void> {
-    if (this.#host.servers.some((status) => this.#isWanted(status.name) && servesSkills(status))) {
-      const { skills } = await this.#host.skills.list({ signal });
-      this.#listed = skills.filter(({ server }) => this.#isWanted(server));
-    } else this.#listed = [];
+  /**
+   * Reads which skills the servers of the run list now. Costs nothing where no server has any. Returns the new problems.
+   */
+  async update(signal: AbortSignal): Promise<HostSkillList["problems"]> {
+    const isNeeded = this.#host.servers.some((status) => this.#isWanted(status.name) && servesSkills(status));
+    if (!isNeeded || this.#isFinal) return [];
+    const { skills, problems } = await this.#host.skills.list({ signal });
+    this.#listed = skills.filter(({ server }) => this.#isWanted(server));
+    const own = problems.filter(({ server }) => this.#isWanted(server));
+    this.#isFinal = own.length > 0;
+    return own;
   }
 
   /** The tools that the model gets, because a server of the run has skills. */
@@ -45,7 +52,8 @@ export class RunSkills {
   }
 
   add(loaded: LoadedSkill): void {
-    this.#loaded.set(keyOf(loaded.server, loaded.skill.uri), loaded);
+    // The texts are in the conversation; here they would only take memory.
+    this.#loaded.set(keyOf(loaded.server, loaded.skill.uri), { ...loaded, text: "", body: "" });
   }
 
   find(server: string, uri: string): LoadedSkill | undefined {

@@ -19,7 +19,7 @@ import type { Calls } from "../calls.ts";
 import { type Consent, waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
-import { grantTtlMs, maxListedSkills } from "../limits.ts";
+import { grantTtlMs, maxListedSkills, skillListMs } from "../limits.ts";
 import type { Grants } from "../policy/index.ts";
 import type { Servers } from "../servers.ts";
 import type { HostSkill, HostSkillList, HostSkills, LoadedSkill, SkillChange } from "./skills.ts";
@@ -44,8 +44,8 @@ export class LocalSkills implements HostSkills {
   readonly #options: LocalSkillsOptions;
   /** Lists by connection, so that a restarted server is asked again. */
   readonly #lists = new WeakMap<Client, Promise<Listed>>();
-  /** The servers that loaded skills came from: only what this host has loaded can be read. */
-  readonly #loaded = new WeakMap<LoadedSkill, HostedServer>();
+  /** The servers of loaded skills, by their entries: only what this host has loaded can be read. */
+  readonly #loaded = new WeakMap<Skill, HostedServer>();
 
   constructor(options: LocalSkillsOptions) {
     this.#options = options;
@@ -98,7 +98,7 @@ export class LocalSkills implements HostSkills {
     await this.#remember(server, skill);
     const { text, body, isVerified } = opened;
     const loaded: LoadedSkill = { server: name, skill, text, body, isVerified };
-    this.#loaded.set(loaded, server);
+    this.#loaded.set(skill, server);
     if (options.conversation) actingOn(options.conversation).add(name);
     return loaded;
   }
@@ -108,7 +108,7 @@ export class LocalSkills implements HostSkills {
     file: string,
     options: Parameters<HostSkills["read"]>[2] = {},
   ): Promise<SkillContent> {
-    const server = this.#loaded.get(loaded);
+    const server = this.#loaded.get(loaded.skill);
     if (!server) throw new PortolanError("invalid-argument", "skills.read: expected a skill that this host has loaded");
     const current = await this.#options.servers.findTrusted(loaded.server, options.signal);
     if (current.digest !== server.digest) {
@@ -155,7 +155,7 @@ export class LocalSkills implements HostSkills {
       const { uri } = Object(entry) as { uri?: unknown };
       problems.push(`The skill ${display(String(uri), { maxChars: 200 })} is invalid: ${problem}`);
     };
-    const skills = await listSkills(client, { maxItems: maxListedSkills, onInvalid });
+    const skills = await listSkills(client, { maxItems: maxListedSkills, idleMs: skillListMs, onInvalid });
     await this.#revokeOutdated(server, skills);
     return { skills, problems };
   }
