@@ -36,6 +36,7 @@ const uses: { readonly [command: string]: Use } = {
   servers: { args: ["servers"] },
   ls: { args: ["ls", "time"] },
   call: { args: ["call", "time.now", "zones=Asia/Tokyo"] },
+  tasks: { args: ["tasks"] },
   read: { args: ["read", "time", "time://UTC"] },
   prompt: { args: ["prompt", "asking", "greet", "who=Ada"] },
   complete: { args: ["complete", "asking", "greet", "who", "A"] },

@@ -64,6 +64,7 @@ const sessions: { readonly [command: string]: readonly Session[] } = {
     },
     { args: ["where", "--root", ".", ...hostile], steps: [[/this session/, "n\r"]] },
   ],
+  tasks: [{ args: [] }, { args: ["show", `nothing${paint}`] }, { args: [`wait${paint}`] }],
   read: [{ args: ["x://text", ...hostile] }, { args: [...hostile] }],
   prompt: [{ args: ["plain", ...hostile] }, { args: ["missing", ...hostile] }],
   complete: [{ args: ["plain", "word", "", ...hostile] }],

@@ -39,6 +39,7 @@ const lines: readonly (readonly [code: number, ...args: string[]])[] = [
   [0, "ls", "asking"],
   [0, "call", "./server.mjs", "hello"],
   [5, "call", "./server.mjs", "fail"],
+  [0, "tasks"],
   [0, "read", "time", "time://UTC"],
   [0, "read", "time", "time://UTC", "--save", "out"],
   [0, "prompt", "asking", "greet", "who=Ada"],
@@ -108,7 +109,7 @@ test("chat, dev and serve", async () => {
 
 test("every command has a schema, but for those that print no JSON of their own", () => {
   const visible = commands.filter(({ isHidden }) => !isHidden).map(({ name }) => name);
-  const helpers = ["failure", "listProblem", "protocolObject"];
+  const helpers = ["failure", "listProblem", "protocolObject", "task", "toolResult"];
   const documented = definitions.filter((name) => !helpers.includes(name));
   expect([...documented, "record", "completion"].sort()).toEqual([...visible].sort());
   const tested = new Set([...lines.map(([, name]) => name), "chat", "dev", "serve"]);

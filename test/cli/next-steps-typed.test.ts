@@ -1,10 +1,15 @@
+import { once } from "node:events";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { delimiter, dirname, join } from "node:path";
 import type { ProtectOptions } from "portolan/auth/server";
+import { serveHttp as serveMcp } from "portolan/server/http";
 import { parseAst } from "rolldown/parseAst";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
 import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
+import { createFilms } from "./fixtures/films.mjs";
 import { makeHome, portolan, root, runPortolan } from "./kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
@@ -12,6 +17,7 @@ const node = process.execPath;
 const asking = join(root, "test/cli/asking-server.mjs");
 const offering = join(root, "test/cli/fixtures/offering.mjs");
 const broken = join(root, "test/cli/fixtures/broken.mjs");
+const films = join(root, "test/cli/fixtures/films.mjs");
 const halfBroken = join(root, "test/cli/fixtures/half-broken.mjs");
 
 type Env = { [name: string]: string };
@@ -78,6 +84,44 @@ function withBrowser(cwd: string): Env {
  * text, with {} for values; texts without values are the same in every file.
  */
 const scenarios: { readonly [message: string]: () => Promise<void> } = {
+  async "portolan tasks"() {
+    const { cwd, id } = await withTask("title");
+    const step = await stepOf(cwd, ["tasks", "wait", "nonesuch"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan tasks",
+      code: 0,
+      screen: expect.stringContaining(id),
+    });
+  },
+  async "output/tasks.ts: portolan tasks wait {}"() {
+    const { cwd, id, next } = await withTask("fails");
+    expect(await type(next, cwd)).toMatchObject({
+      step: `portolan tasks wait ${id}`,
+      code: 5,
+      screen: expect.stringContaining("out of ink"),
+    });
+  },
+  async "output/tasks.ts: portolan tasks answer {}"() {
+    const { cwd, id } = await withTask("title");
+    const step = await stepOf(cwd, ["tasks", "wait", id]);
+    const [, command = ""] = /portolan (.*)$/.exec(step) ?? [];
+    const terminal = openTerminal(command.split(" "), { cwd });
+    await terminal.answer("Name", "Ada\r");
+    await terminal.answer("send", "y\r");
+    expect(await terminal.exited).toBe(0);
+    expect(await type(lastStep(terminal.screen()), cwd)).toMatchObject({
+      code: 0,
+      screen: expect.stringContaining("Ada"),
+    });
+  },
+  async "tasks/task-targets.ts: portolan up {}"() {
+    const cwd = homeWith({ films: { command: node, args: [films, "."] } });
+    onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+    await trust(cwd, "films");
+    const step = await stepOf(cwd, ["call", "films.plain", "--detach"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan up films", code: 0 });
+    expect((await runPortolan(["call", "films.plain", "--detach"], { cwd })).code).toBe(0);
+  },
   async "portolan servers"() {
     const cwd = homeWith({ notes: { command: node, args: [asking] } });
     const step = await stepOf(cwd, ["ls", "nothing-like-it"]);
@@ -604,6 +648,25 @@ async function withLogin(protect: Partial<ProtectOptions> = {}): Promise<{ cwd: 
   return { cwd, env: withBrowser(cwd), url: server.url };
 }
 
+/** Starts a task of a server over HTTP. */
+async function withTask(tool: string): Promise<{ cwd: string; id: string; next: string }> {
+  const cwd = makeHome();
+  const serving = serveMcp(createFilms(cwd));
+  const listener = createServer((request, response) => serving.node(request, response)).listen(0, "127.0.0.1");
+  await once(listener, "listening");
+  onTestFinished(async () => {
+    await serving.close(0);
+    listener.closeAllConnections();
+    listener.close();
+  });
+  const { port } = listener.address() as AddressInfo;
+  put(cwd, ".mcp.json", { mcpServers: { films: { url: `http://127.0.0.1:${port}/mcp` } } });
+  await trust(cwd, "films");
+  const { stdout } = await runPortolan(["call", `films.${tool}`, "--detach"], { cwd });
+  const { task, next } = JSON.parse(stdout) as { task: { id: string }; next: string };
+  return { cwd, id: task.id, next };
+}
+
 /** Messages whose step other tests type, and texts that are no steps. */
 const elsewhere: { readonly [message: string]: string } = {
   "commands/login.ts: register a client there, then run in a terminal, which asks for its id: portolan login {}":
@@ -615,6 +678,7 @@ const elsewhere: { readonly [message: string]: string } = {
   "servers/sign-in.ts: give it its credentials as variables, with --env: portolan add --help": "typed above",
   "commands/dev.ts: portolan ls {}": "journey-author.test.ts",
   "servers/find-server.ts: portolan ls {}": "journey-user.test.ts",
+  "commands/tasks.ts: portolan tasks {} {}": "the beginning of a step; tasks.test.ts",
   "commands/login.ts: portolan ls {}": "login.test.ts",
   "commands/login.ts: portolan {}": "login.test.ts",
   "commands/dev.ts: portolan serve --stdio {}": "make-dev.test.ts",

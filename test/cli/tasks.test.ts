@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -13,10 +13,12 @@ import { openTerminal } from "./pseudo-terminal.ts";
 const films = join(root, "test/cli/fixtures/films.mjs");
 const eras = [["2025-11-25"], ["2026-07-28"]] as const;
 
-/** Serves films over HTTP. Returns its address. */
+/** Serves films over HTTP until the file "silent" exists. Returns its address. */
 async function serve(folder: string): Promise<string> {
   const serving = serveHttp(createFilms(folder));
-  const listener = createServer((request, response) => serving.node(request, response)).listen(0, "127.0.0.1");
+  const listener = createServer((request, response) => {
+    if (!existsSync(join(folder, "silent"))) serving.node(request, response);
+  }).listen(0, "127.0.0.1");
   await once(listener, "listening");
   onTestFinished(async () => {
     await serving.close(0);
@@ -192,6 +194,39 @@ test("a task whose server was stopped is lost", async () => {
   const lost = await fail(["tasks", "wait", task.id], cwd);
   expect(lost).toMatchObject({ code: 1, kind: "failed", next: "portolan tasks" });
   expect(lost.message).toContain(`does not know task ${task.id} any more`);
+});
+
+test("wait prints the text alone with --text, and saves files with --save", async () => {
+  const cwd = await makeProject();
+  finish(cwd, "a film");
+  const film = await detach(cwd);
+  expect(await runPortolan(["tasks", "wait", film, "--text"], { cwd })).toMatchObject({ code: 0, stdout: "a film\n" });
+  const still = await detach(cwd, "still");
+  expect(await succeed(["tasks", "wait", still, "--save", "out"], cwd)).toMatchObject({ saved: ["out/1.png"] });
+});
+
+test("--timeout fails on a silent server, and the task is kept", async () => {
+  const cwd = await makeProject();
+  const id = await detach(cwd);
+  writeFileSync(join(cwd, "silent"), "");
+  expect(await fail(["tasks", "show", id, "--timeout", "0.5"], cwd)).toMatchObject({ code: 7, kind: "timeout" });
+  rmSync(join(cwd, "silent"));
+  expect((await succeed(["tasks"], cwd)).tasks).toMatchObject([{ id }]);
+});
+
+test("a command with --env is found again with the variable", async () => {
+  const cwd = makeHome();
+  onTestFinished(async () => void (await runPortolan(["down"], { cwd })));
+  const typed = ["--env", "COLOUR=blue", "--", process.execPath, films, cwd];
+  const refused = await fail(["call", "render", "--detach", ...typed], cwd);
+  expect(refused.next).toContain("portolan up --env COLOUR -- ");
+  await succeed(["up", ...typed], cwd);
+  const { task } = await succeed(["call", "render", "--detach", ...typed], cwd);
+  finish(cwd, "a film");
+  const missing = await fail(["tasks", "wait", task.id], cwd);
+  expect(missing).toMatchObject({ code: 2, message: expect.stringContaining("your shell has no variable COLOUR") });
+  const result = await succeed(["tasks", "wait", task.id, "--env", "COLOUR=blue"], cwd);
+  expect(result.content).toEqual([{ type: "text", text: "a film" }]);
 });
 
 test("mistakes in the words after tasks are explained", async () => {

@@ -90,7 +90,7 @@ export const commands: readonly CommandDefinition[] = [
       "--data <json>": "With answer: the fields of the form that the task asks for, as a JSON object.",
       "--decline": "With answer: decline the question.",
       "--env <pair...>":
-        "NAME=VALUE, or NAME to pass a variable of your shell, as at the start of the task. Repeatable.",
+        "NAME=VALUE or NAME, as at the start of the task. Default: the variables of your shell. Repeatable.",
       "--header <pair...>": "NAME=VALUE, as at the start of the task. Repeatable.",
       ...timeoutFlag,
     },

@@ -6,6 +6,7 @@ import type { CommandContext, Flags } from "../command.ts";
 import { Failure, type FailureKind, interruption, toFailure, withoutOptionNames } from "../failure.ts";
 import { showResult } from "../output/content.ts";
 import { showRunWaits } from "../output/progress.ts";
+import { taskValue } from "../output/tasks.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
 import { explainChanged, explainUnused } from "../servers/host.ts";
 import { applyTargetFlags } from "../servers/target-flags.ts";
@@ -273,9 +274,21 @@ function show(context: CommandContext, event: ShownEvent, view: RunView): void {
       } else if (view.repeatsResults) terminal.say(`  ${resultMark(event.result, screen)}`);
       else showFolded(context, event.result, view.isChat ? "; /result shows all" : "");
       break;
+    case "task":
+      showTask(context, event);
+      break;
     case "done":
       terminal.endStream();
   }
+}
+
+/** Shows the state of a call that is a task. Its end is shown by its result. */
+function showTask({ screen, terminal }: CommandContext, { how, task }: Extract<RunEvent, { type: "task" }>): void {
+  if (how === "ended") return;
+  const { id, server, tool, state, message } = task;
+  const text = message ?? (state === "input_required" ? "asks a question" : "is at work");
+  const what = how === "created" ? `${server}.${tool} runs as task ${id}` : `task ${id}: ${text}`;
+  terminal.say(screen.cut(screen.style("dim", `  ${screen.mark("dot")} ${screen.safe(what)}`)));
 }
 
 function resultMark({ isError }: CallToolResult, screen: Screen): string {
@@ -304,8 +317,10 @@ function print({ print: printLine }: CommandContext, event: ShownEvent): void {
     const { signal: _, ...question } = event.question;
     printLine(JSON.stringify({ ...event, question }));
   } else if (event.type === "done") {
-    const { state: _, error, ...done } = event;
+    const { state: _, tasks: __, error, ...done } = event;
     printLine(JSON.stringify({ ...done, ...(error && { error: error.message }) }));
+  } else if (event.type === "task") {
+    printLine(JSON.stringify({ ...event, task: taskValue(event.task) }));
   } else printLine(JSON.stringify(event));
 }
 

@@ -49,7 +49,7 @@ export async function run(
   const isDetached = flags["detach"] === true;
   const used = recorder
     ? recordEntry(found.entry, context, recorder)
-    : await (isDetached ? toTaskEntry : useWarm)(context, found.entry);
+    : await (isDetached ? toTaskEntry(context, found.entry) : useWarm(context, found.entry));
   const target = { ...found, entry: used };
   const outlives = "url" in found.entry.target || (!recorder && used !== found.entry);
   const work = async (host: Host) => {

@@ -68,6 +68,7 @@ export async function run(
       isSignInLeft: true,
       model: models,
       policy: policyOf(flags),
+      tasks: { resume: "wait" },
       ...rootsOf(context, flags),
     },
   );

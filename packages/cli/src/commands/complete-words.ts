@@ -49,7 +49,9 @@ async function wordsFor(
   place: string | undefined,
 ): Promise<readonly string[]> {
   if (place === "shell") return ["bash", "zsh", "fish", "powershell"];
+  if (place === "action" && line.name === "tasks") return (await import("./tasks.ts")).actionNames;
   if (place === "action") return ["ls", "show", "verify"];
+  if (place === "id") return (await (await import("./tasks.ts")).listTasks(context)).map(({ id }) => id);
   if (place === "skill" || place === "file") return [];
   if (place === "kind") return ["ts", "cli", "skill"];
   if (place === "targets" || place === "servers") return serversOf(context);

@@ -58,7 +58,13 @@ export async function run(
       requireUnrefused(context, host, flags, refused);
       return undefined;
     },
-    { model: models, policy, answers: refuseWithoutTerminal(context, refused), ...rootsOf(context, flags) },
+    {
+      model: models,
+      policy,
+      answers: refuseWithoutTerminal(context, refused),
+      tasks: { resume: "wait" },
+      ...rootsOf(context, flags),
+    },
   );
 }
 

@@ -8,7 +8,16 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, interruption } from "../failure.ts";
 import { modelFor } from "../models.ts";
 import { presentResult } from "../output/call-result.ts";
-import { goesOn, messageOf, questionValue, tasksTable, taskText, taskValue } from "../output/tasks.ts";
+import {
+  answerStep,
+  goesOn,
+  messageOf,
+  questionValue,
+  tasksTable,
+  taskText,
+  taskValue,
+  waitStep,
+} from "../output/tasks.ts";
 import { lookCommand } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { driveTask } from "../tasks/drive-task.ts";
@@ -144,7 +153,7 @@ async function answer(context: CommandContext, task: HostTask, flags: Flags): Pr
     const now = await host.tasks.refresh(task.id, { signal });
     const asksNow = question.then(() => true);
     if (now.state !== "input_required" && !(await Promise.race([asksNow, pause().then(() => false)]))) {
-      const next = `portolan tasks wait ${task.id}`;
+      const next = waitStep(task);
       throw new Failure("usage", `task ${task.id} asks nothing now; it is ${now.state}`, { next });
     }
     if (!given && !screen.isInteractive) throw needsAnswer(task, await question);
@@ -152,7 +161,7 @@ async function answer(context: CommandContext, task: HostTask, flags: Flags): Pr
     const left = await Promise.race([settled, asked.problem]);
     await events.return?.();
     const ok = screen.style("green", screen.mark("ok"));
-    const step = left === "again" ? `portolan tasks answer ${task.id}` : `portolan tasks wait ${task.id}`;
+    const step = left === "again" ? answerStep(task) : waitStep(task);
     const more = left === "again" ? "; the task asks another question" : "";
     return {
       value: { answered: task.id, ...(left === "again" && { asksAgain: true }), next: step },
@@ -238,9 +247,9 @@ async function problemOf(given: ElicitResult, question: HostQuestion): Promise<F
   }
 }
 
-function needsAnswer({ id }: HostTask, question: HostQuestion): Failure {
-  const message = `task ${id} asks: ${messageOf(question)}`;
-  return new Failure("denied", message, { next: `portolan tasks answer ${id}` });
+function needsAnswer(task: HostTask, question: HostQuestion): Failure {
+  const message = `task ${task.id} asks: ${messageOf(question)}`;
+  return new Failure("denied", message, { next: answerStep(task) });
 }
 
 function pause(): Promise<void> {

@@ -7,6 +7,16 @@ export function taskValue({ isFollowed: _, ...task }: HostTask): object {
   return task;
 }
 
+/** Returns the command that waits for the result of a task. */
+export function waitStep({ id }: HostTask): string {
+  return `portolan tasks wait ${id}`;
+}
+
+/** Returns the command that answers the question of a task. */
+export function answerStep({ id }: HostTask): string {
+  return `portolan tasks answer ${id}`;
+}
+
 /** Formats tasks as a table, the newest first. */
 export function tasksTable(tasks: readonly HostTask[], screen: Screen): string {
   const head = ["id", "state", "tool", "started", "message"].map((title) => screen.style("dim", title));
@@ -24,7 +34,7 @@ export function tasksTable(tasks: readonly HostTask[], screen: Screen): string {
 
 /** Returns the output for a task that goes on without this command. */
 export function goesOn(task: HostTask, what: string, screen: Screen): CommandResult {
-  const next = `portolan tasks wait ${task.id}`;
+  const next = waitStep(task);
   return {
     value: { task: taskValue(task), next },
     text: () => `${screen.safe(what)}\n  ${screen.mark("next")} ${screen.step(next)}`,
@@ -69,9 +79,9 @@ export function messageOf(question: HostQuestion): string {
   return question.kind === "elicit" || question.kind === "openUrl" ? question.params.message : question.kind;
 }
 
-function nextOf({ id, state }: HostTask, questions: readonly HostQuestion[]): string | undefined {
-  if (state === "lost" || state === "cancelled") return undefined;
-  return questions.length > 0 ? `portolan tasks answer ${id}` : `portolan tasks wait ${id}`;
+function nextOf(task: HostTask, questions: readonly HostQuestion[]): string | undefined {
+  if (task.state === "lost" || task.state === "cancelled") return undefined;
+  return questions.length > 0 ? answerStep(task) : waitStep(task);
 }
 
 function stateText(state: HostTask["state"], screen: Screen): string {

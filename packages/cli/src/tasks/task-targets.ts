@@ -3,7 +3,8 @@ import type { HostTask, ServerEntry } from "portolan-host";
 import { listFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { findByName, findTarget } from "../servers/find-server.ts";
+import { findByName, findTarget, targetArgument } from "../servers/find-server.ts";
+import { folderOf } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 import { useWarm } from "../warm/warm-entry.ts";
 
@@ -13,7 +14,7 @@ interface StoredTarget {
   readonly command: readonly string[];
   readonly cwd: string;
   readonly flags: { readonly era?: string; readonly clientId?: string; readonly cwd?: string };
-  /** Names of the variables and headers. A variable is read from the shell again; a header must be given again. */
+  /** Names of the variables and headers. A variable is read from the shell again, a header must be given again. */
   readonly env: readonly string[];
   readonly headers: readonly string[];
 }
@@ -32,7 +33,7 @@ export async function rememberTarget(
 ): Promise<void> {
   const era = textFlag(flags, "era");
   const clientId = textFlag(flags, "clientId");
-  const cwd = textFlag(flags, "cwd");
+  const cwd = folderOf(system, flags);
   const isFile = target !== undefined && /[\\/]/.test(target) && !/^https?:/i.test(target);
   const stored: StoredTarget = {
     ...(target !== undefined && { target: isFile && !isAbsolute(target) ? resolve(system.cwd, target) : target }),
@@ -72,14 +73,11 @@ export async function findTaskServer(
       next: `give them again: ${again} ${words}`,
     });
   }
+  const then = { ...context, command: stored.command, system: { ...context.system, cwd: stored.cwd } };
   const givenEnv = listFlag(flags, "env");
   const env = [...stored.env.filter((name) => !namesOf(givenEnv).includes(name)), ...givenEnv];
-  const then = { ...context, command: stored.command, system: { ...context.system, cwd: stored.cwd } };
-  const { entry } = await findTarget(then, stored.target, {
-    ...flags,
-    ...stored.flags,
-    ...(env.length > 0 && { env }),
-  });
+  const more = { ...stored.flags, ...(env.length > 0 && { env }) };
+  const { entry } = await findTarget(then, stored.target, { ...flags, ...more });
   return toTaskEntry(then, entry);
 }
 
@@ -92,7 +90,6 @@ export async function toTaskEntry(context: CommandContext, entry: ServerEntry): 
   const warm = await useWarm(context, entry);
   // Tasks have nothing to do with the revision that the server itself speaks.
   if (warm !== entry) return { ...warm, settings: entry.settings };
-  const { targetArgument } = await import("../servers/find-server.ts");
   throw new Failure("usage", `${entry.name} is started for one command, and its tasks end with it`, {
     next: `portolan up ${targetArgument(entry, context.system)}`,
   });

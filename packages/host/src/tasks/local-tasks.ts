@@ -280,7 +280,7 @@ export class LocalTasks {
     const isTasks = reason instanceof RpcError || !(reason instanceof PortolanError);
     const isLost = !isTasks && connectionCodes.includes(reason.code) && !task.stop?.signal.aborted;
     if (!isLost) {
-      this.#end(task, stateOf(reason), { reason });
+      this.#end(task, stateOf(reason), { reason: withOwnId(reason, task) });
       return;
     }
     task.lostAt ??= this.#options.clock.now();
@@ -455,6 +455,13 @@ export class LocalTasks {
   #emit(task: HeldTask, how: "created" | "changed" | "ended"): void {
     this.#options.emit({ kind: "task", server: task.server, how, task: task.shown });
   }
+}
+
+/** Replaces the server's id in a message of our own, because it gives access to the task. */
+function withOwnId(reason: Error, { id, stored }: HeldTask): Error {
+  if (!(reason instanceof PortolanError) || reason instanceof CallFailure) return reason;
+  const message = reason.message.replaceAll(stored.ref.taskId, id);
+  return message === reason.message ? reason : new PortolanError(reason.code, message, { cause: reason.cause });
 }
 
 function stateOf(reason: Error): HostTaskState {
