@@ -5,6 +5,7 @@ import type { JsonObject } from "../../jsonrpc/message.ts";
 import { headerMismatch, methodNotFound, missingCapability } from "../../protocol/errors.ts";
 import { isQuestion, mayAsk } from "../../protocol/questions.ts";
 import { complete, type Outcome, type Peer } from "../../protocol/revision.ts";
+import { revisions } from "../../protocol/revisions/index.ts";
 import type { ClientCapabilities } from "../../protocol/types/index.ts";
 import { compileSchema, type Issue } from "../../schema/infer.ts";
 import { isObject } from "../../schema/shape.ts";
@@ -23,7 +24,9 @@ export { collectResponses, problemOfBatch } from "./batch.ts";
 /** Loads every part that a later request may need, and `others`. A part that cannot be loaded is reported. */
 export async function loadParts(runtime: ServerRuntime, others: readonly LoadPart[]): Promise<void> {
   const parts = [warnings, sessions, description, resources, prompts, listening].map((part) => () => part.get());
-  for (const load of [...others, ...parts, loadQuestions, loadJsonSchema, loadUriTemplates]) {
+  // Extensions begin what they do without a request, such as tasks of a process that died.
+  const extensions = () => revisions.map((revision) => activeExtensions(runtime, revision));
+  for (const load of [...others, ...parts, loadQuestions, loadJsonSchema, loadUriTemplates, extensions]) {
     try {
       await load();
     } catch (cause) {

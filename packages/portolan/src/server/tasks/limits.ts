@@ -36,6 +36,10 @@ export const maxEmptyRounds = 16;
 export const maxChangeTries = 100;
 /** The stored size of a task is counted in steps of this many characters. */
 export const sizeStep: number = 4 * 1024;
+/** The first pause before the end of a task is written again that the storage did not take. Each further one is twice as long. */
+export const firstRetryMs = 250;
+/** The longest of these pauses. */
+export const maxRetryMs = 15_000;
 /** Tasks on one page of a list. */
 export const taskPageSize = 50;
 /** Tasks whose changes one stream reports. */

@@ -53,7 +53,8 @@ export class TaskRun implements RoundKeeper {
   #writtenAt = Number.NEGATIVE_INFINITY;
   #statusTimer: ReturnType<typeof setTimeout> | undefined;
   #ttlTimer: ReturnType<typeof setTimeout> | undefined;
-  #isOver = false;
+  /** True once the run holds nothing any more. */
+  isOver = false;
 
   /**
    * @param origin is the request that waits for a plain result at first
@@ -114,8 +115,8 @@ export class TaskRun implements RoundKeeper {
 
   /** Releases what the run holds. Returns false if that was done before. */
   close(reason?: Error): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
+    if (this.isOver) return false;
+    this.isOver = true;
     clearTimeout(this.#ttlTimer);
     clearTimeout(this.#statusTimer);
     if (reason) this.exchange.cancel(reason);
@@ -154,7 +155,7 @@ export class TaskRun implements RoundKeeper {
   #status(message: string): void {
     this.#message = String(message).slice(0, maxStatusCharacters);
     if (this.origin) this.origin.status(this.#message);
-    if (this.origin || this.#isOver || this.#statusTimer !== undefined) return;
+    if (this.origin || this.isOver || this.#statusTimer !== undefined) return;
     const wait = Math.max(0, this.#writtenAt + statusIntervalMs - performance.now());
     if (wait === 0) this.#writeStatus();
     else this.#statusTimer = unref(setTimeout(() => this.#writeStatus(), wait));
@@ -162,7 +163,7 @@ export class TaskRun implements RoundKeeper {
 
   #writeStatus(): void {
     this.#statusTimer = undefined;
-    if (this.#isOver) return;
+    if (this.isOver) return;
     this.#writtenAt = performance.now();
     const message = this.#message;
     this.#host

@@ -199,7 +199,8 @@ export class TaskStore {
     this.hearOthers();
     this.#timer ??= unref(setInterval(() => this.#renew(), this.#settings.leaseMs / 3));
     try {
-      this.#leasing ??= this.#lease();
+      // A lease that could not be renewed is not one any more.
+      if (!this.hasLease || !this.#leasing) this.#leasing = this.#lease();
       await this.#leasing;
     } catch (cause) {
       this.#leasing = undefined;
@@ -240,7 +241,7 @@ export class TaskStore {
 
   /** Tells this and the other processes of a change. */
   #tell(key: string): void {
-    this.#wake(key);
+    this.wake(key);
     if (this.#isShared) this.#storage.bus.publish(this.#topic, `${this.owner} ${key}`).catch(this.#report);
   }
 
@@ -262,11 +263,12 @@ export class TaskStore {
 
   /** Takes the news that a task was changed elsewhere; undefined if any may have been. */
   #touched(key: string | undefined): void {
-    for (const each of key === undefined ? [...this.#watchers.keys()] : [key]) this.#wake(each);
+    for (const each of key === undefined ? [...this.#watchers.keys()] : [key]) this.wake(each);
     this.#changedElsewhere(key);
   }
 
-  #wake(key: string): void {
+  /** Wakes those in this process who wait for changes of a task. */
+  wake(key: string): void {
     for (const changed of [...(this.#watchers.get(key) ?? [])]) changed();
   }
 

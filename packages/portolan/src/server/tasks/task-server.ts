@@ -32,7 +32,9 @@ import type { TaskRule } from "./definition.ts";
 import type { TaskSettings } from "./extension.ts";
 import { jobEffect } from "./job.ts";
 import {
+  firstRetryMs,
   maxEmptyRounds,
+  maxRetryMs,
   maxStatusCharacters,
   maxTaskQuestions,
   maxWatchedTasks,
@@ -71,6 +73,8 @@ export class TaskServer implements RunHost {
   readonly #runs = new Map<string, TaskRun>();
   /** Tasks that listeners of this process hear of, with the version that they know, until the tasks have ended. */
   readonly #listenedTo = new Map<string, string>();
+  /** The keys of tasks that this process has taken and is about to run. */
+  readonly #taken = new Map<string, number>();
   /** Questions that a client of 2025-11-25 is being asked, by the key of the task and of the question. */
   readonly #asking = new Set<string>();
 
@@ -198,6 +202,10 @@ export class TaskServer implements RunHost {
         run.close();
         return early ?? complete({});
       }
+    } catch (cause) {
+      run.detach();
+      run.close();
+      throw cause;
     } finally {
       clearTimeout(timer);
     }
@@ -283,6 +291,21 @@ export class TaskServer implements RunHost {
     return isOurs && after !== undefined;
   }
 
+  /** Writes the end of a run. While the storage fails it tries again: the result is nowhere else. */
+  async #writeSurely(run: TaskRun, update: (record: TaskRecord) => TaskRecord): Promise<void> {
+    for (let pauseMs = firstRetryMs; !run.isOver; pauseMs = Math.min(pauseMs * 2, maxRetryMs)) {
+      try {
+        await this.write(run, update);
+        return;
+      } catch (cause) {
+        // A limit of the caller will not pass by itself.
+        if (cause instanceof RpcError) throw cause;
+        this.report(cause);
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      }
+    }
+  }
+
   async #end(run: TaskRun, outcome: Outcome): Promise<void> {
     if (outcome.kind !== "complete") {
       throw new PortolanError("invalid-definition", "A task expects a result, but middleware returned none");
@@ -295,7 +318,7 @@ export class TaskServer implements RunHost {
       throw unserializableResult((cause as Error).message);
     }
     const isError = result["isError"] === true;
-    await this.write(run, (record) =>
+    await this.#writeSurely(run, (record) =>
       ended(record, "completed", { result, wrapped }, isError ? cut(textIn(result)) : (run.message ?? record.message)),
     );
   }
@@ -303,7 +326,7 @@ export class TaskServer implements RunHost {
   async #fail(run: TaskRun, cause: unknown): Promise<void> {
     if (run.exchange.isCancelled) return;
     const error = cause instanceof RpcError ? cause : internalError(this.report(cause));
-    await this.write(run, (record) => ended(record, "failed", failureOf(error), cut(error.message)));
+    await this.#writeSurely(run, (record) => ended(record, "failed", failureOf(error), cut(error.message)));
   }
 
   /** Keeps the questions of a handler that runs again with the answers. */
@@ -313,7 +336,7 @@ export class TaskServer implements RunHost {
     const rounds = run.kept;
     const emptyRounds = asked.length === 0 ? run.asked + 1 : 0;
     if (emptyRounds > maxEmptyRounds) throw endless(run);
-    await this.write(run, (record) => {
+    await this.#writeSurely(run, (record) => {
       isFull = record.shownKeys.length + asked.length > maxTaskQuestions;
       if (isFull) return record;
       if (asked.length === 0) return { ...record, rounds, answers: {} };
@@ -481,19 +504,17 @@ export class TaskServer implements RunHost {
     if (hasEnded(record)) return record;
     if (isExpired(record)) return (await this.#expire(key)) ?? record;
     const { owner } = record;
-    const isHere = owner === this.#store.owner && this.#runs.has(key);
-    if (owner === undefined || isHere || (await this.#store.isAlive(owner))) return record;
+    if (owner === undefined) return record;
+    const isMine = owner === this.#store.owner;
+    if (isMine ? this.#runs.has(key) || this.#taken.has(key) : await this.#store.isAlive(owner)) return record;
     await this.runtime.snapshot.loading;
     // Another server with the same storage may have the tool.
     if (!this.#ruleOf(record)) return record;
     const [unfinished] = record.begun;
     const mayResume = record.resume && unfinished === undefined;
-    let isTaken = false;
-    if (mayResume) await this.#store.hold();
-    const { after } = await this.#change(key, (current) => {
-      isTaken = current.owner === owner && !hasEnded(current);
-      if (!isTaken) return undefined;
-      if (mayResume) return { ...current, owner: this.#store.owner };
+    const after = await this.#takeAndRun(key, (current) => {
+      if (current.owner !== owner || hasEnded(current) || this.#runs.has(key)) return undefined;
+      if (mayResume) return { record: { ...current, owner: this.#store.owner }, runs: true };
       const why =
         unfinished === undefined
           ? "The process that ran the task has ended"
@@ -501,11 +522,36 @@ export class TaskServer implements RunHost {
       const reference = this.report(
         new PortolanError("task-lost", `Task ${current.id} of a tool "${current.call["name"]}" failed: ${why}`),
       );
-      return ended(current, "failed", failureOf(internalError(reference)), why);
+      return { record: ended(current, "failed", failureOf(internalError(reference)), why), runs: false };
     });
-    if (mayResume && isTaken && after) await this.#runAgain(key, after).finally(() => this.#store.release());
-    else if (mayResume) this.#store.release();
     return after ?? record;
+  }
+
+  /** Changes a task, and runs its handler if the change says so. `take` returns undefined to leave the task. */
+  async #takeAndRun(
+    key: string,
+    take: (record: TaskRecord) => { readonly record: TaskRecord; readonly runs: boolean } | undefined,
+  ): Promise<TaskRecord | undefined> {
+    this.#taken.set(key, (this.#taken.get(key) ?? 0) + 1);
+    try {
+      await this.#store.hold();
+      try {
+        let runs = false;
+        const { after } = await this.#change(key, (record) => {
+          const taken = take(record);
+          runs = taken?.runs === true;
+          return taken?.record;
+        });
+        if (after && runs) await this.#runAgain(key, after);
+        return after;
+      } finally {
+        this.#store.release();
+      }
+    } finally {
+      const left = (this.#taken.get(key) ?? 1) - 1;
+      if (left > 0) this.#taken.set(key, left);
+      else this.#taken.delete(key);
+    }
   }
 
   // Requests of clients
@@ -574,59 +620,63 @@ export class TaskServer implements RunHost {
   /** Takes answers to open questions. When none is open any more, the handler goes on. */
   async #answer(key: string, responses: JsonObject): Promise<void> {
     const { checkAnswer } = await loadQuestions();
-    let runsHere = false;
-    await this.#store.hold();
-    try {
-      const { after } = await this.#change(key, (record) => {
-        runsHere = false;
-        if (record.status !== "input_required") return undefined;
-        const pending = { ...record.pending };
-        const answers = { ...record.answers };
-        for (const [shownKey, response] of Object.entries(responses)) {
-          const asked = Object.hasOwn(pending, shownKey) ? pending[shownKey] : undefined;
-          if (!asked) continue;
-          answers[asked.key] = checkAnswer(shownKey, asked.question, response);
-          delete pending[shownKey];
-        }
-        const left = Object.keys(pending).length;
-        if (left === Object.keys(record.pending ?? {}).length) return undefined;
-        const changed = { ...record, pending, answers, updatedAt: Date.now() };
-        if (left > 0) return changed;
-        runsHere = record.owner === undefined;
-        return { ...changed, status: "working", owner: record.owner ?? this.#store.owner };
-      });
-      const run = this.#runs.get(key);
-      if (after && runsHere) await this.#runAgain(key, after);
-      else if (after && run) this.#deliver(run, after);
-    } finally {
-      this.#store.release();
-    }
+    const after = await this.#takeAndRun(key, (record) => {
+      if (record.status !== "input_required") return undefined;
+      const pending = { ...record.pending };
+      const answers = { ...record.answers };
+      for (const [shownKey, response] of Object.entries(responses)) {
+        const asked = Object.hasOwn(pending, shownKey) ? pending[shownKey] : undefined;
+        if (!asked) continue;
+        answers[asked.key] = checkAnswer(shownKey, asked.question, response);
+        delete pending[shownKey];
+      }
+      const left = Object.keys(pending).length;
+      if (left === Object.keys(record.pending ?? {}).length) return undefined;
+      const changed = { ...record, pending, answers, updatedAt: Date.now() };
+      if (left > 0) return { record: changed, runs: false };
+      const { owner = this.#store.owner } = record;
+      // A handler that waits in memory goes on where it is.
+      return { record: { ...changed, status: "working", owner }, runs: record.owner === undefined };
+    });
+    const run = this.#runs.get(key);
+    if (after && run) this.#deliver(run, after);
   }
 
   /** Answers `tasks/result`, which waits for the end of the task and asks its questions meanwhile. */
   async result(exchange: ServedExchange): Promise<Outcome> {
     const { key } = await this.#read(exchange);
-    const cancelled = new Promise<void>((resolve) => exchange.onCancel(() => resolve()));
-    for (;;) {
-      let wake = () => {};
-      const changed = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      const stop = this.#store.watch(key, wake);
-      try {
+    let wake = () => {};
+    // One for all rounds: a promise that lives as long as the request would keep a reaction of each.
+    const stop = this.#store.watch(key, () => wake());
+    exchange.onCancel(() => wake());
+    // Cancelled alone: a question that was answered elsewhere is withdrawn.
+    const asking = exchange.withParams(exchange.params);
+    try {
+      for (;;) {
+        const changed = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
         const { record } = await this.#read(exchange);
         if (hasEnded(record)) return complete(coreResult(record, exchange.peer.revision));
-        this.#askAll(exchange, key, record, wake);
-        await Promise.race([changed, cancelled, laterThan(record, this.#settings)]);
-      } finally {
-        stop();
+        if (exchange.isCancelled) return complete({});
+        this.#askAll(asking, key, record);
+        const timer = setTimeout(() => wake(), this.#lookAgainMs(record));
+        await changed;
+        clearTimeout(timer);
       }
-      if (exchange.isCancelled) return complete({});
+    } finally {
+      stop();
+      asking.cancel(new PortolanError("cancelled", "The task needs no answer any more"));
     }
   }
 
+  /** Returns the time after which a waiting request looks again, in case no news came: a lease, or the rest of the lifetime. */
+  #lookAgainMs({ createdAt, ttlMs }: TaskRecord): number {
+    return Math.max(statusIntervalMs, Math.min(this.#settings.leaseMs, createdAt + ttlMs - Date.now()));
+  }
+
   /** Sends the open questions to the client that waits for the result, each once at a time. */
-  #askAll(exchange: ServedExchange, key: string, { id, pending = {} }: TaskRecord, wake: () => void): void {
+  #askAll(exchange: ServedExchange, key: string, { id, pending = {} }: TaskRecord): void {
     for (const [shownKey, { question }] of Object.entries(pending)) {
       const name = `${key} ${shownKey}`;
       if (this.#asking.has(name) || !exchange.returnPath.ask) continue;
@@ -642,7 +692,8 @@ export class TaskServer implements RunHost {
         .catch((cause) => this.report(cause))
         .finally(() => {
           this.#asking.delete(name);
-          wake();
+          // Another request of the client may ask, if this one could not.
+          this.#store.wake(key);
         });
     }
   }
@@ -746,15 +797,6 @@ function shown(record: TaskRecord, asked: readonly (readonly [key: string, quest
 function withRelatedTask(question: InputRequest, id: string): InputRequest {
   const { method, params } = question;
   return { method, params: { ...params, _meta: { ...params?._meta, ...relatedTask(id) } } } as InputRequest;
-}
-
-/** Resolves when a waiting request looks again, in case no news came: after a lease, or at the end of the lifetime. */
-function laterThan({ createdAt, ttlMs }: TaskRecord, { leaseMs }: TaskSettings): Promise<void> {
-  const left = Math.max(statusIntervalMs, Math.min(leaseMs, createdAt + ttlMs - Date.now()));
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, left);
-    (timer as { unref?: () => void }).unref?.();
-  });
 }
 
 function endless(run: TaskRun): PortolanError {
