@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startWorld } from "../auth/client/kit/world.ts";
@@ -68,6 +68,43 @@ test("says on a terminal that nobody was signed in, and what to do after a sign-
   const signing = openTerminal(["login", server.url], { cwd, env, columns: 120 });
   expect(await signing.exited).toBe(0);
   expect(signing.screen()).toMatch(/✓ signed in at .*\n {2}→ portolan ls http:/);
+});
+
+test("after a sign-in that was left, login and logout lead out of a registration that the server has forgotten", async () => {
+  const cwd = await makeHome();
+  const { server, authority } = await startWorld();
+  const browser = put(cwd, "bin/xdg-open", `#!/bin/sh\necho "$1" >> ${cwd}/pages\n`);
+  chmodSync(browser, 0o755);
+  const env = { PATH: [join(cwd, "bin"), process.env["PATH"]].join(delimiter) };
+  const pages = () =>
+    existsSync(join(cwd, "pages")) ? readFileSync(join(cwd, "pages"), "utf8").split("\n").length - 1 : 0;
+  /** Leaves a sign-in at the page of the browser. */
+  const leave = async () => {
+    const signing = openTerminal(["login", server.url], { cwd, env, columns: 120 });
+    const before = pages();
+    await expect.poll(pages, { timeout: 60_000 }).toBe(before + 1);
+    await signing.answer(/waiting for your sign-in/, "\u0003");
+    expect(await signing.exited).toBe(130);
+    return signing.screen();
+  };
+  expect(await leave()).not.toContain("does not know the app");
+  // The authorization server is started anew, and its page refuses the old client.
+  authority.clients.clear();
+  const hint = await leave();
+  const [, again = ""] =
+    /If the page does not know the app: press Ctrl-C, then run: (portolan login \S+)/.exec(hint) ?? [];
+  expect(again).toBe(`portolan login ${server.url}`);
+  await leave();
+  authority.clients.clear();
+  const out = openTerminal(["logout", server.url], { cwd, columns: 120 });
+  expect(await out.exited).toBe(0);
+  expect(out.screen()).toContain("the registration of a sign-in that was not finished is forgotten");
+  expect(out.screen()).toContain(`→ ${again}`);
+  writeFileSync(browser, `#!/bin/sh\nexec ${process.execPath} -e 'fetch(process.argv[1])' "$1"\n`);
+  const signing = openTerminal(again.split(" ").slice(1), { cwd, env, columns: 120 });
+  expect(await signing.exited).toBe(0);
+  expect(signing.screen()).toContain("✓ signed in at ");
+  expect(authority.asked("register")).toHaveLength(3);
 });
 
 test("three pastes that are no address end the sign-in, with the command to try again", async () => {

@@ -1,7 +1,7 @@
 import { type KnownClient, memoryStore, type OAuthOptions, oauth } from "portolan/auth/client";
 import { describe, expect, test } from "vitest";
 import { TestAuthority } from "./kit/authority.ts";
-import { comeBackWith, Person } from "./kit/person.ts";
+import { comeBack, comeBackWith, Person, stayAway } from "./kit/person.ts";
 import { hour, reasonOf } from "./kit/site.ts";
 import { startWorld, type World } from "./kit/world.ts";
 
@@ -191,6 +191,74 @@ describe("a client that was registered by hand", () => {
     const reason = await reasonOf(connectWith(world, { client, store }));
     expect(reason.message).toContain(`is registered with ${world.authority.issuer}`);
     expect(other.site.asked.filter(({ path }) => !path.startsWith("/.well-known/") && path !== "/keys")).toEqual([]);
+  });
+});
+
+describe("a registration that the authorization server may have forgotten", () => {
+  /** Signs in once, and lets the authorization server forget everything. */
+  async function forgotten() {
+    const world = await startWorld();
+    const auth = oauth({
+      redirect: world.person,
+      now: world.clock.now,
+      store: memoryStore(),
+      onEvent: ({ kind }) => kinds.push(kind),
+    });
+    const kinds: string[] = [];
+    await auth.login(world.server.url);
+    await auth.logout(world.server.url);
+    world.authority.forget();
+    world.authority.clients.clear();
+    kinds.length = 0;
+    return { world, auth, kinds };
+  }
+
+  /** Begins a login, and leaves it at the page. */
+  async function leave({ world, auth }: Awaited<ReturnType<typeof forgotten>>) {
+    const stop = new AbortController();
+    const reasonGiven = new Error("stopped");
+    world.person.does = (_, signal) => {
+      stop.abort(reasonGiven);
+      return stayAway(_, signal);
+    };
+    expect(await reasonOf(auth.login(world.server.url, { signal: stop.signal }))).toBe(reasonGiven);
+    world.person.does = comeBack;
+  }
+
+  test("is used once more, and an aborted login at its page makes the next one register again", async () => {
+    const it = await forgotten();
+    await leave(it);
+    await it.auth.login(it.world.server.url);
+    expect(it.kinds).toEqual(["visiting", "registered", "visiting", "signed-in"]);
+  });
+
+  test("stays after an aborted first login, and a logout forgets it", async () => {
+    const it = await forgotten();
+    await leave(it);
+    // This one registers, and is left, too.
+    await leave(it);
+    it.kinds.length = 0;
+    await it.auth.logout(it.world.server.url);
+    await it.auth.logout(it.world.server.url);
+    await it.auth.login(it.world.server.url);
+    expect(it.kinds).toEqual(["unregistered", "registered", "visiting", "signed-in"]);
+  });
+
+  test("is not forgotten if a person has registered it by hand", async () => {
+    const world = await startWorld();
+    delete world.authority.metadata["registration_endpoint"];
+    world.authority.clients.set("by-hand", { redirectUris, secret: "s" });
+    let asked = 0;
+    const askClient = async () => {
+      asked += 1;
+      return { clientId: "by-hand", clientSecret: "s" };
+    };
+    const auth = oauth({ redirect: world.person, now: world.clock.now, store: memoryStore(), askClient });
+    await leave({ world, auth, kinds: [] });
+    await leave({ world, auth, kinds: [] });
+    await auth.logout(world.server.url);
+    await auth.login(world.server.url);
+    expect(asked).toBe(1);
   });
 });
 

@@ -40,6 +40,14 @@ export async function run(context: CommandContext, [given]: readonly string[], f
     redirect: {
       async begin(registered) {
         const attempt = await redirect.begin(registered);
+        // Nobody but the page knows that its server has forgotten the registration.
+        if (registered !== undefined && screen.isInteractive)
+          terminal.say(
+            screen.style(
+              "dim",
+              `If the page does not know the app: press Ctrl-C, then run: portolan login ${quote(given ?? shown)}`,
+            ),
+          );
         redirectUri = attempt.redirectUri;
         return attempt;
       },

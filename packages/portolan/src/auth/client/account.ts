@@ -130,12 +130,15 @@ export class Account {
     await this.#acquire({ stale, challenge, isStepUp: false, mayRenew: false, mayLogin: true }, signal);
   }
 
-  /** Deletes the tokens here and revokes them at the authorization server. */
+  /**
+   * Deletes the tokens here and revokes them at the authorization server. After a login that was not finished it forgets
+   * the registration, which the authorization server may not know any more.
+   */
   async logout(): Promise<void> {
     const credential = await this.#reload();
     await this.#vault.writeCredential(this.#server, undefined);
     this.#credential = undefined;
-    if (!credential) return;
+    if (!credential) return this.#forgetUnfinished();
     this.#source.emit("signed-out", credential);
     // A program that gets tokens in its own name can get another one at any time: revoking this one achieves nothing.
     if (this.#options.grant) return;
@@ -143,6 +146,16 @@ export class Account {
     const { key, refreshToken, accessToken } = credential;
     const client = withSecret(credential.client, this.#options);
     await revokeToken({ authority, client, key, fetch: this.#fetch }, refreshToken ?? accessToken);
+  }
+
+  async #forgetUnfinished(): Promise<void> {
+    const issuer = await this.#vault.readVisit(this.#server);
+    if (issuer === undefined) return;
+    await this.#vault.writeVisit(this.#server, undefined);
+    const client = await this.#vault.readClient(issuer);
+    if (client?.isDynamic !== true) return;
+    await this.#vault.writeClient(issuer, undefined);
+    this.#source.emit("unregistered", { issuer, scopes: [] });
   }
 
   /** Completes a deferred login. */

@@ -82,6 +82,15 @@ export class Vault {
     return this.#write(this.#key("client", issuer), client);
   }
 
+  /** Remembers where a login at a server was begun, until it is finished; `undefined` deletes it. */
+  writeVisit(server: string, issuer: string | undefined): Promise<void> {
+    return this.#write(this.#key("visit", server), issuer);
+  }
+
+  readVisit(server: string): Promise<string | undefined> {
+    return this.#read<string>(this.#key("visit", server));
+  }
+
   /** Returns the issuer that a configured client belongs to: the first one it was used with. */
   async bind(clientId: string, issuer: string): Promise<string> {
     const key = this.#key("bound", clientId);

@@ -46,7 +46,16 @@ export interface OAuthOptions extends RegistrationOptions {
 
 /** One step on the way to a token. It contains no secrets. */
 export interface OAuthEvent {
-  readonly kind: "registered" | "visiting" | "signed-in" | "granted" | "renewed" | "expired" | "signed-out";
+  readonly kind:
+    | "registered"
+    | "visiting"
+    | "signed-in"
+    | "granted"
+    | "renewed"
+    | "expired"
+    | "signed-out"
+    /** A logout has forgotten the registration of a login that was not finished. */
+    | "unregistered";
   readonly server: string;
   readonly issuer: string;
   readonly scopes?: readonly string[];
@@ -58,7 +67,10 @@ export interface OAuth {
   challenged(challenge: AuthChallenge): Promise<"retry" | "fail">;
   /** Signs in at a server now, instead of when its first request is refused. */
   login(server: string | URL, options?: { readonly signal?: AbortSignal }): Promise<void>;
-  /** Deletes the tokens for a server and revokes them at its authorization server. */
+  /**
+   * Deletes the tokens for a server and revokes them at its authorization server. After a login that was not finished, the
+   * registration is forgotten, and the next login registers again.
+   */
   logout(server: string | URL): Promise<void>;
   /** Completes a deferred login with the URL that the person came back to. Returns the server it was for. */
   finish(callback: string | URL): Promise<{ readonly server: string }>;

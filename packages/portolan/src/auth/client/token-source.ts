@@ -225,11 +225,14 @@ export class TokenSource {
       const request = await toRequest(attempt.redirectUri);
       const { url, pending } = await beginLogin(request);
       await this.#checkPage(url);
+      if (pending.client.isDynamic) await this.#vault.writeVisit(this.#server.href, pending.issuer);
       this.emit("visiting", pending);
       const limit = AbortSignal.timeout(this.loginMs);
       const callback = await attempt.visit(url, AbortSignal.any([signal, limit])).catch(async (reason) => {
         // The page may have said that the client is unknown. Nobody tells this program, so it registers again next time.
-        if (limit.aborted && pending.client.isDynamic) await this.#vault.writeClient(pending.issuer, undefined);
+        const isOld = pending.client.clientId === known?.clientId;
+        if (pending.client.isDynamic && (limit.aborted || (signal.aborted && isOld)))
+          await this.#vault.writeClient(pending.issuer, undefined);
         throw limit.aborted ? new AuthFailure(`Sign-in at ${oneLine(pending.issuer)} timed out`) : reason;
       });
       // Not aborted from here on: the person has done their part.
@@ -251,6 +254,7 @@ export class TokenSource {
     const named = { issuer, isGuessed, resource, client, scopes, key };
     const credential = this.#toCredential(token, { ...named, refreshToken: token.refreshToken });
     await this.#store(credential);
+    if (client.isDynamic) await this.#vault.writeVisit(this.#server.href, undefined);
     this.emit("signed-in", credential);
     return credential;
   }
