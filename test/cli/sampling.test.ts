@@ -78,14 +78,41 @@ test("never is stored, listed by grants, and can be revoked", async () => {
   await open({ cwd }).see(request);
 });
 
+const message = '"messages": [{ "role": "user", "content": { "type": "text", "text": "Name a\\ntree" } }]';
+
+test("an edit may leave out optional members, a wrong one does not become mandatory, and what it costs is shown again", async () => {
+  const cwd = makeHome();
+  const editor = join(cwd, "editor.sh");
+  const edits = [`{ ${message}, "maxTokens": 7, "foo": 1 }`, `{ ${message}, "maxTokens": 7 }`];
+  const script = `if [ -e ${cwd}/once ]; then cat > "$1" <<'END'\n${edits[1]}\nEND\nelse touch ${cwd}/once; cat > "$1" <<'END'\n${edits[0]}\nEND\nfi`;
+  await writeFile(editor, `#!/bin/sh\n${script}\n`);
+  await chmod(editor, 0o755);
+  const terminal = open({ cwd, env: { VISUAL: editor } });
+  await terminal.answer(request, "e\r");
+  await terminal.answer(/opens \S+editor\.sh; save[\s\S]*Unknown member "foo"[\s\S]*d discard it/, "e\r");
+  await terminal.answer(/your edit in, at most 7 tokens out[\s\S]*│ Name a\n {2}│ tree\n[\s\S]*N never/, "v\r");
+  const all = await terminal.see(/user\n {2}│ Name a\n {2}│ tree\n[\s\S]*"maxTokens": 7[\s\S]*N never/);
+  expect(all).not.toContain("You are brief.");
+  terminal.mark();
+  terminal.type("n\r");
+  await terminal.exited;
+});
+
 test.each([
-  ["{}", "Missing in the JSON object: systemPrompt, messages, maxTokens"],
+  ["{}", "Missing in the JSON object: messages, maxTokens"],
   ["[]", "Expected a JSON object"],
   ['{ "messages": [], "maxTokens": 1, "systemPrompt": "" }', "messages: expected a list of"],
   ['{ "messages": [{ "role": "user", "content": {} }], "maxTokens": 1, "systemPrompt": "" }', "messages: expected"],
   [
     '{ "messages": [{ "role": "user", "content": { "type": "text", "text": "x" } }], "maxTokens": 0, "systemPrompt": "" }',
     "maxTokens: expected a whole number above zero, got 0",
+  ],
+  [`{ ${message}, "maxTokens": 99999999 }`, "tokens are left, got 99999999"],
+  [`{ ${message}, "maxTokens": 9, "temprature": 1 }`, 'Unknown member "temprature"; did you mean "temperature"?'],
+  [`{ ${message}, "maxTokens": 9, "temperature": 9 }`, "temperature: expected a number from 0 to 2, got 9"],
+  [
+    `{ ${message}, "maxTokens": 9, "modelPreferences": { "costPriority": 7 } }`,
+    "modelPreferences.costPriority: expected a number from 0 to 1, got 7",
   ],
 ])("reports the unusable edit %s, and changes nothing when it is discarded", async (edited, problem) => {
   const cwd = makeHome();

@@ -17,6 +17,7 @@ import type {
   SamplingResponseQuestion,
   SamplingVerdict,
 } from "portolan-host";
+import { nearest } from "../arguments/nearest.ts";
 import type { CommandContext } from "../command.ts";
 import { never } from "./consent.ts";
 
@@ -34,10 +35,15 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
   let isEdited = false;
   terminal.heading("", server, " wants to ask your model (sampling)");
   const named = ({ id, notice }: ModelChoice) => screen.safe(notice === undefined ? id : `${id} (${notice})`);
-  const cost = `about ${inputTokens} tokens in, at most ${params.maxTokens} out`;
-  const rest = `${left.tokens} tokens and ${left.requests} requests left`;
-  terminal.say(`  ${screen.style("dim", `${named(model)}: ${cost}; ${rest}`)}`);
-  showRequest(context, params);
+  const show = () => {
+    // An edit changes what goes in, and the host counts it only when it is sent.
+    const sent = isEdited ? "your edit" : `about ${inputTokens} tokens`;
+    const cost = `${sent} in, at most ${params.maxTokens} tokens out`;
+    const rest = `${left.tokens} tokens and ${left.requests} requests left`;
+    terminal.say(`  ${screen.style("dim", `${named(model)}: ${cost}; ${rest}`)}`);
+    showRequest(context, params);
+  };
+  show();
   for (;;) {
     const step = await terminal.choose<Step>([
       { key: "y", word: "yes", label: "approve", value: "allow" },
@@ -50,13 +56,14 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
       { key: "n", word: "no", label: "deny", value: "deny" },
       { key: "N", word: "never", label: never, value: "never" },
     ]);
-    if (step === "view") terminal.bar(screen.json(params));
+    if (step === "view") viewRequest(context, params);
     else if (step === "edit") {
-      const edited = await edit(context, params, () => editLastMessage(context, params));
+      const problemOf = (edited: Members) => problemOfRequest(edited, question.params, left.tokens);
+      const edited = await edit(context, params, problemOf, () => editLastMessage(context, params));
       if (edited) {
         params = edited;
         isEdited = true;
-        showRequest(context, params);
+        show();
       }
     } else if (step === "model") {
       const others = [question.model, ...alternatives];
@@ -83,9 +90,10 @@ async function reviewResponse(context: CommandContext, question: SamplingRespons
       { key: "e", label: "edit", value: "edit" },
       { key: "n", word: "no", label: "withhold it", value: "deny" },
     ]);
-    if (step === "view") terminal.bar(screen.json(result));
+    if (step === "view") viewAnswer(context, result);
     else if (step === "edit") {
-      const edited = await edit(context, result, () => editAnswer(context, result));
+      const problemOf = (edited: Members) => problemOfAnswer(edited, question.result);
+      const edited = await edit(context, result, problemOf, () => editAnswer(context, result));
       if (edited) {
         result = edited;
         isEdited = true;
@@ -104,18 +112,43 @@ function verdictOf(step: Step): SamplingVerdict {
 function showRequest(
   { screen, terminal }: CommandContext,
   { systemPrompt, messages, tools }: CreateMessageParams,
+  isWhole = false,
 ): void {
+  const linesOf = (count: number) => (isWhole ? Number.POSITIVE_INFINITY : count);
   if (systemPrompt !== undefined) {
     terminal.say(`  ${screen.style("dim", "system")}`);
-    terminal.quote(systemPrompt, 6);
+    terminal.quote(systemPrompt, linesOf(6));
   }
   for (const { role, content } of messages) {
     terminal.say(`  ${screen.style("dim", `${screen.safe(role)}`)}`);
-    terminal.quote(textOf(content), 12);
+    terminal.quote(textOf(content), linesOf(12));
   }
   if (tools && tools.length > 0) {
     terminal.say(`  ${screen.style("dim", "tools")} ${screen.safe(tools.map(({ name }) => name).join(", "))}`);
   }
+}
+
+/** Shows everything of a request: its texts as text, and as JSON what they do not tell. */
+function viewRequest(context: CommandContext, params: CreateMessageParams): void {
+  showRequest(context, params, true);
+  const { systemPrompt: _, messages, ...rest } = params;
+  const isText = messages.every(({ content }) => isOnlyText(content));
+  viewRest(context, isText ? rest : { messages, ...rest });
+}
+
+function viewAnswer(context: CommandContext, result: CreateMessageResult): void {
+  context.terminal.quote(textOf(result.content));
+  const { content, ...rest } = result;
+  viewRest(context, isOnlyText(content) ? rest : result);
+}
+
+function viewRest({ screen, terminal }: CommandContext, rest: object): void {
+  if (Object.keys(rest).length > 0) terminal.bar(screen.json(rest));
+}
+
+/** True for content that its text shows completely. */
+function isOnlyText(content: SamplingContent | readonly SamplingContent[]): boolean {
+  return [content].flat().every((block) => block.type === "text" && Object.keys(block).length === 2);
 }
 
 /**
@@ -125,17 +158,20 @@ function showRequest(
 async function edit<T extends object>(
   context: CommandContext,
   value: T,
+  problemOf: (edited: Members) => string | undefined,
   byLine: () => Promise<T>,
 ): Promise<T | undefined> {
-  const { terminal } = context;
+  const { terminal, screen } = context;
   const editor = editorOf(context);
   if (editor === undefined) return byLine();
+  const [program = ""] = editor;
+  terminal.say(`  ${screen.style("dim", `opens ${screen.safe(program)}; save and close the file to come back`)}`);
   let text = `${JSON.stringify(value, undefined, 2)}\n`;
   for (;;) {
     const problem = await openEditor(editor, text).then(
       (edited) => {
         text = edited;
-        return problemOf(text, value);
+        return problemOfText(text, problemOf);
       },
       (reason: unknown) => (reason instanceof Error ? reason.message : String(reason)),
     );
@@ -149,8 +185,11 @@ async function edit<T extends object>(
   }
 }
 
-/** Returns why an edited text is not usable in place of the value. */
-function problemOf(text: string, value: object): string | undefined {
+/** The members of an edited JSON object. */
+type Members = { readonly [name: string]: unknown };
+
+/** Returns why an edited text is not usable. */
+function problemOfText(text: string, problemOf: (edited: Members) => string | undefined): string | undefined {
   let edited: unknown;
   try {
     edited = JSON.parse(text);
@@ -158,16 +197,64 @@ function problemOf(text: string, value: object): string | undefined {
     return whyNotJson(text, reason);
   }
   if (typeof edited !== "object" || edited === null || Array.isArray(edited)) return "Expected a JSON object";
-  const missing = Object.keys(value).filter((key) => !(key in edited));
-  if (missing.length > 0) return `Missing in the JSON object: ${missing.join(", ")}`;
-  const { messages, maxTokens, content } = edited as { [name: string]: unknown };
-  if (messages !== undefined && !(Array.isArray(messages) && messages.length > 0 && messages.every(isMessage))) {
+  return problemOf(edited as Members);
+}
+
+const optionalInRequest =
+  "_meta includeContext metadata modelPreferences stopSequences systemPrompt temperature toolChoice tools".split(" ");
+const optionalInAnswer = ["_meta", "stopReason"];
+
+/** Returns the problem of an edited request. `original` is what the server sent, and `tokens` what is left for it. */
+function problemOfRequest(edited: Members, original: object, tokens: number): string | undefined {
+  const problem = problemOfMembers(edited, ["messages", "maxTokens"], [...optionalInRequest, ...Object.keys(original)]);
+  if (problem !== undefined) return problem;
+  const { messages, maxTokens, temperature, systemPrompt, modelPreferences } = edited;
+  if (!(Array.isArray(messages) && messages.length > 0 && messages.every(isMessage))) {
     return 'messages: expected a list of { "role": "user" or "assistant", "content": { … } }';
   }
-  if (maxTokens !== undefined && !(Number.isInteger(maxTokens) && Number(maxTokens) > 0)) {
+  if (!(Number.isInteger(maxTokens) && Number(maxTokens) > 0)) {
     return `maxTokens: expected a whole number above zero, got ${JSON.stringify(maxTokens)}`;
   }
-  return content === undefined || isContent(content) ? undefined : 'content: expected { "type": "text", "text": "…" }';
+  if (Number(maxTokens) > tokens) return `maxTokens: ${tokens} tokens are left, got ${maxTokens}`;
+  if (temperature !== undefined && !isBetween(temperature, 0, maxTemperature)) {
+    return `temperature: expected a number from 0 to ${maxTemperature}, got ${JSON.stringify(temperature)}`;
+  }
+  if (systemPrompt !== undefined && typeof systemPrompt !== "string") return "systemPrompt: expected a text";
+  const preferences = typeof modelPreferences === "object" && modelPreferences !== null ? modelPreferences : {};
+  for (const [name, value] of Object.entries(preferences)) {
+    if (!name.endsWith("Priority") || isBetween(value, 0, 1)) continue;
+    return `modelPreferences.${name}: expected a number from 0 to 1, got ${JSON.stringify(value)}`;
+  }
+  return undefined;
+}
+
+/** No known provider takes a higher one. */
+const maxTemperature = 2;
+
+function problemOfAnswer(edited: Members, original: object): string | undefined {
+  const members = [...optionalInAnswer, ...Object.keys(original)];
+  const problem = problemOfMembers(edited, ["role", "content", "model"], members);
+  if (problem !== undefined) return problem;
+  return isContent(edited["content"]) ? undefined : 'content: expected { "type": "text", "text": "…" }';
+}
+
+/** Members that a typing mistake has made would be left out without a word. */
+function problemOfMembers(
+  edited: Members,
+  required: readonly string[],
+  optional: readonly string[],
+): string | undefined {
+  const missing = required.filter((name) => !(name in edited));
+  if (missing.length > 0) return `Missing in the JSON object: ${missing.join(", ")}`;
+  const known = [...required, ...optional];
+  const [unknown] = Object.keys(edited).filter((name) => !known.includes(name));
+  if (unknown === undefined) return undefined;
+  const [near] = nearest(unknown, known);
+  return `Unknown member ${JSON.stringify(unknown)}${near === undefined ? "" : `; did you mean ${JSON.stringify(near)}?`}`;
+}
+
+function isBetween(value: unknown, least: number, most: number): boolean {
+  return typeof value === "number" && value >= least && value <= most;
 }
 
 /** Says where a text stops being JSON, by its line. */
