@@ -55,6 +55,19 @@ test("inserts pasted text into a line without control characters", async () => {
   expect(said()).toEqual(["a[2Jbc"]);
 });
 
+test("inserts text at the cursor that a terminal without bracketed paste sends at once", async () => {
+  await using it = await chat(1);
+  const { terminal, said } = it;
+  terminal.type("weather in Lisbon");
+  await terminal.see(/> weather in Lisbon$/);
+  terminal.type("\u0001");
+  terminal.type("Please tell me the ");
+  await terminal.see(/> Please tell me the weather in Lisbon$/);
+  terminal.type("\r");
+  await terminal.answer(/Answer 1\.\n>$/, "/quit\r");
+  expect(said()).toEqual(["Please tell me the weather in Lisbon"]);
+});
+
 test("shows a large paste by its size, and sends it completely", async () => {
   await using it = await chat(1, { columns: 40, rows: 20 });
   const { terminal, said } = it;

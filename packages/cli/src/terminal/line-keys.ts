@@ -8,6 +8,10 @@ const interruptKey = "\u0003";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
 const turns = /\u001b\[200~|\r\n?|\n|\t/;
 
+/** The escape sequence of one key, or one character. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
+const singleKeys = /\u001b(?:\[[\d;]*[A-Za-z~]|O[A-Za-z]|[^\u001b])|[\s\S]/gu;
+
 /** Input that is not a key of the line. */
 export interface LineEvents {
   readonly pasted: (text: string) => void;
@@ -78,7 +82,7 @@ export class LineKeys extends Readable {
     if (!found) {
       const until = ahead.length - heldBack(ahead);
       typed.ahead = ahead.slice(until);
-      if (until > 0) this.push(ahead.slice(0, until));
+      this.#pushKeys(ahead.slice(0, until));
       return false;
     }
     const [turn] = found;
@@ -88,8 +92,13 @@ export class LineKeys extends Readable {
     this.#isOver = !typed.isPasting && turn !== "\t";
     typed.hasReturned = turn === "\r";
     const keys = typed.isPasting ? before : `${before}${this.#isOver ? "\r" : turn}`;
-    if (keys !== "") this.push(keys);
+    this.#pushKeys(keys);
     return true;
+  }
+
+  /** Pushes key by key: readline of Node.js 20 puts several characters at once into the wrong places of a line. */
+  #pushKeys(keys: string): void {
+    for (const key of keys.match(singleKeys) ?? []) this.push(key);
   }
 }
 

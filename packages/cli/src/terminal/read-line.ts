@@ -191,7 +191,8 @@ function addHistorySearch(
     const at = history.findIndex((line, index) => index >= from && line.toLowerCase().includes(query.toLowerCase()));
     const last = search?.at ?? -1;
     search = { query, at: at < 0 ? last : at, isFound: query === "" || at >= 0 };
-    show(query === "" ? before : (history[search.at] ?? before));
+    // Enter sends the line that is shown, so nothing that was not searched for is shown.
+    show(query === "" || !search.isFound ? before : (history[search.at] ?? before));
   };
   const leave = (line: string) => {
     search = undefined;

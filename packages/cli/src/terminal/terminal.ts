@@ -34,6 +34,14 @@ export interface Choice<T> {
   readonly value: T;
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: this is what sequences begin with
+const sequences = /\u001b\[[\d;]*[A-Za-z~]/g;
+
+/** Cuts discarded input, which is only to be recognized. */
+function cutTo(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
 /** After this many answers that are no choice, a question is dismissed. */
 const maxAnswers = 10;
 
@@ -194,8 +202,20 @@ export class Terminal {
     try {
       for (let tries = 0; tries < maxAnswers; tries += 1) {
         const typed = new TypeAhead();
-        typed.isPasting = await this.#discardInput();
-        if (tries === 0) stderr.write(this.#choiceLines(choices));
+        const discarded = await this.#discardInput();
+        typed.isPasting = endsInPaste(discarded);
+        if (tries === 0) {
+          stderr.write(this.#choiceLines(choices));
+          // A line that was typed while a call ran is no answer, and would be lost without a sign.
+          const line = discarded
+            .replace(sequences, "")
+            .replace(/\p{Cc}+/gu, " ")
+            .trim();
+          if (line !== "")
+            this.say(
+              `  ${this.#screen.style("dim", `not used, because it was typed before this question: ${this.#screen.safe(cutTo(line))}`)}`,
+            );
+        }
         let isPasted = false;
         const onPaste = () => {
           isPasted = true;
@@ -233,8 +253,8 @@ export class Terminal {
     return lines.map((line) => `  ${line}\n`).join("");
   }
 
-  /** Discards everything that was typed until now. Returns true if it ends within a paste. */
-  async #discardInput(): Promise<boolean> {
+  /** Discards everything that was typed until now, and returns it. */
+  async #discardInput(): Promise<string> {
     const { stdin } = this.#system;
     let discarded = "";
     const discard = (bytes: Buffer) => {
@@ -244,7 +264,7 @@ export class Terminal {
     // After two rounds of the event loop, everything typed before has been read.
     for (let round = 0; round < 2; round += 1) await new Promise((resolve) => setImmediate(resolve));
     stdin.off("data", discard);
-    return endsInPaste(discarded);
+    return discarded;
   }
 
   /** Reads a line, or several that were pasted. */
