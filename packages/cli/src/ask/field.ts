@@ -156,10 +156,20 @@ function toValue(text: string, schema: FieldSchema, options: readonly Option[], 
   }
 }
 
-/** Finds an option by its number or its text. */
+/** Finds an option by its number, its text in any case, or the beginning that only its text has. */
 function chosen(text: string, options: readonly Option[]): unknown {
-  const byWords = options.find(({ value, label }) => label === text || String(value) === text);
-  return (byWords ?? (/^\d+$/.test(text) ? options[Number(text) - 1] : undefined))?.value ?? text;
+  const exact = options.find(({ value, label }) => label === text || String(value) === text);
+  const found = exact ?? (/^\d+$/.test(text) ? options[Number(text) - 1] : byBeginning(text, options));
+  return found?.value ?? text;
+}
+
+function byBeginning(text: string, options: readonly Option[]): Option | undefined {
+  const typed = text.toLowerCase();
+  const wordsOf = ({ value, label }: Option) => [label, String(value)].map((word) => word.toLowerCase());
+  const whole = options.filter((option) => wordsOf(option).includes(typed));
+  const begun =
+    whole.length > 0 ? whole : options.filter((option) => wordsOf(option).some((it) => it.startsWith(typed)));
+  return begun.length === 1 ? begun[0] : undefined;
 }
 
 function jsonOr(text: string, mayBeText: boolean): unknown {
