@@ -109,7 +109,7 @@ export function createPlanner(id = "script", { skills = false } = {}) {
       const { say, calls = [] } =
         typeof turn === "function"
           ? turn(last, textOf(messages))
-          : (turn ?? { say: "The script ends here, because a step failed." });
+          : (turn ?? { say: `The story ends here: ${whyEnded(messages)}` });
       if (say !== undefined) yield { type: "text", delta: say };
       for (const [name, input] of calls) {
         count += 1;
@@ -119,6 +119,24 @@ export function createPlanner(id = "script", { skills = false } = {}) {
       yield { type: "end", stopReason: calls.length > 0 ? "toolUse" : "endTurn", usage, model: id };
     },
   };
+}
+
+/**
+ * Says which step has another result than the story needs, and why.
+ * @param {readonly import("portolan").SamplingMessage[]} messages
+ */
+function whyEnded(messages) {
+  const blocks = messages.flatMap(({ content }) => [content].flat());
+  const result = blocks.findLast((block) => block.type === "tool_result");
+  const call = blocks.findLast((block) => block.type === "tool_use" && block.id === result?.toolUseId);
+  // The host adds notes for language models: a line above data, and advice after a refusal.
+  const text = textOf(result?.content)
+    .replace(/^Data from [^\n]*:\n/, "")
+    .replace(/ Do not try it again unless the user asks for it\.$/, "");
+  const why = text.split("\n")[0] || "it returned nothing";
+  const name = call?.type === "tool_use" ? call.name : "a step";
+  const said = why.startsWith(name) ? why : `${name}: ${why}`;
+  return `${said.replaceAll("__", ".")}${/[.!?]$/.test(said) ? "" : "."}`;
 }
 
 /** Returns all texts of messages. @param {unknown} value @returns {string} */

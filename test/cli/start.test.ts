@@ -145,7 +145,7 @@ test("/story ends with a reason when the user refuses a step", async () => {
   await terminal.answer(prompt, "/story\r");
   for (let resource = 0; resource < 3; resource += 1) await terminal.answer(/N never/, "y\r");
   await terminal.answer(call, "n\r");
-  await terminal.answer(/The script ends here, because a step failed\.\n>$/, "/quit\r");
+  await terminal.answer(/The story ends here: travel\.searchFlights was not approved by the user\.\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
 
