@@ -86,7 +86,8 @@ test("/grants lists and revokes what was answered, by the name that the answer s
   await terminal.answer(/✓[\s\S]*\n>$/, "/grants\r");
   await terminal.answer(/allowed +tool write +offering +end of session\n>$/, "/grants revoke nothing\r");
   await terminal.answer(/✗ usage no grant has the id or name "nothing"\n {2}→ \/grants\n>$/, "/grants delete\r");
-  await terminal.answer(/✗ usage expected \/grants, or \/grants revoke <id or name>[\s\S]*\n>$/, "/quit\r");
+  await terminal.answer(/✗ usage expected \/grants, or \/grants revoke <id or name>[\s\S]*\n>$/, "/grants revoke\r");
+  await terminal.answer(/✗ usage \/grants revoke needs the id or name of[\s\S]*→ \/grants\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
 
@@ -111,7 +112,7 @@ test("the lines of earlier chats are found with the arrow keys and with Ctrl-R",
     ["\u0012", /search :$/],
     ["a", /search a: beta two$/],
     ["\u0012", /search a: alpha one$/],
-    ["z", /not found az: alpha one$/],
+    ["z", /not found az:$/],
     ["\u007f", /search a: beta two$/],
     ["\u001b", /\n>$/],
     ["\u0012alp", /search alp: alpha one$/],
@@ -191,9 +192,18 @@ test("/tools and /log show one entry whole", async () => {
   await terminal.answer(/\/log\n {2}none\n>$/, 'paint colour=red coats=1 {"room":1}\r');
   await terminal.answer(/then Enter:$/, "y\r");
   await terminal.answer(/✓[\s\S]*\n>$/, "/log\r");
-  await terminal.answer(/\n {3}1 \d\d:\d\d:\d\d \w+[\s\S]*\n>$/, "/log 1\r");
-  await terminal.answer(/"kind": "\w+"[\s\S]*\n>$/, "/log 99\r");
-  await terminal.answer(/expected a number from 1 to \d+\n {2}→ \/log\n>$/, "hum a tune\r");
+  const listed = await terminal.see(/\n {2}[ \d]\d \d\d:\d\d:\d\d call[\s\S]*\n>$/);
+  const [, number = ""] = /(\d+) \d\d:\d\d:\d\d call +asking-server\.paint/.exec(listed) ?? [];
+  terminal.mark();
+  // A search shows the number that the entry has, and it keeps it.
+  terminal.type("/log coats\r");
+  await terminal.answer(new RegExp(`\\n {2}[ \\d]*\\b${number} \\d\\d:\\d\\d:\\d\\d call[\\s\\S]*\\n>$`), "/servers\r");
+  await terminal.answer(/asking-server ready[\s\S]*\n>$/, `/log ${number}\r`);
+  const entry = await terminal.see(/"kind": "call"[\s\S]*\n>$/);
+  expect(entry).toMatch(new RegExp(`"seq": ${number},`));
+  terminal.mark();
+  terminal.type("/log 999\r");
+  await terminal.answer(/the log has no entry 999\n {2}→ \/log\n>$/, "hum a tune\r");
   await terminal.answer(/No tool matches[\s\S]*\n {2}→ \/tools\n>$/, "/model gpt\r");
   await terminal.answer(
     /no API key is set for the model "gpt"[\s\S]*→ Set OPENAI_API_KEY and start again\n>$/,
@@ -261,4 +271,93 @@ export default createServer({ name: "long", version: "1.0.0" })
   const alone = openTerminal(["run", "count please", "--allow", "long.*", "--server", "./long.mjs"], { cwd, env });
   expect(await alone.exited).toBe(0);
   expect(alone.screen()).toMatch(/… 37 more lines\nDone\./);
+});
+
+test("a call that was denied does not look as if it ran, and a stored no says how to revoke it", async () => {
+  const terminal = openTerminal(["chat", "--model", "demo", "--", ...offering], { cwd: makeHome() });
+  await terminal.answer(prompt, "write text=hello\r");
+  await terminal.answer(question, "n\r");
+  await terminal.answer(/offering\.write was not approved by the user\.\n>$/, "write text=hello\r");
+  await terminal.answer(question, "N\r");
+  await terminal.answer(
+    /→ \/grants revoke offering\.write\noffering\.write was not approved by the user\.\n>$/,
+    "write text=hello\r",
+  );
+  const shown = await terminal.see(
+    /offering\.write is not allowed: the user denied it until \d{4}-\d\d-\d\d\.\n {2}→ \/grants revoke offering\.write\n>$/,
+  );
+  const [step = ""] = /\/grants revoke .*/.exec(shown.slice(shown.lastIndexOf("→"))) ?? [];
+  expect(terminal.screen()).not.toContain("⚙");
+  terminal.mark();
+  terminal.type(`${step}\r`);
+  await terminal.answer(/will be asked for again\n>$/, "write text=hello\r");
+  await terminal.answer(question, "y\r");
+  await terminal.answer(/⚙ offering\.write \{"text":"hello"\}\n {2}✓[\s\S]*\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("/result after /clear says why there is none", async () => {
+  const terminal = openTerminal(["chat", "--model", "demo", "--", ...offering], { cwd: makeHome() });
+  await terminal.answer(prompt, "write text=hello\r");
+  await terminal.answer(question, "y\r");
+  await terminal.answer(/✓[\s\S]*\n>$/, "/clear\r");
+  await terminal.answer(/New conversation[\s\S]*\n>$/, "/result\r");
+  await terminal.answer(/No tool was called since \/clear\.\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+});
+
+test("the demo says how to see the rest of a long result", async () => {
+  const cwd = makeHome();
+  writeFileSync(
+    join(cwd, "long.mjs"),
+    `import { createServer } from ${JSON.stringify(join(root, "packages/portolan/dist/server/index.js"))};
+export default createServer({ name: "long", version: "1.0.0" })
+  .tool("count", { run: () => Array.from({ length: 300 }, (_, at) => "line " + (at + 1)).join("\\n") })
+  .prompt("trip", {
+    description: "Plans a trip with the flights, the hotels and the weather of a whole week in a city",
+    arguments: { city: { required: true }, days: {} },
+    get: ({ city }) => [{ role: "user", content: { type: "text", text: city } }],
+  });`,
+  );
+  const terminal = openTerminal(["chat", "--model", "demo", "--server", "./long.mjs"], { cwd, columns: 60 });
+  await terminal.answer(prompt, "count\r");
+  await terminal.answer(question, "y\r");
+  await terminal.answer(
+    /line 1\n[\s\S]*… \(the rest is not repeated here\)\n {2}→ \/result shows all\n>$/,
+    "/result\r",
+  );
+  await terminal.answer(/line 300\n>$/, "/prompts\r");
+  // What does not fit beside it stands below it, and nothing is cut off.
+  await terminal.answer(
+    /\/trip city=… \[days=…\]\n {4}long: Plans a trip with the flights, the hotels and the\n {4}weather of a whole week in a city\n>$/,
+    "/trip Rome nonsense=1\r",
+  );
+  await terminal.answer(
+    /unknown argument nonsense; the prompt has city\s+\(required\), days\n {2}→ \/prompts\n>$/,
+    "/quit\r",
+  );
+  expect(await terminal.exited).toBe(0);
+});
+
+test("a line that was typed while a call ran is not lost without a sign", async () => {
+  const cwd = makeHome();
+  writeFileSync(
+    join(cwd, "slow.mjs"),
+    `import { existsSync, watch } from "node:fs";
+import { createServer } from ${JSON.stringify(join(root, "packages/portolan/dist/server/index.js"))};
+const isReady = () => existsSync(${JSON.stringify(join(cwd, "ready"))});
+const ready = new Promise((resolve) => watch(${JSON.stringify(cwd)}, () => isReady() && resolve()));
+export default createServer({ name: "slow", version: "1.0.0" })
+  .tool("first_step", { run: () => ready.then(() => "one") })
+  .tool("second_step", { run: () => "two" });`,
+  );
+  const terminal = openTerminal(["chat", "--model", "demo", "--server", "./slow.mjs"], { cwd });
+  await terminal.answer(prompt, "first step then second step\r");
+  await terminal.answer(question, "y\r");
+  await terminal.answer(/⚙ slow\.first_step[\s\S]*waiting for slow\.first_step/, "and another thing\r");
+  await terminal.see("and another thing");
+  writeFileSync(join(cwd, "ready"), "");
+  await terminal.answer(/not used, because it was typed before this question: and another thing[\s\S]*Enter:/, "y\r");
+  await terminal.answer(/two\n>$/, "/quit\r");
+  expect(await terminal.exited).toBe(0);
 });

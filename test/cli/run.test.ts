@@ -181,7 +181,7 @@ test("asks at the terminal, shows the definition, and warns about text of a serv
 
 test.each([
   ["n\r", "once"],
-  ["N\r", "permanently"],
+  ["N\r", "for 90 days"],
   ["\u0003", "once"],
 ])("%j means no, %s", async (key, how) => {
   const cwd = await makeHome();
@@ -191,7 +191,7 @@ test.each([
   await first.see(/was not approved/);
   expect(await first.exited).toBe(0);
   const second = openTerminal(args, { cwd });
-  await second.see(how === "once" ? "v view its definition" : "the user said no permanently");
+  await second.see(how === "once" ? "v view its definition" : "the user denied it until");
 });
 
 test("reads a resource for the model only if the person agrees", async () => {

@@ -224,8 +224,9 @@ export class Consent {
     if (known) {
       this.#record(id, server, subject, { effect: known.allow ? "allow" : "deny", grant: known.id });
       if (known.allow) return;
-      const scope = known.scope === "always" ? "permanently" : "for this session";
-      throw denied(what, `is not allowed: the user said no ${scope}`);
+      const until = known.scope === "always" && known.expiresAt !== undefined;
+      const time = until ? `until ${new Date(known.expiresAt ?? 0).toISOString().slice(0, 10)}` : "for this session";
+      throw denied(what, `is not allowed: the user denied it ${time}`);
     }
     if (!this.#questions.canAsk("approve", options.answers)) {
       this.#record(id, server, subject, { effect: "deny", reason: "no way to ask the user" });

@@ -12,6 +12,8 @@ import { askSampling } from "./sampling.ts";
 export interface AnswersOptions {
   /** Returns the command that revokes a stored answer. Default: `portolan grants --revoke <name>`. */
   readonly revoke?: (name: string) => string;
+  /** Gets the ids of the calls that the person allows. */
+  readonly approvedCalls?: Set<string>;
   /** Is called when the person leaves a question with Ctrl-C. */
   readonly cancelled?: () => void;
 }
@@ -19,7 +21,7 @@ export interface AnswersOptions {
 /** Returns the answers of the person at the terminal. Without one, there are none, and the host denies. */
 export function createAnswers(context: CommandContext, options: AnswersOptions = {}): HostAnswers {
   const { screen, terminal } = context;
-  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, cancelled } = options;
+  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, approvedCalls, cancelled } = options;
   if (!screen.isInteractive) return {};
   /** Queues a question. Dismissing it counts as the given answer. An answer that is stored says how to undo it. */
   const queued =
@@ -59,6 +61,7 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
     approve: queued<ApprovalQuestion, ApprovalVerdict>(async (_, asked) => {
       const name = `${asked.server}.${asked.action.kind === "tool" ? asked.action.tool : asked.action.uri}`;
       const verdict = await askApproval(context, asked, { wasAllowed: allowed.has(name) });
+      if (verdict.allow && asked.callId !== undefined) approvedCalls?.add(asked.callId);
       if (verdict.allow && verdict.for !== undefined && verdict.for !== "once") allowed.add(name);
       return verdict;
     }, no),

@@ -62,7 +62,7 @@ export async function askApproval(
     const why = `You are asked again: when you allowed it, the conversation had no results of ${screen.safe(from)}.`;
     terminal.say(`  ${screen.style("dim", why)}`);
   }
-  for (const caution of cautions) terminal.warn(cautionText(caution));
+  for (const text of cautionTexts(cautions)) terminal.warn(text);
   for (const { why, excerpt } of findings) terminal.warn(`${why}: ${excerpt}`);
   if (resembles !== undefined) terminal.warn(`Caution: it looks like ${resembles}, but is a different tool`);
   for (;;) {
@@ -109,11 +109,24 @@ function showSkill({ screen, terminal }: CommandContext, server: string, { skill
   terminal.warn(`It CHANGED since it was loaded last: ${changes.map((one) => `${one.how} ${one.uri}`).join(", ")}`);
 }
 
-function cautionText({ kind, from }: Caution): string {
-  const who = listOf(from, "and");
-  return kind === "untrusted-content"
-    ? `Caution: results of ${who} are in this conversation and may have led to this call`
-    : `Caution: this call could pass on what ${who} returned`;
+/** Returns the cautions as sentences: one if both kinds are about the same servers. */
+function cautionTexts(cautions: readonly Caution[]): string[] {
+  const textOf = ({ kind, from }: Caution) => {
+    const who = listOf(from, "and");
+    return kind === "untrusted-content"
+      ? `Caution: results of ${who} are in this conversation and may have led to this call`
+      : `Caution: this call could pass on what ${who} returned`;
+  };
+  const texts = cautions.map(textOf);
+  const [first, second] = cautions;
+  const isSame =
+    cautions.length === 2 &&
+    first?.kind !== second?.kind &&
+    listOf(first?.from ?? [], "and") === listOf(second?.from ?? [], "and");
+  if (!isSame || !first) return texts;
+  return [
+    `Caution: results of ${listOf(first.from, "and")} are in this conversation: they may have led to this call, and it could pass them on`,
+  ];
 }
 
 /** Asks whether a configured server may be started. Shows everything that its file says, and what changed. */

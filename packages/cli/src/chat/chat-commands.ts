@@ -4,7 +4,7 @@ import { Failure, withoutOptionNames } from "../failure.ts";
 import { detailsOf, isOrdinaryState, subjectOf } from "../output/activity.ts";
 import { findGrants, grantsTable, isInformative, revokedText, sortGrants } from "../output/grants.ts";
 import { hintsIn, signatureOf } from "../output/signature.ts";
-import { wrap } from "../terminal/wrap.ts";
+import { widthOf, wrap } from "../terminal/wrap.ts";
 import { chatCommands } from "./line.ts";
 
 /** The latest entries that `/log` shows. */
@@ -51,15 +51,17 @@ export async function showCommand(context: CommandContext, host: Host, name: str
           why === undefined
             ? `${tools} ${tools === 1 ? "tool" : "tools"}`
             : screen.safe(withoutOptionNames(why.split("\n")[0] ?? ""));
-        terminal.say(screen.cut(`  ${screen.style("bold", screen.safe(server))} ${state} ${dim(about)}`));
+        sayDescribed(context, `  ${screen.style("bold", screen.safe(server))} ${state}`, about);
       }
       break;
     case "prompts":
       for (const { server, name: prompt, arguments: args = [], description = "" } of catalog.prompts) {
         const more = screen.mark("more");
         const wanted = args.map((it) => (it.required ? `${it.name}=${more}` : `[${it.name}=${more}]`)).join(" ");
-        terminal.say(
-          screen.cut(`  /${screen.safe(`${prompt} ${wanted}`)} ${dim(screen.safe(`${server}: ${description}`))}`),
+        sayDescribed(
+          context,
+          `  /${screen.safe(`${prompt} ${wanted}`.trim())}`,
+          screen.safe(`${server}: ${description}`),
         );
       }
       if (catalog.prompts.length === 0) terminal.say(dim("  none"));
@@ -69,23 +71,21 @@ export async function showCommand(context: CommandContext, host: Host, name: str
       break;
     case "log": {
       await host.activity.flush();
+      const [number] = /^\d{1,15}$/.exec(rest) ?? [];
+      if (number !== undefined) {
+        terminal.bar(screen.json(await findEntry(host, Number(number))));
+        break;
+      }
       const entries: ActivityEntry[] = [];
-      const [number] = /^\d{1,2}$/.exec(rest) ?? [];
-      const query = { newestFirst: true, ...(rest !== "" && number === undefined && { text: rest }) };
-      for await (const entry of host.activity.query(query)) {
+      for await (const entry of host.activity.query({ newestFirst: true, ...(rest !== "" && { text: rest }) })) {
         if (!isOrdinaryState(entry)) entries.unshift(entry);
         if (entries.length === maxLogEntries) break;
       }
-      const wanted = entries.at(-Number(number));
-      if (number !== undefined) {
-        if (!wanted) throw new Failure("usage", `expected a number from 1 to ${entries.length}`, { next: "/log" });
-        terminal.bar(screen.json(wanted));
-        break;
-      }
       if (entries.length === 0) terminal.say(dim("  none"));
-      for (const [at, entry] of entries.entries()) {
-        const place = String(entries.length - at).padStart(2);
-        const line = `${place} ${entry.at.slice(11, 19)} ${entry.kind.padEnd(9)} ${subjectOf(entry)}`;
+      // An entry keeps its number, whatever is logged or searched for later.
+      const width = Math.max(2, String(entries.at(-1)?.seq ?? "").length);
+      for (const entry of entries) {
+        const line = `${String(entry.seq).padStart(width)} ${entry.at.slice(11, 19)} ${entry.kind.padEnd(9)} ${subjectOf(entry)}`;
         terminal.say(screen.cut(`  ${screen.safe(line)} ${dim(screen.safe(detailsOf(entry)))}`.trimEnd()));
       }
       break;
@@ -93,6 +93,26 @@ export async function showCommand(context: CommandContext, host: Host, name: str
     default:
       showHelp(context);
   }
+}
+
+/** Writes a line with a description behind it, or below it if there is no room. */
+function sayDescribed({ screen, terminal }: CommandContext, line: string, about: string): void {
+  const dim = (text: string) => screen.style("dim", text);
+  if (widthOf(`${line} ${about}`) <= terminal.columns) {
+    terminal.say(`${line} ${dim(about)}`);
+    return;
+  }
+  terminal.say(line);
+  for (const part of wrap(about, terminal.columns - 4)) terminal.say(`    ${dim(part)}`);
+}
+
+/** Finds an entry of the log by its number. */
+async function findEntry(host: Host, seq: number): Promise<ActivityEntry> {
+  for await (const entry of host.activity.query({ newestFirst: true })) {
+    if (entry.seq === seq) return entry;
+    if (entry.seq < seq) break;
+  }
+  throw new Failure("usage", `the log has no entry ${seq}`, { next: "/log" });
 }
 
 /** Lists the commands and keys, in two columns. */
@@ -119,6 +139,11 @@ async function showGrants({ screen, terminal }: CommandContext, host: Host, rest
       terminal.say(`${screen.style("green", screen.mark("ok"))} ${revokedText(grant, screen)}`);
     }
     return;
+  }
+  if (rest.trim() === "revoke") {
+    throw new Failure("usage", "/grants revoke needs the id or name of one of those that /grants lists", {
+      next: "/grants",
+    });
   }
   if (rest.trim() !== "") {
     throw new Failure("usage", `expected /grants, or /grants revoke <id or name>, got "/grants ${rest}"`, {

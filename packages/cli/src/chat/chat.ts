@@ -27,6 +27,8 @@ export interface ChatOptions {
   readonly models: readonly [Model, ...Model[]];
   /** The entries of the host's servers. */
   readonly servers: readonly ServerEntry[];
+  /** The calls that the person has allowed. */
+  readonly approvedCalls: Set<string>;
 }
 
 /** A conversation with a model. */
@@ -35,6 +37,7 @@ export class Chat {
   readonly #host: Host;
   readonly #models: readonly Model[];
   readonly #servers: readonly ServerEntry[];
+  readonly #approvedCalls: Set<string>;
   #model: Model;
   #history: ChatHistory | undefined;
   #attached: readonly AttachedResource[] = [];
@@ -42,16 +45,19 @@ export class Chat {
   #exchanges: Exchange[] = [];
   #run: Run | undefined;
   #lastResult: CallToolResult | undefined;
+  /** True after `/clear`, which also forgets the last result. */
+  #isCleared = false;
   /** Notices that were already shown. */
   readonly #notices = new Set<string>();
   /** Input after the current line, such as further pasted lines. */
   readonly #typed = new TypeAhead();
 
-  constructor(context: CommandContext, host: Host, { models, servers }: ChatOptions) {
+  constructor(context: CommandContext, host: Host, { models, servers, approvedCalls }: ChatOptions) {
     this.#context = context;
     this.#host = host;
     this.#models = models;
     this.#servers = servers;
+    this.#approvedCalls = approvedCalls;
     this.#model = models[0];
   }
 
@@ -161,12 +167,13 @@ export class Chat {
         this.#exchanges = [];
         this.#attached = [];
         this.#lastResult = undefined;
+        this.#isCleared = true;
         return dim("New conversation: the model no longer sees the earlier messages.");
       case "undo":
         return this.#undo();
       case "result":
         if (this.#lastResult) return terminal.say(showResult(this.#lastResult, screen, ""));
-        return dim("No tool was called yet.");
+        return dim(this.#isCleared ? "No tool was called since /clear." : "No tool was called yet.");
       default:
         return showCommand(this.#context, this.#host, name, rest);
     }
@@ -223,6 +230,7 @@ export class Chat {
     this.#run = run;
     this.#attached = [];
     const calls = new Set<string>();
+    let hasLongResult = false;
     let isCancelled = false;
     let slow: NodeJS.Timeout | undefined;
     const release = onInterrupt(() => {
@@ -244,9 +252,11 @@ export class Chat {
         servers: this.#servers,
         known: this.#notices,
         isChat: true,
+        approvedCalls: this.#approvedCalls,
         repeatsResults: this.#model.repeatsResults,
         answered: (result, call) => {
           this.#lastResult = result;
+          hasLongResult = textLength(result) > maxRepeatedChars;
           // A call that was denied or failed did nothing that stays.
           if (call && !result.isError) calls.add(`${call.server}.${call.tool}`);
         },
@@ -257,8 +267,11 @@ export class Chat {
         if (!signal.aborted) terminal.say(screen.style("dim", "cancelled"));
         return;
       }
-      if (screen.isInteractive && this.#model.id === "demo" && done.text.startsWith("No tool matches"))
-        terminal.say(`  ${screen.mark("next")} /tools`);
+      if (screen.isInteractive && this.#model.id === "demo") {
+        if (/^(?:No tool matches|The demo compares)/.test(done.text)) terminal.say(`  ${screen.mark("next")} /tools`);
+        else if (hasLongResult && done.text.length < textLength(this.#lastResult))
+          terminal.say(`  ${screen.mark("next")} /result ${screen.style("dim", "shows all")}`);
+      }
       const failure = runFailure(done, nextSteps);
       if (failure !== undefined) throw failure;
     } finally {
@@ -280,6 +293,13 @@ const nextSteps: NextSteps = {
 
 /** At most this many messages can be removed again. */
 const maxUndo = 50;
+
+/** The demo repeats at least this much of a result. */
+const maxRepeatedChars = 500;
+
+function textLength(result: CallToolResult | undefined): number {
+  return (result?.content ?? []).reduce((sum, block) => sum + (block.type === "text" ? block.text.length : 0), 0);
+}
 
 /** Most calls are cancelled faster; then there is nothing to wait for. */
 const slowCancelMs = 500;

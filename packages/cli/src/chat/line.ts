@@ -1,4 +1,4 @@
-import type { Prompt } from "portolan";
+import type { Prompt, PromptArgument } from "portolan";
 import type { CatalogView, Host, ServerFeature } from "portolan-host";
 import { nearest } from "../arguments/nearest.ts";
 import { Failure } from "../failure.ts";
@@ -92,10 +92,16 @@ function parsePromptArguments(rest: string, { arguments: declared = [] }: Prompt
     ...words.slice(bare.length).map((word) => {
       const [, name, value = ""] = /^([^=]+)=([\s\S]*)$/.exec(word) ?? [];
       if (name !== undefined && declared.some((it) => it.name === name)) return [name, value.replaceAll('"', "")];
-      const known = declared.map((it) => `${it.name}=…`).join(" ") || "no arguments";
-      throw new Failure("usage", `expected ${known}, got ${JSON.stringify(word)}`, { next: "/prompts" });
+      throw unknownArgument(name, word, declared);
     }),
   ]);
+}
+
+/** Says which arguments the prompt has, instead of a word that is none of them. */
+function unknownArgument(name: string | undefined, word: string, declared: readonly PromptArgument[]): Failure {
+  const what = name === undefined ? `expected name=value, got ${JSON.stringify(word)}` : `unknown argument ${name}`;
+  const known = declared.map((it) => (it.required ? `${it.name} (required)` : it.name)).join(", ");
+  return new Failure("usage", `${what}; the prompt has ${known === "" ? "no arguments" : known}`, { next: "/prompts" });
 }
 
 /** Returns the last word of a line, with the spaces between quotes. */

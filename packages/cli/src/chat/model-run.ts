@@ -1,10 +1,21 @@
 import type { CallToolResult } from "portolan";
-import type { ApprovalQuestion, Host, HostAnswers, Rule, Run, RunDone, RunEvent, ServerEntry } from "portolan-host";
+import type {
+  ApprovalQuestion,
+  Grant,
+  Host,
+  HostAnswers,
+  Rule,
+  Run,
+  RunDone,
+  RunEvent,
+  ServerEntry,
+} from "portolan-host";
 import type { Model } from "portolan-host/models";
 import { flagOf, listFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, type FailureKind, interruption, toFailure, withoutOptionNames } from "../failure.ts";
 import { showResult } from "../output/content.ts";
+import { grantName } from "../output/grants.ts";
 import { showRunWaits } from "../output/progress.ts";
 import { taskValue } from "../output/tasks.ts";
 import { findTarget, readConfiguration } from "../servers/find-server.ts";
@@ -177,7 +188,7 @@ type ToolCall = Extract<RunEvent, { type: "tool"; stage: "call" }>;
 /** Options of `showRun`. */
 export interface ShowRunOptions {
   /** The host of the run, and the entries of its servers. */
-  readonly host: Pick<Host, "servers" | "changedDefinitions">;
+  readonly host: Pick<Host, "servers" | "changedDefinitions" | "grants">;
   readonly servers: readonly ServerEntry[];
   /** Notices that were already shown are not repeated. */
   readonly known?: Set<string>;
@@ -187,6 +198,8 @@ export interface ShowRunOptions {
   readonly repeatsResults?: boolean | undefined;
   /** The person can type commands of the chat. */
   readonly isChat?: boolean;
+  /** The calls that the person has allowed. */
+  readonly approvedCalls: Set<string>;
   /** Is called for each result of a tool, with its call. */
   readonly answered?: (result: CallToolResult, call: ToolCall | undefined) => void;
 }
@@ -197,6 +210,13 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
   const { terminal, screen } = context;
   const waits = showRunWaits(context, host);
   const calls = new Map<string, ToolCall>();
+  /** Calls that may still be refused. Shown when they are made, so that none looks as if it had run. */
+  const pending = new Map<string, ToolCall>();
+  const undoSteps = new Set<string>();
+  // After /clear the ids of calls begin again.
+  options.approvedCalls.clear();
+  // An answer of this run has said itself how to undo it.
+  const stored = options.host.grants.list();
   const markdown = new MarkdownStream(screen, (text) => terminal.stream(text));
   const release = terminal.holdText(() => markdown.end());
   try {
@@ -210,15 +230,48 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
       waits.see(event);
       if (event.type === "tool" && event.stage === "call") calls.set(event.id, event);
       if (event.type === "tool" && event.stage === "result") options.answered?.(event.result, calls.get(event.id));
+      if (event.type === "tool" && event.stage === "result" && event.refusal !== undefined)
+        for (const step of undoStepsFor(calls.get(event.id), stored, isChat)) undoSteps.add(step);
       if (context.isJson) print(context, event);
-      else if (!isTextOnly || isShownBesideText(context, event))
-        show(context, event, { markdown, repeatsResults, isChat });
+      else if (!isTextOnly || isShownBesideText(context, event)) {
+        if (event.type === "tool" && event.stage === "call") {
+          pending.set(event.id, event);
+          continue;
+        }
+        const view = { markdown, repeatsResults, isChat };
+        for (const call of takeMade(pending, event, options.approvedCalls)) show(context, call, view);
+        show(context, event, view);
+      }
+      if (event.type !== "done" || context.isJson) continue;
+      for (const step of undoSteps) terminal.say(`  ${screen.mark("next")} ${screen.step(step)}`);
     }
   } finally {
     waits.end();
     release();
   }
   return run.result;
+}
+
+/** Takes the calls that an event shows to be made: approved, with a result or progress, or with a question of a server. */
+function takeMade(pending: Map<string, ToolCall>, event: ShownEvent, approved: ReadonlySet<string>): ToolCall[] {
+  const made = [...pending.values()].filter(({ id }) => event.type === "question" || approved.has(id));
+  const own = event.type === "tool" ? pending.get(event.id) : undefined;
+  if (own && event.type === "tool" && !made.includes(own)) {
+    if (event.stage === "result" && event.refusal !== undefined) pending.delete(event.id);
+    else made.push(own);
+  }
+  for (const { id } of made) pending.delete(id);
+  return made;
+}
+
+/** Returns the command that revokes a stored "no" to a call. */
+function undoStepsFor(call: ToolCall | undefined, grants: readonly Grant[], isChat: boolean): string[] {
+  const denial = grants.find(
+    ({ kind, allow, server, subject }) => !allow && kind === "tool" && server === call?.server && subject === call.tool,
+  );
+  if (!denial) return [];
+  const name = grantName(denial);
+  return [isChat ? `/grants revoke ${name}` : `portolan grants --revoke ${quote(name)}`];
 }
 
 /** A notice with the next step. */
@@ -271,7 +324,8 @@ function show(context: CommandContext, event: ShownEvent, view: RunView): void {
       if (event.stage === "call") {
         const what = `${event.server}.${event.tool} ${JSON.stringify(event.args)}`;
         terminal.say(screen.cut(`${screen.style("cyan", screen.mark("tool"))} ${screen.safe(what)}`));
-      } else if (view.repeatsResults) terminal.say(`  ${resultMark(event.result, screen)}`);
+      } else if (event.refusal !== undefined && view.repeatsResults) break;
+      else if (view.repeatsResults) terminal.say(`  ${resultMark(event.result, screen)}`);
       else showFolded(context, event.result, view.isChat ? "; /result shows all" : "");
       break;
     case "task":

@@ -28,6 +28,7 @@ export async function run(
   const models = [screen.isInteractive ? withoutNotice(model) : model, ...others];
   const servers = await findServers(context, flags);
   const refused = new Set<string>();
+  const approvedCalls = new Set<string>();
   let chat: Chat | undefined;
   await withHost(
     context,
@@ -36,7 +37,7 @@ export async function run(
       await requireNamed(context, host, servers, flags);
       await host.ready({ signal });
       if (!screen.isInteractive) {
-        const chat = new Chat(context, host, { models: [model, ...others], servers });
+        const chat = new Chat(context, host, { models: [model, ...others], servers, approvedCalls });
         for await (const line of createInterface({ input: system.stdin })) {
           if (await chat.handleLine(line)) break;
         }
@@ -53,12 +54,13 @@ export async function run(
       }
       const hints = [modelHint(model) ?? [], "/help lists the commands, /quit leaves"].flat();
       for (const line of wrap(hints.join("\n"), screen.columns)) terminal.say(screen.style("dim", line));
-      chat = new Chat(context, host, { models: [model, ...others], servers });
+      chat = new Chat(context, host, { models: [model, ...others], servers, approvedCalls });
       await chat.talk();
     },
     {
       answers: {
         ...createAnswers(context, {
+          approvedCalls,
           revoke: (name) => `/grants revoke ${name}`,
           cancelled: () => chat?.cancelRun(),
         }),

@@ -1,5 +1,6 @@
 import { text } from "node:stream/consumers";
 import { againWith, countFlag } from "../arguments/flags.ts";
+import { createAnswers } from "../ask/answers.ts";
 import {
   findServers,
   modelHint,
@@ -37,6 +38,7 @@ export async function run(
   // A screen has introduced the model, JSON gets its notice as an event.
   const models = [isJson ? model : withoutNotice(model), ...others];
   const refused = new Set<string>();
+  const approvedCalls = new Set<string>();
   return withHost(
     context,
     servers,
@@ -44,7 +46,8 @@ export async function run(
       // A task for one server makes no sense without it.
       await requireNamed(context, host, servers, flags);
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
-      const done = await showRun(context, running, { host, servers, isTextOnly, repeatsResults: model.repeatsResults });
+      const shown = { host, servers, isTextOnly, repeatsResults: model.repeatsResults, approvedCalls };
+      const done = await showRun(context, running, shown);
       const failure = runFailure(done, {
         "max-turns": againWith(system, "--max-turns", String(2 * (maxTurns ?? 20))),
         "max-calls": "split the task into smaller ones",
@@ -61,7 +64,7 @@ export async function run(
     {
       model: models,
       policy,
-      answers: refuseWithoutTerminal(context, refused),
+      answers: { ...createAnswers(context, { approvedCalls }), ...refuseWithoutTerminal(context, refused) },
       tasks: { resume: "wait" },
       ...rootsOf(context, flags),
     },

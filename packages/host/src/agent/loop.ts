@@ -507,7 +507,9 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
       return toImmediateResult(id);
     }
     const { text, isFromHost } = explain(thrown, call, context);
-    await emit({ type: "tool", stage: "result", id, result: { content: [{ type: "text", text }], isError: true } });
+    const result: CallToolResult = { content: [{ type: "text", text }], isError: true };
+    const refusal = thrown instanceof DeniedError && !context.signal.aborted ? thrown.refusal : undefined;
+    await emit({ type: "tool", stage: "result", id, result, ...(refusal !== undefined && { refusal }) });
     return isFromHost ? errorResult(id, text) : toFailure(id, from, text, presentation);
   }
 }

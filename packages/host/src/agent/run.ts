@@ -87,7 +87,14 @@ export type RunEvent =
       readonly args: JsonObject;
     }
   | { readonly type: "tool"; readonly stage: "progress"; readonly id: string; readonly progress: Progress }
-  | { readonly type: "tool"; readonly stage: "result"; readonly id: string; readonly result: CallToolResult }
+  /** `refusal` says why a call was not made: `was not approved by the user`. */
+  | {
+      readonly type: "tool";
+      readonly stage: "result";
+      readonly id: string;
+      readonly result: CallToolResult;
+      readonly refusal?: string;
+    }
   /** A call needs approval: by `answers.approve`, by `host.answer`, or by `decisions` if the run pauses. */
   | { readonly type: "approval"; readonly question: RunApproval }
   /** A server asks a question, which `answers` or `host.answer` answers. */
