@@ -184,6 +184,21 @@ test("says first why a server cannot be checked at all, and gives no report", as
   });
 });
 
+test("quotes what a silent server wrote instead of a message, and names a file as it was typed", async () => {
+  const cwd = await makeHome();
+  put(cwd, "rubbish.mjs", 'console.log("Welcome!"); process.stdin.resume(); setInterval(() => {}, 1_000);');
+  const silent = await runPortolan(["check", "--timeout", "3", "./rubbish.mjs"], { cwd });
+  expect([silent.code, errorOf(silent).message]).toEqual([
+    7,
+    expect.stringContaining('; it wrote "Welcome!", which is not a message, to its standard output'),
+  ]);
+  put(cwd, "dies.mjs", 'console.error("disk on fire"); process.exit(7);');
+  for (const args of [["check"], ["serve", "--stdio"], ["dev"]]) {
+    const dead = await runPortolan([...args, "./dies.mjs"], { cwd });
+    expect(errorOf(dead).message).toMatch(/^(?:\.\/)?dies\.mjs exited with code 7: disk on fire/);
+  }
+});
+
 test("Ctrl-C ends a check", async () => {
   const cwd = await makeHome();
   const mark = join(cwd, "started");

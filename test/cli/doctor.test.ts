@@ -123,7 +123,7 @@ describe("files and names", () => {
     const { code, found } = await findings([], { cwd });
     expect(code).toBe(0);
     expect(found.filter(({ id }) => id === "name-collision").map(({ server, what }) => `${server}: ${what}`)).toEqual([
-      "files: several files define it",
+      "files: several files define it, and differently",
       "fi1es: its name looks like files",
     ]);
     expect(found.filter(({ id }) => id === "untrusted")).toHaveLength(2);

@@ -16,9 +16,10 @@ import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, httpStatusOf, toFailure } from "../failure.ts";
 import { proxyFor } from "../http-proxy/choose.ts";
 import { findServer, targetArgument } from "../servers/find-server.ts";
-import { explainStart, requireUsable } from "../servers/host.ts";
+import { explainStart, requireUsable, strayLine, withStray } from "../servers/host.ts";
 import { createLink } from "../servers/link.ts";
 import { authFor } from "../servers/sign-in.ts";
+import type { System } from "../system.ts";
 import { maskSecrets, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
@@ -56,7 +57,9 @@ export async function run(
       wait.say(`checking ${screen.safe(`${entry.name}: ${tried} ${scenario}`)}`);
     },
   }).finally(() => wait.end());
-  const words = "url" in target ? [target.url] : [target.command, ...(target.args ?? [])];
+  const own = "args" in target && target.args?.[0] === system.self;
+  const words =
+    "url" in target ? [target.url] : own ? [targetArgument(entry, system)] : [target.command, ...(target.args ?? [])];
   // Its evidence quotes addresses and answers.
   const report = context.secrets.hideIn({ ...graded, target: maskSecrets(words).join(" ") });
   const shown: CommandResult = {
@@ -68,8 +71,21 @@ export async function run(
   const failed = new Set(report.verdicts.filter((verdict) => verdict.grade === "fail").map(({ scenario }) => scenario));
   const count = `${failed.size} required scenario${failed.size === 1 ? "" : "s"}`;
   const message = report.problem ?? `${count} failed: ${[...failed].join(", ")}`;
-  throw new Failure("protocol", message, { next: `portolan doctor ${targetArgument(entry, system)}` });
+  const next = failed.size === 0 ? `portolan doctor ${targetArgument(entry, system)}` : againAfter(system, [...failed]);
+  throw new Failure("protocol", message, { next });
 }
+
+/** Returns the command that runs what failed once more. */
+function againAfter({ argv }: System, failed: readonly string[]): string {
+  const words = withoutValues(argv);
+  const end = words.indexOf("--") < 0 ? words.length : words.indexOf("--");
+  const kept = words.slice(1, end).filter((word, at, own) => !/^--only(?:=|$)/.test(word) && own[at - 1] !== "--only");
+  const only = failed.slice(0, maxOnly).flatMap((name) => ["--only", name]);
+  return `correct the server, then: portolan ${quoteCommand(["check", ...only, ...kept, ...words.slice(end)])}`;
+}
+
+/** More names would hide the command. */
+const maxOnly = 3;
 
 /**
  * Fails if a server does not start, does not answer at all or requires sign-in: a report would blame it for the protocol.
@@ -79,11 +95,22 @@ async function requireAnswering(context: CommandContext, entry: ServerEntry, con
   const { target, settings } = entry;
   const { signal } = context;
   const said: string[] = [];
+  let stray: string | undefined;
+  const onError = ({ message }: Error) => {
+    if (strayLine.test(message)) stray ??= message;
+  };
   const tried = "url" in target ? { ...entry, target: { auth: authFor(context, entry), ...target } } : entry;
   try {
     const link = await createLink(tried, context, (line) => void (said.length < maxSaidLines && said.push(line)));
     const { era } = settings;
-    const client = await connect(link, { info, signal, connectMs, cache: false, ...(era !== undefined && { era }) });
+    const client = await connect(link, {
+      info,
+      signal,
+      connectMs,
+      cache: false,
+      onError,
+      ...(era !== undefined && { era }),
+    });
     await client.close();
   } catch (reason) {
     signal.throwIfAborted();
@@ -91,7 +118,7 @@ async function requireAnswering(context: CommandContext, entry: ServerEntry, con
     const status = httpStatusOf(reason);
     const isAbsent = kind === "unreachable" && (status === undefined || status === 404);
     if (!isAbsent && kind !== "timeout" && kind !== "auth") return;
-    throw await explainStart(context, entry, withSaid(toFailure(reason), said));
+    throw await explainStart(context, entry, withSaid(toFailure(reason), said, stray));
   }
 }
 
@@ -99,8 +126,9 @@ async function requireAnswering(context: CommandContext, entry: ServerEntry, con
 const maxSaidLines = 5;
 
 /** Adds what a silent server wrote first, in place of its latest output. The reason of an ended process has it already. */
-function withSaid(failure: Failure, said: readonly string[]): Failure {
+function withSaid(failure: Failure, said: readonly string[], stray: string | undefined): Failure {
   const { kind, message, next, cause } = failure;
+  if (kind === "timeout" && stray !== undefined) return withStray(failure, stray);
   if (kind !== "timeout" || said.length === 0) return failure;
   const reason = message.replace(/; its latest output: [\s\S]*$/, "");
   return new Failure(kind, `${reason}; it wrote: ${said.join(" | ")}`, { next, cause });

@@ -5,7 +5,7 @@ import { tokenVariable } from "portolan/server/main";
 import { createHost, type ServerEntry } from "portolan-host";
 import { apps } from "portolan-host/apps";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, processEndOf } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
 import { type Catalog, changesBetween, countsOf, tokensOf } from "../output/catalog.ts";
 import type { Preview } from "../preview/preview.ts";
@@ -14,6 +14,7 @@ import { openReloadingServer, type ReloadingServer } from "../serve/reloading-se
 import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
+import { withTypedName } from "../servers/link.ts";
 import { folderOf, variablesOf } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
@@ -128,7 +129,7 @@ class DevSession {
     try {
       await this.#load();
     } catch (thrown) {
-      throw new Failure("failed", explainError(thrown, this.#file, this.#context.system), { cause: thrown });
+      throw new Failure("failed", this.#explain(thrown), { cause: thrown });
     }
     await this.#watch();
   }
@@ -140,6 +141,16 @@ class DevSession {
     const target = { url, ...(token && { headers: { authorization: `Bearer ${token}` } }) };
     const name = this.#catalog?.name ?? "server";
     return previewOf(this.#context, { name, target, configured: target, settings: {}, source: { kind: "code" } });
+  }
+
+  #explain(thrown: unknown): string {
+    const { system } = this.#context;
+    const near = relative(system.cwd, this.#file);
+    return withTypedName(
+      explainError(thrown, this.#file, system),
+      processEndOf(thrown),
+      near.startsWith("..") ? this.#file : near,
+    );
   }
 
   introduce({ url }: HttpListener, given: string, apps?: string): void {
@@ -218,7 +229,7 @@ class DevSession {
       this.#tell({ event: "changed", file, changes, tokens: this.#catalog ? tokensOf(this.#catalog) : 0 });
     } catch (thrown) {
       this.#hasFailed = true;
-      this.#tell({ event: "error", file, message: explainError(thrown, this.#file, this.#context.system) });
+      this.#tell({ event: "error", file, message: this.#explain(thrown) });
     }
   }
 

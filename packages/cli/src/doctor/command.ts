@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { ProcessEnd } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
-import { isOwnFile } from "../servers/find-server.ts";
+import { isOwnFile, targetArgument } from "../servers/find-server.ts";
 import type { System } from "../system.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
@@ -42,7 +42,7 @@ export function explainCommand(
       level: "error",
       what: `its command ${ending}`,
       why: said === "" ? "it wrote nothing to standard error" : `its last output: ${said}`,
-      next: nextAfter(said, entry, target),
+      next: nextAfter(said, entry, target, system),
     };
   }
   return {
@@ -50,7 +50,7 @@ export function explainCommand(
     level: "error",
     what: "its command runs, but does not answer like a server",
     why: message,
-    next: `run it by hand: ${typed(target)}`,
+    next: `run it by hand: ${typed(entry, target, system)}`,
   };
 }
 
@@ -59,22 +59,26 @@ function whoHas(port: string | undefined, { platform }: System): string {
   return `lsof -i :${port ?? "<port>"}`;
 }
 
-function typed({ command, args = [] }: CommandTarget): string {
-  return quoteCommand([command, ...args]);
+/** Returns the command line of a server. A server file is run by this command, however it is written. */
+function typed(entry: ServerEntry, { command, args = [] }: CommandTarget, system: System): string {
+  if (args[0] !== system.self) return quoteCommand([command, ...args]);
+  return `portolan serve --stdio ${targetArgument(entry, system)}`;
 }
 
-function nextAfter(words: string, { name, source }: ServerEntry, target: CommandTarget): string {
+function nextAfter(words: string, entry: ServerEntry, target: CommandTarget, system: System): string {
+  const { name, source } = entry;
   if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
     return "install its packages, or correct the path in its arguments";
   }
   if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
     const [variable = "NAME"] = /\b[A-Z][A-Z\d]*_[A-Z\d_]+\b/.exec(words) ?? [];
-    const flag = `--env ${variable}=<value>`;
-    if (source.kind === "code") return `it seems to need a variable: portolan ls ${flag} -- ${typed(target)}`;
+    const flag = `--env ${variable}=…`;
+    if (source.kind === "code")
+      return `it seems to need a variable: portolan ls ${flag} ${targetArgument(entry, system)}`;
     const force = isOwnFile(source) ? "" : " --force";
     return `it seems to need a variable: portolan add${force} ${quote(name)} ${flag}`;
   }
-  return `run it by hand to see more: ${typed(target)}`;
+  return `run it by hand to see more: ${typed(entry, target, system)}`;
 }
 
 /** Programs that are scripts on Windows, where only a shell finds them without their extension. */

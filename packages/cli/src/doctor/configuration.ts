@@ -1,7 +1,6 @@
 import { type ServerEntry, skeletonOf } from "portolan-host";
 import type { ReadConfigs } from "portolan-host/node";
 import { inputVariable } from "../servers/find-server.ts";
-import { quote } from "../terminal/escape.ts";
 import { entryLocation, type Finding, type FindingDetails } from "./finding.ts";
 
 /** Examines configuration files and names, without starting anything. */
@@ -23,16 +22,29 @@ export function examineFiles({ entries, shadowed, errors, notes }: ReadConfigs):
       why: note,
       next: "correct the file, or leave it as it is",
     })),
-    ...shadowed.map(({ used, shadowed: hidden }) => ({
-      id: "name-collision",
-      level: "warning" as const,
-      server: used.name,
-      what: "several files define it",
-      why: `${entryLocation(used)} is used, ${entryLocation(hidden)} is not`,
-      next: `rename one of them, or remove it: portolan remove ${quote(used.name)}`,
-    })),
+    ...sameNames(shadowed),
     ...lookalikes(entries),
   ];
+}
+
+/** Notes the names that several files define. Products often share a server, so this is no problem by itself. */
+function sameNames(shadowed: ReadConfigs["shadowed"]): Finding[] {
+  const used = new Map(shadowed.map((pair) => [pair.used.name, pair.used]));
+  return [...used].map(([server, entry]) => {
+    const others = shadowed.filter((pair) => pair.used.name === server).map((pair) => pair.shadowed);
+    const places = others.map(entryLocation).join("; ");
+    const isSame = others.every(({ target }) => JSON.stringify(target) === JSON.stringify(entry.target));
+    return {
+      id: "name-collision",
+      level: "note" as const,
+      server,
+      what: isSame ? "several files define it, in the same way" : "several files define it, and differently",
+      why: `used: ${entryLocation(entry)}; not used: ${places}`,
+      next: isSame
+        ? "nothing is to be done"
+        : "nothing is to be done, unless you expected another one: then rename it in its file",
+    };
+  });
 }
 
 /** Finds names that look alike. */

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { RpcError } from "portolan";
+import { protocolCodes, RpcError } from "portolan";
 import type { ProcessEnd } from "portolan/client/stdio";
 import {
   type ConfiguredServer,
@@ -35,6 +35,7 @@ import { quote, quoteCommand } from "../terminal/escape.ts";
 import type { Wait } from "../terminal/waits.ts";
 import { info } from "../version.ts";
 import { targetArgument } from "./find-server.ts";
+import { isOurChild, withTypedName } from "./link.ts";
 import { withRefusal } from "./refusal.ts";
 import { authFor } from "./sign-in.ts";
 import { findWithheld } from "./withheld.ts";
@@ -130,7 +131,7 @@ function hearStrays(host: Host): { readonly first: string | undefined; end(): vo
 }
 
 /** Adds to a timeout what a server wrote instead of an answer. */
-function withStray({ kind, message, next, cause }: Failure, stray: string | undefined): Failure {
+export function withStray({ kind, message, next, cause }: Failure, stray: string | undefined): Failure {
   const [, line] = /, got ("[\s\S]*")/.exec(stray ?? "") ?? [];
   if (stray === undefined) return new Failure(kind, message, { next, cause });
   const wrote = line === undefined ? "a line that is not a message" : `${line}, which is not a message`;
@@ -363,8 +364,20 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
     return new Failure(kind, message, { next: changesStep(server.name), cause: reason });
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
+  if (reason.code === protocolCodes.missingCapability && !context.screen.isInteractive) {
+    const what = /(elicitation|sampling|roots)/.exec(message)?.[1] ?? "";
+    const asks = questionWords[what] ?? "asks you something";
+    return new Failure(kind, `${server.name} ${asks}, and there is no terminal to ask you`, { next, cause: reason });
+  }
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
 }
+
+/** What a server asks for that needs a person, by its capability. */
+const questionWords: { readonly [capability: string]: string } = {
+  elicitation: "asks you to fill in a form or to open an address",
+  sampling: "asks for an answer of your model",
+  roots: "asks for your folders",
+};
 
 /** Explains the failure of a connection to a server, with the next step. Undefined for another failure. */
 function explainConnection(
@@ -434,15 +447,6 @@ export async function withWithheld(context: CommandContext, entry: ServerEntry, 
   if (!withheld) return reason;
   const { kind, message } = toFailure(reason);
   return new Failure(kind, `${message}\n${withheld.sentence}`, { next: withheld.next, cause: reason });
-}
-
-/** Replaces the name of our own child process by what the person typed. */
-function withTypedName(message: string, end: ProcessEnd | undefined, typed: string): string {
-  return isOurChild(end) ? message.replace(`The server "${end.command}"`, () => typed) : message;
-}
-
-function isOurChild(end: ProcessEnd | undefined): end is ProcessEnd {
-  return end !== undefined && / serve-(?:file|recording) /.test(end.command);
 }
 
 /** Returns the failure that a child process reported which is this command: it serves a recording, or another server. */

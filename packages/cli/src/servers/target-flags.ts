@@ -63,7 +63,7 @@ export function variablesOf({ env }: System, flags: Flags): { readonly [name: st
         throw new Failure("usage", "--env: expected NAME=VALUE, or NAME to pass a variable of your shell");
       if (value === undefined) {
         throw new Failure("usage", `--env ${name}: your shell has no variable ${name}`, {
-          next: `set it: --env ${name}=<value>`,
+          next: `set it: --env ${name}=…`,
         });
       }
       return [name, value];
