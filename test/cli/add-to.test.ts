@@ -192,6 +192,20 @@ test("in a pipe, a secret is written, and the output says how to keep it out", a
   expect(warnings).toEqual(["the value of API_KEY is in the file; to keep it out, write --env 'API_KEY=${API_KEY}'"]);
 });
 
+test("a variable that is named like a secret in short is reported as one, and hidden", async () => {
+  const cwd = makeHome();
+  const servers = { k: { command: "node", args: ["x.js"], env: { TOK: "s3cr3t", MODE: "faster" } } };
+  writeFileSync(join(cwd, "private.json"), JSON.stringify({ mcpServers: servers }));
+  const { code, stdout } = await runPortolan(["add", "k", "--from", "private.json"], { cwd });
+  expect([code, JSON.parse(stdout).warnings]).toEqual([
+    0,
+    [expect.stringMatching(/^the value of TOK is copied to .* --env 'TOK=\$\{TOK\}'$/)],
+  ]);
+  const { stderr } = await runPortolan(["trust", "k"], { cwd });
+  expect(stderr).toContain("TOK (hidden: it has the name of a secret), Variable: MODE=faster");
+  expect(stderr).not.toContain("s3cr3t");
+});
+
 test("a copy of a secret into another file is reported, with the command that keeps it out, and offered as a reference", async () => {
   const cwd = makeHome();
   const secret = "sk-0123456789abcdef0123";

@@ -80,7 +80,7 @@ function secretsIn({ name: server, configured }: ServerEntry): TypedSecret[] {
   });
   return known.flatMap(({ where, name, value }) => {
     const isReference = value.includes("${");
-    if (isReference || value.length < minSecretChars || !isSecret(name, value)) return [];
+    if (isReference || value.length < minSecretChars || !isSecret(where, name, value)) return [];
     const [, scheme = ""] = /^((?:bearer|basic|token) )/i.exec(value) ?? [];
     const plain = (text: string) => text.toUpperCase().replace(/[^A-Z\d]+/g, "_");
     const own = /^authorization$/i.test(name) ? "TOKEN" : plain(name);
@@ -99,7 +99,11 @@ function pairsOf(target: ServerTarget, where: TypedSecret["where"]): { readonly 
 /** Shorter values are placeholders or settings. */
 const minSecretChars = 6;
 
+/** Short names that only variables have. */
+const secretVariable = /(?:^|_)(?:key|salt|seed|mnemonic|tok|pat|pw|psw|cred|creds)$/i;
+
 /** True if the name or the form of a value tells that it is a secret. */
-function isSecret(name: string, value: string): boolean {
+function isSecret(where: TypedSecret["where"], name: string, value: string): boolean {
+  if (where === "env" && secretVariable.test(name)) return true;
   return JSON.stringify(redact({ [name]: value })) !== JSON.stringify({ [name]: value });
 }

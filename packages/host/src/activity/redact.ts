@@ -236,7 +236,7 @@ export function hasSecretName(name: string): boolean {
 
 /** True if an environment variable with this name is a secret. */
 export function isSecretVariable(name: string): boolean {
-  return hasSecretName(name) || /(?:^|_)(?:key|salt|seed|mnemonic)$/i.test(name);
+  return hasSecretName(name) || /(?:^|_)(?:key|salt|seed|mnemonic|tok|pat|pw|psw|creds?)$/i.test(name);
 }
 
 /** True if a value looks like a key: long, of letters and digits, and no path. */
