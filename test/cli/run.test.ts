@@ -52,6 +52,24 @@ test("in a pipe, prints JSON events and denies what needs approval", async () =>
   expect(stdout).not.toContain('"state"');
 });
 
+test("fails if no call succeeded: 6 for --deny, 5 for a tool that failed", async () => {
+  const cwd = makeHome();
+  const server = ["--", process.execPath, join(root, "test/cli/fixtures/failing.mjs")];
+  const ran = (...args: string[]) => runPortolan(["run", ...args, "--text", ...server], { cwd });
+  const allowed = ["--allow", "failing.*"];
+  const denied = await ran("works", ...allowed, "--deny", "failing.works");
+  expect(denied).toEqual({
+    code: 6,
+    stdout: "failing.works is not allowed: you denied it with --deny.\n",
+    stderr: `✗ denied failing.works was not called: you denied it with --deny
+  → leave out --deny, or put the task in other words
+`,
+  });
+  const failed = await ran("fails", ...allowed);
+  expect([failed.code, failed.stderr]).toEqual([5, expect.stringContaining("failing.fails failed: no such thing")]);
+  expect((await ran("works", ...allowed)).code).toBe(0);
+});
+
 test("says in its own words why a server is not used, and what to do", async () => {
   const cwd = makeHome();
   const { server } = await startWorld();

@@ -70,6 +70,9 @@ function serverForFlag(
   });
 }
 
+/** Why a call is refused that matches `--deny`. */
+export const denyReason = "you denied it with --deny";
+
 /** Returns the rules of `--deny`, `--allow` and `--yes-read-only`. The first that matches decides. */
 export function policyOf(flags: Flags): Rule[] {
   const denied = patternsOf(flags, "deny");
@@ -77,7 +80,7 @@ export function policyOf(flags: Flags): Rule[] {
   // A tool that the person named is allowed whatever the conversation contains.
   const always = { evenAfterUntrusted: true, evenWithResources: true } as const;
   return [
-    ...(denied.length > 0 ? [{ match: denied, then: "deny", reason: "you denied it with --deny" } as const] : []),
+    ...(denied.length > 0 ? [{ match: denied, then: "deny", reason: denyReason } as const] : []),
     ...(allowed.length > 0 ? [{ match: allowed, then: "allow", ...always } as const] : []),
     ...(flags["yesReadOnly"] === true ? [{ readOnly: true, then: "allow" } as const] : []),
   ];
@@ -280,12 +283,21 @@ type Notice = Extract<RunEvent, { type: "notice" }> & { readonly next?: string }
 /** An event as the command shows it. */
 type ShownEvent = Exclude<RunEvent, { type: "notice" }> | Notice;
 
-/** Yields the events of a run in the words of the command, with notices about definitions that the model does not get. */
+/**
+ * Yields the events of a run in the words of the command, with notices about definitions that the model does not get, and
+ * about servers that were started again.
+ */
 async function* withNotices(context: CommandContext, run: Run, options: ShowRunOptions): AsyncGenerator<ShownEvent> {
   for await (const event of run) {
     // The servers have listed their tools before the first event, and may list others at any time.
     for (const { server, message, next } of explainChanged(options.host))
       yield { type: "notice", server, text: message, next };
+    for (const { name: server, restarts } of options.host.servers) {
+      if (restarts === 0) continue;
+      const times = restarts === 1 ? "" : ` (${restarts} times)`;
+      const text = `${server} had ended, and was started again${times}; what it kept in memory is lost`;
+      yield { type: "notice", server, text };
+    }
     yield event.type === "notice" ? noticeFor(context, event, options) : event;
   }
 }

@@ -1,7 +1,10 @@
 import { text } from "node:stream/consumers";
+import type { CallToolResult } from "portolan";
+import type { ServerEntry } from "portolan-host";
 import { againWith, countFlag } from "../arguments/flags.ts";
 import { createAnswers } from "../ask/answers.ts";
 import {
+  denyReason,
   findServers,
   modelHint,
   modelLabel,
@@ -14,8 +17,9 @@ import {
   withoutNotice,
 } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure } from "../failure.ts";
+import { Failure, withoutOptionNames } from "../failure.ts";
 import { findModels, showRetries } from "../models.ts";
+import { lookCommand } from "../servers/find-server.ts";
 import { rootsOf, withHost } from "../servers/host.ts";
 import { wrap } from "../terminal/wrap.ts";
 
@@ -46,8 +50,11 @@ export async function run(
       // A task for one server makes no sense without it.
       await requireNamed(context, host, servers, flags);
       const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
-      const shown = { host, servers, isTextOnly, repeatsResults: model.repeatsResults, approvedCalls };
-      const done = await showRun(context, running, shown);
+      const calls = new CallOutcomes();
+      const done = await showRun(context, running, {
+        ...{ host, servers, isTextOnly, repeatsResults: model.repeatsResults, approvedCalls },
+        answered: (result, call) => calls.add(result, call),
+      });
       const failure = runFailure(done, {
         "max-turns": againWith(system, "--max-turns", String(2 * (maxTurns ?? 20))),
         "max-calls": "split the task into smaller ones",
@@ -59,6 +66,8 @@ export async function run(
       // The answer is useful although something was refused.
       if (isTextOnly) context.print(screen.isTerminal ? screen.safe(done.text, { lines: "keep" }) : done.text);
       requireUnrefused(context, host, flags, refused);
+      const undone = calls.failure(context, servers);
+      if (undone) throw undone;
       return undefined;
     },
     {
@@ -69,6 +78,48 @@ export async function run(
       ...rootsOf(context, flags),
     },
   );
+}
+
+/** Notes how the calls of a run ended. */
+class CallOutcomes {
+  readonly #denied = new Set<string>();
+  readonly #failed: { readonly server: string; readonly tool: string; readonly why: string }[] = [];
+  #succeeded = 0;
+
+  add(
+    { isError, content }: CallToolResult,
+    call: { readonly server: string; readonly tool: string } | undefined,
+  ): void {
+    if (!call) return;
+    if (!isError) {
+      this.#succeeded += 1;
+      return;
+    }
+    const { server, tool } = call;
+    const why = content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
+    // The host ends each of its refusals in this way.
+    if (!why.endsWith("Do not try it again unless the user asks for it.")) this.#failed.push({ server, tool, why });
+    else if (why.includes(denyReason)) this.#denied.add(`${server}.${tool}`);
+  }
+
+  /** Returns why nothing was done, if no call succeeded. The person knows what they refused themselves. */
+  failure(context: CommandContext, servers: readonly ServerEntry[]): Failure | undefined {
+    if (this.#succeeded > 0) return undefined;
+    const last = this.#failed.at(-1);
+    if (last) {
+      const entry = servers.find(({ name }) => name === last.server);
+      const [line = ""] = withoutOptionNames(last.why).split("\n");
+      const message = line.startsWith(`${last.server}.${last.tool} `)
+        ? line
+        : `${last.server}.${last.tool} failed: ${line}`;
+      return new Failure("tool", message, { next: entry && lookCommand(entry, last.tool, context) });
+    }
+    if (this.#denied.size === 0) return undefined;
+    const names = [...this.#denied].join(" and ");
+    return new Failure("denied", `${names} was not called: ${denyReason}`, {
+      next: "leave out --deny, or put the task in other words",
+    });
+  }
 }
 
 /** Returns the task: the words of the command line, with standard input in place of `-`, or standard input alone. */
