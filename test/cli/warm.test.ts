@@ -18,6 +18,7 @@ import { holdFileLock } from "portolan/storage/node";
 import { expect, onTestFinished, test } from "vitest";
 import { startWorld, type Way } from "../auth/client/kit/world.ts";
 import { makeHome, root, runPortolan } from "./kit.ts";
+import { until } from "./make-kit.ts";
 import { startPortolan, stateOf } from "./manage-kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
@@ -72,6 +73,45 @@ test("a server that is up keeps its state between commands until down", async ()
   expect((await count(cwd)).count).toBe(1);
   expect(await succeed(["down"], cwd)).toEqual({ stopped: [] });
 });
+
+test("up and servers tell servers that were named from others", async () => {
+  const cwd = await makeCounters();
+  const show = async (...args: string[]) => {
+    const terminal = openTerminal(args, { cwd, env: { COLOUR: "red" }, columns: 100 });
+    expect(await terminal.exited).toBe(0);
+    return terminal.screen();
+  };
+  await succeed(["up", "--", "node", counter], cwd);
+  const shown = await show("up", "a");
+  expect(shown).toMatch(/^· counter was kept running before; it stops after 30 minutes without use$/m);
+  expect(shown).toMatch(/^✓ a is kept running; it stops after 30 minutes without use$/m);
+  expect(await show("servers", "--offline")).toMatch(/^ {2}· kept running besides: counter\n {2}→ portolan up$/m);
+  const { next } = await failure(["call", "nothing", "--", "node", counter], cwd);
+  expect(next).toBe(`portolan ls -- node ${counter}`);
+});
+
+test("a command says that a server which is up had ended, and was started again", async () => {
+  const cwd = await makeCounters();
+  await succeed(["up", "a"], cwd);
+  const { pid } = await count(cwd);
+  process.kill(pid, "SIGKILL");
+  await until(() => !isRunning(pid));
+  const said = "! a had ended, and is started again; what it kept in memory is lost\n";
+  const called = await until(async () => {
+    const ran = await runPortolan(["call", "a.count"], { cwd });
+    return ran.stderr === said && ran;
+  });
+  expect(JSON.parse(called.stdout).structuredContent).toMatchObject({ count: 1 });
+  expect((await count(cwd)).count).toBe(2);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 test("only the user can open the socket and its folder", async () => {
   const cwd = await makeCounters();

@@ -21,7 +21,7 @@ export async function run(context: CommandContext, names: readonly string[]): Pr
 
 async function stopNamed(context: CommandContext, names: readonly string[]): Promise<readonly WarmServer[]> {
   const running = (await listWarm(context)) ?? [];
-  const known = running.map(({ name }) => name);
+  const known = [...new Set(running.map(({ name }) => name))];
   for (const name of names) {
     if (known.includes(name)) continue;
     const others = known.length > 0 ? suggest(name, known, "portolan up") : "no server is";

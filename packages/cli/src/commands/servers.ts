@@ -19,7 +19,7 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
   const { screen, system } = context;
   const withinMs = secondsFlag(flags, "timeout") ?? waitMs;
   const { entries: configured, errors, notes, shadowed } = await readConfiguration(context);
-  const { entries: used, running } = await useRunning(context, configured);
+  const { entries: used, running, others } = await useRunning(context, configured);
   const entries = used.map(endSoon);
   const rowsOf = (host: Host, waiting: (status: ServerStatus) => ServerRow) =>
     context.secrets.hideIn(
@@ -73,7 +73,14 @@ export async function run(context: CommandContext, _: readonly string[], flags: 
         const why = `${hidden.name} in ${place} is not used: ${instead} has ${hidden.name} too, and comes first`;
         return `  ${screen.style("dim", `${screen.mark("dot")} ${wrapped(why, screen)}`)}`;
       });
-      return [...tableOf(rows, screen), ...unused, ...shownProblems].join("\n");
+      const besides =
+        others.length === 0
+          ? []
+          : [
+              `  ${screen.style("dim", `${screen.mark("dot")} ${wrapped(`kept running besides: ${others.join(", ")}`, screen)}`)}`,
+              `  ${screen.mark("next")} ${screen.step("portolan up")}`,
+            ];
+      return [...tableOf(rows, screen), ...unused, ...shownProblems, ...besides].join("\n");
     },
   };
 }

@@ -49,10 +49,13 @@ export async function run(context: CommandContext, args: readonly string[], flag
     failure,
     value: { servers: servers.map(({ digest: _, trust: __, ...server }) => server) },
     text() {
-      const lines = servers.flatMap(({ name, idleMs: idle }) => {
-        const text = `${screen.safe(name)} is kept running; it stops after ${minutes(idle)} without use`;
+      const lines = servers.flatMap(({ name, digest, idleMs: idle }) => {
+        const isAsked = started.length === 0 || started.some(({ server }) => server.digest === digest);
+        const state = isAsked ? "is kept running" : "was kept running before";
+        const text = `${screen.safe(name)} ${state}; it stops after ${minutes(idle)} without use`;
         const [first = "", ...rest] = wrap(text, screen.columns - 2);
-        return [`${screen.style("green", screen.mark("ok"))} ${first}`, ...rest.map((line) => `  ${line}`)];
+        const mark = isAsked ? screen.style("green", screen.mark("ok")) : screen.style("dim", screen.mark("dot"));
+        return [`${mark} ${first}`, ...rest.map((line) => `  ${line}`)];
       });
       const [first] = started;
       const next = first ? withNeeds(`portolan ls ${targetArgument(first.entry, system)}`, system) : "portolan down";

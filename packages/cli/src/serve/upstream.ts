@@ -55,6 +55,11 @@ export class Upstream {
     return this.#client;
   }
 
+  /** True while there is a connection, or one is being opened. */
+  get isConnected(): boolean {
+    return this.#client !== undefined;
+  }
+
   /** True if a question of the server does not tell which call it belongs to. Known while it is connected. */
   async hidesCaller(): Promise<boolean> {
     const { era } = (await this.client()).server;

@@ -21,7 +21,7 @@ type Input = NonNullable<ReadOptions["input"]>;
  * by default they stay open.
  */
 export async function readConfiguration(
-  { system, secrets }: CommandContext,
+  { system, secrets }: Pick<CommandContext, "system" | "secrets">,
   ask: Input = async () => undefined,
 ): Promise<ReadConfigs> {
   const { home, cwd, platform, env } = system;
@@ -161,7 +161,9 @@ async function findConfigured(context: CommandContext, given: string): Promise<T
 function failUnknown(given: string, { entries, errors, notes }: ReadConfigs): never {
   const known = entries.map(({ name }) => name);
   const [near] = nearest(given.split(".")[0] ?? given, known);
-  const others = near === undefined ? known.length > 0 && `configured: ${known.join(", ")}` : `did you mean ${near}?`;
+  const some =
+    known.length > maxListed ? [...known.slice(0, maxListed), `… and ${known.length - maxListed} more`] : known;
+  const others = near === undefined ? known.length > 0 && `configured: ${some.join(", ")}` : `did you mean ${near}?`;
   // The server may be in a file that could not be read.
   const why = [...errors.map(({ message }) => message), ...(known.length === 0 ? notes : [])];
   const unread = near === undefined ? why.map((reason) => `could not read: ${reason}`) : [];
@@ -180,9 +182,13 @@ export function targetArgument(
   system: System,
   { isPortable = false }: { readonly isPortable?: boolean } = {},
 ): string {
-  const { name, target, source } = entry;
+  const { name, source, configured } = entry;
+  // One that is kept running is reached in another way, and with the revision that it speaks.
+  const isOpen = "open" in entry.target;
+  const target = isOpen ? configured : entry.target;
   if (source.kind !== "code" || !target) return quote(name);
-  const words = flagWordsOf(entry, system);
+  const { era: _, ...settings } = entry.settings;
+  const words = flagWordsOf(isOpen ? { ...entry, target, settings } : entry, system);
   if (isPortable && "command" in target && !words.includes("--cwd")) {
     const isRelative = (word: string) => !isAbsolute(word) && existsSync(resolve(system.cwd, word));
     if ([target.command, ...(target.args ?? [])].some(isRelative)) words.push("--cwd", system.cwd);

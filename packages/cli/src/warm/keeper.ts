@@ -120,7 +120,7 @@ export class Keeper {
     if (!server) return this.#reply(socket, { isOk: false });
     // Before the reply: the client may speak at once.
     clearTimeout(server.idleTimer);
-    socket.write(this.#replyLine({ isOk: true }));
+    socket.write(this.#replyLine({ isOk: true, ...(!server.upstream.isConnected && { isStartedAgain: true }) }));
     const serving = serveChannel(server.proxy.server, new SocketChannel(socket));
     server.channels.add(serving);
     await serving.closed;

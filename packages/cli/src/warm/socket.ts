@@ -63,6 +63,8 @@ export interface WarmReply {
   readonly pid: number;
   readonly isOk: boolean;
   readonly error?: WarmError;
+  /** For `use`: the server had ended, and is started again for this command. */
+  readonly isStartedAgain?: boolean;
   /** The servers that are running, or that were stopped. */
   readonly servers?: readonly WarmServer[];
 }

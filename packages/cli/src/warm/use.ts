@@ -45,7 +45,11 @@ export async function toWarmEntry(context: CommandContext, entry: ServerEntry): 
   const open = async () => {
     const socket = await connectWarm(context);
     const reply = socket && (await askWarm(socket, request("use", { digests: [digest] })));
-    if (socket && reply?.isOk) return new SocketChannel(socket);
+    if (socket && reply?.isOk) {
+      if (reply.isStartedAgain === true)
+        context.warn(`${entry.name} had ended, and is started again; what it kept in memory is lost`);
+      return new SocketChannel(socket);
+    }
     // The server was stopped in this moment.
     socket?.destroy();
     return createLink(entry, context);
@@ -55,18 +59,20 @@ export async function toWarmEntry(context: CommandContext, entry: ServerEntry): 
   return { ...entry, target: { open }, settings: { ...entry.settings, ...(era !== undefined && { era }) } };
 }
 
-/** Returns which of these servers `portolan up` keeps running, with the same configuration. */
+/** Returns which of these servers `portolan up` keeps running, with the same configuration, and the names of all others. */
 export async function findRunning(
   context: CommandContext,
   entries: readonly ServerEntry[],
-): Promise<ReadonlySet<ServerEntry>> {
-  const running = new Set((await listWarm(context))?.map(({ digest }) => digest));
+): Promise<{ readonly found: ReadonlySet<ServerEntry>; readonly others: readonly string[] }> {
+  const running = new Map((await listWarm(context))?.map(({ digest, name }) => [digest, name]));
   const found = new Set<ServerEntry>();
   for (const entry of running.size === 0 ? [] : entries) {
     if (entry.problem !== undefined || "open" in entry.target) continue;
+    // Two entries may describe the same server.
     if (running.has(await warmDigest(sentEntry(entry, context)))) found.add(entry);
   }
-  return found;
+  const own = await Promise.all([...found].map((entry) => warmDigest(sentEntry(entry, context))));
+  return { found, others: [...running].flatMap(([digest, name]) => (own.includes(digest) ? [] : [name])) };
 }
 
 /** Starts a server in the background if its entry says so. A failure is left to the command, which starts it itself. */

@@ -24,17 +24,25 @@ export async function useWarm(context: CommandContext, entry: ServerEntry): Prom
   return toWarmEntry(context, entry);
 }
 
-/** Returns the entries, of which those that `portolan up` keeps running use the running server, and the names of these. */
+/**
+ * Returns the entries, of which those that `portolan up` keeps running use the running server, the names of these, and
+ * those of other servers that are kept running.
+ */
 export async function useRunning(
   context: CommandContext,
   entries: readonly ServerEntry[],
-): Promise<{ readonly entries: readonly ServerEntry[]; readonly running: ReadonlySet<string> }> {
-  if (!existsSync(pidFile(context.state))) return { entries, running: new Set() };
+): Promise<{
+  readonly entries: readonly ServerEntry[];
+  readonly running: ReadonlySet<string>;
+  readonly others: readonly string[];
+}> {
+  if (!existsSync(pidFile(context.state))) return { entries, running: new Set(), others: [] };
   const { findRunning, toWarmEntry } = await import("./use.ts");
-  const running = await findRunning(context, entries);
+  const { found: running, others } = await findRunning(context, entries);
   return {
     entries: await Promise.all(entries.map((entry) => (running.has(entry) ? toWarmEntry(context, entry) : entry))),
     running: new Set([...running].map(({ name }) => name)),
+    others,
   };
 }
 
