@@ -251,6 +251,18 @@ test("ignores keys typed before a question", async () => {
   await terminal.see("Sampling was refused");
 });
 
+test.each([
+  ["\u0004", 6, "✗ denied Cancelled by the user."],
+  ["\u0003", 130, "✗ interrupted"],
+])("a call that fails because %j refused its question ends with %i", async (key, code, shown) => {
+  const failing = join(root, "test/cli/fixtures/failing.mjs");
+  const terminal = openTerminal(["call", "asks", "--", process.execPath, failing], { cwd: makeHome() });
+  await terminal.answer(/colour[\s\S]*>$/, key);
+  expect(await terminal.exited).toBe(code);
+  expect(terminal.screen()).toContain(shown);
+  expect(terminal.screen()).not.toContain("→");
+});
+
 test("Ctrl-C cancels a call and restores the terminal", async () => {
   const cwd = await makeHome();
   const terminal = openTerminal(["call", "forever", ...behind], { cwd });

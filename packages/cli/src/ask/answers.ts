@@ -16,12 +16,14 @@ export interface AnswersOptions {
   readonly approvedCalls?: Set<string>;
   /** Is called when the person leaves a question with Ctrl-C. */
   readonly cancelled?: () => void;
+  /** Is called when the person refuses a question, with how they left it. */
+  readonly refused?: (how: QuestionDismissed["how"]) => void;
 }
 
 /** Returns the answers of the person at the terminal. Without one, there are none, and the host denies. */
 export function createAnswers(context: CommandContext, options: AnswersOptions = {}): HostAnswers {
   const { screen, terminal } = context;
-  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, approvedCalls, cancelled } = options;
+  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, approvedCalls, cancelled, refused } = options;
   if (!screen.isInteractive) return {};
   /** Queues a question. Dismissing it counts as the given answer. An answer that is stored says how to undo it. */
   const queued =
@@ -33,10 +35,12 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
       terminal.ask(asked.signal, async () => {
         try {
           const answer = await question(context, asked);
+          if (isRefusal(answer)) refused?.("action" in answer && answer.action === "cancel" ? "cancel" : "decline");
           if (isStored(answer)) sayHowToUndo(asked, answer.allow);
           return answer;
         } catch (reason) {
           if (reason instanceof QuestionDismissed) {
+            refused?.(reason.how);
             if (reason.how === "cancel") cancelled?.();
             return left(reason.how);
           }
@@ -70,6 +74,11 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
     sample: queued(askSampling, no),
     roots: queued(askRoots, no),
   };
+}
+
+/** True for an answer that gives the server nothing. */
+function isRefusal(answer: object): boolean {
+  return ("allow" in answer && answer.allow === false) || ("action" in answer && answer.action !== "accept");
 }
 
 /** True for an answer that the host keeps for later sessions. */

@@ -6,6 +6,7 @@ import type { Host, HostQuestion, StartedTask } from "portolan-host";
 import { parseCall } from "../arguments/call-expression.ts";
 import { againWith } from "../arguments/flags.ts";
 import { misspelt, parseArguments, requireAll } from "../arguments/tool-arguments.ts";
+import { createAnswers } from "../ask/answers.ts";
 import { askMissing } from "../ask/missing.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, interruption, upstreamLost, withoutOptionNames } from "../failure.ts";
@@ -52,6 +53,8 @@ export async function run(
     : await (isDetached ? toTaskEntry(context, found.entry) : useWarm(context, found.entry));
   const target = { ...found, entry: used };
   const outlives = "url" in found.entry.target || (!recorder && used !== found.entry);
+  /** How the person left the last question of the server that they refused. */
+  const dismissed: { how?: "cancel" | "decline" } = {};
   const work = async (host: Host) => {
     await host.start(target.entry.name);
     const definition = findTool(host, target, tool, context);
@@ -79,7 +82,9 @@ export async function run(
     const refused = isLater ? nextQuestion(host).then(failUnasked) : new Promise<never>(() => {});
     const { result, task } = await Promise.race([called, left, refused])
       .catch((reason: unknown) => {
-        if (driven?.wasCancelled) throw interruption();
+        if (driven?.wasCancelled || dismissed.how === "cancel") throw interruption();
+        if (dismissed.how === "decline" && reason instanceof RpcError)
+          throw new Failure("denied", reason.message, { cause: reason });
         throw isFailureOfTool(reason)
           ? new Failure("tool", reason.message, { next, cause: reason })
           : explainTimeout(reason, `${target.entry.name}.${definition.name}`, idleMs, context.system);
@@ -96,12 +101,19 @@ export async function run(
       return goesOn(task, `${what} goes on as task ${task.id}.`, context.screen);
     }
     if (isDetached) context.warn(`${target.entry.name} made no task of the call, so its result was waited for`);
-    return presentResult(context, result, { entry: found.entry, tool: definition.name, next, flags });
+    if (result.isError && dismissed.how === "cancel") throw interruption();
+    const wasRefused = dismissed.how === "decline";
+    return presentResult(context, result, { entry: found.entry, tool: definition.name, next, flags, wasRefused });
   };
   const tasks = { resume: "wait" as const };
   // A task that is left alone may ask later, and its server must know that it may.
   const isLater = isDetached && !context.screen.isInteractive;
-  const options = { ...modelFor(context), ...rootsOf(context, flags), tasks, ...(isLater && { answers: unanswered }) };
+  const answers = createAnswers(context, {
+    refused(how) {
+      dismissed.how = how;
+    },
+  });
+  const options = { ...modelFor(context), ...rootsOf(context, flags), tasks, answers: isLater ? unanswered : answers };
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 

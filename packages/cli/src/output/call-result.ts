@@ -12,13 +12,15 @@ export interface FinishedCall {
   /** The next step if the tool failed. */
   readonly next: string;
   readonly flags: Flags;
+  /** True if the person refused a question of the call. */
+  readonly wasRefused?: boolean;
 }
 
 /** Returns the output for the result of a tool, with its files saved if `--save` says so. Throws if the tool failed. */
 export async function presentResult(
   context: CommandContext,
   result: CallToolResult,
-  { entry, tool, next, flags }: FinishedCall,
+  { entry, tool, next, flags, wasRefused }: FinishedCall,
 ): Promise<CommandResult> {
   const { screen } = context;
   const saved = typeof flags["save"] === "string" ? await saveContent(result.content, flags["save"]) : [];
@@ -36,6 +38,8 @@ export async function presentResult(
     const message = result.content.map((block) => (block.type === "text" ? block.text : `[${block.type}]`)).join("\n");
     const withheld = await findWithheld(context, entry, message);
     const lines = [message || `${tool} failed`, ...(withheld ? [withheld.sentence] : [])];
+    // The person knows why, and how to answer otherwise.
+    if (wasRefused) throw new Failure("denied", lines.join("\n"));
     throw new Failure("tool", lines.join("\n"), { next: withheld?.next ?? next });
   }
   return {
