@@ -1,11 +1,12 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how files write variables
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { scriptOf, serveHttp } from "../servers/kit/programs.ts";
-import { environment, makeHome, portolan, runPortolan } from "./kit.ts";
+import { environment, makeHome, portolan, root, runPortolan } from "./kit.ts";
 
 const behind = (name: string, ...args: string[]) => ["--", process.execPath, scriptOf(name), ...args];
 
@@ -165,3 +166,55 @@ test("ends silently when the reader leaves, and on an interrupt", async () => {
 function childrenOf(pid: number | undefined): string[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean);
 }
+
+test.each([
+  [["grants", "revoke", "x"], "grants takes flags only; did you mean --revoke?", "portolan grants --revoke x"],
+  [["ls", "a", "b", "c"], "too many arguments; expected: portolan ls [target] [tool]", "portolan ls --help"],
+  [["mine"], "mine is a server, and no command", "portolan ls mine"],
+  [["mine.sure", "a=1"], "mine.sure is a server, and no command", "portolan call mine.sure a=1"],
+  [["ls", "--era", "stateless", "mine"], expect.stringMatching(/; without --era, its own is used$/), undefined],
+  [
+    ["ls", "--era", "2024-11-05", "mine"],
+    'The server uses protocol version "2025-06-18", and does not speak 2024-11-05; without --era, its own is used',
+    undefined,
+  ],
+])("a wrong line says what was meant: %j", async (args, message, next) => {
+  const cwd = makeHome();
+  const command = { command: process.execPath, args: [join(root, "test/cli/fixtures/broken.mjs"), "fine"] };
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: { mine: command } }));
+  expect((await runPortolan(["trust", "mine", "--yes"], { cwd })).code).toBe(0);
+  const { code, stderr } = await runPortolan(args, { cwd });
+  const { error } = JSON.parse(stderr);
+  expect([code, error.message]).toEqual([error.kind === "usage" ? 2 : 8, message]);
+  if (next !== undefined) expect(error.next).toBe(next);
+});
+
+test("an argument to complete may be written as name=value", async () => {
+  const cwd = makeHome();
+  const offering = ["--", process.execPath, join(root, "test/cli/fixtures/offering.mjs")];
+  const words = ["complete", "note://{folder}/{name}"];
+  const plain = await runPortolan([...words, "folder", "w", ...offering], { cwd });
+  const pair = await runPortolan([...words, "folder=w", ...offering], { cwd });
+  expect([plain.code, pair.code, pair.stdout]).toEqual([0, 0, plain.stdout]);
+});
+
+test("a variable that is not set yet can be named by add", async () => {
+  const cwd = makeHome();
+  const { code, stdout } = await runPortolan(["add", "db", "--env", "PGPASSWORD", "--", "node", "x.js"], { cwd });
+  expect([code, JSON.parse(stdout).problem]).toEqual([0, expect.stringContaining("missing ${PGPASSWORD}")]);
+  const value = await runPortolan(["add", "other", "--env", "hunter2x", "--", "node", "x.js"], { cwd });
+  expect([value.code, value.stderr]).toEqual([2, expect.not.stringContaining("hunter2x")]);
+});
+
+test("a call whose server asks, and which nobody can answer, says so", async () => {
+  const asking = ["--", process.execPath, join(root, "test/cli/asking-server.mjs")];
+  const { code, stderr } = await runPortolan(["call", "order", ...asking], { cwd: makeHome() });
+  expect([code, JSON.parse(stderr).error]).toEqual([
+    6,
+    {
+      kind: "denied",
+      message: "asking-server asks you to fill in a form or to open an address, and there is no terminal to ask you",
+      next: "run it in a terminal, where you can answer",
+    },
+  ]);
+});

@@ -31,7 +31,10 @@ test("call --timeout fails on a silent tool and suggests a longer timeout", asyn
     next: `portolan call --timeout 1 forever -- ${node} ${asking}`,
   });
   const wrong = await runPortolan(["call", "sure", "--timeout", "soon", "--", node, asking], { cwd });
-  expect(errorOf(wrong)).toMatchObject({ code: 2, message: '--timeout: expected a number of seconds, got "soon"' });
+  expect(errorOf(wrong)).toMatchObject({
+    code: 2,
+    message: '--timeout: expected a number of seconds above zero, got "soon"',
+  });
 });
 
 test("read --save writes the contents without overwriting a file", async () => {

@@ -355,7 +355,7 @@ test.each([
   [["call", ...behind], "missing <tool>; expected: portolan call <tool> [arguments...] -- <command>"],
   [["read", ...behind], "missing <uri>; expected: portolan read <uri> -- <command>"],
   [["doctor", "--env", "A=b"], "--env is for one server; name it"],
-  [["ls", "--timeout", "soon", ...behind], '--timeout: expected a number of seconds, got "soon"'],
+  [["ls", "--timeout", "soon", ...behind], '--timeout: expected a number of seconds above zero, got "soon"'],
 ])("refuses %j", async (args, message) => {
   const ran = await runPortolan(args, { cwd: makeHome() });
   expect(ran.code).toBe(2);

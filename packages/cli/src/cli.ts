@@ -1,12 +1,12 @@
 import { Command, CommanderError, Option } from "commander";
-import { withNeeds } from "./arguments/flags.ts";
+import { withNeeds, withoutValues } from "./arguments/flags.ts";
 import { nearest } from "./arguments/nearest.ts";
 import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commandGroups, commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, isCancellation, toFailure } from "./failure.ts";
 import type { GeneratedServer, OnlyServer } from "./generate/only-server.ts";
 import type { System } from "./system.ts";
-import { quote, toVisibleJson } from "./terminal/escape.ts";
+import { quote, quoteCommand, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
 import { Secrets } from "./terminal/secrets.ts";
 import { Terminal } from "./terminal/terminal.ts";
@@ -80,16 +80,34 @@ export async function runCli(given: System, generated?: GeneratedServer): Promis
     return context.exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0;
-    const known =
-      thrown instanceof CommanderError ? toUsageFailure(thrown, own[0], words.length > 0) : toFailure(thrown);
+    const known = thrown instanceof CommanderError ? toUsageFailure(thrown, own, words.length > 0) : toFailure(thrown);
     // Ctrl-C aborts work whose errors only say that it was cancelled.
-    const failure = stop.signal.aborted && isCancellation(known) ? interruption() : known;
+    const meant = /^unknown command/.test(known.message) ? await asServer(context, own, words) : undefined;
+    const failure = stop.signal.aborted && isCancellation(known) ? interruption() : (meant ?? known);
     printFailure(context, forOnly(failure, only, onlyParts, system));
     return exitCodes[failure.kind];
   } finally {
     terminal.waits.endAll();
     stop.end();
   }
+}
+
+/** Returns the failure of a command line that begins with the name of a configured server; undefined for another. */
+async function asServer(
+  context: BaseContext,
+  own: readonly string[],
+  words: readonly string[],
+): Promise<Failure | undefined> {
+  const [name = "", ...rest] = own;
+  const { readConfiguration } = await import("./servers/find-server.ts");
+  const found = await readConfiguration(context).catch(() => undefined);
+  const isServer = found?.entries.some((entry) => entry.name === name || name.startsWith(`${entry.name}.`));
+  if (!isServer) return undefined;
+  const command = words.length > 0 ? ["--", ...words] : [];
+  const verb = rest.length > 0 ? "call" : "ls";
+  return new Failure("usage", `${name} is a server, and no command`, {
+    next: quoteCommand(["portolan", verb, ...withoutValues(own), ...command]),
+  });
 }
 
 /** Returns a failure whose next step is one of the generated command. */
@@ -233,9 +251,11 @@ function addFlag(command: Command, flag: string, description: string): void {
 }
 
 /** Converts a usage error of the parser to a failure, with the word that was probably meant. */
-function toUsageFailure({ message }: CommanderError, name: string | undefined, hasServerCommand: boolean): Failure {
+function toUsageFailure({ message }: CommanderError, own: readonly string[], hasServerCommand: boolean): Failure {
+  const [name] = own;
   const [said = message] = message.replace(/^error: /, "").split("\n");
   const command = commands.find((it) => it.name === name);
+  if (command && said.startsWith("too many arguments")) return tooMany(command, own);
   const [, missing] = /^missing required argument '(.*)'$/.exec(said) ?? [];
   const usage = usageOf(command, hasServerCommand);
   const lacks = hasServerCommand && missing === "target" ? /<(.*?)>/.exec(usage)?.[1] : missing;
@@ -246,6 +266,20 @@ function toUsageFailure({ message }: CommanderError, name: string | undefined, h
   const meant =
     near === undefined ? (isArgument ? "arguments are name=value, without dashes" : "") : `did you mean ${near}?`;
   return new Failure("usage", meant ? `${first}; ${meant}` : first, { next: nextAfter(name, command) });
+}
+
+/** Returns the failure of a command with more arguments than it takes. One of them may be a flag without its dashes. */
+function tooMany(command: CommandDefinition, own: readonly string[]): Failure {
+  const { name, usage } = command;
+  const flags = Object.keys(command.flags ?? {}).map((flag) => flag.split(" ", 1)[0] ?? "");
+  const word = own.slice(1).find((it) => flags.includes(`--${it}`));
+  const message =
+    usage === undefined ? `${name} takes flags only` : `too many arguments; expected: portolan ${name} ${usage}`;
+  if (word === undefined) return new Failure("usage", message, { next: nextAfter(name, command) });
+  const meant = own.map((it) => (it === word ? `--${word}` : it));
+  return new Failure("usage", `${message}; did you mean --${word}?`, {
+    next: quoteCommand(["portolan", ...withoutValues(meant)]),
+  });
 }
 
 /** Returns the command or flag that is close to an unknown one. */

@@ -78,7 +78,7 @@ const kindsOfCodes: { readonly [code: number]: FailureKind } = {
 
 function fromRpcError(error: RpcError): Failure {
   const { code, message } = error;
-  if (code === upstreamLost) return new Failure("unreachable", message, { cause: error });
+  if (code === upstreamLost) return new Failure("unreachable", withoutOptionNames(message), { cause: error });
   const said = message.includes(String(code)) ? message : `${message} (${code})`;
   return new Failure(kindsOfCodes[code] ?? "protocol", said, { cause: error });
 }
@@ -120,6 +120,12 @@ const libraryTexts: readonly (readonly [text: RegExp, instead: string])[] = [
     /\b(?:GET|POST) (\S+) failed: getaddrinfo (ENOTFOUND|EAI_AGAIN) (\S+)/,
     "$1 cannot be reached: the host name $3 is unknown ($2)",
   ],
+  [/; use era: "auto" to accept what it supports$/, "; without --era, its own is used"],
+  [
+    /^The server uses protocol version (\S+); this client expected (\S+)$/,
+    "The server uses protocol version $1, and does not speak $2; without --era, its own is used",
+  ],
+  [/^tools\/call "[^"]*" failed: (?=The server )/, ""],
   [/; `\w+` raises the limit$/, ""],
   [/; to allow it, add "[^"]*" to `privateHosts`$/, ""],
   [/; http is allowed only for a loopback host in `privateHosts`$/, "; http is allowed only on this machine"],

@@ -103,7 +103,7 @@ export function secondsFlag(flags: Flags, name: string): number | undefined {
   if (given === undefined) return undefined;
   const seconds = Number(given);
   if (seconds > 0 && Number.isFinite(seconds)) return seconds * 1_000;
-  throw new Failure("usage", `${flagOf(name)}: expected a number of seconds, got ${JSON.stringify(given)}`);
+  throw new Failure("usage", `${flagOf(name)}: expected a number of seconds above zero, got ${JSON.stringify(given)}`);
 }
 
 /** Returns a flag as it is typed: `--max-turns` for `maxTurns`. */

@@ -178,10 +178,15 @@ function entryFromCommandLine(
 
 /** Returns the variables of `--env`. The name of a variable of the shell alone becomes a reference to it. */
 function envOf({ env }: System, flags: Flags): { readonly [name: string]: string } {
-  const pairs = listFlag(flags, "env").map((given) => (env[given] === undefined ? given : `${given}=\${${given}}`));
-  // The message does not quote what was typed: it may be a secret.
-  if (pairs.some((pair) => !/^[^=]+=/.test(pair)))
-    throw new Failure("usage", "--env: expected NAME=VALUE, or NAME for a variable that is set in your shell");
+  // A word in capital letters is a name, also of a variable that will be set later. Another one may be a secret.
+  const isName = (word: string) => env[word] !== undefined || /^[A-Z_][A-Z\d_]*$/.test(word);
+  const pairs = listFlag(flags, "env").map((given) => (isName(given) ? `${given}=\${${given}}` : given));
+  if (pairs.some((pair) => !/^[^=]+=/.test(pair))) {
+    throw new Failure(
+      "usage",
+      "--env: expected NAME=VALUE, or the NAME of a variable in capital letters or one that is set in your shell; got neither",
+    );
+  }
   return pairsFlag({ env: pairs }, "env");
 }
 

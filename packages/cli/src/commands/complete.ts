@@ -11,7 +11,11 @@ export async function run(context: CommandContext, args: readonly string[], flag
   const { screen, signal, terminal } = context;
   const hasCommand = context.command.length > 0;
   const { entry } = await findTarget(context, hasCommand ? undefined : args[0], flags);
-  const [of, argument, value = "", ...others] = hasCommand ? args : args.slice(1);
+  const [of, first, ...rest] = hasCommand ? args : args.slice(1);
+  // Arguments are written name=value everywhere else.
+  const [, name, typed] = /^([^=]+)=([\s\S]*)$/.exec(first ?? "") ?? [];
+  const argument = name ?? first;
+  const [value = "", ...others] = typed === undefined ? rest : [typed, ...rest];
   if (of === undefined || argument === undefined) {
     throw new Failure("usage", "expected a prompt or a template, and the name of an argument", {
       next: "portolan complete --help",
