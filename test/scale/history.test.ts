@@ -31,7 +31,7 @@ describe.concurrent.each(Array.from({ length: only === undefined ? worlds : 1 },
       expect(await world.stop()).toEqual([]);
     });
 
-    test("hold what docs/scale.md says, whatever fails", { timeout: 600_000 }, async () => {
+    test("hold what docs/scale.md says, whatever fails", { timeout: 1_200_000 }, async () => {
       const failures: string[] = [];
       for (const batch of chosen.filter((_, at) => only !== undefined || at % worlds === part)) {
         const seeds = Array.from({ length: perBatch }, (_, at) => batch * perBatch + at);

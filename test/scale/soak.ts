@@ -23,7 +23,7 @@ if (!(minutes > 0)) {
 }
 
 /** The defaults of a server: a lease of 10 s, deadlines of a second, pauses of Redis of up to 20 s. */
-const timing: Timing = { activeMs: 30_000, recoverMs: 20_000, hangMs: 90_000, restMs: 45_000 };
+const timing: Timing = { activeMs: 30_000, recoverMs: 20_000, hangMs: 45_000, restMs: 45_000, patienceMs: 90_000 };
 // Handlers whose cancellation was lost with Redis end after `abandonMs`, which is 5 minutes by default.
 const historiesAtOnce = 5;
 /** Growth that is no leak: noise of the garbage collector, connections that are about to close, keys that expire. */
