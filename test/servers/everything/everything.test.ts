@@ -1,6 +1,7 @@
 import { startTool, tasks } from "portolan/client/tasks";
 import { connectInMemory } from "portolan/testing";
 import { createEverything } from "portolan-everything";
+import { apps } from "portolan-host/apps";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { revisions } from "../../kit/revisions.ts";
 import { connectTo, scriptOf, serveHttp } from "../kit/programs.ts";
@@ -29,6 +30,16 @@ test.each(["2025-11-25", "2026-07-28"] as const)("make-film is a task on %s", as
   const task = await startTool(client, "make-film", { frames: 3 });
   expect(task.ref).toMatchObject({ tool: "make-film" });
   expect((await task.result).structuredContent).toEqual({ frames: 3 });
+});
+
+test.each(["2025-06-18", "2026-07-28"])("measure has an app for clients with apps (%s)", async (revision) => {
+  const client = await connectInMemory(createEverything(), { revision, extensions: [apps()] });
+  onTestFinished(() => client.close());
+  const measure = (await client.listTools()).find(({ name }) => name === "measure");
+  const uri = "ui://everything/measure";
+  expect(measure?._meta).toMatchObject({ ui: { resourceUri: uri } });
+  const { contents } = await client.readResource(uri);
+  expect(contents).toMatchObject([{ uri, mimeType: "text/html;profile=mcp-app" }]);
 });
 
 describe.each(["memory", "stdio", "http"] as const)("over %s", (transport) => {

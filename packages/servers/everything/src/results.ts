@@ -1,6 +1,7 @@
 import { RpcError } from "portolan";
 import { type Server, ToolError } from "portolan/server";
 import { annotations, integer, object } from "portolan-server-kit";
+import { chart } from "./app.ts";
 import { blocks, icons } from "./samples.ts";
 import { text } from "./schemas.ts";
 
@@ -47,6 +48,7 @@ export function withResults(server: Server): Server {
           celsius: { type: "array", items: { type: "number" }, description: "Hourly measurements" },
         }),
         annotations: annotations.reads,
+        ui: chart,
         run: () => ({ place: { name: "Oslo", height: 23.5 }, celsius: [4, 6, 5] }),
       })
       .tool("list", {

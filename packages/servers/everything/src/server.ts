@@ -1,4 +1,5 @@
 import { createServer, type LiveServer, live, type ServerOptions } from "portolan/server";
+import { apps } from "portolan/server/apps";
 import { tasks } from "portolan/server/tasks";
 import { withModels } from "./models.ts";
 import { withPrompts } from "./prompts.ts";
@@ -66,6 +67,8 @@ export function createEverything(options: EverythingOptions = {}): LiveServer {
     })
     // Tasks: the tool make-film outlives its request, for clients that know tasks.
     .extend(tasks({ ttlMs: 10 * 60_000 }))
+    // Apps: hosts that have them show a page with the result of the tool measure.
+    .extend(apps())
     // Skills: instructions for the model, for every client.
     .extend(createSkills())
     // Sent by stateful clients; a server asks stateless clients for their roots when it needs them.
