@@ -90,7 +90,7 @@ test("an edit may leave out optional members, a wrong one does not become mandat
   const terminal = open({ cwd, env: { VISUAL: editor } });
   await terminal.answer(request, "e\r");
   await terminal.answer(/opens \S+editor\.sh; save[\s\S]*Unknown member "foo"[\s\S]*d discard it/, "e\r");
-  await terminal.answer(/your edit in, at most 7 tokens out[\s\S]*│ Name a\n {2}│ tree\n[\s\S]*N never/, "v\r");
+  await terminal.answer(/your edit in, at most 7 out[\s\S]*│ Name a\n {2}│ tree\n[\s\S]*N never/, "v\r");
   const all = await terminal.see(/user\n {2}│ Name a\n {2}│ tree\n[\s\S]*"maxTokens": 7[\s\S]*N never/);
   expect(all).not.toContain("You are brief.");
   terminal.mark();

@@ -38,7 +38,7 @@ async function reviewRequest(context: CommandContext, question: SamplingRequestQ
   const show = () => {
     // An edit changes what goes in, and the host counts it only when it is sent.
     const sent = isEdited ? "your edit" : `about ${inputTokens} tokens`;
-    const cost = `${sent} in, at most ${params.maxTokens} tokens out`;
+    const cost = `${sent} in, at most ${params.maxTokens} out`;
     const rest = `${left.tokens} tokens and ${left.requests} requests left`;
     terminal.say(`  ${screen.style("dim", `${named(model)}: ${cost}; ${rest}`)}`);
     showRequest(context, params);
