@@ -19,7 +19,7 @@ async function decide(key: string) {
   await first.answer(question, `${key}\r`);
   expect(await first.exited).toBe(0);
   const second = openTerminal(args, { cwd });
-  const seen = await second.see(/v view its definition|✓|permanently/);
+  const seen = await second.see(/v view its definition|✓|denied it until/);
   return { cwd, args, isDone: first.screen().includes("✓"), isAskedAgain: seen.includes(question) };
 }
 
