@@ -361,3 +361,21 @@ export default createServer({ name: "slow", version: "1.0.0" })
   await terminal.answer(/two\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
+
+test("servers that the person does not trust are named once, and not again before the first answer", async () => {
+  const cwd = makeHome();
+  const [command, ...args] = offering;
+  const servers = Object.fromEntries(["one", "two", "three"].map((name) => [name, { command, args }]));
+  writeFileSync(join(cwd, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
+  const terminal = openTerminal(["chat", "--model", "demo"], { cwd });
+  await terminal.answer(/New server one[\s\S]*Enter:/, "n\r");
+  await terminal.answer(/New server two[\s\S]*Enter:/, "n\r");
+  await terminal.answer(/New server three[\s\S]*Enter:/, "y\r");
+  await terminal.answer(
+    /with three\n {2}one and two are not trusted, so they are not used\n {2}→ portolan trust one\n[\s\S]*\n>$/,
+    "hum a tune\r",
+  );
+  await terminal.answer(/^(?:> )?hum a tune\nNo tool matches[\s\S]*\n>$/m, "/quit\r");
+  expect(await terminal.exited).toBe(0);
+  expect(terminal.screen().match(/not trusted/g)).toHaveLength(1);
+});

@@ -6,6 +6,7 @@ import type { CommandContext } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { chooseModel, showRetries } from "../models.ts";
 import { showResult } from "../output/content.ts";
+import { explainUnused } from "../servers/host.ts";
 import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
 import { showCommand } from "./chat-commands.ts";
 import { ChatHistory } from "./history.ts";
@@ -65,6 +66,11 @@ export class Chat {
   async talk(): Promise<void> {
     const { onInterrupt, terminal, screen } = this.#context;
     this.#history = await ChatHistory.open(this.#context);
+    // The person has just answered about these, and the first lines of the chat name them.
+    for (const status of this.#host.servers.filter(({ state }) => state === "untrusted")) {
+      const { message } = explainUnused(this.#context, this.#servers, status) ?? {};
+      if (message !== undefined) this.#notices.add(message);
+    }
     let interrupts = 0;
     const interrupted = () => {
       interrupts += 1;

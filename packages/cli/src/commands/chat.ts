@@ -14,7 +14,8 @@ import {
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { findModels, showRetries } from "../models.ts";
 import { rootsOf, signInCommand, withHost } from "../servers/host.ts";
-import { wrap } from "../terminal/wrap.ts";
+import { quote } from "../terminal/escape.ts";
+import { listOf, wrap } from "../terminal/wrap.ts";
 
 /** Chats with a model that uses servers. In a pipe, each line of standard input is a message. */
 export async function run(
@@ -44,11 +45,28 @@ export async function run(
         requireUnrefused(context, host, flags, refused);
         return;
       }
-      const names = host.servers.map(({ name, state }) => {
+      const untrusted = host.servers.filter(({ state }) => state === "untrusted");
+      const used = host.servers.filter(({ state }) => state !== "untrusted");
+      const names = used.map(({ name, state }) => {
         if (state === "ready") return name;
         return `${name} (${wordsOfStates[state] ?? state})`;
       });
-      terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} with ${screen.safe(names.join(", "))}`);
+      const withNames = names.length === 0 ? "without a server" : `with ${screen.safe(names.join(", "))}`;
+      terminal.say(`${screen.style("bold", screen.safe(modelLabel(model)))} ${withNames}`);
+      const [first] = untrusted;
+      if (first) {
+        const why =
+          untrusted.length === 1 ? "is not trusted, so it is not used" : "are not trusted, so they are not used";
+        terminal.say(
+          `  ${screen.safe(
+            listOf(
+              untrusted.map(({ name }) => name),
+              "and",
+            ),
+          )} ${why}`,
+        );
+        terminal.say(`  ${screen.mark("next")} ${screen.step(`portolan trust ${quote(first.name)}`)}`);
+      }
       for (const { name } of host.servers.filter(({ state }) => state === "login")) {
         terminal.say(`  ${screen.mark("next")} ${screen.step(signInCommand(servers, name))}`);
       }
