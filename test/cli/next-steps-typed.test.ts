@@ -327,6 +327,26 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     expect(turns).toContain("portolan run --max-turns 2 ");
     expect(await type(turns, cwd, { key: "n" })).toMatchObject({ code: 0 });
   },
+  async "chat/model-run.ts: portolan grants --revoke {}"() {
+    const cwd = makeHome();
+    const args = ["run", 'paint colour=red coats=1 {"room":1}', "--model", "demo", "--", node, asking];
+    const first = openTerminal(args, { cwd });
+    await first.answer("v view its definition", "N\r");
+    await first.exited;
+    const second = openTerminal(args, { cwd });
+    await second.exited;
+    const [, step = ""] = /denied it until [\s\S]*→ (portolan grants --revoke .*)/.exec(second.screen()) ?? [];
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan grants --revoke asking-server.paint", code: 0 });
+    await openTerminal(args, { cwd }).see("v view its definition");
+  },
+  async "commands/chat.ts: portolan trust {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    const terminal = openTerminal(["chat", "--model", "demo"], { cwd });
+    await terminal.answer(/New server notes[\s\S]*Enter:/, "n\r");
+    const shown = await terminal.see(/without a server\n {2}notes is not trusted[\s\S]*\n>$/);
+    const [, step = ""] = /→ (portolan trust .*)/.exec(shown) ?? [];
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust notes", code: 0 });
+  },
   async "ask/answers.ts: portolan grants --revoke {}"() {
     const cwd = makeHome();
     const terminal = openTerminal(["run", "write text=hello", "--model", "demo", "--", node, offering], { cwd });
@@ -689,6 +709,8 @@ const elsewhere: { readonly [message: string]: string } = {
   "servers/sign-in.ts: give it its credentials as variables, with --env: portolan add --help": "typed above",
   "commands/dev.ts: portolan ls {}": "journey-author.test.ts",
   "servers/find-server.ts: portolan ls {}": "journey-user.test.ts",
+  "commands/login.ts: If the page does not know the app: press Ctrl-C, then run: portolan login {}": "login.test.ts",
+  "commands/logout.ts: portolan login {}": "login.test.ts",
   "commands/tasks.ts: portolan tasks {} {}": "the beginning of a step; tasks.test.ts",
   "commands/login.ts: portolan ls {}": "login.test.ts",
   "commands/login.ts: portolan {}": "login.test.ts",
