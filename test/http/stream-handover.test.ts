@@ -205,6 +205,18 @@ test("a session that ends while a subscription is stored leaves none behind, and
   expect((await peer.request("ping")).status).toBe(404);
 });
 
+test("a session that ends takes all its subscriptions along, also those that the process does not know of", async () => {
+  const shared = createMemoryStorage();
+  const [one, other] = [await startProcess(withLateBus(shared, 2 ** 30)), await startProcess(shared)];
+  const peer = await beginAt(one);
+  await (await peer.get()).event();
+  await subscribeAt(peer, other);
+  const keys = () => shared.kv.list(`mcp/subscription/${peer.id}/`);
+  expect(await keys()).toHaveLength(1);
+  expect((await peer.delete()).status).toBe(204);
+  await expect.poll(keys).toEqual([]);
+});
+
 const unanswered = new Error("no answer: the write may have happened");
 
 test("a subscription that is requested again while it is being stored fails with the first request", async () => {

@@ -398,13 +398,15 @@ export class Sessions {
   /** Ends a session. Returns the function that removes what belongs to it, which expires in any case. */
   async end(id: string): Promise<() => Promise<void>> {
     // Not renewed: a storage without room for a write has to let sessions end.
-    const uris = await this.subscriptions(id, false);
+    if (!this.#cache.has(id)) await this.#load(id, false);
     const digest = this.#cache.get(id)?.caller;
     this.forget(id);
     await this.#storage.kv.delete(keyOf(id));
     return async () => {
       if (digest !== undefined) await this.#callers.across?.endSession(digest, id);
-      for (const uri of uris) await this.#storage.kv.delete(await uriKey(id, uri));
+      // As they are stored: the cache may lack one that another process has added.
+      const stored = await this.#storage.kv.list(uriPrefix(id), { limit: 2 * maxSubscriptions });
+      for (const { key } of stored) await this.#storage.kv.delete(key);
     };
   }
 
