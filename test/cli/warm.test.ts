@@ -236,7 +236,9 @@ test("a server that dies is started again for the next call", async () => {
   await count(cwd);
   const { code } = await runPortolan(["call", "a.die"], { cwd });
   expect(code).not.toBe(0);
-  expect((await count(cwd)).count).toBe(1);
+  const again = await runPortolan(["call", "a.count"], { cwd });
+  expect(again.stderr).toBe("! a had ended, and is started again; what it kept in memory is lost\n");
+  expect(JSON.parse(again.stdout).structuredContent).toMatchObject({ count: 1 });
   expect((await count(cwd)).count).toBe(2);
 });
 

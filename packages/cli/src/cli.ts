@@ -188,6 +188,8 @@ const exitCodeText = `Exit codes: 0\u00a0done, ${Object.entries(exitCodes)
 const explanations: { readonly [word: string]: string } = {
   target:
     "A target is a configured server (files, or files.read for its tool), an address, a server file (./server.ts), a recording (talk.jsonl), or a command after --.",
+  "[targets...]":
+    "Without a target, the configured servers that should always run are started, and all that are kept running are listed.",
   "[tool] [arguments...]":
     "Arguments are key=value with the type from the tool's schema, key:=json, a JSON object, or - to read one from standard input. On a terminal, missing arguments are asked for.",
 };
