@@ -46,10 +46,10 @@ test("shows the whole answer and withholds it from the server", async () => {
 });
 
 test.each([
-  ["\u0003", "the request", 0],
-  ["\u0004", "the request", 0],
-  ["\u0003", "the answer", 1],
-])("%j at %s means no", async (key, _, questions) => {
+  ["\u0003", "the request", 0, "interrupted"],
+  ["\u0004", "the request", 0, "Sampling was refused"],
+  ["\u0003", "the answer", 1, "interrupted"],
+])("%j at %s means no", async (key, _, questions, said) => {
   const terminal = open();
   await terminal.see(request);
   terminal.mark();
@@ -58,7 +58,7 @@ test.each([
     await terminal.see(response);
   }
   terminal.type(key);
-  await terminal.see("Sampling was refused");
+  await terminal.see(said);
   expect(terminal.screen()).not.toContain("RAW");
 });
 

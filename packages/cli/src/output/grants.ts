@@ -55,12 +55,7 @@ function order(a: string, b: string): number {
 }
 
 function describe({ id, allow, kind, subject, server, args, expiresAt, scope }: Grant, screen: Screen): string[] {
-  const what =
-    kind === "trust"
-      ? subject === "hints"
-        ? "read-only labels count for --yes-read-only"
-        : "start"
-      : `${kind} ${subject}`;
+  const what = kind === "trust" ? (subject === "hints" ? "--yes-read-only covers it" : "start") : `${kind} ${subject}`;
   return [
     id.slice(0, idLength),
     allow ? screen.style("green", "allowed") : screen.style("red", "denied"),

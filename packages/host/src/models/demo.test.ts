@@ -327,7 +327,7 @@ test("gives examples that differ where the arguments must", async () => {
 
 test.each(["hello", "Help!", "what can you do?"])("answers %s with sentences that it understands", async (line) => {
   const [text] = (await talk([line])) as [string];
-  expect(text).toMatch(/^The demo compares your words .* the 6 tools of calendar, travel, weather/);
+  expect(text).toMatch(/^The demo compares your words .* the 6 tools of calendar, travel and weather/);
   const suggested = [...text.matchAll(/^- (.*)$/gm)].map(([, sentence = ""]) => sentence);
   expect(suggested).toContain("What's the weather in Lisbon tomorrow?");
   for (const sentence of suggested) expect(await talk([sentence])).toEqual([[expect.any(String), expect.any(Object)]]);

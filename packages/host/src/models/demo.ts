@@ -194,7 +194,13 @@ const helpQuestions =
 function helpText(tools: readonly ModelTool[]): string {
   const own = tools.filter(({ name }) => !hostTools.includes(name));
   const servers = new Set(own.flatMap(({ name }) => (name.includes("__") ? [name.slice(0, name.indexOf("__"))] : [])));
-  const from = servers.size === 0 ? "" : ` of ${[...servers].sort().join(", ")}`;
+  const from =
+    servers.size === 0
+      ? ""
+      : ` of ${[...servers]
+          .sort()
+          .join(", ")
+          .replace(/, ([^,]*)$/, " and $1")}`;
   const count = own.length === 1 ? "the tool" : `the ${own.length} tools`;
   const lines = suggestions(tools).map((line) => `- ${line}`);
   return [
