@@ -155,6 +155,24 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
       });
     }
   },
+  async "portolan dev --help"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["dev"]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan dev --help",
+      code: 0,
+      screen: expect.stringContaining("--apps"),
+    });
+  },
+  async "portolan serve --help"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["dev", "--", node, asking]);
+    expect(await type(step, cwd)).toMatchObject({
+      step: "portolan serve --help",
+      code: 0,
+      screen: expect.stringContaining("--http"),
+    });
+  },
   async "portolan grants"() {
     const cwd = makeHome();
     const step = await stepOf(cwd, ["grants", "--revoke", "nothing"]);
