@@ -45,9 +45,9 @@ test.each([
 test.each([
   ["/nothing", "unknown command /nothing"],
   ["/sum whales", "several servers have /sum: /notes.sum, /other.sum"],
-  ["/plan days=3 Rome", 'expected to=… days=…, got "Rome"'],
-  ["/plan where=Rome", 'got "where=Rome"'],
-  ["/other.sum a=b", "expected no arguments"],
+  ["/plan days=3 Rome", 'expected name=value, got "Rome"; the prompt has to (required), days'],
+  ["/plan where=Rome", "unknown argument where; the prompt has to (required), days"],
+  ["/other.sum a=b", "unknown argument a; the prompt has no arguments"],
 ])("refuses %s", (line, reason) => {
   expect(() => parseLine(line, catalog)).toThrow(reason);
 });
