@@ -169,8 +169,7 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "up",
     usage: "[targets...]",
-    summary:
-      "Keep servers running in the background, so that calls need no start and share their state.",
+    summary: "Keep servers running in the background, so that calls need no start and share their state.",
     flags: {
       "--idle <minutes>": "Stop a server after this long without use. Default: 30.",
       "--timeout <seconds>": "Fail when a server does not start within this time. Default: 60.",

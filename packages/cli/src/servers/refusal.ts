@@ -1,4 +1,4 @@
-import type { HttpTarget, ServerEntry } from "portolan-host";
+import type { ConfiguredServer, HttpTarget, ServerEntry } from "portolan-host";
 import { againWith } from "../arguments/flags.ts";
 import { commands } from "../command-table.ts";
 import { type ProbeResult, probe } from "../doctor/probe.ts";
@@ -29,6 +29,8 @@ export async function findRefusal(
   system: System,
   known?: ProbeResult,
 ): Promise<Refusal | undefined> {
+  // Whoever names a client means a sign-in.
+  if ((entry as Partial<ConfiguredServer>).oauth?.clientId !== undefined) return undefined;
   const { status = 0, challenge, body = "", type = "" } = known ?? (await probe(target, system));
   if ((status !== 401 && status !== 403) || challenge !== undefined || type === "text/html") return undefined;
   if (await offersSignIn(new URL(target.url), system)) return undefined;

@@ -181,7 +181,8 @@ function asksForHelp(task: string, tools: readonly ModelTool[]): boolean {
     .trim()
     .replace(/[\s!?.,]+$/, "")
     .toLowerCase();
-  const isNamed = tools.some((tool) => ownName(tool).toLowerCase() === asked);
+  // The host ends a name that it had to change with a digest.
+  const isNamed = tools.some((tool) => ownName(tool).toLowerCase().replace(/_x[a-z0-9]{10}$/, "") === asked);
   return !isNamed && helpQuestions.test(asked);
 }
 
@@ -269,7 +270,7 @@ function describeResult(result: ToolResultContent, messages: readonly SamplingMe
 
 /** Returns the name of a tool as people know it: `files__read` is `read` of the server `files`. */
 function shownName(name: string): string {
-  return name.replace("__", ".");
+  return name.replace("__", ".").replace(/_x[a-z0-9]{10}$/, "");
 }
 
 /** Returns the first option of a list whose lines begin with ids, which is what servers let a model choose from. */
