@@ -77,7 +77,8 @@ describe("add", () => {
     [["add", "a", "ftp://a.example"], "http or https"],
     [["add", "a", "https://a.example", "--env", "A=1"], "--env is for a command; use --header"],
     [["add", "a", "--header", "A=1", "--", "b"], "--header is for an address"],
-    [["add", "a", "--env", "SECRET", "--", "b"], "--env: expected NAME=VALUE"],
+    [["add", "a", "--env", "hunter2x", "--", "b"], "--env: expected NAME=VALUE"],
+    [["add", "a", "--env", "AKIAIOSFODNN7EXAMPLE", "--", "b"], "--env: expected NAME=VALUE"],
   ])("refuses %j", async (args, message) => {
     const cwd = await makeHome();
     const ran = await runPortolan(args, { cwd });

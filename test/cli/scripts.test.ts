@@ -93,7 +93,7 @@ test("understands a call of a configured server and of a command, and shows the 
 /** Runs a model that calls a tool and then answers, in a pipe. */
 async function runModel(args: readonly string[], input = "") {
   const turns = [
-    { say: "I will paint.", call: { name: "asking-server__paint", input: { colour: "red", coats: 1 } } },
+    { say: "I will paint.", call: { name: "asking-server__paint", input: { colour: "red", coats: 1, where: {} } } },
     { when: { tool: "asking-server__paint" }, say: "Done." },
   ];
   await using provider = await startFakeProvider({ dialect: "openai", turns });
@@ -115,7 +115,8 @@ test("run --allow and --deny decide for one run", async () => {
   expect(allowed).toMatchObject({ code: 0, stdout: "Done.\n", stderr: "" });
   expect(allowed.requests).toContain("colour");
   const denied = await runModel(["--text", "--allow", "*", "--deny", "asking-server.paint", "paint"]);
-  expect(denied.code).toBe(0);
+  // The only call was refused.
+  expect(denied.code).toBe(6);
   expect(denied.requests).toContain("you denied it with --deny");
   const odd = await runPortolan(["run", "--deny", "files", "x"], { cwd: makeHome() });
   expect(odd.code).toBe(2);

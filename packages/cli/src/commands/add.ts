@@ -179,7 +179,8 @@ function entryFromCommandLine(
 /** Returns the variables of `--env`. The name of a variable of the shell alone becomes a reference to it. */
 function envOf({ env }: System, flags: Flags): { readonly [name: string]: string } {
   // A word in capital letters is a name, also of a variable that will be set later. Another one may be a secret.
-  const isName = (word: string) => env[word] !== undefined || /^[A-Z_][A-Z\d_]*$/.test(word);
+  const isName = (word: string) =>
+    env[word] !== undefined || (/^[A-Z_][A-Z\d_]*$/.test(word) && (word.includes("_") || word.length <= maxNameChars));
   const pairs = listFlag(flags, "env").map((given) => (isName(given) ? `${given}=\${${given}}` : given));
   if (pairs.some((pair) => !/^[^=]+=/.test(pair))) {
     throw new Failure(
@@ -189,6 +190,9 @@ function envOf({ env }: System, flags: Flags): { readonly [name: string]: string
   }
   return pairsFlag({ env: pairs }, "env");
 }
+
+/** A longer word without `_` may be a key, such as those of a cloud. */
+const maxNameChars = 12;
 
 interface ChangedEntry {
   readonly entry: ConfiguredServer;
