@@ -102,12 +102,20 @@ const uses: { readonly [command: string]: Use } = {
   replay: (name) => [["replay", "talk.jsonl", name, "--check"]],
   serve: (name) => [["serve", name, "--stdio"]],
   gen: (name) => [["gen", "ts", name, "--out", "-"]],
+  card: (name) => [["card", name, "--name", "com.example/x"]],
+  skills: (name) => [
+    ["skills", "ls", name],
+    ["skills", "show", name, "tour"],
+    ["skills", "verify", name],
+  ],
+  tasks: (name) => [["call", "--detach", `${name}.hello`], ["tasks", "ls"], ["tasks", "show", "x"]],
+  dev: (name) => [["dev", "--apps", name]],
   "complete-words": (name) => [["complete-words", "--", "call", name, ""]],
   remove: (name) => [["remove", name]],
 };
 
 /** Commands that take no configured server. */
-const others = ["grants", "log", "new", "dev", "completion", "keep-warm", "serve-file", "serve-recording"];
+const others = ["grants", "log", "new", "pack", "completion", "keep-warm", "serve-file", "serve-recording"];
 
 test("the table has every command", () => {
   expect([...Object.keys(uses), ...others].sort()).toEqual(commands.map(({ name }) => name).sort());
