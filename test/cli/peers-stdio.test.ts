@@ -164,7 +164,7 @@ describe("fixtures", () => {
 
   test("denies what needs an answer without a terminal", async () => {
     const next = expect.stringContaining("terminal");
-    const message = expect.stringContaining("capabilit");
+    const message = expect.stringContaining("no terminal to ask you");
     expect(await failureOf(cwd, ["call", "sdk-v2.ask"])).toEqual({ code: 6, message, next });
   });
 });
