@@ -38,7 +38,7 @@ export const chart: App = app("ui://everything/measure", {
       post({
         id: 1,
         method: "ui/initialize",
-        params: { protocolVersion: "2026-01-26", appInfo: { name: "measure", version: "1.0.0" }, appCapabilities: {} },
+        params: { protocolVersion: "2026-01-26", appInfo: { name: "portolan-everything", version: "0.1.0" }, appCapabilities: {} },
       });
     </script>
   </body>
