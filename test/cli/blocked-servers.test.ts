@@ -108,7 +108,11 @@ const uses: { readonly [command: string]: Use } = {
     ["skills", "show", name, "tour"],
     ["skills", "verify", name],
   ],
-  tasks: (name) => [["call", "--detach", `${name}.hello`], ["tasks", "ls"], ["tasks", "show", "x"]],
+  tasks: (name) => [
+    ["call", "--detach", `${name}.hello`],
+    ["tasks", "ls"],
+    ["tasks", "show", "x"],
+  ],
   dev: (name) => [["dev", "--apps", name]],
   "complete-words": (name) => [["complete-words", "--", "call", name, ""]],
   remove: (name) => [["remove", name]],

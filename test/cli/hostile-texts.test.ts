@@ -102,6 +102,15 @@ const sessions: { readonly [command: string]: readonly Session[] } = {
   doctor: [{ args: [...hostile] }, { args: [...hostile, "crash"] }],
   check: [{ args: ["--only", "base/*", "--only", "eras/*", "--revision", "2025-11-25", "--timeout", "3", ...hostile] }],
   record: [{ args: ["--out", "again.jsonl", ...hostile], steps: [[/standard error/, interrupt]] }],
+  skills: [
+    { args: ["ls", ...hostile] },
+    { args: ["show", "trick", ...hostile] },
+    { args: ["show", "missing", ...hostile] },
+    { args: ["verify", ...hostile] },
+  ],
+  tasks: [{ args: [] }, { args: ["wait", `x${paint}`] }],
+  card: [{ args: ["--name", "com.example/x", ...hostile] }],
+  pack: [{ args: ["painted-bundle"] }, { args: [`missing${paint}`] }],
   replay: [{ args: [recording] }, { args: [recording, "--check", ...hostile, "crash"] }],
   new: [{ args: ["weather"] }],
   dev: [
@@ -177,6 +186,17 @@ async function makeHostileHome(url: string): Promise<string> {
   const header = { recording: 1, by: paint, server: paint, startedAt: paint, redacted: true };
   put(cwd, recording, [header, asked, from].map((line) => JSON.stringify(line)).join("\n"));
   put(cwd, "server.mjs", serverFile);
+  const text = `x${paint}`;
+  const server = { type: "node", entry_point: text, mcp_config: { command: text, args: [text] } };
+  const manifest = {
+    manifest_version: "0.3",
+    name: text,
+    version: text,
+    description: text,
+    author: { name: text },
+    server,
+  };
+  put(cwd, "painted-bundle/manifest.json", manifest);
   put(cwd, "itself.mjs", `await import(${JSON.stringify(fixture)}); // serveStdio(\n`);
   put(cwd, "broken.mjs", `export default 1;\nthrow new Error(${JSON.stringify(paint)});\n`);
   return cwd;
