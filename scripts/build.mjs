@@ -104,9 +104,20 @@ async function bundle(folder) {
     // The shared code of the reference servers is never published, so each server contains it.
     external: /^(?!portolan-server-kit(?:\/|$))[^./]/,
     output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
+    plugins: [withoutBareImports],
     logLevel: "warn",
   });
 }
+
+/** Our packages have no side effects, and other bundlers warn of an import that names nothing. */
+const withoutBareImports = {
+  name: "without-bare-imports",
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type === "chunk") file.code = file.code.replace(/^import "\.[^"]+";\n/gm, "");
+    }
+  },
+};
 
 function foldersIn(folder) {
   if (!existsSync(join(root, folder))) return [];
