@@ -34,7 +34,10 @@ test.each([
   [{ approvals: "later" }, 'approvals: expected "wait" or "pause", got "later"'],
   [{ decisions: { a: "yes" } }, "decisions: expected true or false by the callId of each question, got an object"],
   [{ only: "a.b" }, 'only: expected a list of names, got "a.b"'],
-  [{ attach: ["a:b"] }, "attach: expected a list of { server, uri }, got an array"],
+  [
+    { attach: ["a:b"] },
+    "attach: expected a list of { server, uri }, or of what takeContext() of an app returns, got an array",
+  ],
   [{ maxTurn: 3 }, "run: unknown option `maxTurn`; did you mean `maxTurns`?"],
   [{ contextTokens: -1 }, "contextTokens: expected a number of at least 0, got number -1"],
 ])("run rejects %j", async (options, message) => {

@@ -21,7 +21,7 @@ export const rowsTasks: { readonly [row: string]: Row } = {
   X18: { about: "failed is an error or a failed tool, whose result is a result", on: core },
   X19: { about: "a task that needs input says so, and asks on tasks/result", on: core },
   X20: { about: "on input_required, tasks/result is called at once", later: client },
-  X21: { about: "tasks/get is not answered with a stream", later: http },
+  X21: { about: "tasks/get is not answered with a stream", later: `${http}, in test/server/tasks-callers.test.ts` },
   X22: { about: "messages of a task name it, its state does not", on: core },
   X23: { about: "a cancelled task is cancelled before the response, and stays so", on: core },
   X24: { about: "unknown ids and wrong cursors are invalid params", on: core },
