@@ -400,7 +400,7 @@ export class Questions {
     this.#open.set(question.id, open);
     try {
       const answer = answerer === "later" ? this.#wait(open) : this.#call(answerer as Answer, question);
-      return parseAnswer<K>(question, await waitFor(answer, withdrawal.signal));
+      return parseAnswer<K>(question, await waitForAnswer(answer, withdrawal.signal));
     } finally {
       stopWaiting?.();
       this.#open.delete(question.id);
@@ -548,8 +548,18 @@ export function waitFor<T>(work: Promise<T>, signal: AbortSignal | undefined): P
   if (!signal) return work;
   return new Promise((resolve, reject) => {
     const abort = () => reject(toError(signal.reason));
+    const stopWaiting = onAbort(signal, abort);
     // Always handled, so that a failure after the abort is not an unhandled rejection.
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+    work.then(resolve, reject).finally(stopWaiting);
+    if (signal.aborted) abort();
+  });
+}
+
+/** Waits for the answer of a question, whose signal nothing else waits for. Hot path: one listener of its own. */
+function waitForAnswer<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(toError(signal.reason));
+    answer.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
   });

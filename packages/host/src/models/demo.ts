@@ -182,7 +182,12 @@ function asksForHelp(task: string, tools: readonly ModelTool[]): boolean {
     .replace(/[\s!?.,]+$/, "")
     .toLowerCase();
   // The host ends a name that it had to change with a digest.
-  const isNamed = tools.some((tool) => ownName(tool).toLowerCase().replace(/_x[a-z0-9]{10}$/, "") === asked);
+  const isNamed = tools.some(
+    (tool) =>
+      ownName(tool)
+        .toLowerCase()
+        .replace(/_x[a-z0-9]{10}$/, "") === asked,
+  );
   return !isNamed && helpQuestions.test(asked);
 }
 

@@ -3,7 +3,7 @@ import { PortolanError, RpcError } from "portolan";
 import type { Answers, CallOptions, Client, ClientExtension, Clock } from "portolan/client";
 import { CallFailure } from "portolan/client";
 import { hasTasks, resumeTask, startTool, type TaskState, type ToolTask, tasks } from "portolan/client/tasks";
-import { nameOf, toError } from "portolan/internal";
+import { nameOf, onAbort, toError } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { charsOf, type HostCallOptions, type HostEvent } from "../api.ts";
 import type { CallLog, LoggedCall } from "../calls.ts";
@@ -109,7 +109,7 @@ export class LocalTasks {
     const stop = new AbortController();
     const abort = () => stop.abort(signal?.reason);
     if (signal?.aborted) abort();
-    else signal?.addEventListener("abort", abort, { once: true });
+    const stopWaiting = signal && onAbort(signal, abort);
     try {
       const called = { ...options, signal: stop.signal, optional: start !== undefined };
       const followed = await startTool(client, name, args, {
@@ -119,11 +119,11 @@ export class LocalTasks {
       if (!followed.ref) return await followed.result;
       const task = await this.#hold(logged, followed, stop, start !== undefined);
       if (!start) return await this.#wait(task, { signal, takes: true, aborts: true });
-      signal?.removeEventListener("abort", abort);
+      stopWaiting?.();
       start.created(task.shown, followed.immediateText);
       return await this.#wait(task, { takes: false });
     } finally {
-      signal?.removeEventListener("abort", abort);
+      stopWaiting?.();
     }
   }
 
@@ -390,12 +390,12 @@ export class LocalTasks {
       if (this.#isClosed) throw detached(task, "the host is closed");
       const waiting = task.wait(takes);
       // A result that the wait has taken already is not lost: then its release does nothing.
-      const onAbort = () => {
+      const abort = () => {
         if (aborts) this.#abandon(task, waiting.release, signal);
         else waiting.release(toError(signal?.reason));
       };
-      signal?.addEventListener("abort", onAbort, { once: true });
-      if (signal?.aborted) onAbort();
+      const stopWaiting = signal && onAbort(signal, abort);
+      if (signal?.aborted) abort();
       try {
         return await waiting.result;
       } catch (reason) {
@@ -403,7 +403,7 @@ export class LocalTasks {
         throw reason;
       } finally {
         waiting.leave();
-        signal?.removeEventListener("abort", onAbort);
+        stopWaiting?.();
       }
     }
     const { result, reason } = task.outcome;
