@@ -9,6 +9,9 @@ type Incoming = Parameters<Channel["open"]>[0];
 const named: { readonly [method: string]: string } = {
   "tools/call": "name",
   "prompts/get": "name",
+  "tasks/get": "taskId",
+  "tasks/update": "taskId",
+  "tasks/cancel": "taskId",
   "resources/read": "uri",
 };
 
