@@ -108,7 +108,6 @@ const sessions: { readonly [command: string]: readonly Session[] } = {
     { args: ["show", "missing", ...hostile] },
     { args: ["verify", ...hostile] },
   ],
-  tasks: [{ args: [] }, { args: ["wait", `x${paint}`] }],
   card: [{ args: ["--name", "com.example/x", ...hostile] }],
   pack: [{ args: ["painted-bundle"] }, { args: [`missing${paint}`] }],
   replay: [{ args: [recording] }, { args: [recording, "--check", ...hostile, "crash"] }],
