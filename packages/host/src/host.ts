@@ -293,7 +293,7 @@ export class LocalHost implements Host {
     return (await this.#servers.findTrusted(server)).follow(uri);
   }
 
-  /** What `openApp` needs of the host beyond its public methods. */
+  /** The parts of the host that `openApp` needs beyond its public methods. */
   get appAccess(): AppAccess {
     return {
       closed: this.#closed.signal,

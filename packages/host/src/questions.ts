@@ -61,7 +61,7 @@ export interface SkillAction {
   readonly skill: Skill;
   /** The digest that an answer is bound to; undefined for a dynamic skill, for which no answer is kept. */
   readonly digest?: string;
-  /** What changed since the skill was loaded last. */
+  /** The changes since the skill was loaded last. */
   readonly changes?: readonly SkillChange[];
 }
 

@@ -40,7 +40,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
     redirect: {
       async begin(registered) {
         const attempt = await redirect.begin(registered);
-        // Nobody but the page knows that its server has forgotten the registration.
+        // Only the page knows that its server has forgotten the registration.
         if (registered !== undefined && screen.isInteractive)
           terminal.say(
             screen.style(

@@ -33,7 +33,7 @@ export async function run(
   const problems = [...mistakes, ...missingFiles(manifest, known)];
   if (problems.length > 0) throw new Failure("usage", `nothing was written: ${problems.join("; ")}`);
   const bytes = writeZip(files);
-  // What was written must be what `add` reads, with all its limits.
+  // The written bundle must be one that `add` reads, within all its limits.
   readZip(bytes);
   if (bytes.length > maxBundleBytes) {
     throw new Failure("usage", `the bundle would have ${bytes.length} bytes; at most ${maxBundleBytes} are read`);

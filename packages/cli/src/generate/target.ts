@@ -57,7 +57,7 @@ export function targetCode(entry: ServerEntry, system: System): TargetCode {
   const [program, kind, file] = target.args ?? [];
   if (program === system.self && (kind === "serve-file" || kind === "serve-recording")) {
     // The server file is run by the command, wherever that is installed.
-    // That command passes no variable on by itself.
+    // The generated command passes no variable on by itself.
     const flags = [
       ...Object.keys(written.env ?? {}).flatMap((name) => ["--env", name]),
       ...(target.cwd !== undefined && target.cwd !== system.cwd ? ["--cwd", target.cwd] : []),

@@ -5,7 +5,7 @@ import { Failure } from "../failure.ts";
 import { findWithheld } from "../servers/withheld.ts";
 import { saveContent, showResult, textOfResult, withoutServerInfo } from "./content.ts";
 
-/** What is known of a call whose result is shown. */
+/** A call whose result is shown. */
 export interface FinishedCall {
   readonly entry: ServerEntry;
   readonly tool: string;

@@ -14,7 +14,7 @@ export interface PreviewTool {
 export interface PreviewQuestion {
   readonly id: string;
   readonly title: string;
-  /** What it is about: arguments, an address, a message. */
+  /** The subject of the question: arguments, an address, a message. */
   readonly subject: string;
   readonly warnings: readonly string[];
   /** The label of the yes. */
@@ -23,7 +23,7 @@ export interface PreviewQuestion {
   readonly opens?: string;
 }
 
-/** What the preview tells its page. */
+/** The messages of the preview to its page. */
 export type PreviewEvent =
   /** The first event: the name of the page in its requests. */
   | { readonly kind: "hello"; readonly page: string }
@@ -46,7 +46,7 @@ export type PreviewEvent =
   | { readonly kind: "log"; readonly from: string; readonly text: string; readonly isProblem: boolean }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** What the page asks of the preview. */
+/** The requests of the page to the preview. */
 export type PreviewRequest =
   | {
       readonly kind: "show";

@@ -39,7 +39,7 @@ let sending: Promise<unknown> = Promise.resolve();
 /** Sends one request after the other, so that messages of an app keep their order. */
 function send(request: PreviewRequest): void {
   sending = sending.then(async () => {
-    // What a flood has left behind must not hold up what comes next.
+    // Messages left from a flood must not hold up later ones.
     if (request.kind === "message" && !shown.get(request.app)?.isOpen) return;
     try {
       const answer = await fetch("do", { method: "POST", body: JSON.stringify(request) });

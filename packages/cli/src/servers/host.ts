@@ -372,7 +372,7 @@ function explain(reason: unknown, host: Host, context: CommandContext, servers: 
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
 }
 
-/** What a server asks for that needs a person, by its capability. */
+/** Requests of a server that need a person, by their capability. */
 const questionWords: { readonly [capability: string]: string } = {
   elicitation: "asks you to fill in a form or to open an address",
   sampling: "asks for an answer of your model",

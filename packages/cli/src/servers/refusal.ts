@@ -11,9 +11,9 @@ import { isOwnFile } from "./find-server.ts";
 /** How a server refuses requests that it offers no sign-in for: it wants a key in a header. */
 export interface Refusal {
   readonly status: number;
-  /** What the server says about it; undefined for nothing. */
+  /** The server's own words; undefined if it says nothing. */
   readonly said: string | undefined;
-  /** What happened, without the name of the server. */
+  /** The refusal as a sentence, without the name of the server. */
   readonly what: string;
   /** The step that adds the header. */
   readonly next: string;
@@ -29,7 +29,7 @@ export async function findRefusal(
   system: System,
   known?: ProbeResult,
 ): Promise<Refusal | undefined> {
-  // Whoever names a client means a sign-in.
+  // A client id on the command line means a sign-in.
   if ((entry as Partial<ConfiguredServer>).oauth?.clientId !== undefined) return undefined;
   const { status = 0, challenge, body = "", type = "" } = known ?? (await probe(target, system));
   if ((status !== 401 && status !== 403) || challenge !== undefined || type === "text/html") return undefined;

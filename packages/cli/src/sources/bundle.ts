@@ -12,7 +12,7 @@ import { maxBundleBytes } from "./limits.ts";
 import { type Manifest, manifestName, readManifest, type UserOption } from "./manifest.ts";
 import { readZip, type ZipFile } from "./zip.ts";
 
-/** What is known of a bundle besides its bytes. */
+/** A bundle, without its bytes. */
 export interface BundleRequest {
   /** Its file or its address. */
   readonly place: string;
@@ -89,7 +89,7 @@ export async function fromBundle(
   };
 }
 
-/** So many that two bundles with the same ones cannot be made. */
+/** The length of a digest that two different bundles cannot share. */
 const digestCharacters = 32;
 
 function toInput(id: string, option: UserOption, server: string, system: System): Input {

@@ -184,7 +184,7 @@ export function checkText(text: string, where: string): void {
   if (text.includes("\0")) throw new Failure("protocol", `${where} has a NUL character; nothing was added`);
 }
 
-/** What some products replace in their files. The command itself replaces `${NAME}` alone. */
+/** Variables that some products replace in their files. The command itself replaces `${NAME}` alone. */
 const foreignNotation = /\$[A-Za-z_{]|\{\{|\{(?:env|file|cmd|exec|command|config|input):/i;
 
 /** Fails if a text of a stranger, written into the file of another product, would become a reference to a variable there. */

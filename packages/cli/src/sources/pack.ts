@@ -55,7 +55,7 @@ export function readFolder(folder: string): FolderContent {
       const why = whyLeftOut(entry.name, path) ?? (ignored(path, entry.isDirectory()) ? "ignored" : undefined);
       if (why !== undefined) leftOut.push({ path, why });
       else if (entry.isDirectory()) read(path);
-      // What a link leads to may be outside of the folder.
+      // The target of a link may be outside of the folder.
       else if (!entry.isFile()) leftOut.push({ path, why: "link" });
       else {
         const file = join(folder, path);

@@ -11,7 +11,7 @@ import { packageProblem, toTarget } from "./package.ts";
 const defaultRegistry = "https://registry.modelcontextprotocol.io";
 const official = "io.modelcontextprotocol.registry/official";
 
-/** What the person said on the command line. */
+/** The choices on the command line. */
 export interface RegistryRequest {
   readonly registry: string | undefined;
   /** The kind of package to use. */

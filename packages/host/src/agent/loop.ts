@@ -451,7 +451,7 @@ export interface CallContext {
 /** Thrown when a call needs approval before the run can continue. */
 export class Paused extends Error {
   readonly call: string;
-  /** What the user was asked about, if that is no tool: the digest of a skill. */
+  /** The digest of a skill, if the user was asked about one and not about a tool. */
   readonly digest: string | undefined;
 
   constructor(call: string, digest: string | undefined) {

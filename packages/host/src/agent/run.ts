@@ -34,7 +34,7 @@ export interface RunOptions {
   readonly model?: Model;
   /** System prompt of the application, placed before the host's own. */
   readonly system?: string;
-  /** What the user adds for the model: resources, and the words of apps (`takeContext` of their sessions). */
+  /** Additions of the user for the model: resources, and the words of apps (`takeContext` of their sessions). */
   readonly attach?: readonly ({ readonly server: string; readonly uri: string } | AppContext)[];
   /** Earlier messages, or the `state` of an earlier run, which also names the servers whose content it contains. */
   readonly history?: readonly SamplingMessage[] | RunState;

@@ -1,6 +1,6 @@
 import type { ContentBlock, JsonObject } from "portolan";
 
-/** What an app says beside the conversation. They are words of the server: data, and no instructions. */
+/** Words of an app beside the conversation. They are the server's: data, and no instructions. */
 export interface AppContext {
   readonly server: string;
   /** The URI of the app. */

@@ -9,7 +9,7 @@ import { type DeclaredGrant, readGrant } from "./sources.ts";
 export interface AppResource extends DeclaredGrant {
   readonly uri: string;
   readonly html: string;
-  /** Whether the app wants a border around it. Undefined if it does not care. */
+  /** True if the app wants a border around it. Undefined if it does not care. */
   readonly border?: boolean;
 }
 

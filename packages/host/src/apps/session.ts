@@ -62,7 +62,7 @@ export interface OpenAppOptions {
   readonly result?: CallToolResult | Promise<CallToolResult>;
   /** The id of the call, which the app may read. */
   readonly callId?: string;
-  /** What the app reads about its surroundings. Default: nothing. */
+  /** The surroundings that the app can read. Default: nothing. */
   readonly surroundings?: AppSurroundings;
   /** Display modes that the application has. Default: ["inline"]. */
   readonly displayModes?: readonly AppDisplayMode[];

@@ -15,7 +15,7 @@ export interface AppSources {
   readonly base: readonly string[];
 }
 
-/** What an app is allowed to reach and to use. */
+/** The origins and permissions that an app is granted. */
 export interface AppGrant {
   /** Undefined if the app declared no origins: it then connects to nothing, not even to its own. */
   readonly sources?: AppSources;
@@ -41,7 +41,7 @@ export const permissionNames: { readonly [declared: string]: AppPermission } = {
   clipboardWrite: "clipboard-write",
 };
 
-/** What a server declares of its app, sorted into what can be granted and what cannot. */
+/** The declarations of a server about its app, sorted into those that can be granted and those that cannot. */
 export interface DeclaredGrant extends AppGrant {
   /** Origins that are none, as they were written. */
   readonly dropped: readonly string[];

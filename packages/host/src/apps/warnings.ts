@@ -1,7 +1,7 @@
 import { inspectHost } from "../display/index.ts";
 import type { AppPermission, DeclaredGrant } from "./sources.ts";
 
-/** What no page can forbid an app. No policy of a browser covers WebRTC, and browsers connect ahead of a navigation before they forbid it. */
+/** Ways out that no page can forbid an app. No policy of a browser covers WebRTC, and browsers connect ahead of a navigation before they forbid it. */
 const unstoppable =
   "No browser keeps an app from reaching other machines by WebRTC, or by looking up and connecting to their names: it can pass on what it shows.";
 

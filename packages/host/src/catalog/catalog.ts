@@ -18,7 +18,7 @@ export interface CatalogTool {
   readonly digest: string;
   /** True if models see it. */
   readonly isVisible: boolean;
-  /** Who may call it: the server may have it for its apps alone, or for models alone (MCP Apps). */
+  /** The permitted callers of the tool: the server may have it for its apps alone, or for models alone (MCP Apps). */
   readonly isFor: { readonly model: boolean; readonly app: boolean };
   /** Its definition changed since it was accepted. It cannot be called until the user accepts it again. */
   readonly isQuarantined: boolean;

@@ -23,7 +23,7 @@ export function fillArguments(prompt: string, tool: ModelTool, mustFill = false)
   const names = Object.keys(properties).sort((a, b) => order(a) - order(b));
   const reader = new PromptReader(prompt.slice(0, maxDemoPromptChars), wordsOfTool(tool));
   const values: JsonObject = {};
-  // What the prompt assigns is taken first: no other argument may take a part of it.
+  // Assignments in the prompt are taken first: no other argument may take a part of it.
   const assigned = new Map(names.map((name) => [name, reader.assigned(name)]));
   for (const name of names) {
     const schema = schemaOf(name);
@@ -158,7 +158,7 @@ function asTyped(value: string): string {
   return /\s/.test(value) ? `"${value}"` : value;
 }
 
-/** What a prompt assigns: `name=value`, with quotes around blanks, or JSON. */
+/** An assignment in a prompt: `name=value`, with quotes around blanks, or JSON. */
 export const assignments: RegExp =
   /(?<![\p{L}\p{N}_-])([\p{L}_][\p{L}\p{N}_-]*)=(?:"[^"]*"|“[^”]*”|\[[^\]\n]*\]\S*|\{[^}\n]*\}\S*|[^\s;]*)/gu;
 

@@ -40,7 +40,7 @@ export function demoModel(): Model {
 interface ToolCall {
   readonly tool: ModelTool;
   readonly input: JsonObject;
-  /** What the user is told before the call. */
+  /** The text for the user before the call. */
   readonly why?: string;
 }
 

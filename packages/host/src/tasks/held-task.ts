@@ -32,7 +32,7 @@ export class HeldTask {
   isOwn = false;
   /** Its caller has stopped while the server was away. It is cancelled when the server is back. */
   isAbandoned = false;
-  /** Somebody else writes its end to the log. */
+  /** True if another part of the host writes the end of the task to the log. */
   isLogged = false;
   /** Present while it is followed. */
   followed: ToolTask | undefined;

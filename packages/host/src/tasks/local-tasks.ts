@@ -25,7 +25,7 @@ import { HeldTask } from "./held-task.ts";
 import { TaskStore } from "./task-store.ts";
 import { type HostTask, type HostTaskState, TaskDetachedError, type WaitTaskOptions } from "./tasks.ts";
 
-/** What a caller wants who does not wait for the result of a call. */
+/** The start of a task whose caller does not wait for the result. */
 export interface TaskStart {
   readonly ttlMs: number | undefined;
   /** Called when the server has answered with a task, which is stored by then. */
@@ -235,7 +235,7 @@ export class LocalTasks {
       const message = `The task of ${server.name}.${ref.tool} could not be stored: ${toError(reason).message}`;
       if (!isStarted) this.#options.emit({ kind: "warning", server: server.name, message });
       else {
-        // Nobody would find it again after a restart.
+        // The task could not be found again after a restart.
         this.#all.delete(task.id);
         task.isAbandoned = true;
         followed.cancel().catch(() => {});

@@ -12,7 +12,7 @@ export interface MountedChannel {
   close(): void;
 }
 
-/** What a page needs of an app to show it: a session of `openApp` has it, and so may a proxy of one on a server. */
+/** An app as a page needs it to show it: a session of `openApp` has it, and so may a proxy of one on a server. */
 export interface MountableApp {
   readonly resource: {
     readonly html: string;

@@ -12,7 +12,7 @@ import {
   skillRoot,
 } from "../../protocol/skills/skill.ts";
 
-/** What about a file of a skill is not as its entry says. */
+/** The part of a file of a skill that differs from its entry. */
 export type SkillMismatch = "unlisted" | "size" | "digest" | "frontmatter";
 
 /** A file of a skill is not what the entry of the skill says. Its content must not be used. */

@@ -305,7 +305,7 @@ export class TaskDriver {
     } catch (reason) {
       this.#open.delete(key);
       if (this.isOver || controller.signal.aborted) return;
-      // Nobody will answer the question, so the task would wait for nothing.
+      // The question stays without an answer, so the task would wait for nothing.
       this.#fail(toError(reason));
       this.#tasks.giveUp(this.taskId);
     }

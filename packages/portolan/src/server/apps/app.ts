@@ -32,9 +32,9 @@ export interface AppOptions {
   readonly description?: string;
   /** The origins that the app may reach. Default: none. */
   readonly csp?: AppDomains;
-  /** What the app asks of the browser. Default: nothing. */
+  /** Permissions that the app needs of the browser. Default: none. */
   readonly permissions?: readonly AppPermission[];
-  /** Whether the host draws a border around the app. Default: the host decides. */
+  /** True if the host should draw a border around the app. Default: the host decides. */
   readonly border?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { defaultPageSize } from "../limits.ts";
 export interface PagedList<T> {
   /** The name of the list. A cursor is valid for the list of its name only. */
   readonly list: string;
-  /** What the caller sees of the list, if callers differ. A cursor is valid for its view only. Default: "". */
+  /** The view of the caller on the list, if callers differ. A cursor is valid for its view only. Default: "". */
   readonly view?: string;
   /** Entries in one page. Default: 1,000. */
   readonly pageSize?: number;

@@ -53,7 +53,7 @@ export interface CardRepository {
   readonly subfolder?: string;
 }
 
-/** What the server card of an endpoint says. Anyone can read it. */
+/** The content of the server card of an endpoint. Anyone can read it. */
 export interface ServerCardOptions {
   /** A domain of yours, reversed, and a name: "com.example/weather". */
   readonly name: string;

@@ -2,7 +2,7 @@ import type { MaybePromise } from "../../async.ts";
 import type { Context, RequestContext } from "../call/context.ts";
 import type { ToolReturn } from "../define/definition.ts";
 
-/** Whether a tool may run as a task, or runs as nothing else. */
+/** "optional": a tool may run as a task. "required": it runs as nothing else. */
 export type TaskMode = "optional" | "required";
 
 /** How a tool runs as a task. */

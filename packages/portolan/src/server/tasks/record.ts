@@ -51,7 +51,7 @@ export interface TaskRecord {
   readonly reserved: number;
 }
 
-/** What a handler may know of the client that called it. */
+/** The client that called, as far as a handler may know it. */
 export interface StoredPeer {
   readonly version: string;
   readonly capabilities: ClientCapabilities;

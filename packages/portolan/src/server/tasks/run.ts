@@ -10,7 +10,7 @@ import type { Audience } from "../subscribe/hub.ts";
 import { maxStatusCharacters, maxTimerMs, statusIntervalMs } from "./limits.ts";
 import { audienceOf, type StoredRounds, type TaskRecord, toSealedState, toStoredRounds, withEffect } from "./record.ts";
 
-/** What a run needs of the server that runs it. */
+/** The parts of the server that a run needs. */
 export interface RunHost {
   readonly runtime: ServerRuntime;
   /** Changes the task as long as this run has it. Returns false if the task has ended or another process has it. */

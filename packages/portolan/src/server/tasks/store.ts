@@ -227,7 +227,7 @@ export class TaskStore {
     const hadLease = this.hasLease;
     this.#leasing = this.#lease();
     this.#leasing.then(
-      // What happened meanwhile is not known.
+      // Changes in the meantime are unknown.
       () => hadLease || this.#touched(undefined),
       this.#report,
     );
