@@ -8,6 +8,7 @@ export type PortolanErrorCode =
   | "capability-missing"
   | "answer-invalid"
   | "question-repeated"
+  | "question-changed"
   | "exchange-ended"
   | "cancelled"
   | "timeout"

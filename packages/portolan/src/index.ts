@@ -1,7 +1,14 @@
 export type { Client } from "./client/api.ts";
 export { type ConnectTarget, connect } from "./client/connect.ts";
 export { PortolanError, type PortolanErrorCode } from "./errors.ts";
-export type { Channel, ChannelEvents, PreparedMessage, PreparedResponse, Sendable } from "./jsonrpc/channel.ts";
+export type {
+  Channel,
+  ChannelEvents,
+  PreparedMessage,
+  PreparedResponse,
+  Sendable,
+  WireTap,
+} from "./jsonrpc/channel.ts";
 export { LineReader, type LineReaderOptions } from "./jsonrpc/framing.ts";
 export { createMemoryPair, type MemoryPairOptions } from "./jsonrpc/memory.ts";
 export type {

@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject, RpcRequest } from "../jsonrpc/message.ts";
+import { extensionId } from "../protocol/extension-id.ts";
 import type { InputRequired, Revision } from "../protocol/revision.ts";
 import type { ClientCapabilities } from "../protocol/types/index.ts";
 import { isObject } from "../schema/shape.ts";
@@ -179,7 +180,7 @@ function checkExtensions(extensions: readonly ClientExtension[]): readonly Clien
   const ids = new Set<string>();
   for (const one of all) {
     const { id, on } = Object(one) as Partial<ClientExtension>;
-    if (typeof id !== "string" || !/^[^/\s]+\/[^/\s]+$/.test(id) || typeof on !== "function") {
+    if (typeof id !== "string" || !extensionId.test(id) || typeof on !== "function") {
       const expected = 'extensions with an `id` such as "com.example/id" and a function `on`';
       throw new PortolanError("invalid-argument", `extensions: expected ${expected}, got ${nameOf(id ?? one)}`);
     }

@@ -141,7 +141,7 @@ export class QuestionAnswerer {
       ? (own?.capabilities ?? capabilitiesFor(answers, options.capabilities))
       : self.capabilities;
     checkQuestion(request, capabilities, revision);
-    const during = call && { method: call.method, name: call.name };
+    const during = call && { method: call.method, name: call.name, label: call.options.label };
     const checksForms = options.checkForms !== false;
     const asked = answerQuestion(request, answers, { server: profile, during, signal }, checksForms);
     const answer: InputResponse = await Promise.race([asked, abort]);

@@ -3,6 +3,7 @@ import type { ClientRequests } from "../protocol/methods.ts";
 import type { ToolsByName } from "../protocol/typed-tools.ts";
 import type {
   CallToolResult,
+  ClientCapabilities,
   Completion,
   CompletionReference,
   GetPromptResult,
@@ -16,7 +17,7 @@ import type {
   ServerCapabilities,
   Tool,
 } from "../protocol/types/index.ts";
-import type { CallOptions, InteractiveCallOptions } from "./options.ts";
+import type { CallOptions, InteractiveCallOptions, RawRequestOptions, ToolCallOptions } from "./options.ts";
 
 /** The tools of a server's definition by name; `AnyTools` if the type of the definition is not known. */
 export type ToolsOf<S> = S extends { readonly "~tools"?: infer Tools }
@@ -98,16 +99,18 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
   readonly server: ServerProfile;
   /** Resolves when the connection has ended: with the reason, or with `undefined` after `close`. */
   readonly closed: Promise<Error | undefined>;
+  /** The capabilities that this client has declared to the server. A single call may declare others. */
+  readonly offered: ClientCapabilities;
   /** Calls a tool. Structured content is checked against the tool's output schema if the tool has been listed before. */
   callTool<N extends Names>(
     name: N,
     args?: ArgumentsOf<Tools[N]>,
-    options?: InteractiveCallOptions & { readonly autoAnswer?: true },
+    options?: ToolCallOptions & { readonly autoAnswer?: true },
   ): Promise<TypedResult<OutputOf<Tools[N]>>>;
   callTool<N extends Names>(
     name: N,
     args: ArgumentsOf<Tools[N]> | undefined,
-    options: InteractiveCallOptions,
+    options: ToolCallOptions,
   ): Promise<TypedResult<OutputOf<Tools[N]>> | InputRequiredResult>;
   readResource(
     uri: string,
@@ -151,9 +154,9 @@ export interface Client<S = unknown, Tools = ToolsOf<S>, Names extends keyof Too
   request<M extends keyof ClientRequests>(
     method: M,
     params?: Omit<ClientRequests[M]["params"], "_meta">,
-    options?: CallOptions,
+    options?: RawRequestOptions,
   ): Promise<ClientRequests[M]["result"]>;
-  request(method: string, params?: JsonObject, options?: CallOptions): Promise<JsonObject>;
+  request(method: string, params?: JsonObject, options?: RawRequestOptions): Promise<JsonObject>;
   notify(method: string, params?: JsonObject): void;
   /** Ends the connection. Pending calls reject with "connection-closed". */
   close(): Promise<void>;

@@ -9,7 +9,7 @@ import type { ResponseSink } from "./channel-link.ts";
 import type { ClientConnection } from "./connection.ts";
 import type { Timed } from "./deadlines.ts";
 import { aborted, disconnected, timedOut, toError } from "./failures.ts";
-import type { CallOptions, SerializedCallOptions } from "./options.ts";
+import type { CallOptions, InteractiveCallOptions, RawRequestOptions, SerializedCallOptions } from "./options.ts";
 
 type Resolve = (result: JsonObject) => void;
 type Reject = (reason: Error) => void;
@@ -57,10 +57,12 @@ export class Call implements ResponseSink, Timed {
     this.totalMs = options.totalMs ?? connection.totalMs;
     this.#resolve = resolve;
     this.#reject = reject;
+    if (options.handle) options.handle.running = this;
   }
 
   /** Sends the request, unless another call has sent it before. */
   start(wasSent = false): void {
+    if (this.#isOver) return;
     const { signal, inputResponses, requestState } = this.options;
     if (signal) {
       if (signal.aborted) {
@@ -115,6 +117,12 @@ export class Call implements ResponseSink, Timed {
     this.#connection.deadlines.watch(this);
   }
 
+  /** Ends the call with this reason, and tells the server if it has the request. */
+  cancel(reason: Error): void {
+    if (this.rounds > 0) this.#giveUp(reason);
+    else this.fail(reason);
+  }
+
   response(response: RpcResponse): void {
     this.#connection.calls.delete(this.id);
     this.#connection.firstAnswer?.(response);
@@ -157,7 +165,10 @@ export class Call implements ResponseSink, Timed {
     try {
       const text = params === this.params ? connection.textOf(this) : undefined;
       if (text !== undefined) connection.link.exchangeText?.(this.id, text, this);
-      else connection.link.exchange(connection.encode(this.id, this.method, params, this.options), this);
+      else {
+        const request = connection.encode(this.id, this.method, params, this.options);
+        connection.link.exchange(this.options.rewrite?.(request) ?? request, this);
+      }
     } catch (reason) {
       this.fail(toError(reason));
     }
@@ -224,13 +235,28 @@ export const callOptionKinds: OptionKinds<CallOptions> = {
   logLevel: "string",
   meta: "object",
   fresh: "boolean",
+  label: "string",
 };
-export const interactiveOptionKinds: OptionKinds<SerializedCallOptions> = {
+/** Options that only this library and its host use. */
+type OwnOptions = Pick<SerializedCallOptions, "serializedArguments" | "handle" | "rewrite">;
+export const interactiveOptionKinds: OptionKinds<InteractiveCallOptions & OwnOptions> = {
   ...callOptionKinds,
   autoAnswer: "boolean",
   inputResponses: "object",
   requestState: "string",
+  serializedArguments: "string",
+  handle: "object",
+  rewrite: "function",
+};
+export const requestOptionKinds: OptionKinds<RawRequestOptions & InteractiveCallOptions & OwnOptions> = {
+  ...interactiveOptionKinds,
+  paramsText: "string",
+};
+export const toolOptionKinds: OptionKinds<SerializedCallOptions> = {
+  ...interactiveOptionKinds,
   argumentsText: "string",
+  output: "string",
+  onOutputProblems: "function",
 };
 
 /** Returns a rejection if an option is unknown or of another type. Hot path: otherwise nothing is allocated. */

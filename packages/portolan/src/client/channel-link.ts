@@ -1,7 +1,8 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, PreparedMessage } from "../jsonrpc/channel.ts";
+import type { Channel, PreparedMessage, WireTap } from "../jsonrpc/channel.ts";
 import type { Message, RequestId, RpcNotification, RpcRequest, RpcResponse, Unreadable } from "../jsonrpc/message.ts";
 import { IdTable } from "../jsonrpc/message.ts";
+import type { Transport } from "./http/options.ts";
 
 /** A client-side transport: it sends requests and returns each response to its sink. */
 export interface Link {
@@ -22,8 +23,16 @@ export interface Link {
   close(): Promise<void>;
 }
 
+/** Hears everything that a link sends and receives, in the form in which it is sent. */
+export interface LinkTap extends WireTap {
+  /** Returns a transport that tells of its exchanges. */
+  watch(transport: Transport): Transport;
+}
+
 /** The events of a link, in arrival order. */
 export interface LinkEvents {
+  /** Defined if somebody wants the text of all messages. A link that does not use it is heard by its other events. */
+  readonly tap?: LinkTap | undefined;
   /** A request of a stateful server. `answer` sends its response. `during` is the id of the call that led to it, if known. */
   request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void;
   notification(notification: RpcNotification): void;
@@ -79,6 +88,7 @@ class ChannelLink implements Link {
     this.#events = events;
     if (channel.writesText) this.exchangeText = (id, text, sink) => this.#exchange(id, { messageText: text }, sink);
     channel.open({
+      tap: events.tap,
       message: (message) => this.#receive(message),
       batch: (messages) => {
         for (const message of messages) this.#receive(message);

@@ -1,6 +1,7 @@
 import { PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import type {
+  ClientCapabilities,
   Completion,
   CompletionReference,
   LogLevel,
@@ -12,10 +13,17 @@ import type {
 } from "../protocol/types/index.ts";
 import type { ChangeFilter, ChangeStream, Client, ListAllOptions, ServerProfile } from "./api.ts";
 import type { CachedCalls } from "./cached-calls.ts";
-import { callOptionKinds, interactiveOptionKinds, rejectArgument, rejectInvalid } from "./call.ts";
+import {
+  callOptionKinds,
+  interactiveOptionKinds,
+  rejectArgument,
+  rejectInvalid,
+  requestOptionKinds,
+  toolOptionKinds,
+} from "./call.ts";
 import type { ClientConnection } from "./connection.ts";
 import type { RequestPage } from "./lists.ts";
-import type { CallOptions, InteractiveCallOptions } from "./options.ts";
+import type { CallOptions, InteractiveCallOptions, RawRequestOptions, ToolCallOptions } from "./options.ts";
 import type { OutputChecks } from "./output-check.ts";
 import type { StatefulWatches } from "./watch.ts";
 
@@ -44,16 +52,24 @@ export class ConnectedClient implements AsyncDisposable {
     });
   }
 
-  callTool(name: string, args: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
+  get offered(): ClientCapabilities {
+    const { codec, self } = this.#connection;
+    return codec.offered(self);
+  }
+
+  callTool(name: string, args: JsonObject = {}, options: ToolCallOptions = noOptions): Promise<JsonObject> {
     if (typeof name !== "string") return rejectArgument("callTool", "the name of a tool", name);
     if (typeof args !== "object" || args === null)
       return rejectArgument(`callTool "${name}"`, "an object of arguments", args);
-    const invalid = rejectInvalid(options, interactiveOptionKinds, "callTool");
+    const invalid = rejectInvalid(options, toolOptionKinds, "callTool");
     if (invalid) return invalid;
+    if (options.argumentsText !== undefined) {
+      return import("./verbatim.ts").then(({ verbatim }) => this.callTool(name, ...verbatim(name, args, options)));
+    }
     const params = { name, arguments: args, _meta: undefined };
     const check = this.#outputChecks?.find(name);
     if (!check) return this.#call("tools/call", params, options);
-    return check.invalid
+    return check.invalid && options.output !== "report"
       ? Promise.reject(check.invalid)
       : this.#connection.call("tools/call", params, options, check.attach);
   }
@@ -153,9 +169,13 @@ export class ConnectedClient implements AsyncDisposable {
     await this.#connection.call(isRequest ? "ping" : "server/discover", {}, options);
   }
 
-  request(method: string, params: JsonObject = {}, options: InteractiveCallOptions = noOptions): Promise<JsonObject> {
+  request(method: string, params: JsonObject = {}, options: RawRequestOptions = noOptions): Promise<JsonObject> {
     if (typeof method !== "string") return rejectArgument("request", "the name of a method", method);
-    return rejectInvalid(options, interactiveOptionKinds, "request") ?? this.#call(method, { ...params }, options);
+    const invalid = rejectInvalid(options, requestOptionKinds, "request");
+    if (invalid) return invalid;
+    return options.paramsText === undefined
+      ? this.#call(method, { ...params }, options)
+      : import("./verbatim.ts").then((part) => this.request(method, ...part.verbatimParams(method, params, options)));
   }
 
   notify(method: string, params?: JsonObject): void {

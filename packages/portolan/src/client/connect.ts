@@ -23,15 +23,26 @@ export async function connect<S = unknown>(target: ConnectTarget, options: Conne
   checkNumbers(options, "probeMs", "connectMs", "idleMs", "totalMs");
   const { signal } = options;
   if (signal?.aborted) throw aborted("connect", signal, false);
-  let link = await toLink(target, options);
-  if (options.observer) link = (await import("./observed-link.ts")).observeLink(link, options);
+  const bare = await toLink(target, options);
+  let link = bare;
+  if (options.tap) link = (await import("./tapped-link.ts")).tapLink(link, options.tap, () => connection);
+  if (options.observer) link = (await import("./observed-link.ts")).observeLink(link, options, bare);
   const connection = new ClientConnection(link, options);
   if (options.extensions) (await import("./active-extensions.ts")).activate(connection, options.extensions);
   const eraCache = options.eraCache && (await import("./era-cache.ts")).openEraCache(connection, target);
   try {
     const server = await withTimeout(connection, negotiate(connection, eraCache));
     const client = new ConnectedClient(connection, server);
-    if (options.logLevel !== undefined && server.capabilities.logging) await client.setLogLevel(options.logLevel);
+    if (options.logLevel !== undefined && server.capabilities.logging) {
+      const calls = signal ? { signal } : {};
+      await client.setLogLevel(options.logLevel, calls).catch((reason) => {
+        // Many servers declare logging and cannot set its level; the rest of them works.
+        if (connection.lostReason || signal?.aborted) throw reason;
+        const { code, message } = reason as PortolanError;
+        const why = `logging/setLevel failed (${code}): ${message}; the server keeps its own level`;
+        connection.report(new PortolanError("capability-missing", why, { cause: reason }));
+      });
+    }
     connection.extensions?.connected(asClient(client));
     return asClient<S>(client);
   } catch (reason) {
@@ -63,6 +74,7 @@ const connectOptions = {
   onNotification: 1,
   onError: 1,
   observer: 1,
+  tap: 1,
   signal: 1,
   clock: 1,
 } satisfies OptionNames<ConnectOptions>;

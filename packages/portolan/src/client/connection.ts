@@ -133,14 +133,14 @@ export class ClientConnection implements LinkEvents {
    * call. Returns undefined for every other request, and for arguments without a JSON form: `encode` reports those.
    */
   textOf({ id, method, params, options, isPrepared }: Call): string | undefined {
-    const isPlain = method === "tools/call" && !options.meta && !isPrepared;
+    const isPlain = method === "tools/call" && !options.meta && !isPrepared && !options.rewrite;
     if (!isPlain || !this.link.exchangeText || this.#metaFor(options) !== this.#meta) return undefined;
     if (params["name"] !== this.#lastTool) {
       this.#lastTool = params["name"];
       this.#toolText = `"method":"tools/call","params":{"name":${JSON.stringify(this.#lastTool)},"arguments":`;
     }
     try {
-      const args = options.argumentsText ?? JSON.stringify(params["arguments"]);
+      const args = options.serializedArguments ?? JSON.stringify(params["arguments"]);
       if (args === undefined) return undefined;
       return `{"jsonrpc":"2.0","id":${id},${this.#toolText}${args},"_meta":{"progressToken":${id}${this.#metaText}}}}`;
     } catch {

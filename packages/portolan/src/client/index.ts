@@ -16,7 +16,7 @@ export type {
   TypedResult,
 } from "./api.ts";
 export { createResponseCache, type ResponseCache, type ResponseCacheOptions } from "./cache.ts";
-export type { Link, LinkEvents, ResponseSink } from "./channel-link.ts";
+export type { Link, LinkEvents, LinkTap, ResponseSink } from "./channel-link.ts";
 export { channelLink } from "./channel-link.ts";
 export { type ConnectTarget, connect } from "./connect.ts";
 export { type Clock, systemClock } from "./deadlines.ts";
@@ -46,8 +46,12 @@ export type {
   Progress,
   QuestionContext,
   QuestionObservation,
+  RawRequestOptions,
   RequestObservation,
   RequestObserver,
   RequestOutcome,
+  Tap,
+  TapEvent,
   Timeouts,
+  ToolCallOptions,
 } from "./options.ts";

@@ -14,6 +14,11 @@ export const timerGranularityMs = 10;
 /** The longest delay that `setTimeout` accepts; a longer one would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
+/** Questions of a stateful server whose call a tap knows, so that it can name the call of their answers, too. */
+export const maxTappedQuestions = 1_000;
+/** The beginning of input that is no message is enough for a person to recognize it. */
+export const maxTappedInvalidChars = 10_000;
+
 /** Larger lists than any server is known to have. */
 export const defaultMaxItems = 100_000;
 /** A list in pages of ten items still reaches `defaultMaxItems`. */

@@ -25,9 +25,12 @@ import type {
 
 // Loaded late: only clients with an observer need it, and no other call pays for it.
 
-/** Returns a link that tells the observer of every request in both directions, also of those that agree on a revision. */
-export function observeLink(link: Link, { observer }: ConnectOptions): Link {
-  if (typeof observer?.begin === "function") return new ObservedLink(link, observer);
+/**
+ * Returns a link that tells the observer of every request in both directions, also of those that agree on a revision.
+ * `bare` is the link to the server, which says how the requests travel.
+ */
+export function observeLink(link: Link, { observer }: ConnectOptions, bare: Link): Link {
+  if (typeof observer?.begin === "function") return new ObservedLink(link, observer, transportOf(bare));
   throw new PortolanError("invalid-argument", "observer: expected an object with `begin`, such as traceClient()");
 }
 
@@ -43,10 +46,10 @@ class ObservedLink implements Link, LinkEvents {
   #sessionVersion = "";
   #endSession: ((error?: Error) => void) | undefined;
 
-  constructor(link: Link, observer: RequestObserver) {
+  constructor(link: Link, observer: RequestObserver, transport: ObservedTransport) {
     this.#link = link;
     this.#observer = observer;
-    this.#transport = transportOf(link);
+    this.#transport = transport;
   }
 
   get silenceMeans(): "handshake" | "outage" {
@@ -77,7 +80,10 @@ class ObservedLink implements Link, LinkEvents {
     });
     this.#open.set(id, observed);
     try {
-      this.#link.exchange(withMeta(request, observation?.meta), observed);
+      const changed = withMeta(request, observation?.meta);
+      // A copy has lost the text of verbatim arguments.
+      const rewrite = sink instanceof Call ? sink.options.rewrite : undefined;
+      this.#link.exchange(rewrite?.(changed) ?? changed, observed);
     } catch (thrown) {
       observed.end({ error: toError(thrown) });
       throw thrown;

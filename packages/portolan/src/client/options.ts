@@ -1,5 +1,5 @@
 import type { MaybePromise } from "../async.ts";
-import type { JsonObject, RequestId } from "../jsonrpc/message.ts";
+import type { JsonObject, RequestId, RpcRequest } from "../jsonrpc/message.ts";
 import type {
   ClientCapabilities,
   CreateMessageParams,
@@ -19,7 +19,7 @@ import type { ServerProfile } from "./api.ts";
 import type { ResponseCache } from "./cache.ts";
 import type { Clock } from "./deadlines.ts";
 import type { ClientExtension } from "./extension.ts";
-import type { HttpAuth } from "./http/options.ts";
+import type { HttpAuth, HttpHeaders } from "./http/options.ts";
 
 /**
  * The protocol to use. `"auto"` probes for the stateless era and falls back to the handshake. `"stateless"` and
@@ -79,8 +79,65 @@ export interface ConnectOptions extends Timeouts {
   readonly onError?: (error: Error) => void;
   /** Is told of every request, such as `traceClient()` of `portolan/otel`. Default: none. */
   readonly observer?: RequestObserver;
+  /** Hears every message and every HTTP exchange of this connection. Default: none, which costs nothing. */
+  readonly tap?: Tap;
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
+}
+
+/** Hears an event in the moment in which it happens. An error that it throws goes to `onError` and disturbs no call. */
+export type Tap = (event: TapEvent) => void;
+
+/** One event of a connection. */
+export type TapEvent = TapMoment & (TappedMessage | TappedHttp | TappedOther);
+
+interface TapMoment {
+  /** Milliseconds since 1970, with fractions. Never goes back within one process. */
+  readonly at: number;
+  /** The `label` of the call that the event belongs to, if it is known. */
+  readonly call?: string;
+}
+
+/** One message, also one of a batch. */
+interface TappedMessage {
+  readonly kind: "message";
+  readonly from: "client" | "server";
+  /** The text exactly as it was sent. Messages that are passed as objects have the text that JSON gives them. */
+  readonly text: string;
+  /** The HTTP exchange that carried it. */
+  readonly exchange?: number;
+}
+
+/** A step of one HTTP request with its response. Sign-in has exchanges of its own, which no tap hears. */
+interface TappedHttp {
+  readonly kind: "http";
+  /** The same number for all steps of an exchange. */
+  readonly exchange: number;
+  /** `end`: the response is complete, or this side has closed it, as `reason` says. `failed`: there is no more response. */
+  readonly stage: "sent" | "status" | "end" | "failed";
+  readonly method?: string;
+  /** Without the values of its query. */
+  readonly url?: string;
+  /** By lower-case name. Values that may be secrets are replaced: of a request all but those of the protocol. */
+  readonly headers?: HttpHeaders;
+  readonly status?: number;
+  /** Bytes of the response that were read. */
+  readonly bytes?: number;
+  readonly reason?: string;
+}
+
+type TappedOther =
+  /** A line of the server's standard error. */
+  | { readonly kind: "stderr"; readonly line: string }
+  /** Input that is no message. `text` is its beginning; empty if it was not read. */
+  | { readonly kind: "invalid"; readonly text: string; readonly reason: string }
+  | TappedLinkState;
+
+/** The state of the connection. `renewed`: the server has lost its session, and there is a new one. */
+interface TappedLinkState {
+  readonly kind: "link";
+  readonly state: "open" | "renewed" | "login" | "lost" | "closed";
+  readonly reason?: string;
 }
 
 /** Watches the requests of a client, and may add members to their `_meta`. An error that it throws goes to `onError`. */
@@ -163,6 +220,8 @@ export interface CallOptions extends Timeouts {
   readonly meta?: Meta;
   /** Bypasses the cache. */
   readonly fresh?: boolean;
+  /** The caller's own name for this call. The questions of the call have it in their context; it is not sent. */
+  readonly label?: string;
 }
 
 /** Options of the calls that a server may answer with questions. */
@@ -175,10 +234,44 @@ export interface InteractiveCallOptions extends CallOptions {
   readonly requestState?: string;
 }
 
+/** Options of a tool call. */
+export interface ToolCallOptions extends InteractiveCallOptions {
+  /**
+   * The arguments as the text of one JSON object, sent as it is: numbers keep all their digits, and members their order. Line
+   * breaks between members become spaces. Pass it instead of the argument `args`.
+   */
+  readonly argumentsText?: string;
+  /**
+   * `"report"` returns a result that does not match the tool's output schema, and passes the problems to `onOutputProblems`.
+   * Default: `"refuse"`, which rejects with "answer-invalid".
+   */
+  readonly output?: "refuse" | "report";
+  /** Called before the call resolves, if `output` is `"report"` and the result does not match. */
+  readonly onOutputProblems?: (problems: readonly string[]) => void;
+}
+
+/** Options of `client.request`. */
+export interface RawRequestOptions extends CallOptions {
+  /**
+   * The params as the text of one JSON object, sent as it is but for the members of the protocol in `_meta`. Pass it instead
+   * of the argument `params`.
+   */
+  readonly paramsText?: string;
+}
+
 /** Options of a call whose arguments are serialized already. */
-export interface SerializedCallOptions extends InteractiveCallOptions {
+export interface SerializedCallOptions extends ToolCallOptions {
   /** The arguments as `JSON.stringify` writes them, so that they are not serialized twice. */
-  readonly argumentsText?: string | undefined;
+  readonly serializedArguments?: string | undefined;
+  /** Replaces the arguments of a request by their own text. */
+  readonly rewrite?: (request: RpcRequest) => RpcRequest;
+  /** Gets the running call, so that it can be cancelled without a signal of its own, which would cost on every call. */
+  readonly handle?: CallHandle | undefined;
+}
+
+/** Holds a call while it runs. */
+export interface CallHandle {
+  running: { cancel(reason: Error): void } | undefined;
 }
 
 /** The circumstances of a question. */
@@ -186,7 +279,9 @@ export interface QuestionContext {
   /** The server that asks. */
   readonly server: ServerProfile | undefined;
   /** The request that led to the question, if it is known. */
-  readonly during?: { readonly method: string; readonly name: string | undefined } | undefined;
+  readonly during?:
+    | { readonly method: string; readonly name: string | undefined; readonly label?: string | undefined }
+    | undefined;
   /** Aborts when the question is cancelled, its call ends, or the connection is lost. */
   readonly signal: AbortSignal;
 }

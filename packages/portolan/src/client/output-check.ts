@@ -1,4 +1,4 @@
-import { PortolanError } from "../errors.ts";
+import { nameOf, PortolanError } from "../errors.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { weigh } from "../jsonrpc/weigh.ts";
 import type { JsonSchema, Tool } from "../protocol/types/index.ts";
@@ -11,9 +11,9 @@ import { maxOutputSchemaBytes, maxOutputSchemas } from "./limits.ts";
 
 /** Checks the structured content of one tool. */
 export interface OutputCheck {
-  /** The reason why the tool cannot be called: its output schema is invalid. */
+  /** The reason why the tool cannot be called, unless the call wants problems reported: its output schema is invalid. */
   readonly invalid?: PortolanError;
-  /** Makes a call fail if its structured content does not match the output schema. */
+  /** Makes a call fail, or report, if its structured content does not match the output schema. */
   readonly attach: (call: Call) => void;
 }
 
@@ -61,28 +61,51 @@ function createOutputCheck(name: string, schema: JsonSchema, warn: (error: Error
   try {
     check = compileJsonSchema(schema);
   } catch (cause) {
-    const why = `Tool "${name}" cannot be called: its output schema is invalid: ${toError(cause).message}`;
-    return { invalid: new PortolanError("invalid-definition", why, { cause }), attach: () => {} };
+    const why = `its output schema is invalid: ${toError(cause).message}`;
+    const invalid = new PortolanError("invalid-definition", `Tool "${name}" cannot be called: ${why}`, { cause });
+    return { invalid, attach: (call) => report(call, () => [`Tool "${name}": ${why}`], warn) };
   }
   for (const warning of check.warnings) {
     warn(new PortolanError("invalid-definition", `Tool "${name}": output schema: ${warning}`));
   }
-  const inspect = (result: JsonObject) => checkStructuredContent(name, check, result);
+  const problemsOf = (result: JsonObject) => outputProblems(name, check, result);
+  const inspect = (result: JsonObject) => {
+    const [problem] = problemsOf(result);
+    if (problem !== undefined) throw new PortolanError("answer-invalid", problem);
+  };
   return {
     attach(call) {
-      call.inspect = inspect;
+      const { output = "refuse" } = call.options;
+      if (output === "refuse") call.inspect = inspect;
+      else if (output === "report") report(call, problemsOf, warn);
+      else {
+        const why = `output: expected "refuse" or "report", got ${nameOf(output)}`;
+        throw new PortolanError("invalid-argument", `callTool "${name}": ${why}`);
+      }
     },
   };
 }
 
-function checkStructuredContent(name: string, check: JsonSchemaCheck, result: JsonObject): void {
-  if (result["isError"] === true) return;
+/** Makes a call report the problems of its result. */
+function report(call: Call, problemsOf: (result: JsonObject) => readonly string[], warn: (error: Error) => void): void {
+  call.inspect = (result) => {
+    const problems = problemsOf(result);
+    if (problems.length === 0) return;
+    try {
+      call.options.onOutputProblems?.(problems);
+    } catch (thrown) {
+      warn(toError(thrown));
+    }
+  };
+}
+
+function outputProblems(name: string, check: JsonSchemaCheck, result: JsonObject): readonly string[] {
+  if (result["isError"] === true) return [];
   if (!("structuredContent" in result)) {
-    throw new PortolanError("answer-invalid", `Tool "${name}" has an output schema but returned no structured content`);
+    return [`Tool "${name}" has an output schema but returned no structured content`];
   }
-  const [issue] = check(result["structuredContent"]);
-  if (!issue) return;
-  const where = issue.path === "" ? "structuredContent" : `structuredContent.${issue.path}`;
-  const why = `${where}: ${issue.message}`;
-  throw new PortolanError("answer-invalid", `Tool "${name}": the result does not match its output schema: ${why}`);
+  return check(result["structuredContent"]).map(({ path, message }) => {
+    const where = path === "" ? "structuredContent" : `structuredContent.${path}`;
+    return `Tool "${name}": the result does not match its output schema: ${where}: ${message}`;
+  });
 }

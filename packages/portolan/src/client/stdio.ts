@@ -168,6 +168,8 @@ export class ProcessChannel implements Channel {
       throw new PortolanError("invalid-argument", "open: a channel can be opened only once");
     }
     this.#incoming = incoming;
+    const { tap } = incoming;
+    if (tap) this.#stderrTail.listen((line) => tap.stderr(line));
     try {
       this.#child = launch(this.#target);
     } catch (error) {
@@ -188,7 +190,9 @@ export class ProcessChannel implements Channel {
       this.#endAsLost();
       return;
     }
-    this.#pending += `${serialize(message)}\n`;
+    const text = serialize(message);
+    this.#incoming?.tap?.sent(text);
+    this.#pending += `${text}\n`;
     if (!this.#isScheduled) {
       this.#isScheduled = true;
       process.nextTick(this.#flushLater);
@@ -232,6 +236,7 @@ export class ProcessChannel implements Channel {
   /** Drops input after the end, also the rest of a chunk whose first message closed the channel. */
   #whileOpen(incoming: ChannelEvents): LineReceiver {
     return {
+      tap: incoming.tap,
       message: (message) => {
         if (!this.#isClosed) incoming.message(message);
       },

@@ -15,8 +15,19 @@ export interface PreparedMessage {
 /** One message, or the responses to one batch. */
 export type Sendable = Message | PreparedResponse | PreparedMessage | (RpcResponse | PreparedResponse)[];
 
+/** Hears the text of every message. Called by transports that write and read text, and never throws. */
+export interface WireTap {
+  sent(text: string): void;
+  /** @param value the parsed text; undefined if it is not JSON, `why` then says more */
+  received(text: string, value: unknown, why?: string): void;
+  /** A line that the process of the server has written to its standard error. */
+  stderr(line: string): void;
+}
+
 /** The events of a channel, in arrival order and never before `open` has returned. */
 export interface ChannelEvents {
+  /** Defined if somebody wants the text of all messages. A channel that passes objects ignores it. */
+  readonly tap?: WireTap | undefined;
   /** @param size characters of its text, if they are known; they are counted while a request is in flight */
   message(message: Message, size?: number): void;
   /** A JSON array of valid messages; it may be empty. */

@@ -10,7 +10,7 @@ export interface LineReaderOptions {
 }
 
 /** The receiver of parsed input. */
-export type LineReceiver = Pick<ChannelEvents, "message" | "batch" | "unreadable">;
+export type LineReceiver = Pick<ChannelEvents, "tap" | "message" | "batch" | "unreadable">;
 
 const newline = 0x0a;
 const openArray = 0x5b;
@@ -143,9 +143,13 @@ export class LineReader {
   #readHeld(): unknown {
     const line = this.#held.take();
     const text = decode(line);
-    if (text === undefined) return brokenLine(line.subarray(0, maxScannedBytes), "the line is not valid UTF-8");
+    if (text === undefined) {
+      const unread = brokenLine(line.subarray(0, maxScannedBytes), "the line is not valid UTF-8");
+      this.#incoming.tap?.received("", undefined, unread.problem.why);
+      return unread;
+    }
     this.#held.release?.(line);
-    return read(text);
+    return read(text, this.#incoming);
   }
 
   #refuseLong({ id, hasMethod, isReply }: Envelope): void {
@@ -166,7 +170,7 @@ export class LineReader {
  * @param parseText returns undefined for text that is not valid JSON; a caller that has parsed the text returns its value
  */
 export function readText(text: string, incoming: LineReceiver, parseText?: () => unknown): MaybePromise<void> {
-  return deliver(read(text, parseText), incoming, text.length);
+  return deliver(read(text, incoming, parseText), incoming, text.length);
 }
 
 /** The part for text that cannot be parsed. Loaded with the first such text, because few connections see one. */
@@ -239,13 +243,24 @@ class Unread {
 }
 
 /** Returns the parsed object or array, an Unread, or undefined for blank text. */
-function read(text: string, parseText = parse): unknown {
+function read(text: string, { tap }: LineReceiver, parseText = parse): unknown {
   const first = firstCode(text);
+  if (first === undefined) return undefined;
+  const value = first === openObject || first === openArray ? parseText(text) : undefined;
+  if (value !== undefined) {
+    tap?.received(text, value);
+    return value;
+  }
+  const unread = readBroken(text, first);
+  tap?.received(text, undefined, unread.problem.why);
+  return unread;
+}
+
+function readBroken(text: string, first: number): Unread {
   if (first === openObject || first === openArray) {
     // Only the beginning is encoded and scanned: parsing a broken text has cost enough.
-    return parseText(text) ?? brokenLine(encoder.encode(text.slice(0, maxScannedBytes)), "the text is not valid JSON");
+    return brokenLine(encoder.encode(text.slice(0, maxScannedBytes)), "the text is not valid JSON");
   }
-  if (first === undefined) return undefined;
   // A stray print is no message, and its program does not wait for an answer.
   const why = `expected a JSON object or array, got ${JSON.stringify(text.slice(0, 80))}`;
   return new Unread({ code: rpcCodes.parseError, why, answerable: false });

@@ -1,5 +1,5 @@
 import { PortolanError } from "../errors.ts";
-import type { Channel, ChannelEvents, PreparedResponse, Sendable } from "./channel.ts";
+import type { Channel, ChannelEvents, PreparedResponse, Sendable, WireTap } from "./channel.ts";
 import { readText } from "./framing.ts";
 import type { JsonObject, Message, RpcResponse } from "./message.ts";
 import { serialize } from "./message.ts";
@@ -39,7 +39,10 @@ function createSide(inbox: Inbox, outbox: Inbox, pack: Pack): Channel {
   return {
     open: (incoming) => inbox.open(incoming),
     send: (message) => {
-      if (!outbox.isEnded) outbox.push(pack(message));
+      if (outbox.isEnded) return;
+      const parcel = pack(message);
+      if (typeof parcel === "string") inbox.tap?.sent(parcel);
+      outbox.push(parcel);
     },
     close: async () => {
       await Promise.all([inbox.end(), outbox.end()]);
@@ -65,6 +68,10 @@ class Inbox {
     this.#closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
+  }
+
+  get tap(): WireTap | undefined {
+    return this.#incoming?.tap;
   }
 
   open(incoming: ChannelEvents): void {

@@ -23,6 +23,8 @@ export interface ClientSelf {
 
 /** Encodes and decodes the messages of a client in one revision. Values that do not change are not copied. */
 export interface ClientCodec {
+  /** Returns the capabilities that a client declares in this revision. */
+  offered(self: ClientSelf): ClientCapabilities;
   /** Returns the params of `initialize`. Only for stateful revisions. */
   handshake(self: ClientSelf): JsonObject;
   /** Returns the `_meta` of every request, which can be reused. Undefined for stateful revisions. */
@@ -75,6 +77,7 @@ function createCodec(revision: Revision): ClientCodec {
   const infoOf = ({ info }: ClientSelf) => (information ? information({ ...info }) : info);
 
   return {
+    offered: capabilities,
     handshake(self) {
       if (era !== "stateful") throw new Error("a stateless revision has no handshake");
       return { protocolVersion: version, capabilities: capabilities(self), clientInfo: infoOf(self) };

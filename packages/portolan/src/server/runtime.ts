@@ -92,7 +92,8 @@ export class ServerRuntime {
 
   /** Sends a notification to the subscribers of its topic, in this process and in those that share a storage with it. */
   publish(topic: string, payload: JsonObject, audience?: Audience): void {
-    const id = this.relays.size > 0 ? crypto.randomUUID() : undefined;
+    // Short, because the ids of events may name it. It has to be unique among those of a minute.
+    const id = this.relays.size > 0 ? crypto.randomUUID().slice(-12) : undefined;
     this.hub.publish(topic, payload, audience, id);
     for (const relay of this.relays) relay({ topic, payload, audience, id });
   }

@@ -15,6 +15,7 @@ import {
 } from "./limits.ts";
 import type { OAuthOptions } from "./oauth.ts";
 import { withSecret } from "./registration.ts";
+import type { Steps } from "./steps.ts";
 import type { ExclusiveOptions } from "./store.ts";
 import { type AcquiredToken, type TokenNeed, TokenSource } from "./token-source.ts";
 import { revokeToken } from "./tokens.ts";
@@ -53,6 +54,8 @@ export class Account {
   readonly #fetch: SafeFetch;
   readonly #options: OAuthOptions;
   readonly #source: TokenSource;
+  /** Loads the listener of steps, if there is one. */
+  readonly #steps: (() => Promise<Steps>) | undefined;
   #credential: Promise<Credential | undefined> | undefined;
   #key: Promise<DpopKey> | undefined;
   #keyOf: Jwk | undefined;
@@ -64,12 +67,13 @@ export class Account {
   #renewAfter = Number.NEGATIVE_INFINITY;
   readonly #attempts = new WeakMap<object, Attempts>();
 
-  constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions) {
+  constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions, steps?: () => Promise<Steps>) {
     this.#server = server.href;
     this.#vault = vault;
     this.#fetch = fetch;
     this.#options = options;
-    this.#source = new TokenSource(server, vault, fetch, options);
+    this.#steps = steps;
+    this.#source = new TokenSource(server, vault, fetch, options, steps);
   }
 
   /** Returns the headers for a request. Without a token there are none: the server's 401 then says what it requires. */
@@ -98,6 +102,7 @@ export class Account {
       return attempts.nonces <= maxNonceRetries ? "retry" : "fail";
     }
     const isStepUp = challenge.status === 403;
+    (await this.#steps?.())?.refused(challenge);
     if (isStepUp && (parsed.error !== "insufficient_scope" || !parsed.scopes)) return "fail";
     const stale = /^\S+ (.+)$/.exec(challenge.sent["authorization"] ?? "")?.[1] ?? "";
     const current = await this.#reload();

@@ -17,4 +17,5 @@ export { type OAuth, type OAuthEvent, type OAuthOptions, oauth } from "./oauth.t
 export { type PasteOptions, paste } from "./paste.ts";
 export { type DeferredRedirect, deferred, type Redirect, type RedirectAttempt } from "./redirect.ts";
 export type { ClientQuestion, KnownClient, RegistrationOptions } from "./registration.ts";
+export type { OAuthStep } from "./steps.ts";
 export { type CredentialStore, type ExclusiveOptions, memoryStore, type StoreInOptions, storeIn } from "./store.ts";

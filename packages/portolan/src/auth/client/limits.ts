@@ -51,3 +51,6 @@ export const maxCredentialFileBytes: number = 16 * 1024 * 1024;
 export const staleTemporaryFileMs: number = 60_000;
 /** The longest delay that `setTimeout` accepts; a longer one would fire at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
+
+/** Characters of a request or a response that `onStep` gets. The rest is left out. */
+export const maxStepChars = 16_384;

@@ -1,6 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import { createSafeFetch } from "../../net/index.ts";
-import type { FetchPolicy } from "../../net/policy.ts";
+import type { FetchPolicy, SafeFetch } from "../../net/policy.ts";
 import { checkOptions, type OptionNames } from "../../options.ts";
 import { Account, type AuthChallenge, type AuthorizedRequest } from "./account.ts";
 import { Vault } from "./credential.ts";
@@ -10,6 +10,7 @@ import type { MachineGrant } from "./grants.ts";
 import { maxAccounts } from "./limits.ts";
 import type { DeferredRedirect, Redirect } from "./redirect.ts";
 import type { RegistrationOptions } from "./registration.ts";
+import type { OAuthStep, Steps } from "./steps.ts";
 import { type CredentialStore, memoryStore } from "./store.ts";
 
 export interface OAuthOptions extends RegistrationOptions {
@@ -41,6 +42,8 @@ export interface OAuthOptions extends RegistrationOptions {
   /** How long a request waits while another program with the same store signs in. Default: `loginMs` and a minute. */
   readonly loginWaitMs?: number;
   readonly onEvent?: (event: OAuthEvent) => void;
+  /** Hears of each request for a token, what it sent and received, with secrets masked. Default: nobody does. */
+  readonly onStep?: (step: OAuthStep) => void;
   readonly now?: () => number;
 }
 
@@ -78,7 +81,7 @@ export interface OAuth {
 
 const optionNames: OptionNames<OAuthOptions> = {
   ...{ redirect: 1, grant: 1, store: 1, account: 1, scopes: 1, dpop: 1, offline: 1, policy: 1, pkceAssumedFor: 1 },
-  ...{ chooseIssuer: 1, loginMs: 1, loginWaitMs: 1, onEvent: 1, now: 1 },
+  ...{ chooseIssuer: 1, loginMs: 1, loginWaitMs: 1, onEvent: 1, onStep: 1, now: 1 },
   ...{ client: 1, clientMetadataUrl: 1, clientName: 1, clientMetadata: 1, newClient: 1, askClient: 1 },
 };
 
@@ -92,10 +95,21 @@ export function oauth(options: OAuthOptions = {}): OAuth {
   const vault = new Vault(store, account, options.client?.clientId ?? options.grant?.clientId ?? "");
   const accounts = new Map<string, Account>();
 
+  const { onStep } = options;
+  let loaded: Promise<Steps> | undefined;
+  const load = (listener: NonNullable<OAuthOptions["onStep"]>) => {
+    loaded ??= import("./steps.ts").then(({ Steps }) => new Steps(listener));
+    return loaded;
+  };
+  const create = (server: URL): Account => {
+    const fetch = createSafeFetch(fetchPolicyFor(server, options));
+    if (!onStep) return new Account(server, vault, fetch, options);
+    const told: SafeFetch = async (url, init) => (await load(onStep)).fetch(fetch, server, url, init);
+    return new Account(server, vault, told, options, () => load(onStep));
+  };
   const accountOf = (server: URL): Account => {
     const { href } = server;
-    const found =
-      accounts.get(href) ?? new Account(server, vault, createSafeFetch(fetchPolicyFor(server, options)), options);
+    const found = accounts.get(href) ?? create(server);
     accounts.delete(href);
     accounts.set(href, found);
     for (const oldest of accounts.keys()) {

@@ -18,6 +18,7 @@ import { beginLogin, checkPkce, completeLogin, type LoginRequest } from "./login
 import type { OAuthEvent, OAuthOptions } from "./oauth.ts";
 import type { Redirect } from "./redirect.ts";
 import { isTooNarrow, knownClient, register, withSecret } from "./registration.ts";
+import type { Steps } from "./steps.ts";
 import { type GrantedToken, requestToken } from "./tokens.ts";
 
 /** Why another token is needed, and by which means it may be acquired. */
@@ -56,12 +57,14 @@ export class TokenSource {
   readonly #vault: Vault;
   readonly #fetch: SafeFetch;
   readonly #options: OAuthOptions;
+  readonly #steps: (() => Promise<Steps>) | undefined;
 
-  constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions) {
+  constructor(server: URL, vault: Vault, fetch: SafeFetch, options: OAuthOptions, steps?: () => Promise<Steps>) {
     this.#server = server;
     this.#vault = vault;
     this.#fetch = fetch;
     this.#options = options;
+    this.#steps = steps;
   }
 
   /** Acquires another token than the stored one. The caller holds the lock of this server. */
@@ -228,13 +231,16 @@ export class TokenSource {
       if (pending.client.isDynamic) await this.#vault.writeVisit(this.#server.href, pending.issuer);
       this.emit("visiting", pending);
       const limit = AbortSignal.timeout(this.loginMs);
+      const step = (await this.#steps?.())?.visit(url);
       const callback = await attempt.visit(url, AbortSignal.any([signal, limit])).catch(async (reason) => {
+        step?.failed(limit.aborted ? "nobody came back in time" : reason);
         // The page may have said that the client is unknown. Nobody tells this program, so it registers again next time.
         const isOld = pending.client.clientId === known?.clientId;
         if (pending.client.isDynamic && (limit.aborted || (signal.aborted && isOld)))
           await this.#vault.writeClient(pending.issuer, undefined);
         throw limit.aborted ? new AuthFailure(`Sign-in at ${oneLine(pending.issuer)} timed out`) : reason;
       });
+      step?.done(callback);
       // Not aborted from here on: the person has done their part.
       return await this.#complete(pending, callback, request.authority);
     } finally {

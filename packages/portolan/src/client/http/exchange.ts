@@ -8,7 +8,7 @@ import { HttpFailure, mediaTypeOf, refused, unusable } from "./failure.ts";
 import { maxResumeFailures } from "./limits.ts";
 import type { Head } from "./options.ts";
 import { HttpResponseReader, type ReplyEvents } from "./reply.ts";
-import { type HttpRequests, isMessage, type PendingExchange, parseJson, versionOf } from "./requests.ts";
+import { type HttpRequests, isMessage, type PendingExchange, versionOf } from "./requests.ts";
 import type { LinkRequest } from "./send.ts";
 import type { GetStream } from "./session.ts";
 
@@ -102,7 +102,7 @@ export class HttpExchange implements ReplyEvents, PendingExchange {
   body(head: Head, text: string): void {
     if (this.#isOver) return;
     const linkRequest = this.#linkRequest as LinkRequest;
-    const value = parseJson(text);
+    const value = this.#requests.parse(text);
     if (this.sessionId !== undefined && isSessionLost(head.status, value)) {
       this.#owner.sessionLost(this, refused(linkRequest, head, text));
     } else if (this.request.method === "initialize" && !this.isStateless && mayBeHttpSse(head.status, value)) {

@@ -60,7 +60,8 @@ class FetchExchange {
     if (response.type === "opaqueredirect") {
       throw new Error("the server redirects, and a browser does not show where to; connect to the final address");
     }
-    this.#receiver.head({ status: response.status, header: (name) => response.headers.get(name) ?? undefined });
+    const { status, headers } = response;
+    this.#receiver.head({ status, headers, header: (name) => headers.get(name) ?? undefined });
     const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
     const reader = response.body?.getReader();
     while (reader && !this.#isOver) {

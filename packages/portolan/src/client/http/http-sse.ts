@@ -17,7 +17,7 @@ import { addressOf, HttpFailure, refused, unusable } from "./failure.ts";
 import { reconnectMs } from "./limits.ts";
 import type { Head } from "./options.ts";
 import { HttpResponseReader, type ReplyEvents, sendOneWay } from "./reply.ts";
-import { type HttpRequests, isCancellation, parseJson } from "./requests.ts";
+import { type HttpRequests, isCancellation } from "./requests.ts";
 import type { LinkRequest } from "./send.ts";
 import { Backoff, isFlood, OpenAnswers, renewalFailed } from "./session.ts";
 
@@ -376,7 +376,7 @@ class SseChannel implements Channel, ReplyEvents {
 
   #receive(data: string): void {
     if (this.#isOver) return;
-    const value = parseJson(data);
+    const value = this.#requests.parse(data);
     const values = Array.isArray(value) ? value : [value];
     for (const one of values) {
       const problem = one === undefined ? undefined : checkMessage(one);

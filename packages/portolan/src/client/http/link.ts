@@ -95,7 +95,11 @@ class HttpClientLink implements HttpLink, ExchangeOwner {
     const { maxEventChars = maxResponseBytes, idleStreamMs = defaultIdleStreamMs } = this.#options;
     const limits = { maxResponseBytes, maxEventChars, idleStreamMs };
     const onLogin = (isOpen: boolean) => events.login?.(isOpen);
-    const sender = new HttpSender(transport, { ...this.#options, server: this.url, onLogin });
+    const sender = new HttpSender(events.tap?.watch(transport) ?? transport, {
+      ...this.#options,
+      server: this.url,
+      onLogin,
+    });
     const requests = new HttpRequests(this.url, sender, events, clock, limits);
     this.#requests = requests;
     requests.answer = (response, sessionId) =>

@@ -165,6 +165,10 @@ class NodeHead implements Head {
     return this.#response.statusCode ?? 0;
   }
 
+  get headers(): http.IncomingHttpHeaders {
+    return this.#response.headers;
+  }
+
   header(name: string): string | undefined {
     const value = this.#response.headers[name];
     return Array.isArray(value) ? value.join(", ") : value;

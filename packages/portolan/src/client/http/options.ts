@@ -75,6 +75,8 @@ export interface TransportRequest extends OutgoingRequest {
 /** Status and headers of a response. */
 export interface Head {
   readonly status: number;
+  /** All headers, for a tap. */
+  readonly headers?: Headers | { readonly [name: string]: string | string[] | undefined };
   /** Returns the value of a header. The name is in lower case. */
   header(name: string): string | undefined;
 }

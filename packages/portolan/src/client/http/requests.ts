@@ -105,9 +105,21 @@ export class HttpRequests implements ReadingRules {
   /** Handles one event. An event without data only sets the last id; other kinds are not of this protocol. */
   receiveEvent({ event, data }: IncomingEvent, during?: PendingExchange): void {
     if (data === "" || event !== "message") return;
-    const value = parseJson(data);
+    const value = this.parse(data);
     if (value === undefined) this.invalid("an event whose data is not JSON");
     else this.receive(value, during);
+  }
+
+  /** Returns undefined for text that is not JSON. */
+  parse(text: string): unknown {
+    let value: unknown;
+    try {
+      value = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+    } catch {
+      // The value stays undefined.
+    }
+    this.events.tap?.received(text, value);
+    return value;
   }
 
   invalid(why: string): void {
@@ -209,15 +221,6 @@ export class HttpRequests implements ReadingRules {
 export function versionOf(params: RpcRequest["params"]): string | undefined {
   const version = metaOf(params)?.[metaKeys.protocolVersion];
   return typeof version === "string" ? version : undefined;
-}
-
-/** Returns undefined for text that is not JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Recognizes a JSON-RPC message or batch by its envelope, even if it is invalid otherwise. */

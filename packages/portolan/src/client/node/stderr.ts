@@ -7,10 +7,15 @@ export class StderrTail {
   #head: Uint8Array | undefined;
   /** Bytes in use of the last block. */
   #filled = stderrBlockBytes;
-  readonly #lines: LineSplitter | undefined;
+  readonly #splitters: LineSplitter[] = [];
 
   constructor(onLine: ((line: string) => void) | undefined) {
-    this.#lines = onLine && new LineSplitter(onLine);
+    if (onLine) this.listen(onLine);
+  }
+
+  /** Passes each line to one more listener. Only before the first chunk. */
+  listen(onLine: (line: string) => void): void {
+    this.#splitters.push(new LineSplitter(onLine));
   }
 
   push(chunk: Uint8Array): void {
@@ -21,12 +26,12 @@ export class StderrTail {
       this.#filled += piece.length;
       at += piece.length;
     }
-    this.#lines?.push(chunk);
+    for (const splitter of this.#splitters) splitter.push(chunk);
   }
 
   /** Ends the stream and emits a last line without a newline. */
   end(): void {
-    this.#lines?.end();
+    for (const splitter of this.#splitters) splitter.end();
   }
 
   get text(): string {

@@ -38,7 +38,7 @@ export interface StartToolOptions extends CallOptions {
 }
 
 /** Options of `resumeTask`. */
-export interface ResumeTaskOptions extends Pick<CallOptions, "signal" | "answers" | "capabilities"> {}
+export interface ResumeTaskOptions extends Pick<CallOptions, "signal" | "answers" | "capabilities" | "label"> {}
 
 /** A tool call that has begun. */
 export interface ToolTask {
@@ -127,7 +127,7 @@ export async function startTool<S>(
 
 /** Waits for a task again, also one that another process started. `result` rejects with "task-lost" if it is gone. */
 export function resumeTask<S>(client: Client<S>, ref: TaskRef, options: ResumeTaskOptions = {}): ToolTask {
-  checkOptions(options, { signal: 1, answers: 1, capabilities: 1 }, "resumeTask");
+  checkOptions(options, { signal: 1, answers: 1, capabilities: 1, label: 1 }, "resumeTask");
   const problem = refShape(ref, "ref");
   if (problem !== undefined) throw new PortolanError("invalid-argument", `resumeTask: ${problem}`);
   const all = needTasks(client, "resumeTask");

@@ -78,6 +78,8 @@ export interface ReturnPath {
   notify(method: string, params: JsonObject): void;
   /** Sends a question to the client as a request. Present where the peer's revision asks by requests. */
   ask?(exchange: ServedExchange, question: InputRequest): Promise<JsonObject>;
+  /** The way to the client of a session over HTTP outside its requests. Undefined while the client has no stream for that here. */
+  readonly outsideRequests?: ReturnPath | undefined;
   /** Shows a description of the state of a task. Present for calls that run as tasks. */
   status?(message: string): void;
   /** Compares the arguments of a tool with the headers that repeat them. Throws the error for the client. */

@@ -1,5 +1,6 @@
 import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
+import { extensionId } from "../../protocol/extension-id.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
 import type { AddTool, NoTools } from "../../protocol/typed-tools.ts";
 import type { CustomMethod, Middleware, ServerExtension } from "../extension.ts";
@@ -160,11 +161,11 @@ class Definition<App> implements Server<App, never> {
   }
 
   extend(extension: ServerExtension): Server<App, never> {
-    if (typeof extension?.id !== "string") throw unexpected("extend", "{ id, on }", extension);
-    if (!extension.id.includes("/")) {
-      throw unexpected("extend", "an id such as com.example/id", extension.id);
+    const { id, on } = Object(extension) as ServerExtension;
+    if (!extensionId.test(id)) {
+      throw unexpected("extend", "{ id, on } with an id such as com.example/id", id ?? extension);
     }
-    expectFunction(`Extension "${extension.id}": on`, extension.on);
+    expectFunction(`Extension "${id}": on`, on);
     const extended = this.#with({ kind: "extensions", feature: extension });
     return extension.define ? (extension.define(extended as never) as never) : extended;
   }
@@ -293,13 +294,8 @@ class DefinedFeatures {
   }
 
   toParts(): Parts {
-    const byKind = new Map<DefinedFeature["kind"], DefinedFeature[]>();
-    for (const entry of this.#entries.slice(0, this.length)) {
-      const same = byKind.get(entry.kind);
-      if (same) same.push(entry);
-      else byKind.set(entry.kind, [entry]);
-    }
-    const of = (kind: DefinedFeature["kind"]) => byKind.get(kind) ?? [];
+    const entries = this.#entries.slice(0, this.length);
+    const of = (kind: DefinedFeature["kind"]) => entries.filter((entry) => entry.kind === kind);
     const features = <T>(kind: DefinedFeature["kind"]): T[] => of(kind).map(({ feature }) => feature as T);
     const named = <T>(kind: DefinedFeature["kind"]): Map<string, T> =>
       new Map(of(kind).map((entry) => [(entry as { name: string }).name, entry.feature as T]));

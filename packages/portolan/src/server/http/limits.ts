@@ -241,8 +241,14 @@ export const restartMarkMs: number = 60 * 60_000;
 /** A stream whose lease is not renewed for this long has lost its process. */
 export const defaultLeaseMs = 10_000;
 
+/** Publications of the last minute that a stream does not send again: its own, and as many of the process before. */
+export const maxKnownPublications: number = 2 * maxKeptEvents;
+
+/** Publications that a client has heard without their being stored, and that the ids of its events name. */
+export const maxUnstoredNames = 64;
+
 /** Longer event ids are not ours. */
-export const maxEventIdCharacters = 200;
+export const maxEventIdCharacters = 1_000;
 
 /** A process that has not renewed its record in the storage for this many times `leaseMs` is taken for dead. */
 export const processLeases = 3;

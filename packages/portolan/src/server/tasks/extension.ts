@@ -21,7 +21,8 @@ import {
   defaultPollMs,
   defaultTtlMs,
 } from "./limits.ts";
-import { mayList, TaskServer } from "./task-server.ts";
+import { mayList, TaskRequests } from "./requests.ts";
+import { TaskServer } from "./task-server.ts";
 
 /** Options of `tasks`. */
 export interface ServerTasksOptions {
@@ -60,11 +61,12 @@ export interface TaskSettings extends Required<Omit<ServerTasksOptions, "perCall
 /** The tasks extension: tools that are defined after it may have a `task`. On 2025-11-25 it serves the tasks of that revision. */
 export function tasks(options: ServerTasksOptions = {}): ServerExtension {
   const settings = toSettings(options);
-  const servers = new WeakMap<ExtendedServer, TaskServer>();
-  const serverOf = (server: ExtendedServer): TaskServer => {
+  const servers = new WeakMap<ExtendedServer, TaskParts>();
+  const partsOf = (server: ExtendedServer): TaskParts => {
     let known = servers.get(server);
     if (!known) {
-      known = new TaskServer(extension, server, settings);
+      const tasks = new TaskServer(extension, server, settings);
+      known = { tasks, requests: new TaskRequests(tasks) };
       servers.set(server, known);
     }
     return known;
@@ -73,8 +75,8 @@ export function tasks(options: ServerTasksOptions = {}): ServerExtension {
     id: tasksId,
     on(revision, server) {
       const dialect = taskDialectOf(revision);
-      if (dialect === "core") return coreParts(serverOf(server));
-      if (dialect === "extension") return extensionParts(serverOf(server));
+      if (dialect === "core") return coreParts(partsOf(server).requests);
+      if (dialect === "extension") return extensionParts(partsOf(server).requests);
       // Clients that know no tasks are not shown the tools that need them.
       return {
         isOpen: true,
@@ -100,29 +102,35 @@ export function tasks(options: ServerTasksOptions = {}): ServerExtension {
         if (isRequired) throw missingCapability({ extensions: { [tasksId]: {} } }, `Tool "${name}"`);
         return next(exchange);
       }
-      return serverOf(server).call(exchange as ServedExchange, next, rule, dialect);
+      return partsOf(server).tasks.call(exchange as ServedExchange, next, rule, dialect);
     },
     toolMember: { name: "task", define: addTool },
   };
   return extension;
 }
 
+/** The tasks of a served server, and what answers its clients about them. */
+interface TaskParts {
+  readonly tasks: TaskServer;
+  readonly requests: TaskRequests;
+}
+
 const taskParams = object({ taskId: string });
 
 /** The tasks of 2025-11-25. They are open, because that revision must not know the extension by its id. */
-function coreParts(server: TaskServer): ExtensionParts {
+function coreParts(requests: TaskRequests): ExtensionParts {
   return {
     isOpen: true,
     capabilities: (principal) => ({
       tasks: { ...(mayList(principal) && { list: {} }), cancel: {}, requests: { tools: { call: {} } } },
     }),
     requests: {
-      "tasks/get": { params: taskParams, handle: (exchange) => server.get(exchange, "core") },
-      "tasks/result": { params: taskParams, handle: (exchange) => server.result(exchange as ServedExchange) },
-      "tasks/cancel": { params: taskParams, handle: (exchange) => server.cancel(exchange, "core") },
+      "tasks/get": { params: taskParams, handle: (exchange) => requests.get(exchange as ServedExchange, "core") },
+      "tasks/result": { params: taskParams, handle: (exchange) => requests.result(exchange as ServedExchange) },
+      "tasks/cancel": { params: taskParams, handle: (exchange) => requests.cancel(exchange, "core") },
       "tasks/list": {
         params: object({ cursor: optional(string) }),
-        handle: (exchange) => server.list(exchange),
+        handle: (exchange) => requests.list(exchange),
       },
     },
     decorate(entry, { options }) {
@@ -132,7 +140,7 @@ function coreParts(server: TaskServer): ExtensionParts {
   };
 }
 
-function extensionParts(server: TaskServer): ExtensionParts {
+function extensionParts(requests: TaskRequests): ExtensionParts {
   // The handlers look at the declaration: clients without it may look at tasks that they made on 2025-11-25.
   const method = (handle: CustomMethod["handle"], params = taskParams): CustomMethod => ({
     params,
@@ -143,16 +151,16 @@ function extensionParts(server: TaskServer): ExtensionParts {
   return {
     settings: {},
     requests: {
-      "tasks/get": method((exchange) => server.get(exchange, "extension")),
-      "tasks/cancel": method((exchange) => server.cancel(exchange, "extension")),
+      "tasks/get": method((exchange) => requests.get(exchange as ServedExchange, "extension")),
+      "tasks/cancel": method((exchange) => requests.cancel(exchange, "extension")),
       "tasks/update": method(
-        (exchange) => server.update(exchange),
+        (exchange) => requests.update(exchange),
         object({ taskId: string, inputResponses: record() }),
       ),
     },
     listen: {
       taskIds: {
-        admit: (wanted, exchange) => server.admit(wanted, exchange),
+        admit: (wanted, exchange) => requests.admit(wanted, exchange),
         wants: (admitted, topic, payload) =>
           topic === "tasks" && (admitted as readonly unknown[]).includes(payload["taskId"]),
       },

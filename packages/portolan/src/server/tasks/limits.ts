@@ -42,6 +42,8 @@ export const firstRetryMs = 250;
 export const maxRetryMs = 15_000;
 /** Tasks on one page of a list. */
 export const taskPageSize = 50;
+/** Tasks of 2025-11-25 of which one process remembers that their clients were told of open questions. */
+export const maxToldTasks = 1_000;
 /** Tasks whose changes one stream reports. */
 export const maxWatchedTasks = 100;
 /** Keys that are read at once when the storage is searched for tasks of dead processes. */

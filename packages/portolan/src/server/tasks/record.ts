@@ -12,6 +12,7 @@ import type {
 import { emptyState, type SealedState } from "../ask/round-state.ts";
 import { anonymous, type Principal } from "../call/exchange.ts";
 import type { Audience } from "../subscribe/hub.ts";
+import { maxStatusCharacters } from "./limits.ts";
 
 /** A task as it is stored: the same for every revision. */
 export interface TaskRecord {
@@ -211,4 +212,9 @@ function toRpcError({ code, message, data, kind }: ErrorObject & { readonly kind
 export function textIn({ content }: JsonObject): string | undefined {
   const blocks = Array.isArray(content) ? content : [];
   return blocks.find((block) => typeof block?.text === "string")?.text;
+}
+
+/** Cuts a status message. */
+export function cut(text: string | undefined): string | undefined {
+  return text?.slice(0, maxStatusCharacters);
 }

@@ -28,9 +28,9 @@ function createUse(kv: KeyValue = createMemoryStorage().kv) {
   };
 }
 
-/** Lets the time for changes pass, once this many wait. Digests of callers take real time. */
+/** Lets the time for changes pass, once at least this many timers wait. Digests of callers take real time. */
 async function passLimit(changes: number): Promise<void> {
-  await vi.waitFor(() => expect(vi.getTimerCount()).toBe(changes));
+  await vi.waitFor(() => expect(vi.getTimerCount()).toBeGreaterThanOrEqual(changes));
   await vi.advanceTimersByTimeAsync(sharedUseMs);
 }
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { createMemoryStorage } from "../../../storage/memory.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { Callers } from "../../callers.ts";
-import { finishedEventTtlMs, streamOverheadBytes } from "../limits.ts";
+import { finishedEventTtlMs, maxEventIdCharacters, maxKeptEvents, streamOverheadBytes } from "../limits.ts";
 import { EventLog, parseEventId, standaloneNameWith } from "./event-log.ts";
 import { KeptEvents, takeBytes } from "./kept-events.ts";
 import { makeProof } from "./standalone-stream.ts";
@@ -23,9 +23,12 @@ describe("parseEventId", () => {
     }
   });
 
-  test.each(["", "_1", "abc", "abc_x", "abc_-1", "abc_1234567890", `${"a".repeat(200)}_1`])("refuses %j", (text) => {
-    expect(parseEventId(text)).toBeUndefined();
-  });
+  test.each(["", "_1", "abc", "abc_x", "abc_-1", "abc_1234567890", `${"a".repeat(maxEventIdCharacters)}_1`])(
+    "refuses %j",
+    (text) => {
+      expect(parseEventId(text)).toBeUndefined();
+    },
+  );
 });
 
 const caller = new Callers({ atOnce: {}, perMinute: {} }).total;
@@ -118,8 +121,31 @@ test("the log of a standalone stream yields the messages after a position, and n
   const first = await log.appendStandalone("session", "one", caller);
   await log.appendStandalone("session", "two", caller);
   const position = { stream: "get", id: String(first) };
-  expect((await log.read("session", position, caller))?.map(({ text }) => text)).toEqual(["two"]);
+  expect((await log.read("session", position, caller))?.after.map(({ text }) => text)).toEqual(["two"]);
   expect(await log.read("session", { stream: "get", id: "unknown" }, caller)).toBeUndefined();
+});
+
+test("the log of a standalone stream tells which publications a client at a position has heard", async () => {
+  const log = new EventLog(createMemoryStorage(), { isShared: true });
+  const ids: string[] = [];
+  for (const publication of ["p1", "", "p2", "p3"]) {
+    ids.push(String(await log.appendStandalone("session", "{}", caller, publication)));
+  }
+  const heardAt = async (id = "") => (await log.read("session", { stream: "get", id }, caller))?.heard;
+  expect(await Promise.all(["", ids[0], ids[2], ids[3]].map(heardAt))).toEqual([
+    [],
+    ["p1"],
+    ["p1", "p2"],
+    ["p1", "p2", "p3"],
+  ]);
+  // Older ones are dropped.
+  for (let n = 0; n < maxKeptEvents; n += 1) await log.appendStandalone("session", "{}", caller, `q${n}`);
+  expect(await heardAt(ids[3])).toEqual([]);
+});
+
+test("an event id names the publications that were sent without being stored", () => {
+  const id = `${standaloneNameWith("proof", ["p1", "p2"])}_7`;
+  expect(parseEventId(id)).toEqual({ stream: "get", id: "7", proof: "proof", unstored: ["p1", "p2"] });
 });
 
 describe("a log that its caller may not keep", () => {
@@ -168,7 +194,7 @@ describe("a log that its caller may not keep", () => {
     expect(await log.appendStandalone("session", large, owner)).toBeUndefined();
     await log.restartStandalone("session", "new");
     expect(await log.read("session", { stream: "get", id: first, proof: "old" }, caller)).toBeUndefined();
-    expect(await log.read("session", { stream: "get", id: "", proof: "new" }, caller)).toEqual([]);
+    expect(await log.read("session", { stream: "get", id: "", proof: "new" }, caller)).toMatchObject({ after: [] });
   });
 });
 

@@ -20,6 +20,15 @@ export interface EventPosition {
   readonly id: string;
   /** The secret in the event ids of a standalone stream: only a client that has read the stream knows it. */
   readonly proof?: string;
+  /** The ids of the publications that were sent lately although they could not be stored. */
+  readonly unstored?: readonly string[];
+}
+
+/** The stored messages of a standalone stream, as seen from a position. */
+export interface StoredMessages {
+  readonly after: readonly SentEvent[];
+  /** The ids of the publications up to the position, which the client has heard. Empty if no other process stores any. */
+  readonly heard: readonly string[];
 }
 
 /** One stored message. An empty text ends a stream that has no response. */
@@ -44,6 +53,8 @@ interface Lease {
 /** The name of the standalone stream of a session. */
 export const standaloneName = "get";
 const standalonePrefix = "get-";
+/** Precedes each publication in the ids of events. */
+const publicationMark = "~";
 
 /** The first character of a stored entry says whether the message is the last one of its stream. */
 const lastMark = "e";
@@ -176,9 +187,18 @@ export class EventLog {
     await this.#storage.kv.set(restartKey(session), proof, { ttlMs: restartMarkMs });
   }
 
-  /** Returns the stored messages of the standalone stream after a position; undefined if there is no such position. */
-  async read(session: string, position: EventPosition, caller: Caller): Promise<SentEvent[] | undefined> {
-    return this.#readStandalone(session, position, caller, maxKeptEvents);
+  /** Returns the stored messages of the standalone stream; undefined if there is no such position. */
+  async read(session: string, position: EventPosition, caller: Caller): Promise<StoredMessages | undefined> {
+    // Another process may store a publication again, after the position of a client that has heard it.
+    const mayRepeat = this.#isShared && position.id !== "";
+    const all = mayRepeat ? await this.#readStandalone(session, { ...position, id: "" }, caller, maxKeptEvents) : [];
+    if (!all) return undefined;
+    const at = all.findIndex(({ id }) => id === position.id);
+    const after = at < 0 ? await this.#readStandalone(session, position, caller, maxKeptEvents) : all.slice(at + 1);
+    if (!after) return undefined;
+    const later = new Set(after.map(({ id }) => id));
+    const heard = all.flatMap(({ id, publication }) => (later.has(id) || publication === undefined ? [] : publication));
+    return { after, heard };
   }
 
   async #readStandalone(
@@ -391,14 +411,15 @@ export function parseEventId(eventId: string): EventPosition | undefined {
   if (at <= 0 || eventId.length > maxEventIdCharacters) return undefined;
   const [stream, id] = [eventId.slice(0, at), eventId.slice(at + 1)];
   if (stream.startsWith(standalonePrefix)) {
-    return { stream: standaloneName, id, proof: stream.slice(standalonePrefix.length) };
+    const [proof = "", ...unstored] = stream.slice(standalonePrefix.length).split(publicationMark);
+    return { stream: standaloneName, id, proof, ...(unstored.length > 0 && { unstored }) };
   }
   return /^\d{0,9}$/.test(id) ? { stream, id } : undefined;
 }
 
 /** Returns the name of a standalone stream in the ids of its events. */
-export function standaloneNameWith(proof: string): string {
-  return standalonePrefix + proof;
+export function standaloneNameWith(proof: string, unstored: readonly string[] = []): string {
+  return standalonePrefix + [proof, ...unstored].join(publicationMark);
 }
 
 function toEvent(stream: string, value: string): SentEvent {

@@ -7,8 +7,9 @@ import { maxTakeTries, retryAfterSeconds, takeRetryMs } from "../limits.ts";
 import { answerError, eventOf, refuse } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
 import { type EventLog, type EventPosition, parseEventId, standaloneName } from "./event-log.ts";
+import { findSession, whenStored } from "./find-session.ts";
 import type { LiveSessions } from "./live-session.ts";
-import { findSession, type KnownSession, type Sessions, whenStored } from "./sessions.ts";
+import type { KnownSession, Sessions } from "./sessions.ts";
 import { StandaloneStream, type StreamOwner, type StreamState } from "./standalone-stream.ts";
 import type { StreamClaims } from "./stream-claims.ts";
 
@@ -118,7 +119,7 @@ export class GetStreams {
       refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
       return undefined;
     }
-    const uris = isStandalone ? await this.#sessions.subscriptions(known.id) : undefined;
+    const uris = isStandalone ? await this.#sessions.subscriptions.of(known.id) : undefined;
     return { position, uris, release: await caller.callers.across?.openStream(caller) };
   }
 
@@ -128,7 +129,7 @@ export class GetStreams {
    */
   async begin(owner: StreamOwner): Promise<void> {
     const { id } = owner.known;
-    const uris = await this.#sessions.subscriptions(id);
+    const uris = await this.#sessions.subscriptions.of(id);
     const isContinued = this.#liveSessions.get(id)?.standalone !== undefined;
     const standalone = this.#standaloneOf(owner, uris);
     // No process has had the stream since the one before ended.
@@ -208,7 +209,7 @@ export class GetStreams {
         const state = this.#sessions.isShared ? await this.#takeStream(known.id, before) : undefined;
         if (state?.isOutdated) standalone.end();
         // From now on other processes tell this one of subscriptions. Earlier ones may have been missed.
-        standalone.applySettings(known.peer, await this.#sessions.subscriptions(known.id));
+        standalone.applySettings(known.peer, await this.#sessions.subscriptions.of(known.id));
         if (isContinued) return { sent: state?.sent ?? [] };
         return state ?? { hasGap: hasPast || before !== undefined };
       } catch (cause) {

@@ -1,5 +1,12 @@
 import { PortolanError } from "../../../errors.ts";
-import { type JsonObject, type RequestId, RpcError, type RpcResponse } from "../../../jsonrpc/message.ts";
+import {
+  type JsonObject,
+  type RequestId,
+  RpcError,
+  type RpcNotification,
+  type RpcRequest,
+  type RpcResponse,
+} from "../../../jsonrpc/message.ts";
 import type { InputRequest } from "../../../protocol/types/index.ts";
 import type { LogEntry, Storage } from "../../../storage/storage.ts";
 import type { ServedExchange } from "../../call/exchange.ts";
@@ -12,6 +19,13 @@ import type { StandaloneStream } from "./standalone-stream.ts";
 
 /** The topic of the answers that reach another process than their questions' own: `[session, response]`. */
 export const answerTopic = "mcp/answer";
+
+/** The stream that a question is sent on: the answer to a request, or the stream of a session. */
+export interface QuestionStream {
+  /** False if no message reaches the client. */
+  readonly mayStream: boolean;
+  send(message: RpcRequest | RpcNotification): void;
+}
 
 /** The running requests, questions and stream of a session in this process. An idle session has none. */
 export class LiveSession {
@@ -72,8 +86,8 @@ export class LiveSession {
     }
   }
 
-  /** Sends a question on the stream of its request. The answer may reach any process. */
-  async ask(exchange: ServedExchange, reply: PostReply, { method, params }: InputRequest): Promise<JsonObject> {
+  /** Sends a question on the stream of its request, or on the session's own. The answer may reach any process. */
+  async ask(exchange: ServedExchange, reply: QuestionStream, { method, params }: InputRequest): Promise<JsonObject> {
     if (!reply.mayStream) {
       const why = `${method}: no event stream to the client: too many are open, or it does not accept one`;
       throw new PortolanError("capability-missing", why);

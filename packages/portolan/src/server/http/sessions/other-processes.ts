@@ -165,7 +165,7 @@ export class OtherProcesses {
       const hasMissed = isLate || (isRestored && !standalone?.session.subscriptions?.has(uri));
       const applied = isSubscribed ? standalone?.subscribe(uri) : standalone?.session.unsubscribe(uri);
       if (hasMissed) standalone?.session.deliver("resources/updated", { uri });
-      await Promise.all([sessions.changedElsewhere(id, uri, isSubscribed === true), applied]);
+      await Promise.all([sessions.subscriptions.changedElsewhere(id, uri, isSubscribed === true), applied]);
     } else {
       sessions.forgetCached(id);
       const known = standalone && (await sessions.find(id));
@@ -207,7 +207,7 @@ export class OtherProcesses {
   async #readAllAgain(): Promise<void> {
     const { sessions, live } = this.#own;
     sessions.forgetAllCached();
-    for (const { id, uri } of await sessions.restoreSubscriptions()) {
+    for (const { id, uri } of await sessions.subscriptions.restore()) {
       this.#state.background(this.tellChanged(id, { uri, isSubscribed: true, isRestored: true }));
     }
     let failure: unknown;
@@ -227,7 +227,7 @@ export class OtherProcesses {
     const known = await sessions.find(id);
     if (!known) end(id, sessionEnded);
     else if (standalone) {
-      const uris = await sessions.subscriptions(id);
+      const uris = await sessions.subscriptions.of(id);
       const missed = [...uris].filter((uri) => !standalone.session.subscriptions?.has(uri));
       standalone.applySettings(known.peer, uris, before);
       // This process was not told of them, and what has changed since their confirmation was not heard.

@@ -39,10 +39,11 @@ import {
 import type { ServeHttpOptions, SessionOptions } from "../options.ts";
 import { answerError, idOf, PostReply, sendError, statusOf } from "../reply.ts";
 import { EventLog } from "./event-log.ts";
+import { findSession, whenStored } from "./find-session.ts";
 import { GetStreams, type TakeStream } from "./get-stream.ts";
-import { type LiveSession, LiveSessions } from "./live-session.ts";
+import { type LiveSession, LiveSessions, type QuestionStream } from "./live-session.ts";
 import { OtherProcesses, sessionEnded } from "./other-processes.ts";
-import { findSession, type KnownSession, Sessions, whenStored } from "./sessions.ts";
+import { type KnownSession, Sessions } from "./sessions.ts";
 import type { StreamOwner } from "./standalone-stream.ts";
 import { StreamClaims } from "./stream-claims.ts";
 import { StreamRecorder } from "./stream-recorder.ts";
@@ -337,19 +338,19 @@ export class StatefulServer {
       subscribe: async (uri, hold) => {
         // First the stream, then the subscription: one that is stored while no process has the stream has missed something.
         if (!this.#live.get(id)?.standalone) await this.#gets.begin(owner);
-        await this.#sessions.subscribe(id, uri, caller);
+        await this.#sessions.subscriptions.subscribe(id, uri, caller);
         try {
           // Looked for again: the client may have opened its stream here meanwhile.
           await this.#live.get(id)?.standalone?.session.subscribe(uri, hold);
         } catch (cause) {
-          await this.#sessions.unsubscribe(id, uri);
+          await this.#sessions.subscriptions.unsubscribe(id, uri);
           throw cause;
         }
         await this.#others.tellChanged(id, { uri, isSubscribed: true });
       },
       unsubscribe: async (uri) => {
         this.#live.get(id)?.standalone?.session.unsubscribe(uri);
-        await this.#sessions.unsubscribe(id, uri);
+        await this.#sessions.subscriptions.unsubscribe(id, uri);
         await this.#others.tellChanged(id, { uri, isSubscribed: false });
       },
     };
@@ -469,10 +470,21 @@ class SessionReturnPath implements ReturnPath {
     this.#answer.hangUp();
   }
 
-  async ask(exchange: ServedExchange, question: InputRequest): Promise<JsonObject> {
+  get outsideRequests(): ReturnPath | undefined {
+    const standalone = this.#parts.live.get(this.#known.id)?.standalone;
+    if (!standalone?.mayStream) return undefined;
+    const ask = (exchange: ServedExchange, question: InputRequest) => this.#ask(exchange, standalone, question);
+    return { caller: this.caller, sessionId: this.sessionId, notify() {}, ask };
+  }
+
+  ask(exchange: ServedExchange, question: InputRequest): Promise<JsonObject> {
+    return this.#ask(exchange, this.#answer, question);
+  }
+
+  async #ask(exchange: ServedExchange, on: QuestionStream, question: InputRequest): Promise<JsonObject> {
     const live = this.#parts.live.open(this.#known.id);
     try {
-      return await live.ask(exchange, this.#answer, question);
+      return await live.ask(exchange, on, question);
     } finally {
       this.#parts.live.forgetIdle(live);
     }

@@ -1,33 +1,23 @@
-import type { MaybePromise } from "../../../async.ts";
 import { PortolanError } from "../../../errors.ts";
-import { headerKeys } from "../../../http/headers.ts";
-import { isRequest, type Message } from "../../../jsonrpc/message.ts";
 import { weigh } from "../../../jsonrpc/weigh.ts";
 import type { Peer } from "../../../protocol/revision.ts";
-import { revisions, statefulRevisions } from "../../../protocol/revisions/index.ts";
+import { revisions } from "../../../protocol/revisions/index.ts";
 import type { ClientCapabilities, Implementation, LogLevel } from "../../../protocol/types/index.ts";
-import { sha256, toBase64url } from "../../../storage/crypto.ts";
-import type { SetOptions, Storage } from "../../../storage/storage.ts";
+import { toBase64url } from "../../../storage/crypto.ts";
+import type { Storage } from "../../../storage/storage.ts";
 import type { Caller, Callers } from "../../callers.ts";
-import { maxSubscriptions } from "../../limits.ts";
-import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
-import { releaseSubscription, takeSubscription } from "../caller.ts";
-import type { EndpointState, HttpContext } from "../endpoint.ts";
 import {
   defaultMaxSessions,
   defaultSessionIdleMs,
   entryOverheadBytes,
   maxChangeTries,
-  maxRecentSubscriptions,
   maxSessionCacheAgeMs,
-  recentSubscriptionMs,
   sessionIdBytes,
   sessionReorderMs,
   sharedSessionShare,
 } from "../limits.ts";
-import { whileWaiting } from "../observe.ts";
 import type { SessionOptions } from "../options.ts";
-import { answerError, idOf, refuse } from "../reply.ts";
+import { SessionSubscriptions } from "./session-subscriptions.ts";
 
 /** A session as it is stored. Its subscriptions have keys of their own. */
 interface SessionRecord {
@@ -49,7 +39,8 @@ export interface KnownSession {
   readonly peer: Peer;
 }
 
-interface CacheEntry {
+/** A session in the cache of this process. */
+export interface CacheEntry {
   readonly session: KnownSession;
   /** The stored record. */
   readonly text: string;
@@ -66,15 +57,8 @@ interface CacheEntry {
   usedAt: number;
 }
 
-/** A subscription that this process has confirmed lately. */
-interface RecentSubscription {
-  readonly id: string;
-  readonly uri: string;
-  readonly at: number;
-}
-
 /** The part of its caller's limits that a session uses in this process. */
-interface HeldSession {
+export interface HeldSession {
   readonly caller: Caller;
   /** True if the session began in this process, which counts it. */
   readonly isCounted: boolean;
@@ -106,12 +90,7 @@ export class Sessions {
   readonly #readers = new Map<string, number>();
   readonly #forgotten = new Set<string>();
   #expiring: Promise<void> | undefined;
-  /** The subscriptions that are being stored, by session and URI. */
-  readonly #subscribing = new Map<string, Promise<void>>();
-
-  /** The latest subscriptions, oldest first, by session and URI: a storage that fails over loses what was written last. */
-  readonly #recent = new Map<string, RecentSubscription>();
-
+  readonly subscriptions: SessionSubscriptions;
   /** True if other processes may serve the same sessions. */
   readonly isShared: boolean;
 
@@ -130,6 +109,7 @@ export class Sessions {
     this.#maxCacheAgeMs = Math.min(maxSessionCacheAgeMs, this.#idleMs / 10);
     this.#max = options.max ?? defaultMaxSessions;
     this.#onExpired = onExpired;
+    this.subscriptions = new SessionSubscriptions(this, storage, this.#idleMs);
   }
 
   /** True if nothing has to expire in this process. */
@@ -197,7 +177,7 @@ export class Sessions {
 
   /** Returns the session with this id, from the storage if the cache does not have it. Undefined if there is none. */
   async find(id: string, renews = true): Promise<KnownSession | undefined> {
-    return this.cached(id) ?? (await this.#load(id, renews))?.session;
+    return this.cached(id) ?? (await this.load(id, renews))?.session;
   }
 
   /** Returns the likely causes for the operator if a session is not found. */
@@ -209,6 +189,21 @@ export class Sessions {
     return this.isShared
       ? `Session not found: ${gone} at a process with another storage`
       : `Session not found: ${gone} in another process or before a restart. Processes behind one address need a common \`storage\` of serveHttp`;
+  }
+
+  /** Returns what the cache has of a session, however old it is. */
+  entryOf(id: string): CacheEntry | undefined {
+    return this.#cache.get(id);
+  }
+
+  /** Returns false if the storage has no such session. */
+  async isStored(id: string): Promise<boolean> {
+    return (await this.#storage.kv.get(keyOf(id))) !== undefined;
+  }
+
+  /** Returns what a session uses of its caller's limits in this process; undefined if it has nothing here. */
+  heldOf(id: string): HeldSession | undefined {
+    return this.#held.get(id);
   }
 
   /** Watches the expiry of a session that has something in this process. */
@@ -258,120 +253,6 @@ export class Sessions {
     }
   }
 
-  /** Returns the URIs that a session is subscribed to. */
-  async subscriptions(id: string, renews = true): Promise<Set<string>> {
-    const entry = this.#cache.get(id) ?? (await this.#load(id, renews));
-    if (!entry) return new Set();
-    entry.uris ??= entry.urisAt === undefined ? Promise.resolve(new Set()) : this.#listUris(id);
-    try {
-      return await entry.uris;
-    } catch (cause) {
-      entry.uris = undefined;
-      throw cause;
-    }
-  }
-
-  /** Stores a subscription. One that is being stored already is waited for: both succeed, or both fail. */
-  subscribe(id: string, uri: string, caller: Caller): Promise<void> {
-    const name = `${id} ${uri}`;
-    const running = this.#subscribing.get(name);
-    if (running) return running;
-    const subscribing = this.#subscribe(id, uri, caller).finally(() => this.#subscribing.delete(name));
-    this.#subscribing.set(name, subscribing);
-    return subscribing;
-  }
-
-  /** Stores a subscription under a key of its own, so that its cost does not depend on the others. */
-  async #subscribe(id: string, uri: string, caller: Caller): Promise<void> {
-    const uris = await this.subscriptions(id);
-    if (uris.has(uri)) return;
-    checkSubscriptionLimit(uris.size);
-    const held = this.hold(id, caller);
-    const refusal = takeSubscription(held.caller, uri);
-    if (refusal) throw refusal;
-    held.uris.add(uri);
-    uris.add(uri);
-    try {
-      if (this.#cache.get(id)?.urisAt === undefined) await this.change(id, () => ({ urisAt: Date.now() }));
-      await this.#storeUri(id, uri);
-      if (!(await this.#hasSession(id, uri))) throw new PortolanError("connection-closed", "The session has ended");
-      // A list that was read meanwhile may lack it.
-      (await this.#cachedUris(id))?.add(uri);
-      this.#remember(id, uri);
-    } catch (cause) {
-      // It may be stored all the same, also by another process: the list is read again when it is needed.
-      uris.delete(uri);
-      const cached = this.#cache.get(id);
-      if (cached) cached.uris = undefined;
-      releaseUri(held, uri);
-      throw cause;
-    }
-  }
-
-  /** Returns false if a session has ended, or is lost, while a subscription was stored for it, which is removed then. */
-  async #hasSession(id: string, uri: string): Promise<boolean> {
-    if ((await this.#storage.kv.get(keyOf(id))) !== undefined) return true;
-    await this.#storage.kv.delete(await uriKey(id, uri));
-    // The next request finds it lost. This one is answered.
-    this.forgetCached(id);
-    return false;
-  }
-
-  #remember(id: string, uri: string): void {
-    // One whose session has ended meanwhile is counted for nobody.
-    if (!this.isShared || !this.#held.get(id)?.uris.has(uri)) return;
-    const now = performance.now();
-    const name = `${id} ${uri}`;
-    this.#recent.delete(name);
-    for (const [oldest, { at }] of this.#recent) {
-      if (now - at < recentSubscriptionMs && this.#recent.size < maxRecentSubscriptions) break;
-      this.#recent.delete(oldest);
-    }
-    this.#recent.set(name, { id, uri, at: now });
-  }
-
-  /** Stores the latest subscriptions again that the storage has lost, and returns them. */
-  async restoreSubscriptions(): Promise<RecentSubscription[]> {
-    const restored: RecentSubscription[] = [];
-    for (const recent of [...this.#recent.values()]) {
-      const { id, uri, at } = recent;
-      if (performance.now() - at >= recentSubscriptionMs) continue;
-      // A session that is lost with them is told as lost.
-      if ((await this.#storage.kv.get(keyOf(id))) === undefined) continue;
-      // The client may have unsubscribed meanwhile.
-      if (!this.#recent.has(`${id} ${uri}`)) continue;
-      if (!(await this.#storeUri(id, uri, { expect: null }))) continue;
-      if (!(await this.#hasSession(id, uri))) continue;
-      await this.change(id, () => ({ urisAt: Date.now() }));
-      (await this.#cachedUris(id))?.add(uri);
-      restored.push(recent);
-    }
-    return restored;
-  }
-
-  async unsubscribe(id: string, uri: string): Promise<void> {
-    this.#recent.delete(`${id} ${uri}`);
-    (await this.subscriptions(id)).delete(uri);
-    const held = this.#held.get(id);
-    if (held) releaseUri(held, uri);
-    await this.#storage.kv.delete(await uriKey(id, uri));
-    (await this.#cachedUris(id))?.delete(uri);
-  }
-
-  /** Applies a subscription that another process has changed. */
-  async changedElsewhere(id: string, uri: string, isSubscribed: boolean): Promise<void> {
-    if (!isSubscribed) this.#recent.delete(`${id} ${uri}`);
-    const uris = await this.#cachedUris(id);
-    if (!uris) this.forgetCached(id);
-    else if (isSubscribed) uris.add(uri);
-    else uris.delete(uri);
-  }
-
-  /** Returns the list of subscriptions in the cache. One that cannot be read is read again when it is needed. */
-  async #cachedUris(id: string): Promise<Set<string> | undefined> {
-    return this.#cache.get(id)?.uris?.catch(() => undefined);
-  }
-
   /**
    * Renews the expiry of a session that is in use without requests. Ends it here if another process has ended it. Returns
    * true if another process has changed it.
@@ -387,26 +268,24 @@ export class Sessions {
       const expect = this.isShared ? { expect: cached.text } : {};
       if (await this.#storage.kv.set(keyOf(id), cached.text, { ttlMs: this.#idleMs, ...expect })) {
         await this.#renewCount(id, cached);
-        await this.#renewUris(id, cached);
+        await this.subscriptions.renew(id, cached);
         return false;
       }
       this.forgetCached(id);
     }
-    return (await this.#load(id)) !== undefined && cached !== undefined;
+    return (await this.load(id)) !== undefined && cached !== undefined;
   }
 
   /** Ends a session. Returns the function that removes what belongs to it, which expires in any case. */
   async end(id: string): Promise<() => Promise<void>> {
     // Not renewed: a storage without room for a write has to let sessions end.
-    if (!this.#cache.has(id)) await this.#load(id, false);
+    if (!this.#cache.has(id)) await this.load(id, false);
     const digest = this.#cache.get(id)?.caller;
     this.forget(id);
     await this.#storage.kv.delete(keyOf(id));
     return async () => {
       if (digest !== undefined) await this.#callers.across?.endSession(digest, id);
-      // As they are stored: the cache may lack one that another process has added.
-      const stored = await this.#storage.kv.list(uriPrefix(id), { limit: 2 * maxSubscriptions });
-      for (const { key } of stored) await this.#storage.kv.delete(key);
+      await this.subscriptions.removeAll(id);
     };
   }
 
@@ -424,10 +303,7 @@ export class Sessions {
     this.#held.delete(id);
     if (held.isCounted) held.caller.release("sessions");
     held.caller.release("keptBytes", held.bytes);
-    for (const uri of held.uris) {
-      this.#recent.delete(`${id} ${uri}`);
-      releaseUri(held, uri);
-    }
+    this.subscriptions.forget(id, held);
     held.onEnd?.();
   }
 
@@ -473,8 +349,12 @@ export class Sessions {
     if (digest !== undefined) void this.#callers.across?.endSession(digest, id);
   }
 
-  /** @param renews puts off the expiry of the session; false for one that is about to end */
-  #load(id: string, renews = true): Promise<CacheEntry | undefined> {
+  /**
+   * Reads a session from the storage into the cache. Undefined if there is none.
+   *
+   * @param renews puts off the expiry of the session; false for one that is about to end
+   */
+  load(id: string, renews = true): Promise<CacheEntry | undefined> {
     return this.#whileReading(id, async () => {
       const text = renews ? await this.#renewRecord(id) : await this.#storage.kv.get(keyOf(id));
       if (text === undefined) {
@@ -485,7 +365,7 @@ export class Sessions {
       const entry = this.#add(id, text, JSON.parse(text) as SessionRecord);
       if (renews) {
         await this.#renewCount(id, entry);
-        await this.#renewUris(id, entry);
+        await this.subscriptions.renew(id, entry);
       } else entry.touchedAt = Number.NEGATIVE_INFINITY;
       return entry;
     });
@@ -544,103 +424,8 @@ export class Sessions {
     this.#cache.delete(id);
     this.#cache.set(id, entry);
   }
-
-  async #listUris(id: string): Promise<Set<string>> {
-    const found = await this.#storage.kv.list(uriPrefix(id), { limit: 2 * maxSubscriptions });
-    return new Set(found.map(({ value }) => value));
-  }
-
-  /** The keys of subscriptions outlive the record, so that they need not be renewed with each of its renewals. */
-  async #storeUri(id: string, uri: string, options: SetOptions = {}): Promise<boolean> {
-    return this.#storage.kv.set(await uriKey(id, uri), uri, { ...options, ttlMs: 3 * this.#idleMs });
-  }
-
-  async #renewUris(id: string, { urisAt }: CacheEntry): Promise<void> {
-    // A time in the future means that the clock was set back.
-    if (urisAt === undefined || Math.abs(Date.now() - urisAt) < this.#idleMs) return;
-    // Without `expect`, a subscription that another process has ended would come back.
-    for (const uri of await this.subscriptions(id)) await this.#storeUri(id, uri, { expect: uri });
-    await this.change(id, () => ({ urisAt: Date.now() }));
-  }
 }
 
 function keyOf(id: string): string {
   return `mcp/session/${id}`;
-}
-
-function uriPrefix(id: string): string {
-  return `mcp/subscription/${id}/`;
-}
-
-/** Returns the key of a subscription. A digest, because a storage may limit the length of keys. */
-async function uriKey(id: string, uri: string): Promise<string> {
-  return uriPrefix(id) + (await sha256(uri));
-}
-
-function releaseUri({ caller, uris }: HeldSession, uri: string): void {
-  if (uris.delete(uri)) releaseSubscription(caller, uri);
-}
-
-/**
- * Returns the session of a request; answers with an error and returns undefined if there is none.
- *
- * @param renews puts off the expiry of a session that is read from the storage; false for one that is about to end
- */
-export function findSession(
-  state: EndpointState,
-  sessions: Sessions,
-  context: HttpContext,
-  messages: Message | Message[] = [],
-  renews = true,
-): MaybePromise<KnownSession | undefined> {
-  const { request, reply, headers } = context;
-  const id = request.header(headerKeys.session);
-  const version = request.header(headerKeys.version);
-  if (version !== undefined && !statefulRevisions.some((revision) => revision.version === version.trim())) {
-    const message = `MCP-Protocol-Version: expected one of ${statefulRevisions.map((r) => r.version).join(", ")}`;
-    refuse(reply, 400, message, headers, idOf(messages));
-    return undefined;
-  }
-  if (id === undefined) {
-    const message = "Mcp-Session-Id: expected the id of a session; begin one with an initialize request";
-    refuse(reply, 400, message, headers, idOf(messages));
-    return undefined;
-  }
-  // Hot path: most requests find their session in the cache.
-  const cached = sessions.cached(id);
-  if (cached) return takeSession(cached, sessions, context, messages);
-  return whenStored(state, sessions, context, messages, () => sessions.find(id, renews))?.then((found) =>
-    takeSession(found, sessions, context, messages),
-  );
-}
-
-/**
- * Does work that waits for the storage. Meanwhile the request counts as a call of its caller: a storage that hangs must not
- * collect any number of them. Answers with an error and returns undefined if that is beyond a limit.
- */
-export function whenStored<T>(
-  state: EndpointState,
-  { isShared }: Sessions,
-  context: HttpContext,
-  messages: Message | Message[],
-  work: () => Promise<T>,
-): Promise<T> | undefined {
-  // The memory of this process answers at once.
-  if (!isShared) return work();
-  const { reply, headers } = context;
-  return whileWaiting(state, context, messages, work, (error) => answerError(reply, error, headers, idOf(messages)));
-}
-
-/** Returns the session if it belongs to the principal of the request; answers with 404 if not. */
-function takeSession(
-  found: KnownSession | undefined,
-  sessions: Sessions,
-  { reply, principal, caller, headers }: HttpContext,
-  messages: Message | Message[],
-): KnownSession | undefined {
-  if (found?.principal === principal.key) return found;
-  const reason = sessions.whyNotFound(found !== undefined);
-  caller.refused({ status: 404, reason, request: [messages].flat().find(isRequest) });
-  refuse(reply, 404, "Session not found: initialize again", headers, idOf(messages));
-  return undefined;
 }

@@ -1,4 +1,4 @@
-import { type JsonObject, serialize } from "../../../jsonrpc/message.ts";
+import { type JsonObject, type RpcNotification, type RpcRequest, serialize } from "../../../jsonrpc/message.ts";
 import type { Peer } from "../../../protocol/revision.ts";
 import { toBase64url } from "../../../storage/crypto.ts";
 import { type Principal, ServedExchange } from "../../call/exchange.ts";
@@ -7,11 +7,18 @@ import { Session } from "../../channel/session.ts";
 import type { ServerRuntime } from "../../runtime.ts";
 import { watchOf } from "../../subscribe/listen.ts";
 import { holdWatch } from "../../subscribe/watches.ts";
-import { maxKeptEvents, standaloneGraceMs } from "../limits.ts";
+import { maxKeptEvents, maxKnownPublications, maxUnstoredNames, standaloneGraceMs } from "../limits.ts";
 import { changeableLists } from "../processes/keep-subscribed.ts";
 import { eventOf, openingEvent } from "../reply.ts";
 import type { OpenStream } from "../streams.ts";
-import { type EventLog, type EventPosition, type SentEvent, standaloneName, standaloneNameWith } from "./event-log.ts";
+import {
+  type EventLog,
+  type EventPosition,
+  type SentEvent,
+  type StoredMessages,
+  standaloneName,
+  standaloneNameWith,
+} from "./event-log.ts";
 import type { LiveSessions } from "./live-session.ts";
 import type { KnownSession } from "./sessions.ts";
 
@@ -19,12 +26,36 @@ import type { KnownSession } from "./sessions.ts";
 export interface StreamState {
   /** The ids of the publications that it has sent or stored lately. */
   readonly sent?: readonly string[];
+  /** Those of them that it has sent without storing them: a client whose position does not name them may lack them. */
+  readonly unstored?: readonly string[];
   /** The id of the first message that was stored while no client was connected. */
   readonly firstUnsent?: string;
   /** True if changes may be missing in the stream. */
   readonly hasGap?: boolean;
   /** True if the stream is not handed over, because the process has a newer connection. */
   readonly isOutdated?: boolean;
+}
+
+/** Notes the id of a publication, which is forgotten after a minute. Returns the ids, which begin with the first one. */
+function noteIn(ids: Map<string, number> | undefined, id: string, most: number): Map<string, number> {
+  const noted = ids ?? new Map<string, number>();
+  noted.delete(id);
+  prune(noted, most - 1);
+  return noted.set(id, performance.now());
+}
+
+/** Forgets ids that are too old, or too many. */
+function prune(ids: Map<string, number>, most: number): void {
+  const now = performance.now();
+  for (const [id, at] of ids) {
+    if (now - at <= standaloneGraceMs && ids.size <= most) return;
+    ids.delete(id);
+  }
+}
+
+/** Returns whether a client at a position may lack publications that were sent without being stored. */
+function lacks(position: EventPosition | undefined, unstored: Iterable<string> = []): boolean {
+  return position !== undefined && [...unstored].some((id) => !position.unstored?.includes(id));
 }
 
 /** Returns a new secret. Not a UUID: node makes it of sixteen pieces, which an idle stream would keep. */
@@ -63,10 +94,12 @@ export class StandaloneStream {
   #hasRestarted = false;
   /** True if an event id with the present proof was sent. */
   #isProofUsed = false;
-  /** The publications of the last minute, for a process that takes the stream over. */
-  #recent: { readonly id: string; readonly at: number }[] | undefined;
-  /** The publications that the process before has sent. */
-  #sentBefore: ReadonlySet<string> | undefined;
+  /** The publications that this process or the one before has sent or stored in the last minute, by the time. */
+  #known: Map<string, number> | undefined;
+  /** Those that were sent without being stored. The ids of events name them, for a process that has stored them. */
+  #unstored: Map<string, number> | undefined;
+  /** The id of the last stored message that was sent. */
+  #lastId = "";
   /** True if another process has the stream. */
   #isUnclaimed = false;
   /** True if changes may be missing: its next connection is told that everything may have changed. */
@@ -109,14 +142,25 @@ export class StandaloneStream {
     return this.#connection?.isClosed === false;
   }
 
+  /** True if a message reaches the client now. */
+  get mayStream(): boolean {
+    return this.isConnected;
+  }
+
+  /** Sends a message that is no change, such as a question. It is stored, and sent again if the connection is lost. */
+  send(message: RpcRequest | RpcNotification): void {
+    this.#send(serialize(message));
+  }
+
   /** True if a client is connected and reads. */
   get isRead(): boolean {
     return this.#stream?.isRead === true;
   }
 
   /** Returns whether messages after a position were not stored. */
-  hasLost({ proof }: EventPosition): boolean {
-    return this.#hasRestarted && proof !== this.proof;
+  hasLost(position: EventPosition): boolean {
+    const hasRestarted = this.#hasRestarted && position.proof !== this.proof;
+    return hasRestarted || lacks(position, this.#unstored?.keys());
   }
 
   /** Continues on this connection, after a position if there is one. Ends the previous connection. */
@@ -132,17 +176,20 @@ export class StandaloneStream {
         stream.write(openingEvent(standaloneNameWith(this.proof)));
       }
       // Publications wait in the queue meanwhile.
-      const { sent = [], firstUnsent, hasGap = false } = await this.#untilTaken(taken);
-      this.hasGap ||= hasGap;
+      const { sent = [], unstored, firstUnsent, hasGap = false } = await this.#untilTaken(taken);
+      this.hasGap ||= hasGap || lacks(position, unstored);
       if (this.session.isEnded) return;
-      if (sent.length > 0) this.#sentBefore = new Set(sent);
       this.#firstUnsent ??= firstUnsent;
       const missed = await this.#missedBy(stream, position);
       // They were stored, and are not there any more.
       if (!missed && (position || this.#firstUnsent !== undefined)) this.hasGap = true;
       const unsent = this.#firstUnsent;
       this.#firstUnsent = undefined;
-      await this.#replay(missed ?? [], stream);
+      this.#lastId = position?.id ?? "";
+      for (const id of position?.unstored ?? []) this.#unstored = noteIn(this.#unstored, id, maxUnstoredNames);
+      const heard = new Set([...(missed?.heard ?? []), ...(position?.unstored ?? [])]);
+      await this.#replay(missed?.after ?? [], stream, heard);
+      for (const id of [...sent, ...heard]) this.#known = noteIn(this.#known, id, maxKnownPublications);
       if (stream.isClosed) {
         this.#firstUnsent = unsent;
         this.endUnlessConnected();
@@ -175,10 +222,10 @@ export class StandaloneStream {
     // A step may add others.
     while (this.#queue) await this.#queue;
     const hasGap = wasWaiting || this.hasGap;
-    const sent = this.#recent?.map(({ id }) => id) ?? [];
+    const [sent, unstored] = [[...(this.#known?.keys() ?? [])], [...(this.#unstored?.keys() ?? [])]];
     const firstUnsent = this.#firstUnsent;
     this.end();
-    return { sent, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
+    return { sent, unstored, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
   }
 
   /** Holds messages back until the stream is claimed. Ends it if another process has the stream. */
@@ -240,45 +287,42 @@ export class StandaloneStream {
       if (this.#isUnclaimed || !this.#isNew(publicationId)) return;
       const id = await this.#store(text, publicationId);
       const stream = this.#stream?.isClosed ? undefined : this.#stream;
-      if (stream) stream.write(id === undefined ? eventOf(text) : this.#toEvent(id, text));
+      if (stream) stream.write(id === undefined ? this.#toUnstored(publicationId, text) : this.#toEvent(id, text));
       else if (id === undefined) this.hasGap = true;
       else this.#firstUnsent ??= id;
     });
   }
 
-  /** Notes a publication. Returns false if the process before has sent it. */
+  /** Notes a publication. Returns false if this process or the one before has sent it. */
   #isNew(id: string | undefined): boolean {
     if (id === undefined) return true;
-    if (this.#sentBefore?.has(id)) return false;
-    const at = performance.now();
-    this.#recent ??= [];
-    while (this.#recent[0] && (at - this.#recent[0].at > standaloneGraceMs || this.#recent.length >= maxKeptEvents)) {
-      this.#recent.shift();
-    }
-    this.#recent.push({ id, at });
+    if (this.#known?.has(id)) return false;
+    this.#known = noteIn(this.#known, id, maxKnownPublications);
     return true;
   }
 
-  /** Sends stored messages. They count for the caller until the client has read them. */
-  async #replay(events: readonly SentEvent[], stream: OpenStream): Promise<void> {
+  /**
+   * Sends stored messages, each publication once: two processes that could not reach the storage may both have stored it.
+   * The messages count for the caller until the client has read them.
+   *
+   * @param heard the publications that the client has heard; those that are sent are added
+   */
+  async #replay(events: readonly SentEvent[], stream: OpenStream, heard: Set<string>): Promise<void> {
     const { caller } = this.#owner;
     const size = events.reduce((sum, { text }) => sum + text.length, 0);
     caller.release("keptBytes", -size);
     try {
-      const sent = new Set<string>();
       for (const { id, text, publication } of events) {
-        // Two processes that could not reach the storage may both have stored a publication.
-        if (publication === undefined || !sent.has(publication)) await stream.replay(this.#toEvent(id, text));
-        if (publication !== undefined) sent.add(publication);
+        if (publication === undefined || !heard.has(publication)) await stream.replay(this.#toEvent(id, text));
+        if (publication !== undefined) heard.add(publication);
       }
-      if (sent.size > 0) this.#sentBefore = new Set([...(this.#sentBefore ?? []), ...sent]);
     } finally {
       caller.release("keptBytes", size);
     }
   }
 
   /** Reads the messages that a connection missed. If that fails, ends the connection, so that its client tries again. */
-  async #missedBy(stream: OpenStream, position: EventPosition | undefined): Promise<SentEvent[] | undefined> {
+  async #missedBy(stream: OpenStream, position: EventPosition | undefined): Promise<StoredMessages | undefined> {
     try {
       return await (position ? this.#log.read(this.#owner.known.id, position, this.#owner.caller) : this.#unsent());
     } catch (cause) {
@@ -289,17 +333,14 @@ export class StandaloneStream {
   }
 
   /** Reads the messages that were stored while no client was connected. */
-  async #unsent(): Promise<SentEvent[] | undefined> {
+  async #unsent(): Promise<StoredMessages | undefined> {
     if (this.#firstUnsent === undefined) return undefined;
     const start = { stream: standaloneName, id: "", proof: this.proof };
-    const events = await this.#log.read(this.#owner.known.id, start, this.#owner.caller);
+    const stored = await this.#log.read(this.#owner.known.id, start, this.#owner.caller);
+    if (!stored) return undefined;
     // Without the first one, all older ones are dropped too.
-    return events?.slice(
-      Math.max(
-        0,
-        events.findIndex(({ id }) => id === this.#firstUnsent),
-      ),
-    );
+    const first = stored.after.findIndex(({ id }) => id === this.#firstUnsent);
+    return { heard: [], after: stored.after.slice(Math.max(0, first)) };
   }
 
   /** Stores a message. Resolves to its id; undefined if it cannot be stored. */
@@ -322,7 +363,20 @@ export class StandaloneStream {
 
   #toEvent(id: string, text: string): string {
     this.#isProofUsed = true;
-    return eventOf(text, `${standaloneNameWith(this.proof)}_${id}`);
+    this.#lastId = id;
+    return eventOf(text, this.#eventId());
+  }
+
+  /** Returns the event of a message that is not stored. */
+  #toUnstored(publicationId: string | undefined, text: string): string {
+    if (publicationId === undefined) return eventOf(text);
+    this.#unstored = noteIn(this.#unstored, publicationId, maxUnstoredNames);
+    return eventOf(text, this.#eventId());
+  }
+
+  #eventId(): string {
+    if (this.#unstored) prune(this.#unstored, maxUnstoredNames);
+    return `${standaloneNameWith(this.proof, [...(this.#unstored?.keys() ?? [])])}_${this.#lastId}`;
   }
 
   /** Runs a step after all earlier ones. */
