@@ -11,7 +11,7 @@ test("an event filter compares the kind and the server", () => {
 });
 
 test("newer progress of a call replaces older progress that is unread", async () => {
-  const feed = createHostFeed();
+  const feed = createHostFeed(() => {});
   const reader = feed.read();
   for (const progress of [1, 2]) {
     feed.emit({ kind: "progress", server: "a", id: "1", name: "t", progress: { progress } });

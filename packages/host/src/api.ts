@@ -17,10 +17,14 @@ import type {
   Progress,
   RequestObserver,
   ServerProfile,
+  TapEvent,
+  ToolCallOptions,
 } from "portolan/client";
 import type { KeyValue } from "portolan/storage";
 import type { ActivityLog } from "./activity/index.ts";
-import type { Run, RunInput, RunOptions, RunState } from "./agent/run.ts";
+import type { SeenResult } from "./agent/present.ts";
+import type { PresentOptions } from "./agent/preview.ts";
+import type { Run, RunInput, RunOptions, RunPreview, RunState } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
 import type { SamplingLimits } from "./answers/sampling.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
@@ -28,9 +32,10 @@ import type { FeatureKind, FeatureLimits, ListProblem } from "./catalog/load-lis
 import type { TrustSubject } from "./config/index.ts";
 import { Feed } from "./feed.ts";
 import type { Model } from "./models/model.ts";
+import type { OpenConnectionOptions, OpenedConnection } from "./opened-connections.ts";
 import type { EntrySource, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
-import type { ChangedDefinition, Grant, Rule } from "./policy/index.ts";
-import type { HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
+import type { ChangedDefinition, Grant, GrantChange, Rule } from "./policy/index.ts";
+import type { AnswerOptions, AnswerReceipt, HostAnswers, HostQuestion, TrustVerdict } from "./questions.ts";
 import type { HostSkills } from "./skills/skills.ts";
 import type { HostTask, HostTasks, HostTasksOptions } from "./tasks/tasks.ts";
 
@@ -73,6 +78,11 @@ export interface HostOptions {
   readonly via?: (url: URL) => typeof fetch | undefined;
   /** Is told of every request to every server, such as `traceClient()` of `portolan/otel`. Default: none. */
   readonly observer?: RequestObserver;
+  /**
+   * Hears every message and HTTP exchange with every server. `connection` is "main" for the host's own connection, otherwise
+   * the id of an opened one. Events of a call have its id as `call`. Default: none, which costs nothing.
+   */
+  readonly tap?: (server: string, connection: string, event: TapEvent) => void;
   /** Additions to the protocol, spoken with every server that has them. Default: none. */
   readonly extensions?: readonly ClientExtension[];
   /** Lets tools run as tasks, which outlive their connection and this process. Default: false. */
@@ -100,7 +110,9 @@ export interface ContentOrigins {
   readonly skillsFrom?: Set<string>;
 }
 
-export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta"> {
+export interface HostCallOptions
+  extends Pick<CallOptions, "signal" | "onProgress" | "idleMs" | "totalMs" | "meta">,
+    Pick<ToolCallOptions, "output" | "onOutputProblems"> {
   /**
    * The initiator of the call. A call by the user is not asked about again, but a rule may still deny it. The model and
    * the apps of a server call only the tools that the server has for them. Default: "model".
@@ -116,6 +128,15 @@ export interface HostCallOptions extends Pick<CallOptions, "signal" | "onProgres
   /** The run that makes the call, and the model's id of the call. */
   readonly run?: string;
   readonly callId?: string;
+  /** Awaited after the consent, before the call is sent. If it rejects, the call is not sent. */
+  readonly beforeSend?: () => Promise<void>;
+  /** True if the same call was sent before and its end is not known. The user is asked even if a rule or a grant allows it. */
+  readonly mayHaveRun?: boolean;
+  /**
+   * The arguments of a tool as the text of one JSON object, sent as it is: numbers keep all their digits. Only for calls by the
+   * user, and instead of the argument `args`.
+   */
+  readonly argumentsText?: string;
 }
 
 /** Options of `host.complete`. */
@@ -140,13 +161,26 @@ export interface Host extends AsyncDisposable {
   readonly questions: readonly HostQuestion[];
   /** The skills of the servers. */
   readonly skills: HostSkills;
-  readonly grants: { list(): readonly Grant[]; revoke(id: string): Promise<boolean> };
+  readonly grants: {
+    list(): readonly Grant[];
+    revoke(id: string): Promise<boolean>;
+    /** Undoes a `revoke` of this process. Resolves to false where that is not possible any more. */
+    restore(id: string): Promise<boolean>;
+  };
   /** Tool calls that go on as tasks; only with `createHost({ tasks: true })`. */
   readonly tasks: HostTasks;
   /**
-   * Answers a waiting question with an `AnswerOf` its kind. Rejects an invalid answer, and the question keeps waiting.
+   * Answers a waiting question with an `AnswerOf` its kind. Rejects an invalid answer, and one for another digest; the
+   * question then keeps waiting. Resolves, and the call goes on, when the decision is in the log.
    */
-  answer(id: string, answer: unknown): Promise<void>;
+  answer(id: string, answer: unknown, options?: AnswerOptions): Promise<AnswerReceipt>;
+  /** Calls that have begun and not ended, also those that wait for consent. */
+  readonly calls: readonly RunningCall[];
+  /**
+   * Ends a running call, whoever made it. Its caller hears that it was cancelled by the user. Returns false if no call with
+   * this id is running.
+   */
+  cancel(call: string, reason?: string): boolean;
   events(filter?: EventFilter): AsyncIterableIterator<HostEvent>;
   /**
    * Starts every trusted server. Resolves when each is ready or has failed, at the latest `withinMs` after the user has
@@ -173,9 +207,28 @@ export interface Host extends AsyncDisposable {
 
   /** Starts an agent run for a task, or continues a run from its state. */
   run(task: RunInput | RunState, options?: RunOptions): Run;
+  /**
+   * Returns the first request of a run, as far as it is known now. Starts no server, contacts none and changes nothing;
+   * `leftOut` says what is missing.
+   */
+  preview(task: RunInput, options?: RunOptions): Promise<RunPreview>;
+  /** Returns what a model gets of a result in a run. */
+  present(result: CallToolResult, options?: PresentOptions): SeenResult;
+  /** The models for runs and sampling. The first one is the default of runs. */
+  readonly models: readonly Model[];
+  /**
+   * Replaces the models. A run keeps the model that it began with. A server that connected while there was no model asks
+   * for sampling only after it has connected again.
+   */
+  setModels(models: readonly Model[]): void;
 
   add(name: string, server: ServerDefinition | ServerEntry): Promise<void>;
   remove(server: string): Promise<void>;
+  /**
+   * Replaces the configuration of a server. It keeps its name, its place, and what the user switched on and off; its running
+   * calls fail. Grants and trust hold as far as the configuration that they are bound to is the same.
+   */
+  replace(name: string, server: ServerDefinition | ServerEntry): Promise<void>;
   /** Starts the server now, without waiting for the next retry. */
   start(server: string): Promise<ServerStatus>;
   stop(server: string): Promise<void>;
@@ -200,6 +253,13 @@ export interface Host extends AsyncDisposable {
   /** Accepts a changed definition, exactly as `changedDefinitions` or an event showed it. */
   accept(server: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void>;
   setRoots(roots: readonly RootDefinition[]): Promise<void>;
+  /** The directories that servers may work in, as they were set. */
+  readonly roots: readonly RootDefinition[];
+  /**
+   * Opens a connection of its own to a server, such as one on another revision, under the same trust and authorization. It
+   * ends with the host, and when the server is removed, disabled or no longer trusted. At most 64.
+   */
+  open(server: string, options?: OpenConnectionOptions): Promise<OpenedConnection>;
   /** Stops every run and every server. Tasks go on: a host with the same storage follows them again. */
   close(): Promise<void>;
 }
@@ -212,13 +272,8 @@ export type HostEvent =
   /** A definition changed since it was accepted. It cannot be used until it is accepted again. */
   | { readonly kind: "definition"; readonly server: string; readonly change: ChangedDefinition }
   | { readonly kind: "resource"; readonly server: string; readonly uri: string }
-  | {
-      readonly kind: "call";
-      readonly server: string;
-      readonly id: string;
-      readonly name: string;
-      readonly run?: string;
-    }
+  /** A call begins. It may still wait for its server and for consent. */
+  | ({ readonly kind: "call" } & RunningCall)
   | {
       readonly kind: "progress";
       readonly server: string;
@@ -231,9 +286,16 @@ export type HostEvent =
       readonly kind: "ended";
       readonly server: string;
       readonly id: string;
+      readonly what: RunningCall["what"];
       readonly name: string;
-      readonly how: "done" | "failed" | "cancelled";
+      readonly by: RunningCall["by"];
+      readonly callId?: string;
+      /** "refused": a rule or the user did not allow it, so it was not sent. */
+      readonly how: "done" | "failed" | "cancelled" | "refused";
+      /** Milliseconds since it was sent; 0 if it was not sent. */
       readonly ms: number;
+      /** Why it has no result, as a sentence. */
+      readonly error?: string;
     }
   | {
       readonly kind: "log";
@@ -252,13 +314,56 @@ export type HostEvent =
   | { readonly kind: "stderr"; readonly server: string; readonly line: string }
   | { readonly kind: "question"; readonly server: string; readonly question: HostQuestion }
   /** A question no longer needs an answer. */
-  | { readonly kind: "answered"; readonly server: string; readonly question: HostQuestion }
+  | {
+      readonly kind: "answered";
+      readonly server: string;
+      readonly question: HostQuestion;
+      readonly how: "answered" | "withdrawn";
+      /** The name that `host.answer` was given. */
+      readonly by?: string;
+      /** The answer in a few words for a person, such as "Allowed once". */
+      readonly summary?: string;
+      /** The id of the grant that the answer made. */
+      readonly grant?: string;
+    }
+  /** A grant was added or revoked in this process, or has decided an action. */
+  | { readonly kind: "grant"; readonly server: string; readonly grant: Grant; readonly how: GrantChange }
+  /** This process has written to the activity log; `seq` is the number of the newest entry. */
+  | { readonly kind: "activity"; readonly server: ""; readonly seq: number }
+  /** The directories that servers may work in have changed. */
+  | { readonly kind: "roots"; readonly server: "" }
+  /**
+   * The user has finished at an address that the question `question` was about, as the server says, or the call of the
+   * question has ended.
+   */
+  | { readonly kind: "visited"; readonly server: string; readonly question: string }
   /** A problem that made no call fail. */
   | { readonly kind: "warning"; readonly server: string; readonly message: string }
+  /** The application replaced the models. */
+  | { readonly kind: "models"; readonly server: "" }
   /** The reader was too slow, and this many events were dropped. */
   | { readonly kind: "lost"; readonly server: ""; readonly count: number };
 
 export type HostEventKind = HostEvent["kind"];
+
+/** A call that has begun and not ended. */
+export interface RunningCall {
+  /** The same in its events, in its questions and in the activity log. */
+  readonly id: string;
+  readonly server: string;
+  readonly what: "tool" | "resource" | "prompt";
+  /** Name of the tool or prompt, or the address of the resource. */
+  readonly name: string;
+  readonly by: "user" | "model" | "app";
+  readonly args?: JsonObject;
+  /** The arguments of a tool call exactly as they are sent. */
+  readonly argumentsText?: string;
+  readonly run?: string;
+  /** The model's id of the call. */
+  readonly callId?: string;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
+}
 
 /** The events to read. Default: all. */
 export interface EventFilter {
@@ -266,12 +371,15 @@ export interface EventFilter {
   readonly server?: string;
 }
 
-export function createHostFeed(): Feed<HostEvent> {
+export function createHostFeed(onReaders: (hasReaders: boolean) => void): Feed<HostEvent> {
   return new Feed<HostEvent>({
+    onReaders,
     keyOf(event) {
       if (event.kind === "progress") return `progress ${event.id}`;
       if (event.kind === "server") return `server ${event.server}`;
       if (event.kind === "task") return `task ${event.task.id}`;
+      if (event.kind === "activity" || event.kind === "roots") return event.kind;
+      if (event.kind === "grant" && event.how === "used") return `grant used ${event.grant.id}`;
       if (event.kind === "catalog") return `catalog ${event.server} ${event.changed}`;
       return event.kind === "resource" ? `resource ${event.server} ${event.uri}` : undefined;
     },
@@ -297,6 +405,12 @@ function sizeOfEvent(event: HostEvent): number {
       return event.task.message?.length ?? 0;
     case "definition":
       return charsOf(event.change);
+    case "grant":
+      return charsOf(event.grant);
+    case "call":
+      return (event.argumentsText ?? "").length * 2;
+    case "ended":
+      return event.error?.length ?? 0;
     case "question":
     case "answered":
       return charsOf(event.question);

@@ -17,15 +17,22 @@ function createCallLog() {
   return { clock, entries, callLog: new CallLog(activity, clock) };
 }
 
+function begin(callLog: CallLog, call: LoggedCall): void {
+  callLog.open(call);
+  callLog.begin(call);
+}
+
 function logged(id: string): LoggedCall {
-  return new LoggedCall("call", id, server, "act", { a: 1 }, { run: "r" });
+  const call = new LoggedCall("call", server, "act", { a: 1 }, { run: "r" });
+  call.id = id;
+  return call;
 }
 
 test("a quick call is one entry, a longer call is two", async () => {
   const { clock, entries, callLog } = createCallLog();
   const [quick, slow] = [logged("c1"), logged("c2")];
-  callLog.begin(quick);
-  callLog.begin(slow);
+  begin(callLog, quick);
+  begin(callLog, slow);
   const result = { content: [] };
   callLog.end(quick, 5, result);
   await clock.advance(100);
@@ -44,9 +51,10 @@ test("arguments are logged as they were sent, even if the object changes later",
   const { clock, entries, callLog } = createCallLog();
   const made = ["quick", "slow", "failed"].map((id) => {
     const args: { a: number } = { a: 1 };
-    const each = new LoggedCall("call", id, server, "act", args, {});
+    const each = new LoggedCall("call", server, "act", args, {});
+    each.id = id;
     each.argsText = JSON.stringify(args);
-    callLog.begin(each);
+    begin(callLog, each);
     args.a = 2;
     return each;
   });
@@ -59,7 +67,7 @@ test("arguments are logged as they were sent, even if the object changes later",
 test("members that the protocol adds to a result are not logged", async () => {
   const { entries, callLog } = createCallLog();
   const quick = logged("c1");
-  callLog.begin(quick);
+  begin(callLog, quick);
   const result = { _meta: { a: 1 }, resultType: "complete", ttlMs: 1, cacheScope: "private", content: [] };
   callLog.end(quick, 5, result);
   expect(await entries()).toMatchObject([{ result: { content: [] } }]);
@@ -69,12 +77,34 @@ test("members that the protocol adds to a result are not logged", async () => {
 test("longer calls are logged in the order of their beginning", async () => {
   const { clock, entries, callLog } = createCallLog();
   const deeds = ["c1", "c2", "c3", "c4", "c5"].map(logged);
-  for (const each of deeds) callLog.begin(each);
+  for (const each of deeds) begin(callLog, each);
   for (const at of [0, 2, 4]) callLog.end(deeds[at]!, 5, { content: [] });
   await clock.advance(100);
   expect(await entries()).toMatchObject(["c1", "c3", "c5", "c2", "c4"].map((id) => ({ kind: "call", id })));
   const later = logged("c6");
-  callLog.begin(later);
+  begin(callLog, later);
   await clock.advance(100);
   expect((await entries()).at(-1)).toMatchObject({ kind: "call", id: "c6" });
+});
+
+test("a call that waits for consent is running, and is logged only after it is sent", async () => {
+  const { clock, entries, callLog } = createCallLog();
+  const [waiting, refused, sent] = [logged("c1"), logged("c2"), logged("c3")];
+  callLog.open(waiting);
+  callLog.open(refused);
+  begin(callLog, sent);
+  await clock.advance(100);
+  expect(callLog.running).toEqual([waiting, refused, sent]);
+  expect(await entries()).toMatchObject([{ id: "c3" }]);
+  callLog.close(refused);
+  callLog.begin(waiting);
+  await clock.advance(100);
+  expect(await entries()).toMatchObject([{ id: "c3" }, { id: "c1" }]);
+  callLog.end(waiting, 150, { content: [] });
+  callLog.end(sent, 300, { content: [] });
+  expect(callLog.running).toEqual([]);
+  expect((await entries()).slice(2)).toMatchObject([
+    { kind: "result", id: "c1" },
+    { kind: "result", id: "c3" },
+  ]);
 });

@@ -1,17 +1,22 @@
-import type { CallToolResult, ContentBlock, GetPromptResult, JsonObject, ReadResourceResult } from "portolan";
+import type { CallToolResult, GetPromptResult, JsonObject, ReadResourceResult } from "portolan";
 import { PortolanError, RpcError } from "portolan";
 import type { Answers, CallOptions, Client, Clock } from "portolan/client";
 import { CallFailure } from "portolan/client";
-import type { OptionKinds, SerializedCallOptions } from "portolan/internal";
-import { callOptionKinds, toError } from "portolan/internal";
+import type { CallHandle, OptionKinds, SerializedCallOptions, VerbatimArguments } from "portolan/internal";
+import { callOptionKinds, onAbort, readArgumentsText, toError } from "portolan/internal";
 import { CallEntry } from "./activity/entry-bytes.ts";
 import type { Activity, ActivityLog } from "./activity/index.ts";
-import type { HostCallOptions, HostEvent } from "./api.ts";
+import type { Visits } from "./answers/visits.ts";
+import type { HostCallOptions, HostEvent, RunningCall } from "./api.ts";
+import { callEvent, endedEvent, toRunningCall } from "./call-events.ts";
 import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
-import { type Consent, denied } from "./consent.ts";
+import { type Consent, DeniedError, denied } from "./consent.ts";
+import { markUntrusted, noteResources, noteResultResources } from "./content-origins.ts";
+import type { DefinitionReview } from "./definition-review.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
 import { quickCallMs } from "./limits.ts";
+import type { Questions } from "./open-questions.ts";
 import type { LocalTasks, TaskStart } from "./tasks/local-tasks.ts";
 import { TaskDetachedError } from "./tasks/tasks.ts";
 
@@ -29,12 +34,19 @@ export const hostCallOptionKinds: OptionKinds<HostCallOptions> = {
   conversation: "object",
   run: "string",
   callId: "string",
+  beforeSend: "function",
+  mayHaveRun: "boolean",
+  ...{ argumentsText: "string", output: "string", onOutputProblems: "function" },
 };
 
 /** Parts of the host that calls use. */
 export interface CallsOptions {
+  readonly activity: ActivityLog;
   readonly catalog: Catalog;
   readonly consent: Consent;
+  readonly questions: Questions;
+  readonly review: DefinitionReview;
+  readonly visits: Visits;
   readonly callLog: CallLog;
   readonly feed: Feed<HostEvent>;
   readonly clock: Clock;
@@ -55,6 +67,27 @@ export class Calls {
     this.#options = options;
   }
 
+  /** The calls that have begun and not ended, in the order of their beginning. */
+  get running(): readonly RunningCall[] {
+    return this.#options.callLog.running.map(toRunningCall);
+  }
+
+  /** Ends a running call. Returns false if there is none with this id. */
+  cancel(id: string, reason: string | undefined): boolean {
+    const { callLog, questions } = this.#options;
+    const logged = callLog.running.find((call) => call.id === id);
+    if (!logged) return false;
+    const why = reason === undefined ? "" : `: ${reason}`;
+    const effect = logged.isSent ? ". It was sent before, so it may have taken effect" : "";
+    logged.cancelled ??= new CallFailure("cancelled", `The call was cancelled by the user${why}${effect}`, {
+      name: "AbortError",
+      requestMayHaveRun: logged.isSent,
+    });
+    logged.running?.cancel(logged.cancelled);
+    questions.withdrawCall(id, logged.cancelled);
+    return true;
+  }
+
   /** Calls a tool with as few promises as possible where the server is connected and a rule allows the call. */
   callTool(
     server: HostedServer,
@@ -64,35 +97,46 @@ export class Calls {
     start?: TaskStart,
   ): Promise<CallToolResult> {
     try {
-      const logged = new LoggedCall("call", this.newId(), server, name, args, options);
-      logged.argsText = toJsonText(args);
+      const verbatim = options.argumentsText === undefined ? undefined : readVerbatim(name, args, options);
+      const used = verbatim?.args ?? args;
+      const logged = new LoggedCall("call", server, name, used, options);
+      logged.argsText = verbatim ? verbatim.text : toJsonText(args);
+      logged.rewrite = verbatim?.rewrite;
+      this.#begin(logged);
       const { client } = server;
-      if (client) return this.#callTool(logged, client, args, start);
-      return this.#connect(logged).then((connected) => this.#callTool(logged, connected, args, start));
+      if (client) return this.#callTool(logged, client, used, start);
+      return this.#connect(logged).then((connected) => this.#callTool(logged, connected, used, start));
     } catch (thrown) {
       return Promise.reject(thrown);
     }
   }
 
   async readResource(server: HostedServer, uri: string, options: HostCallOptions): Promise<ReadResourceResult> {
-    const logged = new LoggedCall("resource", this.newId(), server, uri, undefined, options);
+    const logged = new LoggedCall("resource", server, uri, undefined, options);
+    this.#begin(logged);
     const client = server.client ?? (await this.#connect(logged));
-    await this.#options.consent.permitResource(logged.id, server, uri, options);
+    await this.#permitted(logged, this.#options.consent.permitResource(logged.id, server, uri, options));
     const request: ServerRequest<ReadResourceResult> = (running, call) => running.readResource(uri, call);
     const result = await this.#perform(logged, client, request);
     options.conversation?.resourcesFrom.add(server.name);
     return result;
   }
 
-  /** Reads a file of a skill that the user has allowed. What a skill says is untrusted, whatever its server's settings. */
+  /**
+   * Reads a file of a skill that the user has allowed, or allows by `permit`. What a skill says is untrusted, whatever its
+   * server's settings.
+   */
   async readSkill(
     server: HostedServer,
     uri: string,
     options: HostCallOptions,
     request: ServerRequest<ReadResourceResult>,
+    permit?: (id: string) => Promise<void>,
   ): Promise<void> {
-    const logged = new LoggedCall("resource", this.newId(), server, uri, undefined, options);
+    const logged = new LoggedCall("resource", server, uri, undefined, options);
+    this.#begin(logged);
     const client = server.client ?? (await this.#connect(logged));
+    if (permit) await this.#permitted(logged, permit(logged.id));
     options.conversation?.contentFrom.add(server.name);
     await this.#perform(logged, client, request);
     options.conversation?.resourcesFrom.add(server.name);
@@ -104,7 +148,8 @@ export class Calls {
     args: { [name: string]: string },
     options: HostCallOptions,
   ): Promise<GetPromptResult> {
-    const logged = new LoggedCall("prompt", this.newId(), server, name, args, options);
+    const logged = new LoggedCall("prompt", server, name, args, options);
+    this.#begin(logged);
     const client = server.client ?? (await this.#connect(logged));
     const request: ServerRequest<GetPromptResult> = (running, call) => running.getPrompt(name, args, call);
     const result = await this.#perform(logged, client, request);
@@ -121,53 +166,117 @@ export class Calls {
         tasks ? tasks.call(running, logged, args, call, start) : running.callTool(name, args, call),
       );
     }
-    const tool = this.#checkTool(logged);
+    let tool: CatalogTool;
+    try {
+      tool = this.#checkTool(logged);
+    } catch (reason) {
+      return this.#reviewed(logged, reason).then(() => this.#callTool(logged, client, args, start));
+    }
     const request: ServerRequest<CallToolResult> = (running, call) => {
-      // After a restart the server may be a different one.
-      if (running !== client) this.#checkSame(server, tool);
+      // After a restart the server may be a different one, and the definition may have changed while the caller got ready.
+      if (running !== client || options.beforeSend) this.#checkSame(server, tool);
       const called = tasks ? tasks.call(running, logged, args, call, start) : running.callTool(name, args, call);
       return options.conversation ? called.then((result) => noteResultResources(server, result, options)) : called;
     };
-    const approval = this.#options.consent.permitTool(id, server, tool, args, options);
+    let approval: Promise<void> | undefined;
+    try {
+      approval = this.#options.consent.permitTool(id, server, tool, args, options);
+    } catch (reason) {
+      throw this.#refuse(logged, reason);
+    }
     if (!approval) return this.#perform(logged, client, request);
-    return approval.then(() => {
-      // Checked again, because the definition may have changed while the user decided.
-      this.#checkTool(logged, tool);
-      return this.#perform(logged, client, request);
-    });
+    return approval.then(
+      () => {
+        try {
+          // Checked again, because the definition may have changed while the user decided.
+          this.#checkTool(logged, tool);
+        } catch (reason) {
+          return this.#reviewed(logged, reason).then(() => this.#callTool(logged, client, args, start));
+        }
+        return this.#perform(logged, client, request);
+      },
+      (reason) => {
+        throw this.#refuse(logged, reason);
+      },
+    );
   }
 
-  /** Returns the id of the next call. Throws if a required log cannot be written. */
-  newId(): string {
-    this.#options.callLog.ready();
+  /** Begins a call. Throws if a required log cannot be written. */
+  #begin(logged: LoggedCall): void {
+    const { activity, callLog, feed } = this.#options;
+    activity.ready();
     this.#count += 1;
-    return `${this.#name}-${this.#count}`;
+    logged.id = `${this.#name}-${this.#count}`;
+    callLog.open(logged);
+    if (feed.hasReaders) feed.emit(callEvent(logged));
   }
 
   /** Returns the client of the server; logs a server that cannot be reached. */
   async #connect(logged: LoggedCall): Promise<Client> {
     const { server, options } = logged;
     try {
-      return await server.use(options.signal);
+      return await this.#use(logged);
     } catch (reason) {
       markUntrusted(server, options);
-      this.#options.callLog.fail(logged, failureOf(reason, options));
-      throw reason;
+      throw this.#refuse(logged, reason, true);
     }
   }
 
-  /** Returns the tool if it may be called and has not changed; logs the call otherwise. */
-  #checkTool(logged: LoggedCall, previous?: CatalogTool): CatalogTool {
+  /** Returns the client of the server. A cancelled call stops waiting for it. */
+  async #use(logged: LoggedCall): Promise<Client> {
+    const { server, options } = logged;
+    const { signal } = options;
+    const stop = new AbortController();
+    const stopWaiting = signal && onAbort(signal, () => stop.abort(signal.reason));
+    if (signal?.aborted) stop.abort(signal.reason);
+    logged.running = { cancel: (reason) => stop.abort(reason) };
+    if (logged.cancelled) stop.abort(logged.cancelled);
     try {
-      const tool = previous ? this.#checkSame(logged.server, previous) : this.#find(logged.server, logged.name);
-      const { by = "model" } = logged.options;
-      // Enforced here, because neither a model nor a page can be trusted to leave alone what it is not shown.
-      if (by !== "user" && !tool.isFor[by]) throw notFor(by, tool);
-      return tool;
-    } catch (reason) {
-      this.#options.callLog.fail(logged, failureOf(reason, logged.options));
-      throw reason;
+      return await server.use(stop.signal);
+    } finally {
+      stopWaiting?.();
+      logged.running = undefined;
     }
+  }
+
+  /** Waits for the user's consent. */
+  async #permitted(logged: LoggedCall, approval: Promise<void>): Promise<void> {
+    try {
+      await approval;
+    } catch (reason) {
+      throw this.#refuse(logged, reason);
+    }
+  }
+
+  /** Ends a call that was not sent, and returns the reason. A refusal by the user or a rule is in the log already. */
+  #refuse(logged: LoggedCall, thrown: unknown, isLogged = false): unknown {
+    const { callLog } = this.#options;
+    const reason = logged.cancelled ?? thrown;
+    const failure = failureOf(logged, reason);
+    if (isLogged) callLog.fail(logged, failure);
+    else callLog.close(logged);
+    this.#emitEnd(logged, reason instanceof DeniedError ? { ...failure, how: "refused" } : failure);
+    return reason;
+  }
+
+  /** Returns the tool if it may be called and has not changed. */
+  #checkTool({ server, name, options }: LoggedCall, previous?: CatalogTool): CatalogTool {
+    const tool = previous ? this.#checkSame(server, previous) : this.#find(server, name);
+    const { by = "model" } = options;
+    // Enforced here, because neither a model nor a page can be trusted to leave alone what it is not shown.
+    if (by !== "user" && !tool.isFor[by]) throw notFor(by, tool);
+    return tool;
+  }
+
+  /** Asks the user about a changed definition, where that is possible; ends the call otherwise. */
+  async #reviewed(logged: LoggedCall, refusal: unknown): Promise<void> {
+    const { catalog, questions, review } = this.#options;
+    const { server, name, options } = logged;
+    const { by = "model", answers } = options;
+    const tool = catalog.tool(server.name, name);
+    const mayCall = tool?.isQuarantined && (by === "user" || tool.isFor[by]);
+    if (!mayCall || !questions.canAsk("changed", answers)) throw this.#refuse(logged, refusal, true);
+    await this.#permitted(logged, review.ask(logged, tool.definition));
   }
 
   /** True if a tool is unknown because its server answers no list of tools. A user may name such a tool, a model not. */
@@ -197,14 +306,26 @@ export class Calls {
   }
 
   /** Sends a request and logs its outcome. Hot path: one promise, and no async function. */
-  #perform<T extends object>(logged: LoggedCall, client: Client, request: ServerRequest<T>): Promise<T> {
-    const { callLog, feed, clock } = this.#options;
+  #perform<T extends object>(
+    logged: LoggedCall,
+    client: Client,
+    request: ServerRequest<T>,
+    isReady = false,
+  ): Promise<T> {
+    const { callLog, clock } = this.#options;
+    const { beforeSend } = logged.options;
+    if (beforeSend && !isReady) {
+      return beforeSend().then(
+        () => this.#perform(logged, client, request, true),
+        (reason) => {
+          throw this.#refuse(logged, reason, true);
+        },
+      );
+    }
+    // Cancelled in the moment between the user's consent and this one.
+    if (logged.cancelled) return Promise.reject(this.#refuse(logged, logged.cancelled, true));
     logged.startedAt = clock.now();
     callLog.begin(logged);
-    if (feed.hasReaders) {
-      const { id, server, name, options } = logged;
-      feed.emit({ kind: "call", server: server.name, id, name, ...runOf(options) });
-    }
     const call = this.#callOptions(logged);
     const succeed = (result: T) => this.#succeed(logged, result);
     let sent: Promise<T>;
@@ -222,40 +343,52 @@ export class Calls {
   }
 
   #succeed<T extends object>(logged: LoggedCall, result: T): T {
-    const { callLog, feed, clock } = this.#options;
+    const { callLog, feed, clock, visits } = this.#options;
     const { server, options } = logged;
     server.heard();
     callLog.end(logged, clock.now() - logged.startedAt, result);
-    if (feed.hasReaders) this.#emitEnd(logged, "done");
+    if (feed.hasReaders) this.#emitEnd(logged);
+    if (visits.open.size > 0) visits.callEnded(logged.id);
     if (options.conversation) markUntrusted(server, options);
     return result;
   }
 
   #fail(logged: LoggedCall, thrown: unknown): never {
-    const { callLog, clock } = this.#options;
+    const { callLog, clock, visits } = this.#options;
     const { server, options } = logged;
     if (thrown instanceof RpcError) server.heard();
-    const isLeftRunning = thrown instanceof TaskDetachedError;
-    if (isLeftRunning) callLog.leave(logged);
-    const failure = failureOf(thrown, options);
-    if (!isLeftRunning) callLog.end(logged, clock.now() - logged.startedAt, undefined, failure);
-    this.#emitEnd(logged, failure.how);
+    const reason = logged.cancelled ?? thrown;
+    const failure = failureOf(logged, reason);
+    if (reason instanceof TaskDetachedError) callLog.leave(logged);
+    else callLog.end(logged, clock.now() - logged.startedAt, undefined, failure);
+    this.#emitEnd(logged, failure);
+    visits.callEnded(logged.id);
     markUntrusted(server, options);
-    throw thrown;
+    throw reason;
   }
 
   /** Sends a call again, once, because it certainly did not reach the server. */
-  async #sendAgain<T>({ server, options }: LoggedCall, request: ServerRequest<T>, call: CallOptions): Promise<T> {
-    return request(await server.use(options.signal), call);
+  async #sendAgain<T>(logged: LoggedCall, request: ServerRequest<T>, call: CallOptions): Promise<T> {
+    return request(await this.#use(logged), call);
   }
 
-  #callOptions({ id, server, name, argsText: argumentsText, options }: LoggedCall): SerializedCallOptions {
+  #callOptions(logged: LoggedCall): SerializedCallOptions {
+    const { id, server, name, argsText, rewrite, options } = logged;
     const { feed, answersFor } = this.#options;
-    if (options === noOptions && !feed.hasReaders) return { argumentsText };
-    const { signal, idleMs, totalMs, meta, onProgress, answers, run } = options;
+    if (options === noOptions && !feed.hasReaders) {
+      return { serializedArguments: argsText, label: id, handle: logged };
+    }
+    const { signal, idleMs, totalMs, meta, onProgress, answers, run, argumentsText, output, onOutputProblems } =
+      options;
     const wantsProgress = onProgress !== undefined || feed.hasReaders;
     return {
-      argumentsText,
+      serializedArguments: argsText,
+      label: id,
+      // The client refuses these for anything but a tool.
+      ...(rewrite ? { rewrite } : argumentsText !== undefined && { argumentsText }),
+      ...(output !== undefined && { output }),
+      ...(onOutputProblems && { onOutputProblems }),
+      handle: logged,
       ...(signal && { signal }),
       ...(idleMs !== undefined && { idleMs }),
       ...(totalMs !== undefined && { totalMs }),
@@ -270,9 +403,9 @@ export class Calls {
     };
   }
 
-  #emitEnd({ id, server, name, startedAt }: LoggedCall, how: "done" | "failed" | "cancelled"): void {
+  #emitEnd(logged: LoggedCall, failure?: FailedCall): void {
     const { feed, clock } = this.#options;
-    feed.emit({ kind: "ended", server: server.name, id, name, how, ms: clock.now() - startedAt });
+    if (feed.hasReaders) feed.emit(endedEvent(logged, logged.isSent ? clock.now() - logged.startedAt : 0, failure));
   }
 }
 
@@ -282,42 +415,19 @@ function wasNotSent(thrown: unknown): boolean {
 }
 
 /** Returns why a call has no result, for the log. */
-export function failureOf(thrown: unknown, { signal }: HostCallOptions): CallFailed {
-  return { how: signal?.aborted ? "cancelled" : "failed", message: toError(thrown).message };
-}
-
-/** Marks a server's content as part of the conversation. An error message is its content, too. */
-export function markUntrusted(
-  { name, entry }: HostedServer,
-  { conversation }: Pick<HostCallOptions, "conversation">,
-): void {
-  if (conversation && entry.settings.trustContent !== true) conversation.contentFrom.add(name);
-}
-
-/** Notes resources that are embedded in a result, and returns it. */
-export function noteResultResources(
-  server: HostedServer,
-  result: CallToolResult,
-  options: Pick<HostCallOptions, "conversation">,
-): CallToolResult {
-  noteResources(server, result.content, options);
-  return result;
-}
-
-/** Notes resources that are embedded in a result or a prompt. */
-function noteResources(
-  { name }: HostedServer,
-  blocks: readonly ContentBlock[],
-  options: Pick<HostCallOptions, "conversation">,
-): void {
-  if (blocks.some((block) => block?.type === "resource")) options.conversation?.resourcesFrom.add(name);
+export function failureOf(
+  { options, cancelled }: Pick<LoggedCall, "options" | "cancelled">,
+  reason: unknown,
+): CallFailed {
+  const wasStopped = cancelled !== undefined || options.signal?.aborted === true;
+  return { how: wasStopped ? "cancelled" : "failed", message: toError(reason).message };
 }
 
 /**
  * Serializes arguments once, for the server and the log. Returns undefined for invalid ones, which the client then
  * reports.
  */
-function toJsonText(args: JsonObject): string | undefined {
+function toJsonText(args: JsonObject | undefined): string | undefined {
   try {
     return JSON.stringify(args);
   } catch {
@@ -325,31 +435,61 @@ function toJsonText(args: JsonObject): string | undefined {
   }
 }
 
+/** Reads arguments that are sent as the user wrote them. */
+function readVerbatim(
+  name: string,
+  args: JsonObject,
+  { by = "model", argumentsText = "" }: HostCallOptions,
+): VerbatimArguments {
+  const what = `callTool "${name}"`;
+  // Numbers may have digits that JavaScript does not read: a question about the call could show other values than are sent.
+  const why =
+    by !== "user"
+      ? 'only for calls with `by: "user"`, which are not asked about'
+      : Object.keys(args).length > 0 && "expected no arguments beside it";
+  if (why) throw new PortolanError("invalid-argument", `${what}: argumentsText: ${why}`);
+  return readArgumentsText(argumentsText, what);
+}
+
 function notFor(by: "model" | "app", { server, name }: CatalogTool): PortolanError {
   const whose = by === "app" ? "models, not for apps" : "the server's apps, not for models";
-  return denied(`${server}.${name}`, `is for ${whose}`);
+  return denied(`${server}.${name}`, `is for ${whose}`, "not-for-caller");
 }
 
 function definitionChanged(server: HostedServer, name: string): PortolanError {
   return denied(
     `${server.name}.${name}`,
     "is blocked: its definition changed since it was accepted. Review it with changedDefinitions(), then accept() it",
+    "definition-changed",
   );
 }
 
 /** One call while it runs, and its entry in the log. */
-export class LoggedCall {
+export class LoggedCall implements CallHandle {
   readonly kind: "call" | "resource" | "prompt";
-  readonly id: string;
+  /** Empty until it begins. */
+  id = "";
   readonly server: HostedServer;
   readonly name: string;
   readonly args: JsonObject | undefined;
   readonly options: HostCallOptions;
   /** The arguments as they were sent. */
   argsText: string | undefined = undefined;
+  /** Defined for arguments whose text the caller has written. */
+  rewrite: SerializedCallOptions["rewrite"];
+  /** When it was sent, by the host's clock. */
   startedAt = 0;
+  /** Milliseconds since 1970. */
+  readonly beganAt: number = Date.now();
+  /** The step that can be cancelled now. */
+  running: { cancel(reason: Error): void } | undefined = undefined;
+  /** Why the user has cancelled it. */
+  cancelled: CallFailure | undefined = undefined;
+  isSent = false;
+  /** Its beginning is in the log. */
+  isLogged = false;
   /**
-   * Links of the list of open calls, in the order of their beginning. A `Set` would cost more than the rest of the log.
+   * Links of the list of running calls, in the order of their beginning. A `Set` would cost more than the rest of the log.
    */
   previous: LoggedCall | undefined = undefined;
   next: LoggedCall | undefined = undefined;
@@ -357,14 +497,12 @@ export class LoggedCall {
 
   constructor(
     kind: LoggedCall["kind"],
-    id: string,
     server: HostedServer,
     name: string,
     args: JsonObject | undefined,
     options: HostCallOptions,
   ) {
     this.kind = kind;
-    this.id = id;
     this.server = server;
     this.name = name;
     this.args = args;
@@ -378,6 +516,11 @@ export interface CallFailed {
   readonly message: string;
 }
 
+/** Why a call has no result, for a user interface. */
+export interface FailedCall extends Omit<CallFailed, "how"> {
+  readonly how: CallFailed["how"] | "refused";
+}
+
 /** A call that became a task, at its end. */
 export interface EndedTask {
   readonly id: string;
@@ -388,11 +531,10 @@ export interface EndedTask {
   readonly failure: CallFailed | undefined;
 }
 
-/** Logs calls: quick ones in one entry, longer ones at their beginning and at their end. */
+/** Logs calls: quick ones in one entry, longer ones at their beginning and at their end. Knows those that run. */
 export class CallLog {
   readonly #activity: ActivityLog;
   readonly #clock: Clock;
-  /** Open calls that are not logged yet. */
   #first: LoggedCall | undefined;
   #last: LoggedCall | undefined;
   #isTimerSet = false;
@@ -402,27 +544,36 @@ export class CallLog {
     this.#clock = clock;
   }
 
-  /** Throws if the log is required and cannot be written. */
-  ready(): void {
-    this.#activity.ready();
+  /** The calls that have begun and not ended. */
+  get running(): LoggedCall[] {
+    const all: LoggedCall[] = [];
+    for (let logged = this.#first; logged; logged = logged.next) all.push(logged);
+    return all;
   }
 
-  begin(logged: LoggedCall): void {
+  /** Adds a call that may still need consent. Every one is taken out again by `end`, `leave`, `fail` or `close`. */
+  open(logged: LoggedCall): void {
     logged.isOpen = true;
     logged.previous = this.#last;
     if (this.#last) this.#last.next = logged;
     else this.#first = logged;
     this.#last = logged;
+  }
+
+  /** Notes that a call is sent. */
+  begin(logged: LoggedCall): void {
+    logged.isSent = true;
     if (this.#isTimerSet) return;
     this.#isTimerSet = true;
-    this.#clock.after(quickCallMs, () => this.#recordOpen());
+    this.#clock.after(quickCallMs, () => this.#recordSent());
   }
 
   /** Logs the end of a call, with its result or its failure. */
   end(logged: LoggedCall, ms: number, result: object | undefined, failure?: CallFailed): void {
     const { kind, id, server, name, args, options } = logged;
     const kept = result && withoutProtocolMembers(result);
-    if (!this.#unlink(logged)) {
+    this.close(logged);
+    if (logged.isLogged) {
       this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ms, ...failure, result: kept });
     } else if (kept) {
       const { by = "model", run } = options;
@@ -434,7 +585,8 @@ export class CallLog {
 
   /** Logs the beginning of a call that goes on without its caller. */
   leave(logged: LoggedCall): void {
-    if (this.#unlink(logged)) this.#activity.record(entryOf(logged));
+    this.close(logged);
+    if (!logged.isLogged) this.#activity.record(entryOf(logged));
   }
 
   /** Logs the end of a call that became a task, whose caller no longer waits for it. */
@@ -446,20 +598,13 @@ export class CallLog {
 
   /** Logs a call that was never sent. */
   fail(logged: LoggedCall, failure: CallFailed): void {
+    this.close(logged);
     this.#activity.record({ ...entryOf(logged), ...failure });
   }
 
-  #recordOpen(): void {
-    this.#isTimerSet = false;
-    for (let logged = this.#first; logged; logged = this.#first) {
-      this.#unlink(logged);
-      this.#activity.record(entryOf(logged));
-    }
-  }
-
-  /** Removes a call from the open ones. Returns false if its beginning is logged already. */
-  #unlink(logged: LoggedCall): boolean {
-    if (!logged.isOpen) return false;
+  /** Takes a call out of the running ones. */
+  close(logged: LoggedCall): void {
+    if (!logged.isOpen) return;
     const { previous, next } = logged;
     if (previous) previous.next = next;
     else this.#first = next;
@@ -468,7 +613,15 @@ export class CallLog {
     logged.isOpen = false;
     logged.previous = undefined;
     logged.next = undefined;
-    return true;
+  }
+
+  #recordSent(): void {
+    this.#isTimerSet = false;
+    for (let logged = this.#first; logged; logged = logged.next) {
+      if (!logged.isSent || logged.isLogged) continue;
+      logged.isLogged = true;
+      this.#activity.record(entryOf(logged));
+    }
   }
 }
 
@@ -504,8 +657,3 @@ const protocolMembers: { readonly [name: string]: true | undefined } = Object.as
   ttlMs: true,
   cacheScope: true,
 });
-
-/** Returns the run that a call belongs to, for an event or entry. */
-export function runOf({ run }: HostCallOptions): { run?: string } {
-  return run === undefined ? {} : { run };
-}

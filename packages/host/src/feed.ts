@@ -12,6 +12,8 @@ export interface FeedOptions<E> {
   readonly maxUnread?: number;
   /** Characters of the unread events kept for each reader. Default: 16 Mi. */
   readonly maxUnreadChars?: number;
+  /** Called with true before the first reader reads, and with false after the last one has left. */
+  readonly onReaders?: (hasReaders: boolean) => void;
 }
 
 interface UnreadEvent<E> {
@@ -39,12 +41,12 @@ export class Feed<E> {
   read(wants: (event: E) => boolean = () => true): AsyncIterableIterator<E> {
     const reader = new Reader(this.#options, wants, () => {
       this.#readers.delete(reader);
-      this.hasReaders = this.#readers.size > 0;
+      this.#noteReaders();
     });
     if (this.#isOver) reader.end();
     else {
       this.#readers.add(reader);
-      this.hasReaders = true;
+      this.#noteReaders();
     }
     return reader;
   }
@@ -54,7 +56,14 @@ export class Feed<E> {
     this.#isOver = true;
     for (const reader of this.#readers) reader.end();
     this.#readers.clear();
-    this.hasReaders = false;
+    this.#noteReaders();
+  }
+
+  #noteReaders(): void {
+    const hasReaders = this.#readers.size > 0;
+    if (hasReaders === this.hasReaders) return;
+    this.hasReaders = hasReaders;
+    this.#options.onReaders?.(hasReaders);
   }
 }
 

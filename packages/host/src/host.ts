@@ -10,22 +10,27 @@ import type {
 } from "portolan";
 import { PortolanError } from "portolan";
 import { type Clock, systemClock } from "portolan/client";
-import { checkOptions, partOf, rejectInvalid } from "portolan/internal";
+import { checkOptions, nameOf, partOf, rejectInvalid } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { createMemoryStorage } from "portolan/storage";
-import { type ActivityLog, memorySink, openActivity } from "./activity/index.ts";
+import { type ActivityLog, memorySink, openActivity, recordNow } from "./activity/index.ts";
+import type { SeenResult } from "./agent/present.ts";
+import { type PresentOptions, presentFor, previewRun } from "./agent/preview.ts";
 import { checkTask, isState } from "./agent/prompt.ts";
 import {
   type Run,
   type RunApproval,
   type RunInput,
   type RunOptions,
+  type RunPreview,
   type RunState,
   type StartedRun,
   startRun,
 } from "./agent/run.ts";
+import { answeredEvent } from "./answers/answered.ts";
 import { createRates, type RootDefinition } from "./answers/forms.ts";
 import { type AnswerDependencies, answersFor, createBudgets, sayFor } from "./answers/sampling.ts";
+import { Visits } from "./answers/visits.ts";
 import {
   type CompleteOptions,
   createEventFilter,
@@ -36,19 +41,31 @@ import {
   type HostEvent,
   type HostOptions,
   type ReadyOptions,
+  type RunningCall,
   type ServerDefinition,
   type ServerStatus,
 } from "./api.ts";
 import type { AppAccess } from "./apps/access.ts";
-import { CallLog, Calls, hostCallOptionKinds, markUntrusted, noOptions, noteResultResources } from "./calls.ts";
+import { CallLog, Calls, hostCallOptionKinds, noOptions } from "./calls.ts";
 import { Catalog, type CatalogView } from "./catalog/catalog.ts";
 import { describeForTrust, TrustHistory, type TrustSubject } from "./config/index.ts";
-import { Consent, Questions } from "./consent.ts";
+import { Consent } from "./consent.ts";
+import { markUntrusted, noteResultResources } from "./content-origins.ts";
+import { DefinitionReview } from "./definition-review.ts";
 import { skeletonOf } from "./display/index.ts";
 import type { Feed } from "./feed.ts";
 import { maxStartsAtOnce, pingIntervalMs, readyWaitMs } from "./limits.ts";
 import type { Model } from "./models/model.ts";
-import { checkBounds, checkHostOptions, checkRunOptions, ExposedRoots, type ServerEntry } from "./options.ts";
+import { Questions } from "./open-questions.ts";
+import type { OpenConnectionOptions, OpenedConnection, OpenedConnections } from "./opened-connections.ts";
+import {
+  checkBounds,
+  checkHostOptions,
+  checkModels,
+  checkRunOptions,
+  ExposedRoots,
+  type ServerEntry,
+} from "./options.ts";
 import {
   type ChangedDefinition,
   compilePolicy,
@@ -57,7 +74,7 @@ import {
   type Grants,
   hintsOf,
 } from "./policy/index.ts";
-import type { HostQuestion, TrustVerdict } from "./questions.ts";
+import type { AnswerOptions, AnswerReceipt, HostQuestion, TrustVerdict } from "./questions.ts";
 import { Servers, toEntry } from "./servers.ts";
 import type { LocalSkills } from "./skills/local-skills.ts";
 import type { HostSkills } from "./skills/skills.ts";
@@ -108,9 +125,9 @@ export class LocalHost implements Host {
   readonly #options: HostOptions;
   readonly #info: Implementation;
   readonly #clock: Clock;
-  readonly #feed: Feed<HostEvent> = createHostFeed();
+  readonly #feed: Feed<HostEvent> = createHostFeed((hasReaders) => this.#followActivity(hasReaders));
   readonly #catalog = new Catalog(skeletonOf);
-  readonly #models: readonly Model[];
+  #models: readonly Model[];
   readonly #grants: Grants;
   readonly #questions: Questions;
   readonly #servers: Servers;
@@ -118,6 +135,8 @@ export class LocalHost implements Host {
   readonly #calls: Calls;
   readonly #answers: AnswerDependencies;
   readonly #closed = new AbortController();
+  /** Addresses that the user has gone to. */
+  readonly #visits = new Visits((server, question) => this.#feed.emit({ kind: "visited", server, question }));
   readonly #runs = new Map<string, StartedRun>();
   readonly #roots: ExposedRoots;
   readonly #localTasks: LocalTasks | undefined;
@@ -125,7 +144,10 @@ export class LocalHost implements Host {
   readonly skills: HostSkills;
   readonly #createLocalSkills: () => Promise<LocalSkills>;
   #localSkills: Promise<LocalSkills> | undefined;
+  /** Loaded with the first connection that is opened. */
+  #opened: Promise<OpenedConnections> | undefined;
   #closing: Promise<void> | undefined;
+  #stopFollowing: (() => void) | undefined;
 
   constructor(options: HostOptions, grants: Grants, kv: KeyValue, tasks?: TasksModule) {
     const { clock = systemClock, answers = {}, model = [], sampling = {}, limits = {} } = options;
@@ -135,18 +157,30 @@ export class LocalHost implements Host {
     this.#grants = grants;
     this.#models = Array.isArray(model) ? model : [model as Model];
     this.activity = options.activity ?? openActivity(memorySink());
+    grants.listen((grant, how) => {
+      if (this.#feed.hasReaders) this.#feed.emit({ kind: "grant", server: grant.server, grant: { ...grant }, how });
+    });
     this.#questions = new Questions(answers, {
-      onAsked: (question) => this.#emitQuestion(question),
-      onSettled: (question) => this.#feed.emit({ kind: "answered", server: question.server, question }),
+      activity: this.activity,
+      onAsked: (question) => {
+        if (this.#feed.hasReaders) this.#feed.emit({ kind: "question", server: question.server, question });
+        if (question.run !== undefined) emitTo(this.#runs.get(question.run), question);
+      },
+      onSettled: (settled) => {
+        if (this.#feed.hasReaders) this.#feed.emit(answeredEvent(settled));
+        if (settled.question.kind === "openUrl") this.#visits.note(settled);
+      },
     });
     this.#roots = new ExposedRoots(clock, () => {
       for (const { client } of this.#servers.all) client?.rootsChanged();
+      this.#opened?.then((opened) => opened.rootsChanged());
+      this.#feed.emit({ kind: "roots", server: "" });
     });
     const dependencies: AnswerDependencies = {
       questions: this.#questions,
       grants,
       activity: this.activity,
-      models: this.#models,
+      models: () => this.#models,
       sampling,
       roots: () => this.#roots.present,
       budgetOf: createBudgets(sampling, clock),
@@ -182,6 +216,7 @@ export class LocalHost implements Host {
       trustHistory: new TrustHistory(kv),
       questions: this.#questions,
       activity: this.activity,
+      onVisited: (server, elicitationId) => this.#visits.complete(server, elicitationId),
       emit: (event) => {
         if (event.kind === "catalog" && event.changed === "resources") this.#forgetSkills(event.server);
         this.#feed.emit(event);
@@ -190,16 +225,28 @@ export class LocalHost implements Host {
       ...(options.auth && { auth: options.auth }),
       ...(options.via && { via: options.via }),
       ...(options.observer && { observer: options.observer }),
+      ...(options.tap && { tap: options.tap }),
       ...(extensions.length > 0 && { extensions }),
-      ...(localTasks && { onStateChange: (server) => localTasks.onStateChange(server) }),
+      onStateChange: (server) => {
+        localTasks?.onStateChange(server);
+        this.#opened?.then((opened) => opened.endBlocked(server));
+      },
       ...(options.storage && { kv }),
     });
     this.#answers = dependencies;
     this.#consent = new Consent(compilePolicy(options.policy ?? []), grants, this.#questions, this.activity);
     this.#calls = new Calls({
+      activity: this.activity,
       clock,
       catalog: this.#catalog,
       consent: this.#consent,
+      questions: this.#questions,
+      visits: this.#visits,
+      review: new DefinitionReview({
+        servers: this.#servers,
+        questions: this.#questions,
+        activity: this.activity,
+      }),
       callLog,
       tasks: localTasks,
       feed: this.#feed,
@@ -223,6 +270,15 @@ export class LocalHost implements Host {
     return this.#questions.waiting;
   }
 
+  get calls(): readonly RunningCall[] {
+    return this.#calls.running;
+  }
+
+  cancel(call: string, reason?: string): boolean {
+    if (reason === undefined || typeof reason === "string") return this.#calls.cancel(call, reason);
+    throw new PortolanError("invalid-argument", `cancel: reason: expected a text, got ${nameOf(reason)}`);
+  }
+
   get grants(): Host["grants"] {
     return {
       list: () => this.#grants.list(),
@@ -233,11 +289,20 @@ export class LocalHost implements Host {
         if (isKnown) await this.#servers.applyDecisions();
         return isKnown;
       },
+      restore: async (id) => {
+        const isRestored = await this.#grants.restore(id, async ({ server, subject: name, kind: of, allow, scope }) => {
+          const entry = { kind: "grant", server, name, grant: id, of, allow, scope, restored: true } as const;
+          await recordNow(this.activity, entry);
+        });
+        if (isRestored) await this.#servers.applyDecisions();
+        return isRestored;
+      },
     };
   }
 
-  answer(id: string, answer: unknown): Promise<void> {
-    return this.#questions.answer(id, answer);
+  async answer(id: string, answer: unknown, options: AnswerOptions = {}): Promise<AnswerReceipt> {
+    await rejectInvalid(options, { digest: "string", by: "string" }, "answer");
+    return this.#questions.answer(id, answer, options);
   }
 
   events(filter: EventFilter = {}): AsyncIterableIterator<HostEvent> {
@@ -335,12 +400,42 @@ export class LocalHost implements Host {
     return run;
   }
 
+  async preview(task: RunInput, options: RunOptions = {}): Promise<RunPreview> {
+    checkRunOptions(options);
+    checkTask(task, options);
+    if (isState(task)) {
+      const why = "expected a text or a prompt of a server, got the state of a run; pass it as `history`";
+      throw new PortolanError("invalid-argument", `preview: ${why}`);
+    }
+    const { catalog, servers, tasks } = this;
+    const isKnown = (server: string) => this.#catalog.knows(server);
+    return previewRun(task, options, { catalog, servers, tasks, isKnown }, options.model ?? this.#models[0]);
+  }
+
+  present(result: CallToolResult, options: PresentOptions = {}): SeenResult {
+    return presentFor(result, options, options.model ?? this.#models[0]);
+  }
+
+  get models(): readonly Model[] {
+    return this.#models;
+  }
+
+  setModels(models: readonly Model[]): void {
+    checkModels(models);
+    this.#models = [...models];
+    this.#feed.emit({ kind: "models", server: "" });
+  }
+
   async add(name: string, server: ServerDefinition | ServerEntry): Promise<void> {
     await this.#servers.add(toEntry(name, server));
   }
 
   async remove(server: string): Promise<void> {
     await this.#servers.remove(server);
+  }
+
+  async replace(name: string, server: ServerDefinition | ServerEntry): Promise<void> {
+    await this.#servers.replace(toEntry(name, server));
   }
 
   async start(server: string): Promise<ServerStatus> {
@@ -397,6 +492,27 @@ export class LocalHost implements Host {
     await this.#roots.set(roots);
   }
 
+  get roots(): readonly RootDefinition[] {
+    return this.#roots.all;
+  }
+
+  async open(server: string, options: OpenConnectionOptions = {}): Promise<OpenedConnection> {
+    const trusted = await this.#servers.findTrusted(server, options.signal);
+    this.#opened ??= import("./opened-connections.ts").then(
+      ({ OpenedConnections }) =>
+        new OpenedConnections({
+          activity: this.activity,
+          clock: this.#clock,
+          tap: this.#options.tap,
+          observer: this.#options.observer,
+          answersFor: (asking) => answersFor(asking, this.#answers),
+        }),
+    );
+    const opened = await this.#opened;
+    if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
+    return opened.open(trusted, options);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -415,11 +531,22 @@ export class LocalHost implements Host {
     this.#questions.close();
     this.#roots.end();
     await this.#servers.close();
+    await this.#opened?.then((opened) => opened.close());
     await Promise.all(runs.map(({ result }) => result));
     await this.#localTasks?.settle();
+    // The counts are for people; a storage that fails must not keep the host open.
+    await this.#grants.flush().catch(() => {});
     this.#feed.end();
     // A log that the application passed in is closed by the application.
     await (this.#options.activity ? this.activity.flush() : this.activity.close());
+  }
+
+  /** Listens to the log only while somebody reads events. */
+  #followActivity(hasReaders: boolean): void {
+    this.#stopFollowing?.();
+    this.#stopFollowing = hasReaders
+      ? this.activity.listen?.((seq) => this.#feed.emit({ kind: "activity", server: "", seq }))
+      : undefined;
   }
 
   #isReadOnly(server: string, name: string): boolean {
@@ -513,14 +640,12 @@ export class LocalHost implements Host {
     const { how, task } = event;
     void this.#runs.get(event.task.run)?.emit({ type: "task", how, task });
   }
+}
 
-  /** Emits a question to all events, and to the run that it belongs to. */
-  #emitQuestion(question: HostQuestion): void {
-    this.#feed.emit({ kind: "question", server: question.server, question });
-    const run = question.run === undefined ? undefined : this.#runs.get(question.run);
-    if (isRunApproval(question)) void run?.emit({ type: "approval", question });
-    else void run?.emit({ type: "question", question });
-  }
+/** Emits a question to the run that it belongs to. */
+function emitTo(run: StartedRun | undefined, question: HostQuestion): void {
+  if (isRunApproval(question)) void run?.emit({ type: "approval", question });
+  else void run?.emit({ type: "question", question });
 }
 
 function isRunApproval(question: HostQuestion): question is RunApproval {

@@ -1,8 +1,18 @@
 import type { Implementation, LogLevel, LogMessageParams } from "portolan";
 import { logLevels, PortolanError, RpcError } from "portolan";
-import type { Answers, ChangeStream, Client, ClientExtension, Clock, HttpAuth, RequestObserver } from "portolan/client";
+import type {
+  Answers,
+  ChangeStream,
+  Client,
+  ClientExtension,
+  Clock,
+  EraPolicy,
+  HttpAuth,
+  RequestObserver,
+  TapEvent,
+} from "portolan/client";
 import { toError } from "portolan/internal";
-import { changedFeatures, type HostEvent, type ServerStatus } from "./api.ts";
+import { changedFeatures, type HostEvent, type HostOptions, type ServerStatus } from "./api.ts";
 import {
   type FeatureKind,
   type FeatureLimits,
@@ -15,7 +25,7 @@ import {
 } from "./catalog/load-lists.ts";
 import type { PreviousTrust } from "./config/index.ts";
 import { listSettleMs, longestTimerMs, maxLogMessageChars, pingAnswerMs, watchWaitMs } from "./limits.ts";
-import { openConnection } from "./open-connection.ts";
+import { type OpenOptions, openConnection, type ServerConnection } from "./open-connection.ts";
 import type { ServerEntry } from "./options.ts";
 import { type Semaphore, Supervisor } from "./supervisor.ts";
 
@@ -36,6 +46,7 @@ export interface ServerDependencies {
   readonly auth?: ((entry: ServerEntry) => HttpAuth | undefined) | undefined;
   readonly via?: ((url: URL) => typeof fetch | undefined) | undefined;
   readonly observer?: RequestObserver | undefined;
+  readonly tap?: HostOptions["tap"];
   readonly extensions?: readonly ClientExtension[] | undefined;
   readonly emit: (event: HostEvent) => void;
   /** Returns the handlers of the server's own requests. */
@@ -43,6 +54,13 @@ export interface ServerDependencies {
   /** Replaces a server's features in the catalog. */
   readonly updateCatalog: (server: HostedServer, features: ListedFeatures) => Promise<void>;
   readonly onStateChange: (server: HostedServer) => void;
+  /** Called when the server says that the user has finished at an address, with its id of the question. */
+  readonly onVisited: (server: string, elicitationId: unknown) => void;
+}
+
+/** Options of a connection beside the host's own. */
+export interface SecondConnection extends Pick<OpenOptions, "answers" | "signal" | "observer" | "tap"> {
+  readonly era: EraPolicy | undefined;
 }
 
 /** One server of a host: keeps it connected and its features up to date. */
@@ -176,26 +194,42 @@ export class HostedServer {
     await this.supervisor.stop("closed");
   }
 
-  #open(signal: AbortSignal) {
-    const { emit, info, clock, auth, via, observer, extensions } = this.#dependencies;
-    const answers = this.#dependencies.answersFor(this);
+  #open(signal: AbortSignal): Promise<ServerConnection> {
+    const { emit, observer, tap, answersFor, onVisited } = this.#dependencies;
     const { name: server } = this;
-    const warn = (message: string) => emit({ kind: "warning", server, message });
-    return openConnection(this.entry, {
+    return this.#connect({
       signal,
-      info,
       logLevel: this.#logLevel,
-      clock,
-      answers,
-      ...(answers.sample && { capabilities: { sampling: { tools: {} } } }),
-      auth: auth?.(this.entry),
-      via,
+      answers: answersFor(this),
       ...(observer && { observer }),
-      ...(extensions && { extensions }),
+      ...(tap && { tap: (event: TapEvent) => tap(server, "main", event) }),
       onStderr: (line) => emit({ kind: "stderr", server, line }),
       onLog: (message) => emit({ kind: "log", server, ...toLog(message) }),
-      onNotification: (method) => this.#onNotification(method),
-      onError: ({ message }) => warn(message),
+      onNotification: (method, params) => {
+        this.#onNotification(method);
+        if (method === "notifications/elicitation/complete") onVisited(server, params["elicitationId"]);
+      },
+    });
+  }
+
+  /** Opens a connection beside the host's own, with the same authorization. */
+  connectAgain({ era = this.entry.settings.era, ...options }: SecondConnection): Promise<ServerConnection> {
+    const { startSlots } = this.#dependencies;
+    const open = () => this.#connect({ ...options, ...(era !== undefined && { era }), onStderr: () => {} });
+    return startSlots.run(open, options.signal);
+  }
+
+  #connect(options: Omit<OpenOptions, "auth" | "via" | "clock">): Promise<ServerConnection> {
+    const { emit, info, clock, auth, via, extensions } = this.#dependencies;
+    return openConnection(this.entry, {
+      info,
+      clock,
+      ...(options.answers.sample && { capabilities: { sampling: { tools: {} } } }),
+      auth: auth?.(this.entry),
+      via,
+      ...(extensions && { extensions }),
+      onError: ({ message }) => emit({ kind: "warning", server: this.name, message }),
+      ...options,
     });
   }
 

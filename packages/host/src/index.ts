@@ -16,6 +16,7 @@ export {
   type ActivityText,
   type ActivityVerdict,
   createRedactor,
+  exportActivity,
   type MemorySink,
   memorySink,
   openActivity,
@@ -25,7 +26,10 @@ export {
   storageSink,
   verifyActivityFile,
 } from "./activity/index.ts";
+export type { SeenResult } from "./agent/present.ts";
+export type { PresentOptions } from "./agent/preview.ts";
 export type {
+  NumberedRunEvent,
   ProposedCall,
   Run,
   RunApproval,
@@ -34,8 +38,10 @@ export type {
   RunEvent,
   RunInput,
   RunOptions,
+  RunPreview,
   RunState,
   RunTask,
+  RunTokens,
 } from "./agent/run.ts";
 export type { RootDefinition } from "./answers/forms.ts";
 export type { SamplingLimits } from "./answers/sampling.ts";
@@ -49,6 +55,7 @@ export type {
   HostEventKind,
   HostOptions,
   ReadyOptions,
+  RunningCall,
   SamplingOptions,
   ServerDefinition,
   ServerState,
@@ -73,6 +80,7 @@ export {
   expandEntry,
   type LoadedEnvFile,
   type MergedEntries,
+  type MissingValue,
   mergeEntries,
   type ParsedConfig,
   type ParseOptions,
@@ -86,6 +94,7 @@ export {
   trustDigest,
   trustPlace,
 } from "./config/index.ts";
+export type { RefusalReason } from "./consent.ts";
 export {
   type DisplayOptions,
   type DisplayValueOptions,
@@ -101,6 +110,7 @@ export {
   skeletonOf,
 } from "./display/index.ts";
 export { createHost } from "./host.ts";
+export type { OpenConnectionOptions, OpenedConnection } from "./opened-connections.ts";
 export type {
   CommandTarget,
   CustomTarget,
@@ -125,6 +135,7 @@ export {
   diffDefinitions,
   type Effect,
   type Grant,
+  type GrantChange,
   type GrantKind,
   type GrantQuery,
   type Grants,
@@ -145,9 +156,12 @@ export type {
   Action,
   Answerer,
   AnswerOf,
+  AnswerOptions,
+  AnswerReceipt,
   AnswerScope,
   ApprovalQuestion,
   ApprovalVerdict,
+  ChangedQuestion,
   FormAnswer,
   FormQuestion,
   HostAnswers,

@@ -9,6 +9,8 @@ export const readyWaitMs = 10_000;
 export const quickFailureMs = 1_000;
 /** Starting more processes at once makes each of them slower. Option: `startsAtOnce`. */
 export const maxStartsAtOnce = 8;
+/** Connections that a user opens beside those of the host. Each may be a process of its own. */
+export const maxOpenedConnections = 64;
 /** The same as the client's own default. Option of each server: `connectMs`. */
 export const connectTimeoutMs = 60_000;
 /** A server that is slow to confirm its change notifications must not delay the first call. */
@@ -52,6 +54,18 @@ export const maxOpenQuestions = 200;
 export const maxOpenQuestionCharsPerServer: number = 4 * 1024 * 1024;
 /** Characters of JSON of the questions about all servers. */
 export const maxOpenQuestionChars: number = 32 * 1024 * 1024;
+/** Addresses that a user has open at the same time; the oldest are forgotten, and no event tells of their end. */
+export const maxOpenVisits = 200;
+/** Uses of a grant are stored at most this often: they are for people, and a grant may decide many calls a second. */
+export const grantUseSaveMs = 60_000;
+/** Attempts to store the uses of a grant that other processes change at the same time. */
+export const maxGrantWrites = 5;
+/** Revoked grants that can be restored; older ones cannot. */
+export const maxRestorableGrants = 100;
+/** Questions of one call about a definition that changes again while the user decides. */
+export const maxDefinitionReviews = 5;
+/** Ended questions whose end a later answer is told; older ones are unknown. */
+export const maxSettledQuestions = 1_000;
 /** A reader of events that is slower than the host loses the oldest ones. */
 export const maxUnreadEvents = 1_000;
 /** The same bound in characters, because a log message or a definition may be long. */
@@ -185,7 +199,11 @@ export const mediaChars = 500;
 export const keptMessages = 4;
 /** Shorter results are not worth replacing. */
 export const replacedResultTokens = 200;
-/** Events of a run that wait for its reader before the run waits, too. */
+/** Events of a run that are kept for the readers of `events()`. The oldest are dropped. */
+export const maxKeptRunEvents = 10_000;
+/** The same bound in characters. */
+export const maxKeptRunEventChars: number = 16 * 1024 * 1024;
+/** Events of a run that wait for the reader of its iteration before the run waits, too. */
 export const maxUnreadRunEvents = 1_000;
 /** The same bound in characters, because a result may be long. */
 export const maxUnreadRunEventChars: number = 16 * 1024 * 1024;

@@ -31,7 +31,8 @@ export async function openConnection(
   options: OpenOptions,
 ): Promise<ServerConnection> {
   const { onStderr, auth: _auth, via: _via, ...connectOptions } = options;
-  const { era, connectMs, idleMs } = settings;
+  const { connectMs, idleMs } = settings;
+  const { era = settings.era } = options;
   const process =
     "command" in target ? (await import("portolan/client/stdio")).stdio({ ...target, onStderr }) : undefined;
   const link =

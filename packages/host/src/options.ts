@@ -7,8 +7,9 @@ import type { RootDefinition } from "./answers/forms.ts";
 import type { SamplingLimits } from "./answers/sampling.ts";
 import type { HostOptions } from "./api.ts";
 import type { FeatureLimits } from "./catalog/load-lists.ts";
-import { checkAnswerers } from "./consent.ts";
+import type { Model } from "./models/model.ts";
 import type { RootWatch } from "./node/roots.ts";
+import { checkAnswerers } from "./open-questions.ts";
 import type { HostTasksOptions } from "./tasks/tasks.ts";
 
 /** One server of a host: how to reach it, and where that is configured. */
@@ -116,6 +117,11 @@ export function checkRunOptions(options: RunOptions): void {
   checkBounds("", { maxTurns, maxCalls, maxTokens, contextTokens, maxResultChars });
 }
 
+/** Throws if something else than a list of models is given. */
+export function checkModels(models: readonly Model[]): void {
+  if (!isListOf(isModel)(models)) throw unusable("models", `a list of ${modelWords}`, models);
+}
+
 /** Throws unless every limit is a number of at least `least`; undefined ones are skipped. */
 export function checkBounds(of: string, bounds: { readonly [name: string]: unknown }, least = 0): void {
   for (const [name, bound] of Object.entries(bounds)) {
@@ -184,6 +190,7 @@ const hostOptions: Table<HostOptions> = {
   auth: callback,
   via: callback,
   observer: ["{ begin } such as traceClient() of portolan/otel", has("begin")],
+  tap: callback,
   extensions: ["a list of extensions such as tasks() of portolan/client/tasks", isListOf(has("on"))],
   tasks: ['true, false or { resume: "connect" | "wait" }', isTasks],
   logLevel: ["a level from debug to emergency", isOneOf(...logLevels)],
@@ -211,6 +218,8 @@ const runOptions: Table<RunOptions> = {
     "true or false by the callId of each question",
     (value) => isObject(value) && Object.values(value).every((decision) => typeof decision === "boolean"),
   ],
+  checkpoint: callback,
+  uncertain: ['"ask-again" or "tell-model"', isOneOf("ask-again", "tell-model")],
   maxTurns: anything,
   maxCalls: anything,
   maxTokens: anything,
@@ -262,6 +271,11 @@ export class ExposedRoots {
 
   get present(): readonly RootDefinition[] | undefined {
     return this.#watch?.present ?? this.#all;
+  }
+
+  /** As they were set. */
+  get all(): readonly RootDefinition[] {
+    return this.#all ?? [];
   }
 
   async set(roots: readonly RootDefinition[]): Promise<void> {

@@ -15,7 +15,7 @@ import type { AppGrant } from "./apps/sources.ts";
 import type { TrustSubject } from "./config/index.ts";
 import type { HostInspection, SuspiciousText } from "./display/index.ts";
 import type { ModelCapabilities } from "./models/model.ts";
-import type { Caution } from "./policy/index.ts";
+import type { Caution, ChangedDefinition } from "./policy/index.ts";
 import type { SkillChange } from "./skills/skills.ts";
 
 /** Members of every question. */
@@ -26,7 +26,13 @@ export interface QuestionBase {
   readonly server: string;
   /** The run that caused the question. */
   readonly run?: string;
-  /** Aborts when no answer is needed any more. */
+  /** The host's id of the call that the question belongs to, as in the events `call` and `ended`. */
+  readonly call?: string;
+  /** Milliseconds since 1970. */
+  readonly askedAt: number;
+  /** Digest of everything that is shown: of all members but `id`, `askedAt` and `signal`. */
+  readonly digest: string;
+  /** Aborts when no answer is needed any more. Not enumerable, so that `JSON.stringify` leaves it out. */
   readonly signal: AbortSignal;
 }
 
@@ -85,6 +91,23 @@ export interface ApprovalQuestion extends QuestionBase {
   readonly resembles?: string;
   /** True if the answer counts once, whatever its `for`: a dynamic skill, or a skill that may cause a read elsewhere. */
   readonly isOnce?: boolean;
+  /** True if the same call was sent before and may have taken effect. Its answer counts once. */
+  readonly mayHaveRun?: boolean;
+}
+
+/** May this tool be used again, although its definition changed since it was accepted? */
+export interface ChangedQuestion extends QuestionBase {
+  readonly kind: "changed";
+  /** Both definitions, and every place that differs. */
+  readonly change: ChangedDefinition;
+  /** When the earlier definition was first seen or accepted, in milliseconds since 1970. */
+  readonly acceptedAt?: number;
+  /** The call that wants the tool. If the change is accepted, it goes on to ordinary consent. */
+  readonly action?: Action;
+  /** The model's id of the call. */
+  readonly callId?: string;
+  /** Suspicious wording in the new definition. An empty list proves nothing. */
+  readonly findings: readonly SuspiciousText[];
 }
 
 /** Will the user fill in this form? */
@@ -151,6 +174,7 @@ export interface SayQuestion extends QuestionBase {
 export type HostQuestion =
   | TrustQuestion
   | ApprovalQuestion
+  | ChangedQuestion
   | FormQuestion
   | UrlQuestion
   | SamplingQuestion
@@ -177,6 +201,8 @@ export interface TrustVerdict extends Verdict {
 export interface ApprovalVerdict extends Verdict {
   /** Valid only for exactly these arguments. */
   readonly onlyTheseArguments?: boolean;
+  /** True for a "no" of the application, which has no way to ask the user. It is never kept. */
+  readonly isUnasked?: boolean;
 }
 
 export interface FormAnswer extends ElicitResult {
@@ -198,6 +224,20 @@ export interface RootsVerdict extends Verdict {
   readonly roots?: readonly Root[];
 }
 
+/** Options of `host.answer`. */
+export interface AnswerOptions {
+  /** The digest of the question that was shown. The answer to another question is rejected with "question-changed". */
+  readonly digest?: string;
+  /** Name of the person or device that answers, for the log and for other user interfaces. */
+  readonly by?: string;
+}
+
+/** The effect of an answer. */
+export interface AnswerReceipt {
+  /** The id of the grant that the answer made. */
+  readonly grant?: string;
+}
+
 /** A function that answers questions, or "later" for those that `host.answer` answers. */
 export type Answerer<Q, A> = ((question: Q) => MaybePromise<A>) | "later";
 
@@ -205,6 +245,8 @@ export type Answerer<Q, A> = ((question: Q) => MaybePromise<A>) | "later";
 export interface HostAnswers {
   readonly trust?: Answerer<TrustQuestion, TrustVerdict | boolean>;
   readonly approve?: Answerer<ApprovalQuestion, ApprovalVerdict | boolean>;
+  /** Without it, a call of a tool whose definition changed is refused. */
+  readonly changed?: Answerer<ChangedQuestion, ApprovalVerdict | boolean>;
   readonly elicit?: Answerer<FormQuestion, FormAnswer>;
   readonly openUrl?: Answerer<UrlQuestion, ElicitResult>;
   readonly sample?: Answerer<SamplingQuestion, SamplingVerdict | boolean>;
@@ -218,6 +260,8 @@ export type QuestionKind = HostQuestion["kind"];
 export interface AnswerOf {
   trust: TrustVerdict;
   approve: ApprovalVerdict;
+  /** A yes accepts the definition until it changes again, whatever its `for` is. */
+  changed: ApprovalVerdict;
   elicit: FormAnswer;
   openUrl: ElicitResult;
   sample: SamplingVerdict;

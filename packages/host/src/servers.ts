@@ -2,26 +2,39 @@ import { PortolanError } from "portolan";
 import type { Answers } from "portolan/client";
 import { checkOptions, nameOf, type OptionNames, pauseFor } from "portolan/internal";
 import { createMemoryStorage, type KeyValue } from "portolan/storage";
-import type { ActivityLog } from "./activity/index.ts";
+import { type ActivityLog, recordNow } from "./activity/index.ts";
 import { hasSecretName, isSecretFlag } from "./activity/redact.ts";
 import { explainAbsence, type HostEvent, type ServerDefinition, type ServerState, type ServerStatus } from "./api.ts";
 import { type Catalog, createNameFilter, FeatureCache } from "./catalog/catalog.ts";
-import { type ListedFeatures, noFeatures } from "./catalog/load-lists.ts";
+import { type FeatureKind, type ListedFeatures, noFeatures } from "./catalog/load-lists.ts";
 import { isConfigured } from "./config/configured.ts";
 import { describeForTrust, type TrustHistory, trustDigest, trustPlace } from "./config/index.ts";
-import { type Questions, waitFor } from "./consent.ts";
+import { waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
 import { listSettleMs, maxReportedChanges, maxServersInErrors, quickFailureMs } from "./limits.ts";
+import type { Questions } from "./open-questions.ts";
 import type { CommandTarget, HttpTarget, ServerEntry, ServerSettings, ServerTarget } from "./options.ts";
 import { type ChangedDefinition, createPins, type Grants, type Pins } from "./policy/index.ts";
-import type { TrustVerdict } from "./questions.ts";
+import type { AnswerReceipt, TrustVerdict } from "./questions.ts";
 import type { BlockedState } from "./supervisor.ts";
+
+const featureKinds: readonly FeatureKind[] = ["tools", "prompts", "resources"];
 
 /** Parts of the host that its servers share. */
 export interface ServersOptions
   extends Pick<
     ServerDependencies,
-    "clock" | "startSlots" | "info" | "logLevel" | "limits" | "pingMs" | "auth" | "via" | "observer" | "extensions"
+    | "clock"
+    | "startSlots"
+    | "info"
+    | "logLevel"
+    | "limits"
+    | "pingMs"
+    | "auth"
+    | "via"
+    | "observer"
+    | "extensions"
+    | "onVisited"
   > {
   readonly catalog: Catalog;
   readonly grants: Grants;
@@ -44,6 +57,7 @@ export class Servers {
   readonly #changed = new Map<string, readonly ChangedDefinition[]>();
   /** Tools that the user has shown or hidden, by server and name; they override the entry. */
   readonly #shown = new Map<string, Map<string, boolean>>();
+  readonly #changeWatches = new Set<{ server: string; change: ChangedDefinition; leave: () => void }>();
   readonly #trustQuestions = new Map<HostedServer, Promise<void>>();
   readonly #cache: FeatureCache | undefined;
   readonly #lastStates = new WeakMap<HostedServer, ServerState>();
@@ -85,21 +99,11 @@ export class Servers {
 
   async add(entry: ServerEntry): Promise<void> {
     const { name, settings } = entry;
-    const digest = await trustDigest(entry);
-    const cached = await this.#cache?.read({ name, digest });
-    const previousTrust = await this.#options.trustHistory.find(entry, digest);
-    if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
+    const server = await this.#prepareServer(entry);
+    this.#checkOpen();
     if (this.#servers.has(name)) {
       throw new PortolanError("invalid-argument", `A server ${JSON.stringify(name)} exists already; remove it first`);
     }
-    const server = new HostedServer(entry, digest, {
-      ...this.#options,
-      updateCatalog: (server, features) => this.#updateCatalog(server, features),
-      onStateChange: (server) => this.#onStateChange(server),
-    });
-    if (cached) server.features = cached;
-    server.previousTrust = previousTrust;
-    for (const secret of secretsOf(entry)) this.#options.activity.addSecret(secret);
     this.#servers.set(name, server);
     // In the same turn, so that the server cannot be used before its trust is known.
     await this.#applyDecision(server).catch(async (reason) => {
@@ -109,13 +113,60 @@ export class Servers {
     if (settings.eager && server.supervisor.state === "idle") server.supervisor.start();
   }
 
+  /** Puts another configuration in the place of a server's own. */
+  async replace(entry: ServerEntry): Promise<void> {
+    const { name, settings } = entry;
+    this.find(name);
+    const server = await this.#prepareServer(entry);
+    this.#checkOpen();
+    const before = this.find(name);
+    // A choice of the user stays as it is.
+    if (before.isOff !== (before.entry.settings.disabled === true)) server.isOff = before.isOff;
+    // The map keeps the place of a name.
+    this.#servers.set(name, server);
+    this.#leave(name, "replaced");
+    // The calls of the old server fail, whatever becomes of the new one.
+    const closing = before.close();
+    await this.#applyDecision(server);
+    await closing;
+    this.#options.emit({ kind: "server", server: name, status: server.status });
+    for (const changed of featureKinds) this.#options.emit({ kind: "catalog", server: name, changed });
+    if (settings.eager && server.supervisor.state === "idle") server.supervisor.start();
+  }
+
+  /** Forgets what is known of the server that had this name. */
+  #leave(name: string, how: "removed" | "replaced"): void {
+    this.#options.catalog.remove(name);
+    this.#changed.delete(name);
+    this.#options.questions.withdraw(name, how);
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new PortolanError("cancelled", "The host is closed");
+  }
+
+  /** Makes a server that is not in the list yet. */
+  async #prepareServer(entry: ServerEntry): Promise<HostedServer> {
+    const { name } = entry;
+    const digest = await trustDigest(entry);
+    const cached = await this.#cache?.read({ name, digest });
+    const previousTrust = await this.#options.trustHistory.find(entry, digest);
+    const server = new HostedServer(entry, digest, {
+      ...this.#options,
+      updateCatalog: (server, features) => this.#updateCatalog(server, features),
+      onStateChange: (server) => this.#onStateChange(server),
+    });
+    if (cached) server.features = cached;
+    server.previousTrust = previousTrust;
+    for (const secret of secretsOf(entry)) this.#options.activity.addSecret(secret);
+    return server;
+  }
+
   async remove(name: string): Promise<void> {
     const server = this.find(name);
     this.#servers.delete(name);
-    this.#options.catalog.remove(name);
-    this.#changed.delete(name);
     this.#shown.delete(name);
-    this.#options.questions.withdraw(name);
+    this.#leave(name, "removed");
     await server.close();
   }
 
@@ -153,21 +204,41 @@ export class Servers {
     return [...this.#changed].flatMap(([server, changes]) => changes.map((change) => ({ ...change, server })));
   }
 
+  /** Returns the change of a tool that has to be accepted before it is used. */
+  changeOf(server: string, tool: string): ChangedDefinition | undefined {
+    return this.#changed.get(server)?.find(({ kind, name }) => kind === "tool" && name === tool);
+  }
+
+  /** Calls `leave` when a change is accepted, or the definition has changed again. Returns the function that ends it. */
+  watchChange(server: string, change: ChangedDefinition, leave: () => void): () => void {
+    const watch = { server, change, leave };
+    this.#changeWatches.add(watch);
+    return () => this.#changeWatches.delete(watch);
+  }
+
   /** Accepts a changed definition if it is still the one that the user looked at. */
-  async accept(name: string, change: Pick<ChangedDefinition, "kind" | "name" | "digest">): Promise<void> {
+  async accept(
+    name: string,
+    change: Pick<ChangedDefinition, "kind" | "name" | "digest">,
+    answeredBy?: string,
+  ): Promise<void> {
     const server = this.find(name);
-    const { name: of, digest } = change;
-    const pinned = { server: name, serverDigest: server.digest };
-    if (!(await this.#options.pins.accept(pinned, change))) {
-      throw new PortolanError(
-        "invalid-argument",
-        `${name}: the definition of ${of} changed again, so it was not accepted; read changedDefinitions() again`,
-      );
+    const { activity, pins } = this.#options;
+    const { kind, name: of, digest } = change;
+    const again = () => {
+      const why = `the definition of ${of} changed again, so it was not accepted; read changedDefinitions() again`;
+      return new PortolanError("invalid-argument", `${name}: ${why}`);
+    };
+    const isCurrent = (known: ChangedDefinition) => known.kind === kind && known.name === of && known.digest === digest;
+    if (!this.#changed.get(name)?.some(isCurrent)) throw again();
+    const entry = { kind: "definition", server: name, name: of, digest } as const;
+    const by = answeredBy === undefined ? {} : { answeredBy };
+    // Before it counts, so that no call is made with a definition whose acceptance is not in the log.
+    await recordNow(activity, { ...entry, accepted: true, ...by });
+    if (!(await pins.accept({ server: name, serverDigest: server.digest }, change))) {
+      activity.record({ ...entry, accepted: false, reason: "it changed again" }, { urgent: true });
+      throw again();
     }
-    this.#options.activity.record(
-      { kind: "definition", server: name, name: of, accepted: true, digest },
-      { urgent: true },
-    );
     await this.#updateCatalog(server, server.features);
     this.#options.emit({ kind: "catalog", server: name, changed: "tools" });
   }
@@ -264,6 +335,9 @@ export class Servers {
       },
       { acceptsInstructions: !byName.has("instructions instructions"), isShown, isWanted },
     );
+    for (const { server: of, change, leave } of this.#changeWatches) {
+      if (of === name && byName.get(`${change.kind} ${change.name}`) !== change.digest) leave();
+    }
     const newChanges = report.changed.filter(({ digest }) => !before.has(digest));
     for (const change of newChanges.slice(0, maxReportedChanges)) {
       const { name: of, digest, diff } = change;
@@ -314,22 +388,27 @@ export class Servers {
   async #recordTrust(
     server: HostedServer,
     { allow, for: scope = "once", trustHints = false }: TrustVerdict,
-  ): Promise<void> {
+    answeredBy?: string,
+  ): Promise<AnswerReceipt> {
     const { grants, activity } = this.#options;
     const { name, digest } = server;
     // Without storing a "no", the same question would come again at once.
     const kept = scope === "always" ? "always" : "session";
     const place = await trustPlace(server.entry);
     const decision = { ...trustIn(server), ...(place !== undefined && { place }), scope: kept } as const;
-    await grants.add({ ...decision, allow });
+    const { id: grant } = await grants.add({ ...decision, allow }, async ({ id }) => {
+      const by = answeredBy === undefined ? {} : { answeredBy };
+      const entry = { kind: "trust", server: name, allow, scope: kept, trustHints, digest, grant: id, ...by } as const;
+      await recordNow(activity, entry);
+    });
     await grants.add({ ...decision, subject: "hints", allow: allow && trustHints });
-    activity.record({ kind: "trust", server: name, allow, scope: kept, trustHints, digest }, { urgent: true });
     if (allow) {
       const { trustHistory } = this.#options;
       await trustHistory.remember(server.entry, digest, kept, secretsOf(server.entry));
       server.previousTrust = await trustHistory.find(server.entry, digest);
     }
     await this.#applyDecision(server);
+    return { grant };
   }
 
   #askForTrust(server: HostedServer): Promise<void> {
@@ -339,8 +418,11 @@ export class Servers {
     const question =
       this.#trustQuestions.get(server) ??
       questions
-        .ask<"trust">({ kind: "trust", server: name, subject: describeForTrust(entry, previousTrust) })
-        .then((verdict) => this.#recordTrust(server, verdict))
+        .ask<"trust">(
+          { kind: "trust", server: name, subject: describeForTrust(entry, previousTrust) },
+          { record: (verdict, by) => this.#recordTrust(server, verdict, by) },
+        )
+        .then(() => {})
         .finally(() => this.#trustQuestions.delete(server));
     this.#trustQuestions.set(server, question);
     return question;
@@ -349,6 +431,9 @@ export class Servers {
   #onStateChange(server: HostedServer): void {
     const { status } = server;
     const { name, state, reason } = status;
+    const current = this.#servers.get(name);
+    // The end of a server that was replaced is not the end of its successor.
+    if (current && current !== server) return;
     if (this.#lastStates.get(server) === state) return;
     this.#lastStates.set(server, state);
     if (state === "ready" || server.supervisor.isBlocked) server.isOverdue = false;

@@ -84,7 +84,7 @@ export class Supervisor {
     if (this.#connection) return this.#connection.client;
     if (this.#starting) return waitFor(this.#starting, signal);
     const mayStart = this.state === "idle" || this.state === "login";
-    if (!mayStart && !(this.state === "down" && this.#options.clock.now() >= this.#retryAt)) throw this.#unavailable();
+    if (!mayStart && !(this.state === "down" && this.#options.clock.now() >= this.#retryAt)) throw this.unavailable();
     return waitFor(this.start(), signal);
   }
 
@@ -92,7 +92,7 @@ export class Supervisor {
   start(): Promise<Client> {
     if (this.#connection) return Promise.resolve(this.#connection.client);
     if (this.#starting) return this.#starting;
-    if (this.isBlocked) return Promise.reject(this.#unavailable());
+    if (this.isBlocked) return Promise.reject(this.unavailable());
     this.#stopTimer?.();
     const stop = new AbortController();
     const starting = this.#options.startSlots.run(() => this.#open(stop.signal), stop.signal);
@@ -202,7 +202,8 @@ export class Supervisor {
     this.#options.onStateChange();
   }
 
-  #unavailable(): PortolanError {
+  /** Returns the reason why the server cannot be used now. */
+  unavailable(): PortolanError {
     const { name } = this.entry;
     const { retryInMs, ...status } = this.status;
     const states: { [state in ServerState]?: string } = {

@@ -10,8 +10,11 @@ export type {
 export {
   type ActivityFileOptions,
   type ActivityOptions,
+  entriesDropped,
+  exportActivity,
   openActivity,
   openActivityFile,
+  recordNow,
   verifyActivityFile,
 } from "./log.ts";
 export { createRedactor, type Redactor, redact } from "./redact.ts";

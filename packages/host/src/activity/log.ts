@@ -75,10 +75,37 @@ export interface ActivityLog extends AsyncDisposable {
   /** Resolves when all earlier entries are written; rejects if they cannot be. */
   flush(): Promise<void>;
   query(query?: ActivityQuery): AsyncIterable<ActivityEntry>;
+  /**
+   * Calls the listener with the number of the newest entry each time when this process has written some. Returns the
+   * function that ends it. A listener must not throw.
+   */
+  listen?(listener: (seq: number) => void): () => void;
   /** Reads and verifies the whole log. `contains` is the head of an earlier verdict, which must be part of it. */
   verify(options?: { readonly contains?: string }): Promise<ActivityVerdict>;
   /** Writes the remaining entries and closes the sink. Rejects if something could not be written. */
   close(): Promise<void>;
+}
+
+/**
+ * Records entries and resolves when they are written, so that something may follow that must not happen without them. Rejects
+ * with "store-failed" if they are not written for certain.
+ */
+export async function recordNow(
+  log: Pick<ActivityLog, "record" | "flush" | "lost">,
+  ...entries: readonly Activity[]
+): Promise<void> {
+  const { lost } = log;
+  for (const entry of entries) log.record(entry, { urgent: true });
+  await log.flush();
+  if (log.lost > lost) throw entriesDropped();
+}
+
+/** Returns the error of a decision that may be among the dropped entries. */
+export function entriesDropped(): PortolanError {
+  return new PortolanError(
+    "store-failed",
+    "The activity log has dropped entries, because too many wait or it is closed",
+  );
 }
 
 /** The kind of an entry. */
@@ -128,6 +155,10 @@ export interface ActivityQuery {
   readonly since?: Date | string;
   /** Before this time. */
   readonly until?: Date | string;
+  /** Numbers less than this one: the page before an entry. */
+  readonly before?: number;
+  /** Numbers greater than this one: the entries that are new since. */
+  readonly after?: number;
   /** Text anywhere in the entry, ignoring case. */
   readonly text?: string;
   readonly limit?: number;
@@ -194,9 +225,18 @@ class SealedLog implements ActivityLog {
     return this.#writer.flush();
   }
 
+  listen(listener: (seq: number) => void): () => void {
+    return this.#writer.listen(listener);
+  }
+
   async *query(query: ActivityQuery = {}): AsyncGenerator<ActivityEntry> {
+    for await (const { entry } of this.read(query)) yield entry;
+  }
+
+  /** Returns the entries with their lines as they are stored. */
+  async *read(query: ActivityQuery): AsyncGenerator<{ readonly line: string; readonly entry: ActivityEntry }> {
     await this.#settle();
-    yield* readEntries(await this.#sink.read(query.newestFirst ?? false), query);
+    yield* readEntries(await this.#sink.read(query.newestFirst ?? false), query, this.#sink.isLinear);
   }
 
   async verify(options: { readonly contains?: string } = {}): Promise<ActivityVerdict> {
@@ -227,9 +267,26 @@ class SealedLog implements ActivityLog {
   }
 }
 
-/** Returns the entries that match a query. */
-export async function* readEntries(reading: ActivityReading, query: ActivityQuery): AsyncGenerator<ActivityEntry> {
+/**
+ * Returns entries as lines of JSON, each with its line break, exactly as they are stored: numbers keep all their digits.
+ * Secrets are redacted already. Seals are left out; `verify` checks them.
+ */
+export async function* exportActivity(
+  log: Pick<ActivityLog, "query">,
+  query: ActivityQuery = {},
+): AsyncGenerator<string> {
+  if (log instanceof SealedLog) for await (const { line } of log.read(query)) yield `${line}\n`;
+  else for await (const entry of log.query(query)) yield `${JSON.stringify(entry)}\n`;
+}
+
+/** Returns the entries that match a query. In a linear log numbers only grow, so that the reading ends early. */
+async function* readEntries(
+  reading: ActivityReading,
+  query: ActivityQuery,
+  isLinear: boolean,
+): AsyncGenerator<{ readonly line: string; readonly entry: ActivityEntry }> {
   const { limit = Number.POSITIVE_INFINITY, newestFirst = false } = query;
+  const { before = Number.POSITIVE_INFINITY, after = Number.NEGATIVE_INFINITY } = query;
   const needle = query.text === undefined ? undefined : JSON.stringify(query.text).slice(1, -1).toLowerCase();
   const isWanted = filterOf(query);
   let count = 0;
@@ -237,15 +294,22 @@ export async function* readEntries(reading: ActivityReading, query: ActivityQuer
   for await (const { text } of reading.texts) {
     const lines = text.split("\n");
     for (const line of newestFirst ? lines.reverse() : lines) {
-      if (!line.startsWith('{"seq":') || (needle !== undefined && !line.toLowerCase().includes(needle))) continue;
+      if (!line.startsWith(lineStart)) continue;
+      const seq = Number.parseInt(line.slice(lineStart.length, lineStart.length + maxSeqDigits), 10);
+      if (isLinear && (newestFirst ? seq <= after : seq >= before)) return;
+      if (seq <= after || seq >= before || (needle !== undefined && !line.toLowerCase().includes(needle))) continue;
       const entry = parseEntry(line);
       if (entry === undefined || !isWanted(entry)) continue;
-      yield entry;
+      yield { line, entry };
       count += 1;
       if (count >= limit) return;
     }
   }
 }
+
+const lineStart = '{"seq":';
+/** Enough for every number that JavaScript counts without a gap. */
+const maxSeqDigits = 16;
 
 function filterOf(query: ActivityQuery): (entry: ActivityEntry) => boolean {
   const { kinds, server, name, id } = query;

@@ -25,9 +25,11 @@ export class ActivityWriter {
   readonly #onError: (error: unknown) => void;
   readonly #name = crypto.randomUUID().slice(0, 8);
   readonly #pages: ActivityPages;
+  readonly #listeners = new Set<(seq: number) => void>();
   /** Dropped entries that no entry has reported yet. */
   #unreported = 0;
-  #lost = 0;
+  /** Dropped entries. A field, because it is read on a hot path. */
+  lost = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #writing: Promise<void> | undefined;
   /** Kept until it is written: a sink that failed may have stored it already, and recognizes only the same block. */
@@ -49,10 +51,6 @@ export class ActivityWriter {
     this.#onError = options.onError ?? (() => undefined);
   }
 
-  get lost(): number {
-    return this.#lost;
-  }
-
   /** The reason why entries may not be written now. */
   get failure(): unknown {
     return this.#failure ?? this.#gap;
@@ -60,6 +58,12 @@ export class ActivityWriter {
 
   addSecret(secret: string): void {
     this.#redactor.add(secret);
+  }
+
+  /** Calls the listener with the number of the last entry after each write. Returns the function that ends it. */
+  listen(listener: (seq: number) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   /** Hot path: no promise. */
@@ -107,7 +111,7 @@ export class ActivityWriter {
   }
 
   #lose(error?: unknown): void {
-    this.#lost += 1;
+    this.lost += 1;
     this.#unreported += 1;
     // Reported once for each gap, so that a broken sink does not flood the listener.
     if (this.#unreported > 1) return;
@@ -169,6 +173,7 @@ export class ActivityWriter {
     if (this.#unreported === 0) this.#gap = undefined;
     this.#failure = undefined;
     this.#retryMs = firstSinkRetryMs;
+    for (const listener of this.#listeners) listener(seq);
     return block.entries;
   }
 

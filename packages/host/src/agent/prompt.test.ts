@@ -1,7 +1,8 @@
 import type { ContentBlock, SamplingMessage } from "portolan";
 import { expect, test } from "vitest";
 import { echoModel } from "../models/offline.ts";
-import { fit, LongResults, toAttachment, toMessages, toToolResult } from "./prompt.ts";
+import { LongResults, toAttachment, toMessages, toToolResult } from "./present.ts";
+import { fit } from "./prompt.ts";
 
 const blind = { ...echoModel(), capabilities: { tools: true, images: false } };
 const seeing = { ...echoModel(), capabilities: { tools: true, images: true } };

@@ -5,7 +5,7 @@ import type { ContentOrigins, Host } from "../api.ts";
 import { waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import type { HostAnswers } from "../questions.ts";
-import { type Presentation, toToolResult } from "./prompt.ts";
+import { type Presentation, presentResult, type SeenResult } from "./present.ts";
 import type { RunEvent, RunTask } from "./run.ts";
 
 /** Parts of a run that its tasks use. */
@@ -16,6 +16,8 @@ export interface RunTasksOptions {
   readonly presentation: Presentation;
   readonly answers: HostAnswers | undefined;
   readonly emit: (event: RunEvent) => Promise<void>;
+  /** Called when a result has come. */
+  readonly onResult: () => void;
 }
 
 /** The calls of a run that go on as tasks, while the model works on. */
@@ -65,7 +67,7 @@ export class RunTasks {
   }
 
   async #wait(task: RunTask): Promise<void> {
-    const { host, conversation, answers, presentation, emit } = this.#options;
+    const { host, conversation, answers, presentation, emit, onResult } = this.#options;
     const { signal } = this.#ending;
     const { id, callId, server, tool } = task;
     let result: CallToolResult;
@@ -83,8 +85,10 @@ export class RunTasks {
     } finally {
       this.#waits.delete(id);
     }
-    this.#all.set(id, { ...task, content: toLateContent(task, result, presentation) });
-    void emit({ type: "tool", stage: "result", id: callId, result });
+    const { content, seen } = toLateContent(task, result, presentation);
+    this.#all.set(id, { ...task, content });
+    onResult();
+    void emit({ type: "tool", stage: "result", id: callId, result, seen });
   }
 }
 
@@ -100,11 +104,11 @@ function toLateContent(
   { callId, server, tool }: RunTask,
   result: CallToolResult,
   presentation: Presentation,
-): SamplingContent[] {
+): { readonly content: readonly SamplingContent[]; readonly seen: SeenResult } {
   const from = `tool ${display(tool)} of server "${display(server)}"`;
   const how = result.isError ? "has failed" : "has ended";
   const text = `Your earlier call ${callId} (${from}), which went on as a task, ${how}.`;
-  const { content } = toToolResult(callId, from, result, presentation);
-  const shown = content.filter(({ type }) => type === "text" || type === "image" || type === "audio");
-  return [{ type: "text", text }, ...(shown as SamplingContent[])];
+  const { block, seen } = presentResult(callId, from, result, presentation);
+  const shown = block.content.filter(({ type }) => type === "text" || type === "image" || type === "audio");
+  return { content: [{ type: "text", text }, ...(shown as SamplingContent[])], seen };
 }

@@ -2,17 +2,26 @@ import type { CallToolResult, JsonObject, SamplingContent, SamplingMessage } fro
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
 import { onAbort } from "portolan/internal";
-import { charsOf } from "../api.ts";
 import type { AppContext } from "../apps/context.ts";
-import { maxUnreadRunEventChars, maxUnreadRunEvents } from "../limits.ts";
-import type { Model, TokenUsage } from "../models/model.ts";
+import type { RefusalReason } from "../consent.ts";
+import type { Model, ModelTool, TokenUsage } from "../models/model.ts";
 import type { ApprovalQuestion, HostAnswers, HostQuestion } from "../questions.ts";
 import type { HostTask } from "../tasks/tasks.ts";
 import { Loop, type LoopOptions } from "./loop.ts";
+import type { SeenResult } from "./present.ts";
+import { RunEventStream } from "./run-events.ts";
 
-/** An agent run. It works without a reader; leaving the iteration cancels it. */
+/**
+ * An agent run. It works without a reader. One reader may iterate over the run itself: the run waits for that reader,
+ * and ends when it leaves. Any number of others read `events()`.
+ */
 export interface Run extends AsyncIterable<RunEvent> {
   readonly id: string;
+  /**
+   * Returns the events after the one with this number; they count from 1 without gaps. The run does not wait for these
+   * readers, and leaving ends nothing. A reader that wants older events than are kept gets `lost` first. Default: 0.
+   */
+  events(after?: number): AsyncIterable<NumberedRunEvent>;
   /** The last event. Never rejects. */
   readonly result: Promise<RunDone>;
   cancel(reason?: string): void;
@@ -54,13 +63,25 @@ export interface RunOptions {
    */
   readonly approvals?: "wait" | "pause";
   /**
-   * What the run does with a call that becomes a task: "wait" waits for its result; "background" tells the model that
+   * The treatment of a call that becomes a task: "wait" waits for its result; "background" tells the model that
    * the task has begun, and its result comes to the model in a later turn. Needs `createHost({ tasks: true })`.
    * Default: "wait".
    */
   readonly tasks?: "wait" | "background";
   /** Answers to the questions of a paused run, by their `callId`. */
   readonly decisions?: { readonly [callId: string]: boolean };
+  /**
+   * Stores the state of the run, so that it continues after a crash. The run waits for it before a call is sent, which
+   * has `begun: true` in that state, after each result and after each turn. If it rejects, no call is sent any more, and
+   * the run fails.
+   */
+  readonly checkpoint?: (state: RunState) => Promise<void>;
+  /**
+   * The treatment of calls that had `begun` and whose end is not known, in a continued run: "tell-model" tells the model that
+   * the call may have taken effect; "ask-again" asks the user whether to send it again, also where a rule or a grant
+   * allows it. Default: "tell-model".
+   */
+  readonly uncertain?: "ask-again" | "tell-model";
   /** Turns of the model. Default: 20. */
   readonly maxTurns?: number;
   /** Tool calls of the whole run. Default: 100. */
@@ -87,13 +108,18 @@ export type RunEvent =
       readonly args: JsonObject;
     }
   | { readonly type: "tool"; readonly stage: "progress"; readonly id: string; readonly progress: Progress }
-  /** `refusal` says why a call was not made: `was not approved by the user`. */
+  /** `refusal` says why a call was not made, `was not approved by the user`, and `refusalReason` says it to programs. */
   | {
       readonly type: "tool";
       readonly stage: "result";
       readonly id: string;
       readonly result: CallToolResult;
+      /** The part of the result that the model gets. */
+      readonly seen?: SeenResult;
       readonly refusal?: string;
+      readonly refusalReason?: RefusalReason;
+      /** True if the call has no known end: it may have taken effect. */
+      readonly mayHaveRun?: true;
     }
   /** A call needs approval: by `answers.approve`, by `host.answer`, or by `decisions` if the run pauses. */
   | { readonly type: "approval"; readonly question: RunApproval }
@@ -101,10 +127,41 @@ export type RunEvent =
   | { readonly type: "question"; readonly question: HostQuestion }
   /** A call of the run has become a task, or its task has changed or ended. */
   | { readonly type: "task"; readonly how: "created" | "changed" | "ended"; readonly task: HostTask }
+  /** The model is about to be asked. */
+  | { readonly type: "context"; readonly tokens: RunTokens }
   | { readonly type: "usage"; readonly model: string; readonly usage: TokenUsage }
   /** Information for the user. `server` is the server that it is about. */
   | { readonly type: "notice"; readonly text: string; readonly server?: string }
+  /** The reader was too slow or came too late: this many events are not kept any more. */
+  | { readonly type: "lost"; readonly count: number }
   | RunDone;
+
+/** An event of a run with its number. `lost` has the number of the last lost event. */
+export type NumberedRunEvent = RunEvent & { readonly seq: number };
+
+/** Estimated tokens of one request to a model. */
+export interface RunTokens {
+  /** The system prompt, with the instructions of servers. */
+  readonly system: number;
+  readonly tools: number;
+  /** The messages, without what is attached. */
+  readonly conversation: number;
+  /** The attached resources, and the words of apps. */
+  readonly resources: number;
+  /** The most tokens of a request: the context of the model without the room for its answer. */
+  readonly limit: number;
+}
+
+/** The first request of a run, as far as it is known before the run. */
+export interface RunPreview {
+  readonly system: string;
+  readonly tools: readonly ModelTool[];
+  readonly messages: readonly SamplingMessage[];
+  /** More than `limit` together if the run would end because its conversation is too long. */
+  readonly tokens: RunTokens;
+  /** Parts that are known only when the run has begun, one sentence each. */
+  readonly leftOut: readonly { readonly server: string; readonly text: string }[];
+}
 
 /** The last event of a run. */
 export interface RunDone {
@@ -146,8 +203,8 @@ export interface RunState {
   readonly id: string;
   readonly messages: readonly SamplingMessage[];
   /**
-   * Calls that were not made: they wait for a decision, or the run ended first. They are made when the run continues. A
-   * call that was interrupted is not repeated; its result says so.
+   * Calls without a result: they wait for a decision, or the run ended first. They are made when the run continues,
+   * except those that have `begun`. A call that was interrupted is not repeated; its result says so.
    */
   readonly pending: readonly ProposedCall[];
   /** Results of the current turn that wait for the others. */
@@ -160,10 +217,14 @@ export interface RunState {
   readonly skillsFrom?: readonly string[];
   /** Tools that the model has found by search. */
   readonly found: readonly string[];
+  /** Estimated tokens of the attached resources in the conversation. */
+  readonly resourceTokens?: number;
   /** Results that were too long for the conversation, by name. */
   readonly longResults: { readonly [name: string]: string };
   readonly turns: number;
   readonly calls: number;
+  /** Only in a checkpoint: the model has finished, and a run that continues from here ends at once. */
+  readonly isDone?: boolean;
   /** Calls that go on as tasks, or whose late result the model has not seen. */
   readonly tasks?: readonly RunTask[];
 }
@@ -187,6 +248,8 @@ export interface ProposedCall {
   readonly input: JsonObject;
   /** Digest of the tool's definition when the run paused. A decision is valid only for this definition. */
   readonly digest?: string;
+  /** The call was about to be sent, or was sent. Its end is not known. */
+  readonly begun?: true;
   /** The id of the task that the call became. A continued run waits for it instead of calling again. */
   readonly task?: string;
 }
@@ -216,121 +279,17 @@ export function startRun(
   const stream = new RunEventStream(() => cancel("the reader stopped reading its events"));
   // A reader that stops reading must not keep a cancelled run from ending.
   stop.signal.addEventListener("abort", () => stream.release(), { once: true });
-  const emit = (event: RunEvent) => stream.emit(event);
-  const loop = new Loop({ ...options, model, signal: stop.signal, emit });
+  const loop = new Loop({ ...options, model, signal: stop.signal, emit: (event) => stream.emit(event) });
   loop.run().finally(() => stopWaiting?.());
-  return { id, emit, cancel, result: stream.result, [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator]() };
-}
-
-/** The events of one run for one reader. The run waits for a reader that falls far behind. */
-export class RunEventStream implements AsyncIterable<RunEvent> {
-  readonly result: Promise<RunDone>;
-  readonly #onLeft: () => void;
-  #unread: RunEvent[] = [];
-  /** Characters of the unread events. */
-  #chars = 0;
-  #isTaken = false;
-  #isRead = false;
-  #isOver = false;
-  #isReleased = false;
-  #wakeReader: () => void = () => {};
-  /** Writers that wait for the reader. */
-  #writers: (() => void)[] = [];
-  #finish: (done: RunDone) => void = () => {};
-
-  /** `onLeft` is called when the reader leaves before the end. */
-  constructor(onLeft: () => void) {
-    this.#onLeft = onLeft;
-    this.result = new Promise((resolve) => {
-      this.#finish = resolve;
-    });
-  }
-
-  /** Resolves when there is room for the next event. Without a reader the oldest events are dropped. */
-  async emit(event: RunEvent): Promise<void> {
-    if (this.#isOver) return;
-    // Newer progress follows.
-    if (this.#isFull && event.type === "tool" && event.stage === "progress") return;
-    if (this.#isFull && event.type === "task" && event.how === "changed") return;
-    this.#unread.push(event);
-    this.#chars += sizeOf(event);
-    if (event.type === "done") {
-      this.#isOver = true;
-      this.#finish(event);
-    }
-    this.#wakeReader();
-    if (!this.#isFull || this.#isReleased || this.#isOver) return;
-    if (this.#isRead) await new Promise<void>((resolve) => this.#writers.push(resolve));
-    else this.#dropOldest();
-  }
-
-  get #isFull(): boolean {
-    return this.#unread.length >= maxUnreadRunEvents || this.#chars >= maxUnreadRunEventChars;
-  }
-
-  #dropOldest(): void {
-    while (this.#isFull) {
-      const oldest = this.#unread.shift();
-      if (!oldest) return;
-      this.#chars -= sizeOf(oldest);
-    }
-  }
-
-  /** Stops waiting for the reader, because the run ends. */
-  release(): void {
-    this.#isReleased = true;
-    this.#wakeWriters();
-  }
-
-  [Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
-    if (this.#isTaken) {
-      throw new PortolanError(
-        "invalid-argument",
-        "run: expected one reader, got a second; iterate over the events only once",
-      );
-    }
-    this.#isTaken = true;
-    return this.#read();
-  }
-
-  async *#read(): AsyncGenerator<RunEvent> {
-    this.#isRead = true;
-    try {
-      for (;;) {
-        const batch = this.#unread;
-        this.#unread = [];
-        this.#chars = 0;
-        this.#wakeWriters();
-        yield* batch;
-        if (this.#unread.length > 0) continue;
-        if (this.#isOver) return;
-        await new Promise<void>((resolve) => {
-          this.#wakeReader = resolve;
-        });
-      }
-    } finally {
-      this.release();
-      if (!this.#isOver) this.#onLeft();
-    }
-  }
-
-  #wakeWriters(): void {
-    for (const wake of this.#writers.splice(0)) wake();
-  }
-}
-
-/** Returns about how many characters an event occupies. */
-function sizeOf(event: RunEvent): number {
-  if (event.type === "text" || event.type === "thinking") return event.delta.length;
-  if (event.type !== "tool") return 0;
-  if (event.stage === "call") return charsOf(event.args);
-  if (event.stage !== "result") return 0;
-  const { content, structuredContent } = event.result;
-  let chars = structuredContent === undefined ? 0 : charsOf(structuredContent);
-  for (const block of content) {
-    // A text or an image may be very long, so it is not written only to be measured.
-    if (block.type === "text") chars += block.text.length;
-    else chars += "data" in block ? block.data.length : charsOf(block);
-  }
-  return chars;
+  return {
+    id,
+    cancel,
+    emit(event) {
+      loop.observe(event);
+      return stream.emit(event);
+    },
+    events: (after) => stream.events(after),
+    result: stream.result,
+    [Symbol.asyncIterator]: () => stream[Symbol.asyncIterator](),
+  };
 }

@@ -2,8 +2,8 @@ import type { QuestionContext } from "portolan/client";
 import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import { memorySink, openActivity } from "../activity/index.ts";
-import { Questions } from "../consent.ts";
 import type { HostedServer } from "../hosted-server.ts";
+import { Questions } from "../open-questions.ts";
 import type { UrlQuestion } from "../questions.ts";
 import { createRates } from "./forms.ts";
 import { type AnswerDependencies, answersFor, Budget, createBudgets } from "./sampling.ts";
@@ -17,9 +17,15 @@ function createAnswers() {
         return { action: "accept" };
       },
     },
-    { onAsked: () => {}, onSettled: () => {} },
+    { activity: openActivity(memorySink()), onAsked: () => {}, onSettled: () => {} },
   );
-  const parts = { questions, activity: openActivity(memorySink()), models: [], sampling: {}, roots: () => undefined };
+  const parts = {
+    questions,
+    activity: openActivity(memorySink()),
+    models: () => [],
+    sampling: {},
+    roots: () => undefined,
+  };
   const rateOf = createRates(60, createClock());
   const dependencies = { ...parts, rateOf } as unknown as AnswerDependencies;
   return { visited, answers: answersFor({ name: "s" } as HostedServer, dependencies) };

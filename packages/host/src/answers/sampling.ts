@@ -10,9 +10,8 @@ import type {
 import { RpcError } from "portolan";
 import type { Answers, Clock, QuestionContext } from "portolan/client";
 import { sha256 } from "portolan/storage";
-import type { ActivityLog } from "../activity/index.ts";
+import { type ActivityLog, recordNow } from "../activity/index.ts";
 import type { SamplingOptions } from "../api.ts";
-import type { AskOptions, Questions } from "../consent.ts";
 import { findSuspicious, inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import {
@@ -26,9 +25,17 @@ import { chooseModel, missingCapabilities, requirementsOf } from "../models/choo
 import type { Model, TokenUsage } from "../models/model.ts";
 import { answerSampling } from "../models/sampling.ts";
 import { estimateTokens } from "../models/tokens.ts";
+import type { AskOptions, Questions } from "../open-questions.ts";
 import { checkBounds } from "../options.ts";
-import type { Grants } from "../policy/index.ts";
-import type { HostAnswers, ModelChoice, SamplingVerdict } from "../questions.ts";
+import type { Grants, NewGrant } from "../policy/index.ts";
+import type {
+  AnswerReceipt,
+  FormAnswer,
+  HostAnswers,
+  ModelChoice,
+  RootsVerdict,
+  SamplingVerdict,
+} from "../questions.ts";
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
 
 /** Parts of the host that answer servers' requests. */
@@ -36,7 +43,8 @@ export interface AnswerDependencies {
   readonly questions: Questions;
   readonly grants: Grants;
   readonly activity: ActivityLog;
-  readonly models: readonly Model[];
+  /** The models now: the application may replace them. */
+  readonly models: () => readonly Model[];
   readonly sampling: SamplingOptions;
   /** Undefined if the application set no roots. An empty list would leave servers nothing to work on. */
   readonly roots: () => readonly RootDefinition[] | undefined;
@@ -64,7 +72,7 @@ export function answersFor(server: HostedServer, dependencies: AnswerDependencie
   return {
     ...(questions.canAsk("elicit", answers) && { elicit: (params, context) => ask.elicit(params, context) }),
     ...(questions.canAsk("openUrl", answers) && { openUrl: (params, context) => ask.openUrl(params, context) }),
-    ...(mayBeAsked && models.length > 0 && { sample: (params, context) => ask.sample(params, context, review) }),
+    ...(mayBeAsked && models().length > 0 && { sample: (params, context) => ask.sample(params, context, review) }),
     ...(dependencies.roots() && { roots: (context) => ask.roots(context) }),
   };
 }
@@ -91,7 +99,7 @@ class ServerAnswers {
     this.#origin = origin;
   }
 
-  async elicit(params: ElicitFormParams, { signal }: QuestionContext): Promise<ElicitResult> {
+  async elicit(params: ElicitFormParams, context: QuestionContext): Promise<ElicitResult> {
     this.#count("form");
     const secretFields = secretFieldsOf(params);
     this.#log("question", {
@@ -99,22 +107,24 @@ class ServerAnswers {
       message: params.message,
       fields: Object.keys(params.requestedSchema.properties),
     });
-    const request = { kind: "elicit", params, secretFields, ...this.#questionBase } as const;
-    const { sendSecrets = false, ...answer } = await this.#dependencies.questions.ask<"elicit">(
-      request,
-      this.#options(signal),
-    );
-    const given = secretFields.filter((name) => answer.content?.[name] !== undefined);
-    if (answer.action === "accept" && given.length > 0 && !sendSecrets) {
-      this.#log("answer", { of: "form", action: "decline", why: `secret fields: ${given.join(", ")}` });
-      return { action: "decline" };
-    }
-    // The content of a form is private between the user and the server.
-    this.#log("answer", { of: "form", action: answer.action });
+    const request = { kind: "elicit", params, secretFields, ...this.#questionBase(context) } as const;
+    const withheldFrom = ({ action, content, sendSecrets = false }: FormAnswer) =>
+      action === "accept" && !sendSecrets ? secretFields.filter((name) => content?.[name] !== undefined) : [];
+    const given = await this.#dependencies.questions.ask<"elicit">(request, {
+      ...this.#options(context),
+      record: (answer, by) => {
+        const secrets = withheldFrom(answer);
+        const why = secrets.length > 0 && { why: `secret fields: ${secrets.join(", ")}` };
+        // The content of a form is private between the user and the server.
+        return this.#logAnswer({ of: "form", action: why ? "decline" : answer.action, ...why }, by);
+      },
+    });
+    if (withheldFrom(given).length > 0) return { action: "decline" };
+    const { sendSecrets: _, ...answer } = given;
     return answer;
   }
 
-  async openUrl(params: ElicitUrlParams, { signal }: QuestionContext): Promise<ElicitResult> {
+  async openUrl(params: ElicitUrlParams, context: QuestionContext): Promise<ElicitResult> {
     this.#count("address");
     const address = inspectHost(params.url);
     const isSafe = address.scheme === "https" || (address.scheme === "http" && address.isLoopback);
@@ -123,9 +133,11 @@ class ServerAnswers {
       this.#log("answer", { of: "address", action: "decline", why: "the address is not safe" });
       return { action: "decline" };
     }
-    const request = { kind: "openUrl", params, address, ...this.#questionBase } as const;
-    const { action } = await this.#dependencies.questions.ask<"openUrl">(request, this.#options(signal));
-    this.#log("answer", { of: "address", action });
+    const request = { kind: "openUrl", params, address, ...this.#questionBase(context) } as const;
+    const { action } = await this.#dependencies.questions.ask<"openUrl">(request, {
+      ...this.#options(context),
+      record: ({ action }, by) => this.#logAnswer({ of: "address", action }, by),
+    });
     return { action };
   }
 
@@ -135,9 +147,12 @@ class ServerAnswers {
     this.#count("message");
     this.#log("question", { of: "message", app, content });
     const findings = findSuspicious(JSON.stringify(content));
-    const request = { kind: "say", app, content, findings, ...this.#questionBase } as const;
-    const { allow, reason } = await questions.ask<"say">(request, this.#options(signal));
-    this.#log("answer", { of: "message", app, allow, ...(reason !== undefined && { reason }) });
+    const request = { kind: "say", app, content, findings, ...this.#questionBase({}) } as const;
+    const { allow } = await questions.ask<"say">(request, {
+      ...this.#options({ signal }),
+      record: ({ allow, reason }, by) =>
+        this.#logAnswer({ of: "message", app, allow, ...(reason !== undefined && { reason }) }, by),
+    });
     return allow;
   }
 
@@ -149,23 +164,29 @@ class ServerAnswers {
     const { questions, models, budgetOf, grants } = this.#dependencies;
     const { name, digest } = this.#server;
     const bound = { kind: "sampling", server: name, serverDigest: digest, digest: "sampling" } as const;
-    if (grants.find({ ...bound, subject: "" })?.allow === false)
+    const denial = grants.find({ ...bound, subject: "" });
+    if (denial?.allow === false) {
+      grants.use(denial.id);
       throw new RpcError(-1, "Sampling was refused: the user does not want it from this server");
-    // A grant is bound to the model that was shown; otherwise a server could choose another by its preferences.
-    const isAllowed = ({ id }: Model) => grants.find({ ...bound, subject: id })?.allow === true;
+    }
     return sample(
       {
         server: name,
-        models,
+        models: models(),
         questions,
         budget: budgetOf(name),
-        reviews: (model) => ({
-          request: review !== "none" && !isAllowed(model),
-          response: review === "both" && !isAllowed(model),
-        }),
+        reviews: (model) => {
+          // A grant is bound to the model that was shown; otherwise a server could choose another by its preferences.
+          const known = review === "none" ? undefined : grants.find({ ...bound, subject: model.id });
+          if (known?.allow) grants.use(known.id);
+          const isAsked = review !== "none" && !known?.allow;
+          return { request: isAsked, response: isAsked && review === "both" };
+        },
         log: (step, data) => this.#log("sampling", { step, ...data }),
-        onVerdict: async ({ allow, for: scope = "once" }, { id }) => {
-          if (scope !== "once") await grants.add({ ...bound, subject: allow ? id : "", allow, scope });
+        remember: async ({ allow, for: scope = "once" }, { id }) => {
+          if (scope === "once") return {};
+          const subject = allow ? id : "";
+          return { grant: await this.#addGrant({ ...bound, subject, allow, scope }) };
         },
       },
       params,
@@ -175,7 +196,7 @@ class ServerAnswers {
   }
 
   /** Returns the roots that the server may see: those assigned to it, and those that the user agrees to. */
-  async roots({ signal }: QuestionContext): Promise<readonly Root[]> {
+  async roots(context: QuestionContext): Promise<readonly Root[]> {
     this.#count("roots");
     const { questions, grants, roots } = this.#dependencies;
     const { name, digest: serverDigest } = this.#server;
@@ -186,23 +207,33 @@ class ServerAnswers {
     const open: Root[] = [];
     for (const root of needConsent) {
       const known = grants.find({ ...bound, subject: root.uri, digest: await sha256(root.uri) });
+      if (known) grants.use(known.id);
       if (!known) open.push(root);
       else if (known.allow) agreed.push(root);
     }
     if (open.length > 0 && questions.canAsk("roots", this.#origin.answers)) {
+      const chosenFrom = ({ allow, roots: chosen = open }: RootsVerdict) => {
+        const uris = new Set(allow ? chosen.map(({ uri }) => uri) : []);
+        return open.filter(({ uri }) => uris.has(uri));
+      };
       const verdict = await questions.ask<"roots">(
-        { kind: "roots", roots: open, ...this.#questionBase },
-        this.#options(signal),
+        { kind: "roots", roots: open, ...this.#questionBase(context) },
+        {
+          ...this.#options(context),
+          record: async (answer, by) => {
+            const { for: scope = "session" } = answer;
+            const chosen = chosenFrom(answer);
+            await this.#logAnswer({ of: "roots", allow: answer.allow, scope, roots: chosen }, by);
+            if (scope === "once") return {};
+            for (const root of open) {
+              const digest = await sha256(root.uri);
+              await this.#addGrant({ ...bound, subject: root.uri, digest, allow: chosen.includes(root), scope });
+            }
+            return {};
+          },
+        },
       );
-      const chosen = new Set((verdict.roots ?? open).map(({ uri }) => uri));
-      const { for: scope = "session" } = verdict;
-      for (const root of open) {
-        const allow = verdict.allow && chosen.has(root.uri);
-        if (allow) agreed.push(root);
-        if (scope !== "once") {
-          await grants.add({ ...bound, subject: root.uri, digest: await sha256(root.uri), allow, scope });
-        }
-      }
+      agreed.push(...chosenFrom(verdict));
     }
     return this.#exposed([...given, ...agreed]);
   }
@@ -226,13 +257,29 @@ class ServerAnswers {
     return roots;
   }
 
-  get #questionBase(): { server: string; run?: string } {
+  #questionBase({ during }: Partial<QuestionContext>): { server: string; run?: string; call?: string } {
     const { run } = this.#origin;
-    return { server: this.#server.name, ...(run !== undefined && { run }) };
+    const call = during?.label;
+    return { server: this.#server.name, ...(run !== undefined && { run }), ...(call !== undefined && { call }) };
   }
 
-  #options(signal: AbortSignal): AskOptions {
+  #options({ signal }: Pick<QuestionContext, "signal">): Pick<AskOptions<never>, "own" | "signal"> {
     return { own: this.#origin.answers, signal };
+  }
+
+  /** Adds a grant after it is in the log, and returns its id. */
+  async #addGrant(given: NewGrant): Promise<string> {
+    const { grants, activity } = this.#dependencies;
+    const { kind: of, server, subject: name, allow, scope } = given;
+    const { id } = await grants.add(given, async ({ id: grant }) => {
+      await recordNow(activity, { kind: "grant", server, name, grant, of, allow, scope });
+    });
+    return id;
+  }
+
+  #logAnswer(data: object, answeredBy: string | undefined): AnswerReceipt {
+    this.#log("answer", { ...data, ...(answeredBy !== undefined && { answeredBy }) });
+    return {};
   }
 
   #log(kind: "question" | "answer" | "sampling" | "roots", data: object): void {
@@ -250,15 +297,15 @@ export interface SamplingContext {
   readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
   /** Records a step in the log. */
   readonly log: (step: string, data: object) => void;
-  /** Called with the user's verdict and the model that it is about. */
-  readonly onVerdict: (verdict: SamplingVerdict, model: Model) => Promise<void>;
+  /** Stores the user's verdict on requests to a model, where it holds longer than once. */
+  readonly remember: (verdict: SamplingVerdict, model: Model) => Promise<AnswerReceipt>;
 }
 
 /** Lets a model answer a server's request, if the user agrees to the request and to the answer. */
 export async function sample(
   sampling: SamplingContext,
   wanted: CreateMessageParams,
-  { signal }: QuestionContext,
+  context: QuestionContext,
   origin: CallOrigin = {},
 ): Promise<CreateMessageResult> {
   const { server, models, budget } = sampling;
@@ -267,14 +314,17 @@ export async function sample(
   const inputTokens = estimateInput(own);
   const params: CreateMessageParams = { ...own, maxTokens: budget.allowance(own.maxTokens, inputTokens) };
   const model = chooseModel(models, params.modelPreferences, requirementsOf(params));
-  if (!model) throw refuseSampling("no model supports its content", sampling, { server });
+  if (!model) {
+    const why = models.length === 0 ? "the host has no model now" : "no model supports its content";
+    throw refuseSampling(why, sampling, { server });
+  }
   const maxUse = inputTokens + params.maxTokens;
   const excess = budget.take(maxUse);
   if (excess !== undefined)
     throw refuseSampling(`this server may use no more than ${excess}`, sampling, { limit: excess });
   const account = { held: maxUse, used: inputTokens };
   try {
-    return await review(sampling, { params, model, inputTokens, account }, signal, origin);
+    return await review(sampling, { params, model, inputTokens, account }, context, origin);
   } finally {
     budget.settle(account.held, account.used);
   }
@@ -290,17 +340,30 @@ interface Allowed {
 }
 
 async function review(
-  { server, models, budget, questions, reviews: reviewsOf, log, onVerdict }: SamplingContext,
+  { server, models, budget, questions, reviews: reviewsOf, log, remember }: SamplingContext,
   allowed: Allowed,
-  signal: AbortSignal,
+  { signal, during }: QuestionContext,
   origin: CallOrigin,
 ): Promise<CreateMessageResult> {
   const { account } = allowed;
   let { params, model, inputTokens } = allowed;
   const reviews = reviewsOf(model);
   const options = { own: origin.answers, signal };
-  const request = { kind: "sample" as const, server, ...(origin.run !== undefined && { run: origin.run }) };
+  const belongsTo = {
+    ...(origin.run !== undefined && { run: origin.run }),
+    ...(during?.label && { call: during.label }),
+  };
+  const request = { kind: "sample" as const, server, ...belongsTo };
+  const logVerdict = (
+    stage: "request" | "response",
+    { allow, for: scope = "once", reason }: SamplingVerdict,
+    by?: string,
+  ) => {
+    const why = allow ? {} : { why: reason ?? reasons[stage] };
+    log(allow ? "allowed" : "refused", { stage, scope, ...why, ...(by !== undefined && { answeredBy: by }) });
+  };
   if (reviews.request) {
+    const chosenBy = ({ model: wanted }: SamplingVerdict) => models.find(({ id }) => id === wanted) ?? allowed.model;
     const verdict = await questions.ask<"sample">(
       {
         ...request,
@@ -311,11 +374,16 @@ async function review(
         inputTokens,
         left: budget.left,
       },
-      options,
+      {
+        ...options,
+        record: (answer, by) => {
+          logVerdict("request", answer, by);
+          return remember(answer, chosenBy(answer));
+        },
+      },
     );
-    if (verdict.model !== undefined) model = models.find(({ id }) => id === verdict.model) ?? model;
-    await onVerdict(verdict, model);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user said no", log, { stage: "request" });
+    model = chosenBy(verdict);
+    if (!verdict.allow) throw samplingRefused(verdict.reason ?? reasons.request);
     if (verdict.params) {
       inputTokens = estimateInput(verdict.params);
       const maxTokens = budget.allowance(verdict.params.maxTokens, inputTokens, account.held);
@@ -336,13 +404,25 @@ async function review(
   });
   account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
   if (reviews.response) {
-    const verdict = await questions.ask<"sample">({ ...request, stage: "response", params, result }, options);
-    if (!verdict.allow) throw refused(verdict.reason ?? "the user withheld the answer", log, { stage: "response" });
+    const verdict = await questions.ask<"sample">(
+      { ...request, stage: "response", params, result },
+      {
+        ...options,
+        record: (answer, by) => {
+          logVerdict("response", answer, by);
+          return {};
+        },
+      },
+    );
+    if (!verdict.allow) throw samplingRefused(verdict.reason ?? reasons.response);
     if (verdict.result) result = verdict.result;
   }
   log("answered", { model: result.model, result });
   return result;
 }
+
+/** Reasons of a "no" without one of its own. */
+const reasons = { request: "the user said no", response: "the user withheld the answer" };
 
 /** Refuses without asking the user. Logged at most once a minute, because a server may repeat it without end. */
 function refuseSampling(why: string, { budget, log }: SamplingContext, data: object): RpcError {
@@ -351,6 +431,10 @@ function refuseSampling(why: string, { budget, log }: SamplingContext, data: obj
 
 function refused(why: string, log: SamplingContext["log"], data: object): RpcError {
   log("refused", { ...data, why });
+  return samplingRefused(why);
+}
+
+function samplingRefused(why: string): RpcError {
   return new RpcError(-1, `Sampling was refused: ${why}`);
 }
 

@@ -1,4 +1,6 @@
+export type { AppChannel, AppEnd, AppSession, AppState, OpenAppOptions } from "./api.ts";
 export type { AppContext } from "./context.ts";
+export { openApp } from "./open.ts";
 export {
   type AppDisplayMode,
   type AppSurroundings,
@@ -6,12 +8,4 @@ export {
   appUriOf,
 } from "./protocol.ts";
 export type { AppResource } from "./resource.ts";
-export {
-  type AppChannel,
-  type AppEnd,
-  type AppSession,
-  type AppState,
-  type OpenAppOptions,
-  openApp,
-} from "./session.ts";
 export type { AppGrant, AppPermission, AppSources, DeclaredGrant } from "./sources.ts";

@@ -1,185 +1,44 @@
-import type { CallToolResult, ContentBlock, JsonObject, LogLevel } from "portolan";
+import type { CallToolResult, JsonObject, LogLevel } from "portolan";
 import { PortolanError, RpcError } from "portolan";
 import type { Clock } from "portolan/client";
-import { checkOptions, isObject, type OptionNames, rpcCodes, toError } from "portolan/internal";
-import type { ContentOrigins, Host, HostCallOptions } from "../api.ts";
-import { waitFor } from "../consent.ts";
+import { isObject, rpcCodes, toError } from "portolan/internal";
+import type { Host } from "../api.ts";
 import { maxLogMessageChars } from "../limits.ts";
-import { checkBounds } from "../options.ts";
-import type { HostAnswers } from "../questions.ts";
 import type { AppAccess } from "./access.ts";
+import type { AppChannel, AppEnd, AppSession, AppState, OpenAppOptions } from "./api.ts";
 import type { AppContext } from "./context.ts";
 import {
   appStartMs,
   appTeardownMs,
   maxAppBurst,
   maxAppCharsPerSecond,
-  maxAppContextChars,
   maxAppMessageChars,
   maxAppMessagesPerSecond,
   maxAppRequests,
-  maxAppSayChars,
   maxAppWaiting,
 } from "./limits.ts";
 import { Allowance, measure } from "./message.ts";
-import {
-  type AppDisplayMode,
-  type AppSurroundings,
-  appNotifications,
-  appProtocolVersion,
-  appRequests,
-  appUriOf,
-} from "./protocol.ts";
-import { type AppResource, toAppResource } from "./resource.ts";
+import { type AppSurroundings, appNotifications, appRequests } from "./protocol.ts";
+import { AppRequests } from "./requests.ts";
+import type { AppResource } from "./resource.ts";
 import { toDeclaration } from "./sources.ts";
-import { warningsOf } from "./warnings.ts";
 
-/** How the messages of an app travel: `postMessage` in a browser, anything else elsewhere. */
-export interface AppChannel {
-  /** Passes each message of the app to `receive`, in the order of their arrival. */
-  open(receive: (message: unknown) => void): void;
-  /** Sends a message to the app. */
-  post(message: JsonObject): void;
-  /** Removes the app. Called once, when its session is over. */
-  close(): void;
-}
-
-/** The state of an app: it loads, starts, is ready, is told of its end, is gone. */
-export type AppState = "loading" | "starting" | "ready" | "closing" | "closed";
-
-/** Why an app is gone: the host closed it, it did not start, it sent too much, or its channel failed. */
-export type AppEnd = "closed" | "no-start" | "flood" | "too-large" | "failed";
-
-/** Options of `openApp`. */
-export interface OpenAppOptions {
-  /** The server of the tool. An app reaches no other. */
-  readonly server: string;
-  /** The tool whose app is shown. */
-  readonly tool: string;
-  /** The arguments of the call that is shown. Default: none yet; `sendInput` sends them. */
-  readonly args?: JsonObject;
-  /** The result of the call. A promise that rejects becomes a cancellation. Default: none yet; `sendResult` sends it. */
-  readonly result?: CallToolResult | Promise<CallToolResult>;
-  /** The id of the call, which the app may read. */
-  readonly callId?: string;
-  /** The surroundings that the app can read. Default: nothing. */
-  readonly surroundings?: AppSurroundings;
-  /** Display modes that the application has. Default: ["inline"]. */
-  readonly displayModes?: readonly AppDisplayMode[];
-  /** Switches to a display mode that the app asks for. Returns the mode that holds then. */
-  readonly onDisplayMode?: (mode: AppDisplayMode) => AppDisplayMode | Promise<AppDisplayMode>;
-  /** Takes a message that the app wants to send, after the user's consent. Without it, apps send no messages. */
-  readonly onMessage?: (content: readonly ContentBlock[]) => void | Promise<void>;
-  /** Is told when the app has changed its words beside the conversation. */
-  readonly onContext?: (context: AppContext) => void;
-  /** Takes the log messages of the app. */
-  readonly onLog?: (message: { readonly level: LogLevel; readonly data: unknown }) => void;
-  /** Is told of each new state. */
-  readonly onState?: (state: AppState) => void;
-  /** The conversation that the app's messages and words enter. */
-  readonly conversation?: ContentOrigins;
-  /** Answers that come before those of the host. */
-  readonly answers?: HostAnswers;
-  /** The run that the app belongs to. */
-  readonly run?: string;
-  /** An app that does not start within this time is closed. Default: 60 seconds. */
-  readonly startMs?: number;
-  /** The app is removed at the latest this long after it was told of its end. Default: 2 seconds. */
-  readonly teardownMs?: number;
-  /** Closes the app. */
-  readonly signal?: AbortSignal;
-}
-
-/** An app while it is shown. */
-export interface AppSession {
-  /** Random, so that it cannot be guessed. */
-  readonly id: string;
-  readonly server: string;
-  readonly tool: string;
-  readonly resource: AppResource;
-  readonly state: AppState;
-  /** Resolves when the app is gone. */
-  readonly closed: Promise<AppEnd>;
-  /** The last words of the app beside the conversation, until they are taken. */
-  readonly context: AppContext | undefined;
-  /** Returns the last words of the app for the next turn of the model, and forgets them. */
-  takeContext(): AppContext | undefined;
-  /** Connects the app, once. */
-  connect(channel: AppChannel): void;
-  /** Sends arguments that are not complete yet. Ignored after `sendInput`. */
-  sendPartialInput(args: JsonObject): void;
-  /** Sends the complete arguments, once. */
-  sendInput(args: JsonObject): void;
-  /** Sends the result of the call, once. */
-  sendResult(result: CallToolResult): void;
-  /** Says that the call has no result. */
-  sendCancelled(reason?: string): void;
-  /** Tells the app what has changed in its surroundings. */
-  setSurroundings(changed: AppSurroundings): void;
-  /** Tells the app that it is removed, waits for its answer or for `teardownMs`, and removes it. */
-  close(reason?: string): Promise<void>;
-}
-
-const optionNames = {
-  ...{ server: 1, tool: 1, args: 1, result: 1, callId: 1, surroundings: 1, displayModes: 1, onDisplayMode: 1 },
-  ...{ onMessage: 1, onContext: 1, onLog: 1, onState: 1, conversation: 1, answers: 1, run: 1 },
-  ...{ startMs: 1, teardownMs: 1, signal: 1 },
-} satisfies OptionNames<OpenAppOptions>;
-
-/**
- * Opens the app of a tool: reads it, asks the user whether it may be shown, and returns its session. The app appears when
- * a channel is connected, such as by `mountApp` of `portolan-host/apps/web`.
- */
-export async function openApp(host: Host, options: OpenAppOptions): Promise<AppSession> {
-  checkOptions(options, optionNames, "openApp");
-  const { server, tool, signal, answers, run, startMs, teardownMs } = options;
-  checkBounds("", { startMs, teardownMs });
-  // The call may fail before the app is there, which `sendCancelled` tells it later.
-  if (options.result && "then" in options.result) options.result.catch(() => {});
-  const access = accessOf(host);
-  await access.settled(server, signal);
-  const definition = host.catalog.tool(server, tool)?.definition;
-  if (!definition)
-    throw new PortolanError("invalid-argument", `openApp: ${server} has no tool ${JSON.stringify(tool)}`);
-  const uri = appUriOf(definition);
-  if (uri === undefined) throw new PortolanError("invalid-argument", `openApp: ${server}.${tool} has no app`);
-  const call: HostCallOptions = {
-    ...(signal && { signal }),
-    ...(answers && { answers }),
-    ...(run !== undefined && { run }),
-  };
-  // Nothing of it reaches a model, so reading it needs no consent; showing it does.
-  const read = await host.readResource(server, uri, { ...call, by: "app" });
-  const listed = host.catalog.resources.find((one) => one.server === server && one.uri === uri);
-  const resource = toAppResource(uri, read, listed);
-  const id = crypto.randomUUID();
-  const { sources, permissions } = resource;
-  const warnings = warningsOf(resource);
-  await access.permit(id, server, { kind: "app", uri, tool, permissions, warnings, ...(sources && { sources }) }, call);
-  return new LocalSession(host, access, options, { id, resource, definition: { ...definition } });
-}
-
-function accessOf(host: Host): AppAccess {
-  const own = host as Host & { readonly appAccess?: AppAccess };
-  if (own.appAccess) return own.appAccess;
-  throw new PortolanError("invalid-argument", "openApp: expected a host made by createHost");
-}
-
+/** The parts that `openApp` has found. */
 interface AppParts {
   readonly id: string;
   readonly resource: AppResource;
   readonly definition: JsonObject;
 }
 
-class LocalSession implements AppSession {
+/** The session of an app, which travels over any channel. */
+export class LocalSession implements AppSession {
   readonly id: string;
   readonly resource: AppResource;
   readonly closed: Promise<AppEnd>;
   readonly #host: Host;
-  readonly #access: AppAccess;
   readonly #options: OpenAppOptions;
-  readonly #definition: JsonObject;
   readonly #clock: Clock;
+  readonly #requests: AppRequests;
   /** Aborts everything that is done for the app. */
   readonly #over = new AbortController();
   readonly #messages: Allowance;
@@ -189,10 +48,6 @@ class LocalSession implements AppSession {
   readonly #open = new Map<string | number, AbortController>();
   #state: AppState = "loading";
   #channel: AppChannel | undefined;
-  #context: AppContext | undefined;
-  #surroundings: AppSurroundings;
-  /** Display modes that the app declared; undefined if it declared none. */
-  #ownModes: readonly unknown[] | undefined;
   /** Messages that wait until the app is ready. The partial input is the last one alone. */
   #waiting: JsonObject[] = [];
   #hasInput = false;
@@ -205,11 +60,10 @@ class LocalSession implements AppSession {
     this.id = id;
     this.resource = resource;
     this.#host = host;
-    this.#access = access;
     this.#options = options;
-    this.#definition = definition;
     this.#clock = access.clock;
-    this.#surroundings = { ...options.surroundings };
+    const log = (entry: object) => this.#log("host", entry);
+    this.#requests = new AppRequests({ host, access, options, resource, definition, over: this.#over.signal, log });
     const now = () => this.#clock.now();
     this.#messages = new Allowance(maxAppMessagesPerSecond, maxAppBurst, now);
     this.#chars = new Allowance(maxAppCharsPerSecond, Math.max(maxAppCharsPerSecond, maxAppMessageChars), now);
@@ -240,13 +94,13 @@ class LocalSession implements AppSession {
   }
 
   get context(): AppContext | undefined {
-    return this.#context;
+    return this.#requests.context;
   }
 
   takeContext(): AppContext | undefined {
-    const context = this.#context;
-    this.#context = undefined;
-    if (context) this.#markConversation();
+    const { context } = this.#requests;
+    this.#requests.context = undefined;
+    if (context) this.#requests.markConversation();
     return context;
   }
 
@@ -294,7 +148,7 @@ class LocalSession implements AppSession {
   }
 
   setSurroundings(changed: AppSurroundings): void {
-    this.#surroundings = { ...this.#surroundings, ...changed };
+    this.#requests.surroundings = { ...this.#requests.surroundings, ...changed };
     if (this.#state !== "loading") this.#notify("ui/notifications/host-context-changed", { ...changed });
   }
 
@@ -429,7 +283,8 @@ class LocalSession implements AppSession {
     const isOpen = !this.#open.has(id);
     if (isOpen) this.#open.set(id, request);
     try {
-      const result = await this.#answer(method, params as JsonObject, signal);
+      if (method === "ui/initialize") this.#setState("starting");
+      const result = await this.#requests.answer(method, params as JsonObject, signal);
       this.#post({ jsonrpc: "2.0", id, result });
     } catch (thrown) {
       if (thrown instanceof RpcError) this.#fail(id, thrown.code, thrown.message, thrown.data);
@@ -447,146 +302,6 @@ class LocalSession implements AppSession {
     if (this.#state !== "ready") return "the app is not initialized";
     if (this.#open.has(id)) return "the id is in use";
     return this.#open.size >= maxAppRequests ? `${maxAppRequests} requests are waiting already` : undefined;
-  }
-
-  #answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> | JsonObject {
-    switch (method) {
-      case "ui/initialize":
-        return this.#initialize(params);
-      case "tools/call":
-        return this.#callTool(params, signal);
-      case "resources/read":
-        return this.#host.readResource(this.server, params["uri"] as string, {
-          // The app of a server reads what the server itself has: nothing reaches a model.
-          ...this.#callOptions(signal),
-        }) as Promise<object> as Promise<JsonObject>;
-      case "ui/open-link":
-        return this.#openLink(params["url"] as string, signal);
-      case "ui/message":
-        return this.#say(params["content"] as ContentBlock[], signal);
-      case "ui/update-model-context":
-        return this.#updateContext(params);
-      case "ui/request-display-mode":
-        return this.#changeDisplayMode(params["mode"]);
-      default:
-        return {};
-    }
-  }
-
-  #initialize({ appCapabilities, appInfo }: JsonObject): JsonObject {
-    this.#setState("starting");
-    const modes = isObject(appCapabilities) ? appCapabilities["availableDisplayModes"] : undefined;
-    if (Array.isArray(modes)) this.#ownModes = modes;
-    const { callId, displayModes = ["inline"], onMessage } = this.#options;
-    const { displayMode = "inline" } = this.#surroundings;
-    const canSay = onMessage !== undefined && this.#access.say(this.server, this.#options) !== undefined;
-    this.#log("host", { method: "ui/initialize", app: appInfo });
-    return {
-      protocolVersion: appProtocolVersion,
-      hostInfo: this.#access.info,
-      hostCapabilities: {
-        ...(this.#access.visit(this.server, this.#options) && { openLinks: {} }),
-        serverTools: {},
-        serverResources: {},
-        logging: {},
-        sandbox: toDeclaration(this.resource),
-        updateModelContext: { text: {}, structuredContent: {} },
-        ...(canSay && { message: { text: {} } }),
-      },
-      hostContext: {
-        ...this.#surroundings,
-        toolInfo: { ...(callId !== undefined && { id: callId }), tool: this.#definition },
-        displayMode,
-        availableDisplayModes: displayModes,
-      },
-    };
-  }
-
-  #callOptions(signal: AbortSignal): HostCallOptions {
-    const { answers, run } = this.#options;
-    return { by: "app", signal, ...(answers && { answers }), ...(run !== undefined && { run }) };
-  }
-
-  /** Calls a tool of the app's own server. The host checks that the server has the tool for apps, and asks the user. */
-  async #callTool({ name, arguments: args }: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    try {
-      const call = this.#callOptions(signal);
-      const result = await this.#host.callTool(this.server, name as string, (args as JsonObject) ?? {}, call);
-      return { ...result };
-    } catch (thrown) {
-      if (thrown instanceof RpcError) throw thrown;
-      const { message, ...error } = toError(thrown) as Error & { code?: unknown };
-      // An unknown tool, and one that is for the model alone, are refused by the protocol.
-      if (error.code === "invalid-argument") throw new RpcError(rpcCodes.invalidParams, message);
-      return { isError: true, content: [{ type: "text", text: message }] };
-    }
-  }
-
-  async #openLink(url: string, signal: AbortSignal): Promise<JsonObject> {
-    const visit = this.#access.visit(this.server, this.#options);
-    const isWeb = URL.canParse(url) && ["http:", "https:"].includes(new URL(url).protocol);
-    if (!visit || !isWeb) return { isError: true };
-    const message = `An app of ${this.server} wants to open this address.`;
-    const params = { mode: "url", url, message, elicitationId: crypto.randomUUID() } as const;
-    const answer = await this.#ask(async () => visit(params, { server: undefined, signal }));
-    return answer?.action === "accept" ? {} : { isError: true };
-  }
-
-  async #say(content: readonly ContentBlock[], signal: AbortSignal): Promise<JsonObject> {
-    const { onMessage } = this.#options;
-    const say = this.#access.say(this.server, this.#options);
-    const isText = content.length > 0 && content.every((one) => one.type === "text" && typeof one.text === "string");
-    if (!onMessage || !say || !isText || JSON.stringify(content).length > maxAppSayChars) return { isError: true };
-    const isAllowed = await this.#ask(() => say(this.resource.uri, content, signal));
-    if (!isAllowed) return { isError: true };
-    // The words are the server's, whoever agreed to them.
-    this.#markConversation();
-    await onMessage(content);
-    return {};
-  }
-
-  /** A question that cannot be asked, or is asked too often, is a no. */
-  async #ask<T>(question: () => Promise<T>): Promise<T | undefined> {
-    try {
-      return await waitFor(question(), this.#over.signal);
-    } catch (reason) {
-      this.#log("host", { unanswered: toError(reason).message });
-      return undefined;
-    }
-  }
-
-  #updateContext({ content = [], structuredContent }: JsonObject): JsonObject {
-    const blocks = content as readonly ContentBlock[];
-    if (!blocks.every((one) => one.type === "text" && typeof one.text === "string")) {
-      throw new RpcError(rpcCodes.invalidParams, "Invalid params: content: expected blocks of text");
-    }
-    if (JSON.stringify([content, structuredContent]).length > maxAppContextChars) {
-      throw new RpcError(rpcCodes.invalidParams, `Invalid params: expected at most ${maxAppContextChars} characters`);
-    }
-    this.#context = {
-      server: this.server,
-      app: this.resource.uri,
-      content: blocks,
-      ...(structuredContent !== undefined && { structuredContent: structuredContent as JsonObject }),
-    };
-    this.#options.onContext?.(this.#context);
-    return {};
-  }
-
-  async #changeDisplayMode(mode: unknown): Promise<JsonObject> {
-    const { displayModes = ["inline"], onDisplayMode } = this.#options;
-    const { displayMode = "inline" } = this.#surroundings;
-    const isOwn = this.#ownModes === undefined || this.#ownModes.includes(mode);
-    const wanted = displayModes.find((one) => one === mode);
-    if (wanted === undefined || !isOwn || wanted === displayMode || !onDisplayMode) return { mode: displayMode };
-    const held = await onDisplayMode(wanted);
-    this.#surroundings = { ...this.#surroundings, displayMode: held };
-    return { mode: held };
-  }
-
-  #markConversation(): void {
-    const { conversation } = this.#options;
-    if (conversation && !this.#access.trustsContent(this.server)) conversation.contentFrom.add(this.server);
   }
 
   #fail(id: string | number, code: number, message: string, data?: unknown): void {

@@ -77,6 +77,14 @@ export interface LoadedEnvFile {
   readonly digest: string;
 }
 
+/** A value that an entry names and that is not known here. */
+export interface MissingValue {
+  readonly kind: "variable" | "input";
+  /** The name of the variable of the environment, or the id of the input. */
+  readonly name: string;
+  readonly isSecret: boolean;
+}
+
 /** A server from a file, ready for a host. */
 export interface ConfiguredServer extends ServerEntry {
   readonly configured: ConfiguredTarget;
@@ -88,6 +96,8 @@ export interface ConfiguredServer extends ServerEntry {
   readonly oauth?: ConfiguredOAuth;
   /** Secrets that took the place of placeholders. Keep them out of messages and logs. */
   readonly secrets?: readonly string[];
+  /** The values that are part of its problem because they are missing. */
+  readonly missing?: readonly MissingValue[];
   /** Entries of the same name in other files that this one overrides. */
   readonly hides?: readonly EntrySource[];
   /** The name of another server that looks the same. */

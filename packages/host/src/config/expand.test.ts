@@ -135,6 +135,16 @@ describe("placeholders", () => {
     expect(await expandArg("${input:id}", "claude-code", { inputs: { id: "${TOKEN}" } })).toBe("${TOKEN}");
   });
 
+  test("that are missing are named, and secrets among them are marked", async () => {
+    const { missing } = await expand({ command: "x", args: ["${ONE}", "${input:other}"], env: { A: "${API_TOKEN}" } });
+    expect(missing).toEqual([
+      { kind: "variable", name: "ONE", isSecret: false },
+      { kind: "input", name: "other", isSecret: false },
+      { kind: "variable", name: "API_TOKEN", isSecret: true },
+    ]);
+    expect(await expand({ command: "x", args: ["${ONE:-1}"] })).not.toHaveProperty("missing");
+  });
+
   test("that are missing are all reported, with their paths", async () => {
     const { problem } = await expand({ command: "x", args: ["${ONE}"], env: { PGURL: "${TWO}" } });
     expect(problem).toContain(

@@ -9,6 +9,7 @@ import type {
   ConfiguredServer,
   ConfiguredTarget,
   LoadedEnvFile,
+  MissingValue,
   RawEntry,
 } from "./configured.ts";
 import { conventionOf } from "./conventions.ts";
@@ -62,6 +63,7 @@ export async function expandEntry(raw: RawEntry, options: ExpandOptions): Promis
     ...(envFile ? { envFile: envFile.read } : {}),
     ...(oauth && problem === undefined ? { oauth } : {}),
     ...(expansion.secrets.size > 0 ? { secrets: [...expansion.secrets] } : {}),
+    ...(expansion.missing.size > 0 ? { missing: [...expansion.missing.values()] } : {}),
     ...(problem === undefined ? {} : { problem }),
   };
 }
@@ -162,6 +164,8 @@ class Expansion {
   readonly #answers = new Map<string, string | undefined>();
   /** Values of placeholders that must not appear in messages. */
   readonly secrets = new Set<string>();
+  /** Values that are not known, by kind and name. */
+  readonly missing = new Map<string, MissingValue>();
   #chars = 0;
 
   constructor(raw: RawEntry, options: ExpandOptions) {
@@ -219,13 +223,12 @@ class Expansion {
           : undefined;
         // As in a shell, `:-` also replaces an empty value.
         if (placeholder.fallback !== undefined) return value || placeholder.fallback;
-        return (
-          value ??
-          this.#problem(
-            path,
-            `missing ${shown}`,
-            `set the environment variable ${placeholder.name}, or write the value into the file`,
-          )
+        if (value !== undefined) return value;
+        this.#miss({ kind: "variable", name: placeholder.name, isSecret: isSecretVariable(placeholder.name) });
+        return this.#problem(
+          path,
+          `missing ${shown}`,
+          `set the environment variable ${placeholder.name}, or write the value into the file`,
         );
       }
       case "place":
@@ -246,11 +249,18 @@ class Expansion {
     const mayAsk = request && input && this.#raw.problem === undefined && !this.#raw.settings.disabled;
     if (mayAsk && !this.#answers.has(id)) this.#answers.set(id, await input(request, this.#raw));
     const answer = this.#answers.get(id);
-    if (answer === undefined) return this.#problem(path, `missing ${shown}`, "the user must enter it");
+    if (answer === undefined) {
+      this.#miss({ kind: "input", name: id, isSecret: request?.password === true || isSecretVariable(id) });
+      return this.#problem(path, `missing ${shown}`, "the user must enter it");
+    }
     if (request?.options && !request.options.includes(answer)) {
       return this.#problem(path, `wrong ${shown}`, "the answer is not one of the options");
     }
     return answer;
+  }
+
+  #miss(value: MissingValue): void {
+    if (this.missing.size < maxProblems) this.missing.set(`${value.kind} ${value.name}`, value);
   }
 
   #place(place: KnownPlace): string | undefined {

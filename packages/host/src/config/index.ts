@@ -9,6 +9,7 @@ export type {
   ConfiguredServer,
   ConfiguredTarget,
   LoadedEnvFile,
+  MissingValue,
   ParsedConfig,
   RawEntry,
 } from "./configured.ts";

@@ -24,7 +24,7 @@ describe("a grant", () => {
     const { open } = setUp();
     const grants = await open();
     const grant = await grants.add(always);
-    expect(grants.find(query)).toBe(grant);
+    expect(grants.find(query)).toEqual(grant);
     expect(grant).toMatchObject({ contentFrom: [], createdAt: 1_000_000, expiresAt: 1_000_000 + 90 * day });
   });
 
@@ -268,5 +268,127 @@ describe("a storage", () => {
     pass(day);
     await grants.add({ ...always, subject: "c" });
     expect(grants.list().map(({ subject }) => subject)).toEqual(["c", "b"]);
+  });
+});
+
+describe("the uses of a grant", () => {
+  test("are counted, and listeners hear of each change", async () => {
+    const { open, pass } = setUp();
+    const grants = await open();
+    const changes: string[] = [];
+    const stop = grants.listen(({ uses }, how) => changes.push(`${how} ${uses}`));
+    const { id, uses, lastUsedAt } = await grants.add({ ...always, scope: "session" });
+    expect([uses, lastUsedAt]).toEqual([0, undefined]);
+    grants.use(id);
+    pass(5);
+    grants.use(id);
+    grants.use("unknown");
+    expect(grants.list()).toMatchObject([{ id, uses: 2, lastUsedAt: 1_000_005 }]);
+    await grants.revoke(id);
+    expect(changes).toEqual(["added 0", "used 1", "used 2", "revoked 2"]);
+    stop();
+    await grants.add(always);
+    expect(changes).toHaveLength(4);
+  });
+
+  test("are stored together with those of other processes, at most once a minute until the end", async () => {
+    const { kv, open, pass } = setUp();
+    let writes = 0;
+    const counted: KeyValue = {
+      get: (key) => kv.get(key),
+      set: (key, value, given) => {
+        writes += 1;
+        return kv.set(key, value, given);
+      },
+      delete: (key) => kv.delete(key),
+      list: (given, more) => kv.list(given, more),
+    };
+    const first = await open(counted);
+    const { id } = await first.add(always);
+    const second = await open();
+    for (let times = 0; times < 10; times += 1) first.use(id);
+    await first.flush();
+    second.use(id);
+    await second.flush();
+    pass(30_000);
+    for (let times = 0; times < 5; times += 1) first.use(id);
+    const before = writes;
+    expect(before).toBeLessThanOrEqual(3);
+    await first.flush();
+    expect(writes).toBe(before + 1);
+    expect((await open()).list()).toMatchObject([{ id, uses: 16, lastUsedAt: 1_030_000 }]);
+    // The grant ends when it would have ended.
+    pass(90 * day - 30_000);
+    expect((await open()).list()).toEqual([]);
+  });
+
+  test("never bring back a grant that another process has revoked", async () => {
+    const { open } = setUp();
+    const [first, second] = [await open(), await open()];
+    const { id } = await first.add(always);
+    await second.reload();
+    await first.revoke(id);
+    second.use(id);
+    await second.flush();
+    expect(second.find(query)).toBeUndefined();
+    expect((await open()).list()).toEqual([]);
+  });
+
+  test("are zero in a grant of an earlier version", async () => {
+    const { kv, open } = setUp();
+    const { id } = await (await open()).add(always);
+    const text = (await kv.get(`host/grant/${id}`)) ?? "";
+    await kv.set(`host/grant/${id}`, text.replace(',"uses":0', ""));
+    expect((await open()).list()).toMatchObject([{ id, uses: 0 }]);
+    await kv.set(`host/grant/${id}`, text.replace('"uses":0', '"uses":"many"'));
+    expect((await open()).list()).toEqual([]);
+  });
+});
+
+describe("a revoked grant", () => {
+  test.each(["always", "session"] as const)("for %s can be restored, once, after it is recorded", async (scope) => {
+    const { open } = setUp();
+    const grants = await open();
+    const { id } = await grants.add({ ...always, scope });
+    grants.use(id);
+    await grants.revoke(id);
+    const recorded: boolean[] = [];
+    const record = async () => void recorded.push(grants.find(query) === undefined);
+    const restored = await Promise.all([grants.restore(id, record), grants.restore(id, record)]);
+    expect(restored).toEqual([true, false]);
+    expect(recorded).toEqual([true]);
+    expect(grants.list()).toMatchObject([{ id, uses: 1 }]);
+    expect((await open()).list()).toHaveLength(scope === "always" ? 1 : 0);
+    await grants.reload();
+    expect(grants.find(query)?.id).toBe(id);
+    expect(await grants.restore("unknown")).toBe(false);
+  });
+
+  test("is not restored if it could not be recorded, if it has expired, or after a newer answer", async () => {
+    const { open, pass } = setUp();
+    const grants = await open();
+    const { id } = await grants.add(always);
+    await grants.revoke(id);
+    const fail = () => Promise.reject(new Error("no space left on device"));
+    await expect(grants.restore(id, fail)).rejects.toThrow("no space left");
+    expect(grants.find(query)).toBeUndefined();
+    const newer = await grants.add({ ...always, allow: false });
+    expect(await grants.restore(id)).toBe(false);
+    await grants.revoke(newer.id);
+    pass(91 * day);
+    expect(await grants.restore(id)).toBe(false);
+  });
+
+  test("is remembered for a while: the oldest cannot be restored any more", async () => {
+    const { open } = setUp();
+    const grants = await open();
+    const ids: string[] = [];
+    for (let at = 0; at < 101; at += 1) {
+      const { id } = await grants.add({ ...always, subject: `t${at}`, scope: "session" });
+      ids.push(id);
+      await grants.revoke(id);
+    }
+    expect(await grants.restore(ids[0] ?? "")).toBe(false);
+    expect(await grants.restore(ids[1] ?? "")).toBe(true);
   });
 });

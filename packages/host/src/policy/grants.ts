@@ -3,7 +3,14 @@ import { PortolanError } from "portolan";
 import { checkOptions, nameOf } from "portolan/internal";
 import type { KeyValue } from "portolan/storage";
 import { canonicalJson, sha256 } from "portolan/storage";
-import { grantsPerPage, grantTtlMs, maxStoredGrants } from "../limits.ts";
+import {
+  grantsPerPage,
+  grantTtlMs,
+  grantUseSaveMs,
+  maxGrantWrites,
+  maxRestorableGrants,
+  maxStoredGrants,
+} from "../limits.ts";
 
 /** The kind of thing that a grant allows or refuses. */
 export type GrantKind = "tool" | "roots" | "resource" | "sampling" | "skill" | "trust" | "app";
@@ -32,10 +39,18 @@ export interface Grant {
   readonly createdAt: number;
   /** Milliseconds since 1970. A grant of the session may have none. */
   readonly expiresAt?: number;
+  /** Actions that it has decided. Those of other processes are known after a while. */
+  readonly uses: number;
+  /** Milliseconds since 1970. */
+  readonly lastUsedAt?: number;
 }
 
+/** A change of a grant. */
+export type GrantChange = "added" | "used" | "revoked";
+
 /** A grant to add. `ttlMs` defaults to 90 days for "always"; a grant for "session" ends with the session. */
-export interface NewGrant extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "contentFrom"> {
+export interface NewGrant
+  extends Omit<Grant, "id" | "createdAt" | "expiresAt" | "contentFrom" | "uses" | "lastUsedAt"> {
   readonly contentFrom?: readonly string[];
   readonly ttlMs?: number;
 }
@@ -59,11 +74,23 @@ export interface Grants {
   find(query: GrantQuery): Grant | undefined;
   /** Returns true if a grant for this depends on the arguments. */
   needsArguments(query: GrantQuery): boolean;
-  add(grant: NewGrant): Promise<Grant>;
+  /** Adds a grant. `record` is called before it is stored, so that it is in a log before it counts. */
+  add(grant: NewGrant, record?: (grant: Grant) => Promise<void>): Promise<Grant>;
   /** All valid grants, the latest first. */
   list(): Grant[];
+  /** Notes that a grant has decided an action. */
+  use(id: string): void;
   /** Revokes a grant at once. Rejects if the storage fails; the grant is then still revoked in this process. */
   revoke(id: string): Promise<boolean>;
+  /**
+   * Adds a grant again that `revoke` has revoked in this process. `record` is called before. Resolves to false if it has
+   * expired, if it was revoked long ago, or if the user has answered anew since.
+   */
+  restore(id: string, record?: (grant: Grant) => Promise<void>): Promise<boolean>;
+  /** Calls the listener after each change in this process. Returns the function that ends it. */
+  listen(listener: (grant: Grant, how: GrantChange) => void): () => void;
+  /** Stores the uses that are not stored yet. */
+  flush(): Promise<void>;
   /** Reads the grants that other processes have added and revoked. */
   reload(): Promise<void>;
 }
@@ -91,15 +118,29 @@ export async function createGrants(kv: KeyValue, options: GrantsOptions = {}): P
 
 const prefix = "host/grant/";
 
+/** A grant whose uses are counted. */
+type CountedGrant = Omit<Grant, "uses" | "lastUsedAt"> & { uses: number; lastUsedAt?: number };
+
+/** Uses of a grant that are not stored yet. */
+interface UnsavedUses {
+  count: number;
+  savedAt: number;
+  saving: Promise<void> | undefined;
+}
+
 class StoredGrants implements Grants {
   readonly #kv: KeyValue;
   readonly #now: () => number;
   readonly #maxGrants: number;
-  readonly #byId = new Map<string, Grant>();
+  readonly #byId = new Map<string, CountedGrant>();
   /** The latest first. */
-  #bySubject = new Map<string, Grant[]>();
+  #bySubject = new Map<string, CountedGrant[]>();
   /** Kept, because a listing that began before the revocation must not bring them back. */
   readonly #revoked = new Set<string>();
+  /** The grants that the user revoked last. */
+  readonly #restorable = new Map<string, CountedGrant>();
+  readonly #unsaved = new Map<string, UnsavedUses>();
+  readonly #listeners = new Set<(grant: Grant, how: GrantChange) => void>();
 
   constructor(kv: KeyValue, now: () => number, maxGrants: number) {
     this.#kv = kv;
@@ -118,43 +159,89 @@ class StoredGrants implements Grants {
     return this.#bySubject.get(subjectKey(query))?.some(({ args }) => args !== undefined) ?? false;
   }
 
-  async add(given: NewGrant): Promise<Grant> {
+  async add(given: NewGrant, record?: (grant: Grant) => Promise<void>): Promise<Grant> {
     const { ttlMs, contentFrom = [], ...rest } = given;
     const createdAt = this.#now();
     const lastsMs = ttlMs ?? (given.scope === "always" ? grantTtlMs : undefined);
     const before = this.#sameSubject(given);
     const known = given.allow ? before.filter((grant) => grant.allow && this.#isLive(grant)) : [];
-    const grant: Grant = {
+    const grant: CountedGrant = {
       ...rest,
       id: crypto.randomUUID(),
       contentFrom: [...new Set([...contentFrom, ...known.flatMap((grant) => grant.contentFrom)])],
       createdAt,
+      uses: 0,
       ...(lastsMs === undefined ? {} : { expiresAt: createdAt + lastsMs }),
     };
     if (!isGrant(grant)) {
       throw new PortolanError("invalid-argument", `add: expected a complete grant with digests, got ${nameOf(given)}`);
     }
     this.#makeRoom(before.length);
+    await record?.(grant);
     if (grant.scope === "always") {
       await this.#kv.set(prefix + grant.id, JSON.stringify(grant), { ttlMs: lastsMs ?? grantTtlMs });
     }
     this.#put(grant);
-    for (const { id } of before) await this.revoke(id);
-    return grant;
+    this.#notify(grant, "added");
+    for (const { id } of before) await this.#remove(id);
+    return { ...grant };
   }
 
   list(): Grant[] {
-    return [...this.#byId.values()].filter((grant) => this.#isLive(grant)).sort(latestFirst);
+    const live = [...this.#byId.values()].filter((grant) => this.#isLive(grant));
+    return live.sort(latestFirst).map((grant) => ({ ...grant }));
+  }
+
+  use(id: string): void {
+    const grant = this.#byId.get(id);
+    if (grant === undefined) return;
+    grant.uses += 1;
+    grant.lastUsedAt = this.#now();
+    if (grant.scope === "always") this.#countUse(grant);
+    this.#notify(grant, "used");
   }
 
   async revoke(id: string): Promise<boolean> {
     const grant = this.#byId.get(id);
     if (grant === undefined) return false;
-    this.#drop(grant);
-    if (grant.scope === "session") return true;
-    this.#revoked.add(id);
-    await this.#kv.delete(prefix + id);
+    this.#restorable.set(id, grant);
+    for (const oldest of this.#restorable.keys()) {
+      if (this.#restorable.size <= maxRestorableGrants) break;
+      this.#restorable.delete(oldest);
+    }
+    await this.#remove(id);
     return true;
+  }
+
+  async restore(id: string, record?: (grant: Grant) => Promise<void>): Promise<boolean> {
+    const grant = this.#restorable.get(id);
+    // An answer that was given since counts, and not the older one.
+    if (grant === undefined || !this.#isLive(grant) || this.#sameSubject(grant).length > 0) return false;
+    this.#makeRoom(0);
+    // At once, so that it is not added twice.
+    this.#restorable.delete(id);
+    try {
+      await record?.({ ...grant });
+      if (grant.scope === "always") {
+        await this.#kv.set(prefix + id, JSON.stringify(grant), { ttlMs: this.#leftOf(grant) });
+      }
+    } catch (reason) {
+      this.#restorable.set(id, grant);
+      throw reason;
+    }
+    this.#revoked.delete(id);
+    this.#put(grant);
+    this.#notify(grant, "added");
+    return true;
+  }
+
+  listen(listener: (grant: Grant, how: GrantChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async flush(): Promise<void> {
+    await Promise.all([...this.#unsaved].map(([id, unsaved]) => this.#saveUses(id, unsaved)));
   }
 
   async reload(): Promise<void> {
@@ -169,8 +256,67 @@ class StoredGrants implements Grants {
     }
   }
 
-  async #readAll(): Promise<Map<string, Grant>> {
-    const found = new Map<string, Grant>();
+  async #remove(id: string): Promise<void> {
+    const grant = this.#byId.get(id);
+    if (grant === undefined) return;
+    this.#drop(grant);
+    this.#notify(grant, "revoked");
+    if (grant.scope === "session") return;
+    this.#revoked.add(id);
+    await this.#kv.delete(prefix + id);
+  }
+
+  /** Stores uses at most once a minute: a grant may decide many calls a second. */
+  #countUse({ id }: CountedGrant): void {
+    const unsaved = this.#unsaved.get(id) ?? { count: 0, savedAt: Number.NEGATIVE_INFINITY, saving: undefined };
+    unsaved.count += 1;
+    this.#unsaved.set(id, unsaved);
+    if (unsaved.saving || this.#now() - unsaved.savedAt < grantUseSaveMs) return;
+    // A count that could not be stored is stored later.
+    this.#saveUses(id, unsaved).catch(() => {});
+  }
+
+  #saveUses(id: string, unsaved: UnsavedUses): Promise<void> {
+    unsaved.saving ??= this.#addUses(id, unsaved).finally(() => {
+      unsaved.saving = undefined;
+    });
+    return unsaved.saving;
+  }
+
+  /** Adds the uses of this process to the stored ones, which other processes change, too. */
+  async #addUses(id: string, unsaved: UnsavedUses): Promise<void> {
+    unsaved.savedAt = this.#now();
+    for (let attempt = 0; attempt < maxGrantWrites && unsaved.count > 0; attempt++) {
+      const text = await this.#kv.get(prefix + id);
+      const grant = this.#byId.get(id);
+      if (!grant) return void this.#unsaved.delete(id);
+      const stored = text === undefined ? undefined : parseGrant(text);
+      if (text === undefined || !stored) {
+        // Another process has revoked it.
+        this.#drop(grant);
+        this.#notify(grant, "revoked");
+        return;
+      }
+      const { count } = unsaved;
+      const lastUsedAt = Math.max(grant.lastUsedAt ?? 0, stored.lastUsedAt ?? 0);
+      const next = JSON.stringify({ ...stored, uses: stored.uses + count, lastUsedAt });
+      if (!(await this.#kv.set(prefix + id, next, { ttlMs: this.#leftOf(stored), expect: text }))) continue;
+      unsaved.count -= count;
+      grant.uses = stored.uses + count + unsaved.count;
+    }
+  }
+
+  /** Returns how long a stored grant is valid. */
+  #leftOf({ expiresAt }: Grant): number {
+    return Math.max(1, (expiresAt ?? 0) - this.#now());
+  }
+
+  #notify(grant: Grant, how: GrantChange): void {
+    for (const listener of this.#listeners) listener(grant, how);
+  }
+
+  async #readAll(): Promise<Map<string, CountedGrant>> {
+    const found = new Map<string, CountedGrant>();
     for (let after: string | undefined; found.size < this.#maxGrants; ) {
       const page = await this.#kv.list(prefix, { limit: grantsPerPage, ...(after === undefined ? {} : { after }) });
       for (const { key, value } of page) {
@@ -184,7 +330,7 @@ class StoredGrants implements Grants {
   }
 
   /** Returns the grants that a new answer replaces. */
-  #sameSubject(grant: NewGrant): Grant[] {
+  #sameSubject(grant: NewGrant): CountedGrant[] {
     const others = this.#bySubject.get(subjectKey(grant)) ?? [];
     return others.filter((other) => other.args === grant.args && other.scope === grant.scope);
   }
@@ -199,7 +345,7 @@ class StoredGrants implements Grants {
     );
   }
 
-  #put(grant: Grant): void {
+  #put(grant: CountedGrant): void {
     this.#byId.set(grant.id, grant);
     const key = subjectKey(grant);
     const others = this.#bySubject.get(key) ?? [];
@@ -207,8 +353,9 @@ class StoredGrants implements Grants {
     this.#bySubject.set(key, others.toSpliced(place === -1 ? others.length : place, 0, grant));
   }
 
-  #drop(grant: Grant): void {
+  #drop(grant: CountedGrant): void {
     this.#byId.delete(grant.id);
+    this.#unsaved.delete(grant.id);
     const key = subjectKey(grant);
     const others = (this.#bySubject.get(key) ?? []).filter(({ id }) => id !== grant.id);
     if (others.length > 0) this.#bySubject.set(key, others);
@@ -234,10 +381,12 @@ function latestFirst(a: Grant, b: Grant): number {
   return b.createdAt - a.createdAt;
 }
 
-function parseGrant(text: string): Grant | undefined {
+function parseGrant(text: string): CountedGrant | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isGrant(value) && value.scope === "always" ? value : undefined;
+    // A grant of an earlier version has no uses.
+    const grant: unknown = typeof value === "object" && value !== null ? { uses: 0, ...value } : value;
+    return isGrant(grant) && grant.scope === "always" ? { ...grant } : undefined;
   } catch {
     // Not a grant of ours, so the user is asked.
     return undefined;
@@ -260,6 +409,7 @@ function isGrant(value: unknown): value is Grant {
     Array.isArray(grant.contentFrom) &&
     grant.contentFrom.every((server) => typeof server === "string") &&
     Number.isFinite(grant.createdAt) &&
+    [grant.uses, grant.lastUsedAt ?? 0].every((count) => Number.isFinite(count) && (count as number) >= 0) &&
     (Number.isFinite(grant.expiresAt) || (isSession && grant.expiresAt === undefined))
   );
 }

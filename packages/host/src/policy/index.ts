@@ -2,6 +2,7 @@ export {
   argumentsDigest,
   createGrants,
   type Grant,
+  type GrantChange,
   type GrantKind,
   type GrantQuery,
   type Grants,

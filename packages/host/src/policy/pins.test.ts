@@ -133,6 +133,23 @@ describe("a changed definition", () => {
     expect((await pins.check(server, [tool("add")])).changed).toHaveLength(1);
   });
 
+  test("says when the earlier definition was first seen or accepted", async () => {
+    const { kv } = setUp();
+    const at = (time: number) => createPins(kv, { now: () => time });
+    await at(1).check(server, [tool("add")]);
+    const { changed } = await at(2).check(server, [tool("add", "New.")]);
+    expect(changed[0]?.acceptedAt).toBe(1);
+    // A listing that writes the row again keeps the time.
+    await at(3).check(server, [tool("add"), tool("sub")]);
+    expect((await at(4).check(server, [tool("add", "New."), tool("sub")])).changed[0]?.acceptedAt).toBe(1);
+    await at(5).accept(server, changed[0]!);
+    expect((await at(6).check(server, [tool("add")])).changed[0]?.acceptedAt).toBe(5);
+    // A pin of an earlier version has no time.
+    const [row] = await kv.list("host/pins/", { limit: 1 });
+    await kv.set(row!.key, row!.value.replaceAll(/,"acceptedAt":\d+/g, ""));
+    expect((await at(7).check(server, [tool("add", "Else.")])).changed[0]).not.toHaveProperty("acceptedAt");
+  });
+
   test("is accepted only by its digest", async () => {
     const { pins } = setUp();
     await pins.check(server, [tool("add")]);

@@ -30,6 +30,8 @@ export interface ChangedDefinition {
   readonly before: unknown;
   readonly after: unknown;
   readonly diff: readonly DefinitionChange[];
+  /** When the pinned definition was first seen or accepted, in milliseconds since 1970; undefined for an old pin. */
+  readonly acceptedAt?: number;
 }
 
 /** Result of comparing a server's definitions with its pins. */
@@ -64,28 +66,29 @@ export interface PinsOptions {
   readonly maxTools?: number;
   /** A longer definition is pinned by its digest alone. Default: 65,536 characters. */
   readonly maxKeptChars?: number;
+  /** Milliseconds since 1970. Default: `Date.now`. */
+  readonly now?: () => number;
 }
 
 /** Opens the pins of a storage: one row for each server. */
 export function createPins(kv: KeyValue, options: PinsOptions = {}): Pins {
-  checkOptions(options, { maxTools: 1, maxKeptChars: 1 }, "createPins");
-  return new StoredPins(kv, options.maxTools ?? maxPinnedTools, options.maxKeptChars ?? maxPinnedDefinitionChars);
+  checkOptions(options, { maxTools: 1, maxKeptChars: 1, now: 1 }, "createPins");
+  const { maxTools = maxPinnedTools, maxKeptChars = maxPinnedDefinitionChars, now = Date.now } = options;
+  return new StoredPins(kv, { maxTools, maxKeptChars, now });
 }
 
 class StoredPins implements Pins {
   readonly #kv: KeyValue;
-  readonly #maxTools: number;
-  readonly #maxKeptChars: number;
+  readonly #options: Required<PinsOptions>;
 
-  constructor(kv: KeyValue, maxTools: number, maxKeptChars: number) {
+  constructor(kv: KeyValue, options: Required<PinsOptions>) {
     this.#kv = kv;
-    this.#maxTools = maxTools;
-    this.#maxKeptChars = maxKeptChars;
+    this.#options = options;
   }
 
   async check(server: PinnedServer, tools: readonly Tool[], instructions?: string): Promise<PinReport> {
     return this.#update(server, async (row) => {
-      const report = new PinComparison(row, this.#maxTools, this.#maxKeptChars);
+      const report = new PinComparison(row, this.#options);
       // Without instructions at first sight, "none" is pinned. Later, missing instructions change nothing.
       const text = instructions ?? (row === undefined ? "" : undefined);
       if (text !== undefined) await report.addInstructions(text);
@@ -98,7 +101,7 @@ class StoredPins implements Pins {
     return this.#update(server, async (row) => {
       const pinned = change.kind === "instructions" ? row?.instructions : row?.tools.get(change.name);
       if (!row || pinned?.pending?.digest !== change.digest) return { result: false };
-      const accepted: Pinned = { ...pinned.pending };
+      const accepted: Pinned = { ...pinned.pending, acceptedAt: this.#options.now() };
       if (change.kind === "instructions") return { result: true, row: { ...row, instructions: accepted } };
       return { result: true, row: { ...row, tools: new Map(row.tools).set(change.name, accepted) } };
     });
@@ -137,8 +140,7 @@ function keyOf({ server, serverDigest }: PinnedServer): string {
 /** Compares one listing with the row of its server. */
 class PinComparison {
   readonly #row: PinRow | undefined;
-  readonly #maxTools: number;
-  readonly #maxKeptChars: number;
+  readonly #options: Required<PinsOptions>;
   readonly #tools: Map<string, Pinned>;
   #instructions: Pinned | undefined;
   #isDirty = false;
@@ -148,17 +150,16 @@ class PinComparison {
   readonly #digests = new Map<string, string>();
   readonly #quarantined = new Set<string>();
 
-  constructor(row: PinRow | undefined, maxTools: number, maxKeptChars: number) {
+  constructor(row: PinRow | undefined, options: Required<PinsOptions>) {
     this.#row = row;
-    this.#maxTools = maxTools;
-    this.#maxKeptChars = maxKeptChars;
+    this.#options = options;
     this.#tools = new Map(row?.tools);
     this.#instructions = row?.instructions;
   }
 
   async addTool(name: string, text: string): Promise<void> {
     const pinned = this.#tools.get(name);
-    if (pinned === undefined && this.#tools.size >= this.#maxTools) {
+    if (pinned === undefined && this.#tools.size >= this.#options.maxTools) {
       this.#quarantine("tool", name, await sha256(text), undefined, text);
       return;
     }
@@ -205,9 +206,10 @@ class PinComparison {
       if (kind === "tool" && digest !== undefined) this.#digests.set(name, digest);
       if (pinned && pinned.pending === undefined) return pinned;
       this.#isDirty = true;
-      return pinned ? withoutPending(pinned) : this.#keep(digest ?? "", text);
+      if (pinned) return withoutPending(pinned);
+      return { ...this.#keep(digest ?? "", text), acceptedAt: this.#options.now() };
     }
-    this.#quarantine(kind, name, digest ?? "", pinned.text, text);
+    this.#quarantine(kind, name, digest ?? "", pinned, text);
     if (pinned.pending?.digest === digest) return pinned;
     this.#isDirty = true;
     return { ...pinned, pending: this.#keep(digest ?? "", text) };
@@ -217,22 +219,24 @@ class PinComparison {
     kind: "tool" | "instructions",
     name: string,
     digest: string,
-    kept: string | undefined,
+    pinned: Pinned | undefined,
     text: string,
   ): void {
+    const { text: kept, acceptedAt } = pinned ?? {};
     const before: unknown = kept === undefined ? undefined : JSON.parse(kept);
     const after: unknown = JSON.parse(text);
     if (kind === "tool") this.#quarantined.add(name);
-    this.#changed.push({ kind, name, digest, before, after, diff: diffDefinitions(before, after) });
+    const diff = diffDefinitions(before, after);
+    this.#changed.push({ kind, name, digest, before, after, diff, ...(acceptedAt !== undefined && { acceptedAt }) });
   }
 
   #keep(digest: string, text: string): StoredDefinition {
-    return text.length > this.#maxKeptChars ? { digest } : { digest, text };
+    return text.length > this.#options.maxKeptChars ? { digest } : { digest, text };
   }
 }
 
-function withoutPending({ digest, text }: Pinned): Pinned {
-  return text === undefined ? { digest } : { digest, text };
+function withoutPending({ pending: _, ...pinned }: Pinned): Pinned {
+  return pinned;
 }
 
 /** A pinned definition: its digest and, unless it is too large, its canonical text. */
@@ -244,6 +248,8 @@ export interface StoredDefinition {
 /** The accepted definition, and a new one that waits for acceptance. */
 export interface Pinned extends StoredDefinition {
   readonly pending?: StoredDefinition;
+  /** Milliseconds since 1970. */
+  readonly acceptedAt?: number;
 }
 
 /** All pins of one server. */
@@ -260,8 +266,12 @@ export function writeRow(row: PinRow, maxChars: number): string {
     return text === undefined || left < 0 ? { digest } : { digest, text };
   };
   const write = (pinned: Pinned): Pinned => {
-    const { pending } = pinned;
-    return pending === undefined ? shorten(pinned) : { ...shorten(pinned), pending: shorten(pending) };
+    const { pending, acceptedAt } = pinned;
+    return {
+      ...shorten(pinned),
+      ...(pending !== undefined && { pending: shorten(pending) }),
+      ...(acceptedAt !== undefined && { acceptedAt }),
+    };
   };
   const { instructions } = row;
   return JSON.stringify({

@@ -42,7 +42,7 @@ describe("rules", () => {
   });
 
   test("without a match the effect is ask", () => {
-    expect(decide([])).toEqual({ effect: "ask", reason: "No rule matches this call.", cautions: [] });
+    expect(decide([])).toEqual({ effect: "ask", reason: "You have not allowed this before.", cautions: [] });
     expect(effect([{ match: "files.*", then: "allow" }])).toBe("ask");
   });
 

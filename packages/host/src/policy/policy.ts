@@ -209,7 +209,7 @@ const noCautions: readonly Caution[] = Object.freeze([]);
 
 const undecided: Decision = Object.freeze({
   effect: "ask",
-  reason: "No rule matches this call.",
+  reason: "You have not allowed this before.",
   cautions: noCautions,
 });
 

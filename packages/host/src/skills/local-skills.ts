@@ -88,12 +88,12 @@ export class LocalSkills implements HostSkills {
       ...(digest !== undefined && { digest }),
       ...(changes.length > 0 && { changes }),
     } as const;
-    await consent.permitSkill(calls.newId(), server, action, options);
     let opened: OpenSkill | undefined;
-    await calls.readSkill(server, uri, options, async (connected, call) => {
+    const open: Parameters<Calls["readSkill"]>[3] = async (connected, call) => {
       opened = await openSkill(connected, skill, call);
       return { contents: [{ uri, mimeType: "text/markdown", text: opened.text }] };
-    });
+    };
+    await calls.readSkill(server, uri, options, open, (id) => consent.permitSkill(id, server, action, options));
     if (!opened) throw new PortolanError("server-unavailable", `${name} did not answer`);
     await this.#remember(server, skill);
     const { text, body, isVerified } = opened;

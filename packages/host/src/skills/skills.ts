@@ -47,7 +47,7 @@ export interface ListSkillsOptions extends Pick<CallOptions, "signal"> {
 export interface UseSkillOptions
   extends Pick<
     HostCallOptions,
-    "by" | "signal" | "idleMs" | "totalMs" | "conversation" | "answers" | "run" | "callId"
+    "by" | "signal" | "idleMs" | "totalMs" | "conversation" | "answers" | "run" | "callId" | "beforeSend" | "mayHaveRun"
   > {}
 
 /** The skills of the servers. Nothing is read before it is needed, and nothing is kept on disk. */

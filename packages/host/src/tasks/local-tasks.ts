@@ -107,19 +107,22 @@ export class LocalTasks {
     const { signal } = options;
     // The signal of the caller ends a task only while the caller waits for its result.
     const stop = new AbortController();
-    const abort = () => stop.abort(signal?.reason);
+    const abort = () => stop.abort(logged.cancelled ?? signal?.reason);
     if (signal?.aborted) abort();
     const stopWaiting = signal && onAbort(signal, abort);
+    logged.running = { cancel: abort };
     try {
-      const called = { ...options, signal: stop.signal, optional: start !== undefined };
+      // Without the handle, because a cancelled call cancels its task.
+      const called = { ...options, handle: undefined, signal: stop.signal, optional: start !== undefined };
       const followed = await startTool(client, name, args, {
         ...called,
         ...(start?.ttlMs !== undefined && { ttlMs: start.ttlMs }),
       });
       if (!followed.ref) return await followed.result;
       const task = await this.#hold(logged, followed, stop, start !== undefined);
-      if (!start) return await this.#wait(task, { signal, takes: true, aborts: true });
+      if (!start) return await this.#wait(task, { signal: stop.signal, takes: true, aborts: true });
       stopWaiting?.();
+      logged.running = { cancel: () => void this.cancel(task.id).catch(() => {}) };
       start.created(task.shown, followed.immediateText);
       return await this.#wait(task, { takes: false });
     } finally {
@@ -291,7 +294,7 @@ export class LocalTasks {
 
   /** Follows a task on another connection than that of its start. */
   #resume(task: HeldTask, server: HostedServer, client: Client): void {
-    const { run, callId, ref, serverDigest } = task.stored;
+    const { run, call, callId, ref, serverDigest } = task.stored;
     const lost = (why: string) => {
       const error = new PortolanError("task-lost", `${server.name}.${ref.tool}: its task is lost: ${why}`);
       this.#end(task, "lost", { reason: error });
@@ -314,7 +317,7 @@ export class LocalTasks {
     };
     try {
       const answersInTask = this.#options.answersFor(server, origin);
-      const followed = resumeTask(client, ref, { signal: stop.signal, answers: answersInTask });
+      const followed = resumeTask(client, ref, { signal: stop.signal, answers: answersInTask, label: call });
       this.#follow(task, server, followed, stop);
       if (task.isAbandoned) followed.cancel().catch(() => {});
       else this.#emit(task, "changed");
@@ -358,7 +361,7 @@ export class LocalTasks {
   #log({ stored }: HeldTask, { result, reason }: { readonly result?: CallToolResult; readonly reason?: Error }): void {
     const ms = Math.max(0, Date.now() - Date.parse(stored.startedAt));
     const { call, server, ref } = stored;
-    const failure = reason && failureOf(reason, {});
+    const failure = reason && failureOf({ options: {}, cancelled: undefined }, reason);
     this.#options.callLog.endTask({ id: call, server, name: ref.tool, ms, result, failure });
   }
 

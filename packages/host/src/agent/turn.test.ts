@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Model, ModelEvent } from "../models/model.ts";
-import { readTurn } from "./loop.ts";
+import { readTurn } from "./turn.ts";
 
 const emit = async () => {};
 
