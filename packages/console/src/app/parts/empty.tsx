@@ -1,0 +1,30 @@
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Icon, type IconName } from "./icon.tsx";
+
+/** A place without content: what it is for, and the next step. */
+export function Empty(props: { icon?: IconName; title: string; children?: ComponentChildren }): JSX.Element {
+  return (
+    <div class="empty">
+      {props.icon && <Icon name={props.icon} />}
+      <h2>{props.title}</h2>
+      {props.children}
+    </div>
+  );
+}
+
+const bonesAfterMs = 200;
+
+/** Grey bars in the place of content that is being loaded. They appear only if it takes a while. */
+export function Bones({ label, rows = 3 }: { label: string; rows?: number }): JSX.Element {
+  const [isShown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(true), bonesAfterMs);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <div class="stack" role="status" aria-label={label}>
+      {isShown && Array.from({ length: rows }, (_, index) => <span key={index} class={`bone w${index % 3}`} />)}
+    </div>
+  );
+}
