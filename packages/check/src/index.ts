@@ -3,7 +3,7 @@ export { type GradeOptions, grade } from "./grade.ts";
 export type { Hints, Role } from "./hints.ts";
 export { type KnownGap, knownGaps } from "./known-gaps.ts";
 export type { ToolUse } from "./peer.ts";
-export { formatReport, type Grade, type Report, type Totals, type Verdict } from "./report.ts";
+export { formatReport, formatResult, type Grade, type Report, type Totals, type Verdict } from "./report.ts";
 export { type Revision, type RevisionDate, revisions, type Transport } from "./revisions.ts";
 export type { Scenario, ScenarioContext, Strength } from "./scenario.ts";
 export { scenarios } from "./scenarios/index.ts";

@@ -51,7 +51,7 @@ export interface Report {
 /** Formats a report: the newest revision first, each with its scenarios that did not pass, then what was skipped. */
 export function formatReport(report: Report): string {
   const { target, totals, verdicts, problem } = report;
-  const lines = [`${target}: ${resultOf(report)}`, ...(problem === undefined ? [] : [problem])];
+  const lines = [`${target}: ${formatResult(report)}`, ...(problem === undefined ? [] : [problem])];
   const shown = new Set<string>();
   for (const row of totals.toSorted((a, b) => (a.revision < b.revision ? 1 : a.revision > b.revision ? -1 : 0))) {
     lines.push("", formatTotals(row));
@@ -63,7 +63,8 @@ export function formatReport(report: Report): string {
   return `${[...lines, ...formatSkipped(report)].join("\n")}\n`;
 }
 
-function resultOf({ isPassed, hasOnlyKnownGaps, verdicts }: Report): string {
+/** Returns the result in a few words. */
+export function formatResult({ isPassed, hasOnlyKnownGaps, verdicts }: Report): string {
   if (isPassed) return "passed";
   const failed = new Set(verdicts.filter(({ grade }) => grade === "fail").map(({ scenario }) => scenario)).size;
   if (failed === 0) return "failed";

@@ -329,7 +329,8 @@ function printFailure({ system, screen, terminal, isJson, secrets }: BaseContext
   const [first = "", ...more] = message === kind ? [] : screen.safe(message.trim(), { lines: "keep" }).split("\n");
   const fit = (line: string, indent: string) =>
     system.stderr.isTTY ? wrap(line, screen.columns - 4).join(`\n${indent}`) : line;
-  const lines = [fit(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${first}`.trimEnd(), "    ")];
+  const label = `${screen.mark("bad")} ${kind}${first === "" ? "" : ":"}`;
+  const lines = [fit(`${screen.style("red", label)} ${first}`.trimEnd(), "    ")];
   for (const line of more) lines.push(`  ${screen.mark("bar")} ${fit(line, `  ${screen.mark("bar")} `)}`);
   if (next !== undefined) {
     const step = system.stderr.isTTY ? wrapStep(screen.step(next), screen.columns - 6) : [screen.step(next)];

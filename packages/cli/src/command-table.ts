@@ -29,7 +29,7 @@ const modelFlags = {
   ...rootFlag,
   "--allow <pattern...>": "Allow server.tool without asking; * stands for any characters. Repeatable.",
   "--deny <pattern...>": "Deny server.tool, even if it is allowed otherwise. Repeatable.",
-  "--yes-read-only": "Allow read-only tools without asking, for servers whose labels you trust.",
+  "--yes-read-only": "Allow read-only tools without asking, where you ran: portolan trust <server> --hints.",
   "--timeout <seconds>": "Fail when a server is silent for this long. Default: 60.",
   ...connectionFlags,
   ...eraFlag,
@@ -153,6 +153,18 @@ export const commands: readonly CommandDefinition[] = [
     flags: modelFlags,
     examples: ["portolan chat --server files --server git", "portolan chat --model demo --env KEY -- node server.js"],
     load: () => import("./commands/chat.ts"),
+  },
+  {
+    name: "console",
+    usage: "[servers...]",
+    summary: "Open the web console: chat with servers, and look at what they do, in the browser.",
+    flags: {
+      "--port <port>": "The port. Default: the port of the last time, or any free port.",
+      "--no-open": "Do not open a browser.",
+      ...modelFlags,
+    },
+    examples: ["portolan console", "portolan console files ./server.ts", "portolan console -- node server.js"],
+    load: () => import("./commands/console.ts"),
   },
   {
     name: "watch",
@@ -325,6 +337,15 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/check.ts"),
   },
   {
+    name: "test",
+    usage: "[names...]",
+    summary:
+      "Run the saved calls of the project (.portolan/calls.json), and compare their results with what is expected.",
+    flags: { "--timeout <seconds>": "Fail when a server is silent for this long. Default: 60." },
+    examples: ["portolan test", "portolan test 'weather *'"],
+    load: () => import("./commands/test.ts"),
+  },
+  {
     name: "record",
     usage: "[target]",
     summary: "Record all messages between a client and a server.",
@@ -485,9 +506,9 @@ export const commandGroups: { readonly [heading: string]: readonly string[] } = 
     "up",
     "down",
   ],
-  "Let a model use them": ["run", "chat"],
+  "Let a model use them": ["run", "chat", "console"],
   "Manage servers and permissions": ["add", "remove", "trust", "grants", "log", "login", "logout"],
-  "Find out what is wrong": ["doctor", "check", "record", "replay"],
+  "Find out what is wrong": ["doctor", "check", "test", "record", "replay"],
   "Make and serve your own": ["new", "dev", "serve", "gen", "card", "pack"],
   "Set up your shell": ["completion"],
 };

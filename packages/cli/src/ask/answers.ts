@@ -12,10 +12,14 @@ import { askSampling } from "./sampling.ts";
 export interface AnswersOptions {
   /** Returns the command that revokes a stored answer. Default: `portolan grants --revoke <name>`. */
   readonly revoke?: (name: string) => string;
+  /** Returns why a flag does not cover a call that is asked about, and the command that changes it. */
+  readonly uncovered?: (asked: ApprovalQuestion) => { readonly message: string; readonly next: string } | undefined;
   /** Gets the ids of the calls that the person allows. */
   readonly approvedCalls?: Set<string>;
   /** Is called when the person leaves a question with Ctrl-C. */
   readonly cancelled?: () => void;
+  /** Ends the command. Is called when the person leaves a question with Ctrl-C. */
+  readonly interrupted?: () => void;
   /** Is called when the person refuses a question, with how they left it. */
   readonly refused?: (how: QuestionDismissed["how"]) => void;
 }
@@ -23,7 +27,13 @@ export interface AnswersOptions {
 /** Returns the answers of the person at the terminal. Without one, there are none, and the host denies. */
 export function createAnswers(context: CommandContext, options: AnswersOptions = {}): HostAnswers {
   const { screen, terminal } = context;
-  const { revoke = (name) => `portolan grants --revoke ${quote(name)}`, approvedCalls, cancelled, refused } = options;
+  const {
+    revoke = (name) => `portolan grants --revoke ${quote(name)}`,
+    approvedCalls,
+    cancelled,
+    interrupted,
+    refused,
+  } = options;
   if (!screen.isInteractive) return {};
   /** Queues a question. Dismissing it counts as the given answer. An answer that is stored says how to undo it. */
   const queued =
@@ -42,6 +52,7 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
           if (reason instanceof QuestionDismissed) {
             refused?.(reason.how);
             if (reason.how === "cancel") cancelled?.();
+            if (reason.how === "cancel") interrupted?.();
             return left(reason.how);
           }
           if (asked.signal.aborted) terminal.say(`  ${screen.style("dim", "(question withdrawn)")}`);
@@ -64,6 +75,8 @@ export function createAnswers(context: CommandContext, options: AnswersOptions =
     }),
     approve: queued<ApprovalQuestion, ApprovalVerdict>(async (_, asked) => {
       const name = `${asked.server}.${asked.action.kind === "tool" ? asked.action.tool : asked.action.uri}`;
+      const why = options.uncovered?.(asked);
+      if (why) terminal.say(`${screen.safe(why.message)}\n  ${screen.mark("next")} ${screen.step(why.next)}`);
       const verdict = await askApproval(context, asked, { wasAllowed: allowed.has(name) });
       if (verdict.allow && asked.callId !== undefined) approvedCalls?.add(asked.callId);
       if (verdict.allow && verdict.for !== undefined && verdict.for !== "once") allowed.add(name);

@@ -156,7 +156,7 @@ export class Chat {
         terminal.say(screen.style("dim", "cancelled"));
         return false;
       }
-      terminal.say(`${screen.style("red", `${screen.mark("bad")} ${kind}`)} ${screen.safe(message)}`);
+      terminal.say(`${screen.style("red", `${screen.mark("bad")} ${kind}:`)} ${screen.safe(message)}`);
       if (next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.step(next)}`);
     }
     return false;
@@ -260,7 +260,7 @@ export class Chat {
         isChat: true,
         approvedCalls: this.#approvedCalls,
         repeatsResults: this.#model.repeatsResults,
-        answered: (result, call) => {
+        answered: ({ result }, call) => {
           this.#lastResult = result;
           hasLongResult = textLength(result) > maxRepeatedChars;
           // A call that was denied or failed did nothing that stays.

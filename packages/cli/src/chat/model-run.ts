@@ -24,6 +24,7 @@ import { applyTargetFlags } from "../servers/target-flags.ts";
 import { quote, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
+import { untrustedLabel } from "./labels.ts";
 import { MarkdownStream } from "./markdown.ts";
 
 /**
@@ -71,7 +72,7 @@ function serverForFlag(
 }
 
 /** Why a call is refused that matches `--deny`. */
-export const denyReason = "you denied it with --deny";
+const denyReason = "you denied it with --deny";
 
 /** Returns the rules of `--deny`, `--allow` and `--yes-read-only`. The first that matches decides. */
 export function policyOf(flags: Flags): Rule[] {
@@ -103,7 +104,7 @@ export function refuseWithoutTerminal({ screen }: CommandContext, refused: Set<s
   return {
     approve({ server, action }: ApprovalQuestion) {
       refused.add(action.kind === "tool" ? `${server}.${action.tool}` : `${server} ${action.uri}`);
-      return { allow: false, reason: "there is no terminal to ask for approval" };
+      return { allow: false, isUnasked: true, reason: "there is no terminal to ask for it" };
     },
   };
 }
@@ -140,7 +141,7 @@ const kindOfState: { readonly [state: string]: FailureKind } = {
 /** Fails if a server that the person named is not trusted, or if something was refused because there is no terminal. */
 export function requireUnrefused(
   context: CommandContext,
-  host: Pick<Host, "servers">,
+  host: Pick<Host, "servers" | "catalog" | "grants">,
   flags: Flags,
   refused: ReadonlySet<string>,
 ): void {
@@ -150,6 +151,13 @@ export function requireUnrefused(
     throw new Failure("denied", `${untrusted.name} is not trusted yet, so it was not used`, {
       next: `portolan trust ${quote(untrusted.name)}`,
     });
+  }
+  for (const name of refused) {
+    const [server] = host.servers.filter((it) => name.startsWith(`${it.name}.`));
+    const label = server && untrustedLabel(host, flags, server.name, name.slice(server.name.length + 1));
+    if (!label) continue;
+    const message = `${[...refused].join(" and ")} needed approval, but there is no terminal to ask; ${label.message}`;
+    throw new Failure("denied", message, { next: label.next });
   }
   if (refused.size > 0) throw refusal(context, [...refused]);
 }
@@ -188,6 +196,9 @@ export function withoutNotice(model: Model): Model {
 
 type ToolCall = Extract<RunEvent, { type: "tool"; stage: "call" }>;
 
+/** The event with the result of a call. */
+export type ToolAnswer = Extract<RunEvent, { type: "tool"; stage: "result" }>;
+
 /** Options of `showRun`. */
 export interface ShowRunOptions {
   /** The host of the run, and the entries of its servers. */
@@ -204,7 +215,7 @@ export interface ShowRunOptions {
   /** The calls that the person has allowed. */
   readonly approvedCalls: Set<string>;
   /** Is called for each result of a tool, with its call. */
-  readonly answered?: (result: CallToolResult, call: ToolCall | undefined) => void;
+  readonly answered?: (answer: ToolAnswer, call: ToolCall | undefined) => void;
 }
 
 /** Shows a run: the text of the model on standard output, its tool calls on standard error. */
@@ -232,7 +243,7 @@ export async function showRun(context: CommandContext, run: Run, options: ShowRu
       await terminal.quiet();
       waits.see(event);
       if (event.type === "tool" && event.stage === "call") calls.set(event.id, event);
-      if (event.type === "tool" && event.stage === "result") options.answered?.(event.result, calls.get(event.id));
+      if (event.type === "tool" && event.stage === "result") options.answered?.(event, calls.get(event.id));
       if (event.type === "tool" && event.stage === "result" && event.refusal !== undefined)
         for (const step of undoStepsFor(calls.get(event.id), stored, isChat)) undoSteps.add(step);
       if (context.isJson) print(context, event);
@@ -387,6 +398,10 @@ function print({ print: printLine }: CommandContext, event: ShownEvent): void {
     printLine(JSON.stringify({ ...done, ...(error && { error: error.message }) }));
   } else if (event.type === "task") {
     printLine(JSON.stringify({ ...event, task: taskValue(event.task) }));
+  } else if (event.type === "tool" && event.stage === "result") {
+    // The result is there already.
+    const { seen: _, ...result } = event;
+    printLine(JSON.stringify(result));
   } else printLine(JSON.stringify(event));
 }
 

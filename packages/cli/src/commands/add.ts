@@ -15,7 +15,7 @@ import { replaceSecrets, secretTextsOf } from "../ask/typed-secrets.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { maxConfigurationBytes, readRegularFile } from "../regular-file.ts";
-import { findByName, isOwnFile, readConfiguration } from "../servers/find-server.ts";
+import { findByName, isOwnFile, readConfiguration, userFile } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { type Pairs, toNotationOf } from "../servers/notation.ts";
 import { findSource } from "../sources/find-source.ts";
@@ -314,15 +314,8 @@ async function fileToWrite({ system }: CommandContext, to: string | undefined, i
     if (file !== undefined) return file;
     throw new Failure("usage", `${to} reads no file of the user, only of a project; omit --user`);
   }
-  if (isUser) return join(settingsFolder(system), "portolan", "mcp.json");
+  if (isUser) return userFile(system);
   return (await productFile("claude-code", "project", machine)) ?? join(cwd, ".mcp.json");
-}
-
-/** Returns the folder for application settings of this platform. */
-function settingsFolder({ home, platform, env }: CommandContext["system"]): string {
-  if (platform === "win32") return env["APPDATA"] || join(home, "AppData", "Roaming");
-  if (platform === "darwin") return join(home, "Library", "Application Support");
-  return env["XDG_CONFIG_HOME"] || join(home, ".config");
 }
 
 /** Fails if the name is in use: in the file to write, or anywhere for a new server. */

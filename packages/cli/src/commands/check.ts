@@ -1,5 +1,3 @@
-import { connect } from "portolan/client";
-import { childEnvironment } from "portolan/client/stdio";
 import {
   formatReport,
   grade,
@@ -8,22 +6,17 @@ import {
   revisions,
   type Scenario,
   scenarios,
-  type Target,
 } from "portolan-check";
-import type { ServerEntry } from "portolan-host";
 import { listFlag, secondsFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure, httpStatusOf, toFailure } from "../failure.ts";
-import { proxyFor } from "../http-proxy/choose.ts";
+import { Failure } from "../failure.ts";
 import { findServer, targetArgument } from "../servers/find-server.ts";
-import { explainStart, requireUsable, strayLine, withStray } from "../servers/host.ts";
-import { createLink } from "../servers/link.ts";
-import { authFor } from "../servers/sign-in.ts";
+import { gradedTarget, requireAnswering } from "../servers/graded-target.ts";
+import { requireUsable } from "../servers/host.ts";
 import type { System } from "../system.ts";
 import { maskSecrets, quoteCommand } from "../terminal/escape.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { wrap } from "../terminal/wrap.ts";
-import { info } from "../version.ts";
 
 /** Grades how well a server follows the protocol. */
 export async function run(
@@ -39,10 +32,10 @@ export async function run(
   const filter = filterOf(listFlag(flags, "only"));
   const tools = listFlag(flags, "tool");
   let tried = 0;
-  const target = await targetOf(context, entry);
+  const target = await gradedTarget(context, entry);
   const wait = context.terminal.waits.start(`checking ${screen.safe(entry.name)}`);
   // By default a process may take three times as long to start, as in the scenarios.
-  await requireAnswering(context, entry, timeoutMs ?? 30_000).catch((reason: unknown) => {
+  await requireAnswering(context, entry, { connectMs: timeoutMs ?? 30_000, signal }).catch((reason: unknown) => {
     wait.end();
     throw reason;
   });
@@ -87,53 +80,6 @@ function againAfter({ argv }: System, failed: readonly string[]): string {
 /** More names would hide the command. */
 const maxOnly = 3;
 
-/**
- * Fails if a server does not start, does not answer at all or requires sign-in: a report would blame it for the protocol.
- * Everything else is left to the report.
- */
-async function requireAnswering(context: CommandContext, entry: ServerEntry, connectMs: number): Promise<void> {
-  const { target, settings } = entry;
-  const { signal } = context;
-  const said: string[] = [];
-  let stray: string | undefined;
-  const onError = ({ message }: Error) => {
-    if (strayLine.test(message)) stray ??= message;
-  };
-  const tried = "url" in target ? { ...entry, target: { auth: authFor(context, entry), ...target } } : entry;
-  try {
-    const link = await createLink(tried, context, (line) => void (said.length < maxSaidLines && said.push(line)));
-    const { era } = settings;
-    const client = await connect(link, {
-      info,
-      signal,
-      connectMs,
-      cache: false,
-      onError,
-      ...(era !== undefined && { era }),
-    });
-    await client.close();
-  } catch (reason) {
-    signal.throwIfAborted();
-    const { kind } = toFailure(reason);
-    const status = httpStatusOf(reason);
-    const isAbsent = kind === "unreachable" && (status === undefined || status === 404);
-    if (!isAbsent && kind !== "timeout" && kind !== "auth") return;
-    throw await explainStart(context, entry, withSaid(toFailure(reason), said, stray));
-  }
-}
-
-/** The first lines of what a server wrote before it fell silent. */
-const maxSaidLines = 5;
-
-/** Adds what a silent server wrote first, in place of its latest output. The reason of an ended process has it already. */
-function withSaid(failure: Failure, said: readonly string[], stray: string | undefined): Failure {
-  const { kind, message, next, cause } = failure;
-  if (kind === "timeout" && stray !== undefined) return withStray(failure, stray);
-  if (kind !== "timeout" || said.length === 0) return failure;
-  const reason = message.replace(/; its latest output: [\s\S]*$/, "");
-  return new Failure(kind, `${reason}; it wrote: ${said.join(" | ")}`, { next, cause });
-}
-
 /** Names the flags for tools that may be called too, and for gaps that the author cannot repair. */
 function adviceFor({ toolsNotCalled, isPassed, hasOnlyKnownGaps }: Report): string[] {
   const advice = [
@@ -153,27 +99,6 @@ function fitReport(report: string, screen: Screen): string {
   return lines
     .flatMap((line) => (line.includes(" not supported: ") ? [screen.cut(line)] : wrap(line, screen.columns)))
     .join("\n");
-}
-
-async function targetOf(context: CommandContext, entry: ServerEntry): Promise<Target> {
-  const { target } = entry;
-  if ("command" in target) {
-    const { command, args = [], cwd } = target;
-    // The server gets the same environment as in a host, without our secrets.
-    const env = childEnvironment(context.system.env, target.env);
-    return { command, args, env, inherits: false, ...(cwd !== undefined && { cwd }) };
-  }
-  if (!("url" in target)) throw new Failure("usage", "expected a command or an address");
-  const url = new URL(target.url);
-  const proxy = proxyFor(url, context.system.env);
-  if (proxy) {
-    // The report would blame the server for changes that a proxy makes.
-    throw new Failure("usage", `check needs a direct connection, but ${proxy.variable} sets a proxy for this server`, {
-      next: `if it can be reached directly: NO_PROXY=${url.hostname} portolan ${quoteCommand(withoutValues(context.system.argv))}`,
-    });
-  }
-  const signed = await authFor(context, entry).authorize({ server: url, method: "POST", url });
-  return { url: target.url, headers: { ...signed, ...target.headers } };
 }
 
 function toRevision(given: string): RevisionDate {

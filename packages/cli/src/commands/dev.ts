@@ -1,12 +1,15 @@
+import { createHash } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
-import { dirname, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { type FSWatcher, watch } from "chokidar";
 import { tokenVariable } from "portolan/server/main";
 import { createHost, type ServerEntry } from "portolan-host";
 import { apps } from "portolan-host/apps";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
+import type { OpenedConsole } from "../console/open-console.ts";
 import { Failure, processEndOf } from "../failure.ts";
 import { viaProxy } from "../http-proxy/choose.ts";
+import { findModels } from "../models.ts";
 import { type Catalog, changesBetween, countsOf, tokensOf } from "../output/catalog.ts";
 import type { Preview } from "../preview/preview.ts";
 import { type HttpListener, listen, parsePort } from "../serve/listen.ts";
@@ -15,6 +18,7 @@ import { explainError } from "../serve/server-file.ts";
 import { findTarget } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { withTypedName } from "../servers/link.ts";
+import { pathFrom } from "../servers/saved-target.ts";
 import { folderOf, variablesOf } from "../servers/target-flags.ts";
 import { quote } from "../terminal/escape.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
@@ -54,8 +58,10 @@ export async function run(
       isPreferred: port === undefined,
     });
     const preview = showsApps ? await session.preview(listener) : undefined;
-    session.introduce(listener, given, preview?.url);
+    const page = await session.openConsole(listener);
+    session.introduce(listener, given, { apps: preview?.url, page: page?.openAddress() });
     await context.untilStopped();
+    await page?.close();
     await preview?.close();
     // Calls in progress are answered before their connections are closed.
     await server.close();
@@ -135,12 +141,35 @@ class DevSession {
   }
 
   /** Opens the page with the apps of the served file, over HTTP as any client would. */
-  preview({ url }: HttpListener): Promise<Preview> {
-    const { system } = this.#context;
-    const token = system.env[tokenVariable];
+  preview(listener: HttpListener): Promise<Preview> {
+    return previewOf(this.#context, this.#entryFor(listener));
+  }
+
+  /** Opens a console that is connected to the served file. The file is served also without one. */
+  async openConsole(listener: HttpListener): Promise<OpenedConsole | undefined> {
+    const { system, state, warn } = this.#context;
+    try {
+      const { openConsole } = await import("../console/open-console.ts");
+      const digest = createHash("sha256").update(this.#file).digest("hex").slice(0, 16);
+      const entry = this.#entryFor(listener);
+      return await openConsole(this.#context, {
+        servers: [{ ...entry, isTyped: true }],
+        // The address ends with this command; the file stays.
+        savedTargets: new Map([[entry.name, pathFrom(system.cwd, this.#file)]]),
+        models: await findModels(system, {}),
+        folder: join(state.folder, "console-dev", digest),
+      });
+    } catch (reason) {
+      warn(`the console cannot be opened: ${reason instanceof Error ? reason.message : reason}`);
+      return undefined;
+    }
+  }
+
+  #entryFor({ url }: HttpListener): ServerEntry {
+    const token = this.#context.system.env[tokenVariable];
     const target = { url, ...(token && { headers: { authorization: `Bearer ${token}` } }) };
     const name = this.#catalog?.name ?? "server";
-    return previewOf(this.#context, { name, target, configured: target, settings: {}, source: { kind: "code" } });
+    return { name, target, configured: target, settings: {}, source: { kind: "code" } };
   }
 
   #explain(thrown: unknown): string {
@@ -153,7 +182,11 @@ class DevSession {
     );
   }
 
-  introduce({ url }: HttpListener, given: string, apps?: string): void {
+  introduce(
+    { url }: HttpListener,
+    given: string,
+    { apps, page }: { readonly apps?: string | undefined; readonly page?: string | undefined },
+  ): void {
     const { screen, print, isJson, system } = this.#context;
     const catalog = this.#catalog;
     if (!catalog) return;
@@ -162,7 +195,7 @@ class DevSession {
     const stdio = `portolan serve --stdio ${quote(given)}`;
     const isProtected = Boolean(system.env[tokenVariable]);
     if (isJson) {
-      print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected, apps }));
+      print(JSON.stringify({ event: "ready", name, version, url, stdio, tokens, isProtected, apps, console: page }));
       return;
     }
     const counts = countsOf(catalog, screen.mark("dot"));
@@ -173,6 +206,7 @@ class DevSession {
     print(`  stdio  ${screen.step(stdio)}`);
     if (apps !== undefined) print(`  apps   ${screen.step(apps)}`);
     print(`  try    ${screen.step(`portolan ls ${url}`)}`);
+    if (page !== undefined) print(`  page   ${screen.step(page)}`);
     const hint = wrapHanging("reloads after each change; press Ctrl-C to stop", screen.columns, 2, 2);
     print(screen.style("dim", `  ${hint}`));
   }

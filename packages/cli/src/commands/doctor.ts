@@ -3,12 +3,11 @@ import { secondsFlag, withNeeds } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { examineFiles } from "../doctor/configuration.ts";
 import { examine } from "../doctor/examine.ts";
-import type { Finding, FindingDetails } from "../doctor/finding.ts";
+import type { ExaminedStep, Finding, FindingDetails } from "../doctor/finding.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { findServer, readConfiguration } from "../servers/find-server.ts";
 import { withHost } from "../servers/host.ts";
 import { eraFlag } from "../servers/target-flags.ts";
-import { findWithheld } from "../servers/withheld.ts";
 import { wrap, wrapStep } from "../terminal/wrap.ts";
 
 /** A server in the report. */
@@ -47,8 +46,7 @@ export async function run(
     const wait = context.terminal.waits.start(what());
     const told = await Promise.all(
       looked.map(async (entry) => {
-        const examined = await examine(context, host, entry, { timeoutMs, slowMs }).catch(unexamined);
-        const found = await Promise.all(examined.map((it) => withWithheld(context, entry, it)));
+        const found = await findingsOf(examine(context, host, entry, { timeoutMs, slowMs })).catch(unexamined);
         left.delete(entry.name);
         wait.say(what());
         return found.map((it): Finding => ({ ...it, next: withNeeds(it.next, context.system), server: entry.name }));
@@ -69,14 +67,11 @@ export async function run(
   throw new Failure("failed", `${errors.length === 1 ? "1 error" : `${errors.length} errors`} found`);
 }
 
-/** Adds the variables of the shell that a server missed. */
-async function withWithheld(
-  context: CommandContext,
-  entry: ServerEntry,
-  finding: FindingDetails,
-): Promise<FindingDetails> {
-  const withheld = await findWithheld(context, entry, finding.why);
-  return withheld ? { ...finding, why: `${finding.why}; ${withheld.sentence}`, next: withheld.next } : finding;
+/** Returns the findings of all steps of an examination. */
+async function findingsOf(steps: AsyncIterable<ExaminedStep>): Promise<FindingDetails[]> {
+  const found: FindingDetails[] = [];
+  for await (const { findings } of steps) found.push(...findings);
+  return found;
 }
 
 /** Reports a server whose examination failed, so that the others are still reported. */

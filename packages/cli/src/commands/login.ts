@@ -58,7 +58,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
     async askClient(issuer, { isGuessed }) {
       const { name, target } = entry;
       const refusal = isGuessed && "url" in target ? await findRefusal(entry, target, system) : undefined;
-      if (refusal) throw new Failure("auth", `${name} has no sign-in; it ${refusal.what}`, { next: refusal.next });
+      if (refusal) throw new Failure("auth", `${name} ${refusal.lacks}; it ${refusal.what}`, { next: refusal.next });
       return askClient(context, { issuer, isGuessed, redirectUri, server: given ?? shown });
     },
     onEvent: (event) => events.push(event),

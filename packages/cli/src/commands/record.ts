@@ -5,12 +5,12 @@ import { LineReader, type Message, type RequestId, type RpcResponse, rpcCodes } 
 import type { Link } from "portolan/client";
 import { childEnvironment } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
+import type { Recorder } from "portolan-recording";
 import { withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLineSplitter } from "../record/line-splitter.ts";
 import { createRecorder, recordedLink } from "../record/record-link.ts";
-import type { Recorder } from "../record/recording.ts";
 import { findServer } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { explainLink } from "../servers/link.ts";

@@ -1,10 +1,10 @@
 import { resolve } from "node:path";
-import type { JsonObject, Message } from "portolan";
+import { type JsonObject, type Message, PortolanError } from "portolan";
+import { type AnswerDifference, type RecordedMessage, rerun } from "portolan-recording";
 import { againWith } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { type RecordedMessage, readRecording } from "../record/recording.ts";
-import { type Difference, rerun } from "../record/rerun.ts";
+import { openForCommand } from "../record/open.ts";
 import { findServer } from "../servers/find-server.ts";
 import { requireUsable } from "../servers/host.ts";
 import { createLink, explainLink } from "../servers/link.ts";
@@ -22,7 +22,7 @@ export async function run(
       next: againWith(context.system, "--check"),
     });
   }
-  const recording = readRecording(resolve(context.system.cwd, file));
+  const recording = openForCommand(resolve(context.system.cwd, file));
   if (flags["check"] === true) return check(context, { ...recording, file }, target, flags);
   const { screen } = context;
   const { header, messages } = recording;
@@ -59,7 +59,7 @@ async function check(
   const { screen, signal } = context;
   const entry = await findServer(context, target, flags);
   await requireUsable(context, entry);
-  const differences: Difference[] = [];
+  const differences: AnswerDifference[] = [];
   let count = 0;
   const wait = context.terminal.waits.start(`replaying to ${screen.safe(entry.name)}`);
   try {
@@ -71,6 +71,9 @@ async function check(
       differences.push(...compared);
     }
   } catch (reason) {
+    if (reason instanceof PortolanError && reason.code === "timeout") {
+      throw new Failure("timeout", reason.message, { next: "allow more time: --timeout <seconds>", cause: reason });
+    }
     throw await explainLink(reason, entry, context.system);
   } finally {
     wait.end();

@@ -1,10 +1,9 @@
 import { text } from "node:stream/consumers";
-import type { CallToolResult } from "portolan";
-import type { ServerEntry } from "portolan-host";
+import type { Host, RefusalReason, ServerEntry } from "portolan-host";
 import { againWith, countFlag } from "../arguments/flags.ts";
 import { createAnswers } from "../ask/answers.ts";
+import { untrustedLabel } from "../chat/labels.ts";
 import {
-  denyReason,
   findServers,
   modelHint,
   modelLabel,
@@ -14,13 +13,14 @@ import {
   requireUnrefused,
   runFailure,
   showRun,
+  type ToolAnswer,
   withoutNotice,
 } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
-import { Failure, withoutOptionNames } from "../failure.ts";
+import { Failure, interruption, withoutOptionNames } from "../failure.ts";
 import { findModels, showRetries } from "../models.ts";
 import { lookCommand } from "../servers/find-server.ts";
-import { rootsOf, withHost } from "../servers/host.ts";
+import { changesStep, rootsOf, withHost } from "../servers/host.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** Lets a model work on one task with servers. */
@@ -43,17 +43,22 @@ export async function run(
   const models = [isJson ? model : withoutNotice(model), ...others];
   const refused = new Set<string>();
   const approvedCalls = new Set<string>();
+  // Ctrl-C at a question ends the run, as it does everywhere else.
+  const left = new AbortController();
+  let hosted: Host | undefined;
   return withHost(
     context,
     servers,
     async (host) => {
+      hosted = host;
       // A task for one server makes no sense without it.
       await requireNamed(context, host, servers, flags);
-      const running = host.run(task, { signal, ...(maxTurns !== undefined && { maxTurns }) });
+      const ended = AbortSignal.any([signal, left.signal]);
+      const running = host.run(task, { signal: ended, ...(maxTurns !== undefined && { maxTurns }) });
       const calls = new CallOutcomes();
       const done = await showRun(context, running, {
         ...{ host, servers, isTextOnly, repeatsResults: model.repeatsResults, approvedCalls },
-        answered: (result, call) => calls.add(result, call),
+        answered: (answer, call) => calls.add(answer, call),
       });
       const failure = runFailure(done, {
         "max-turns": againWith(system, "--max-turns", String(2 * (maxTurns ?? 20))),
@@ -73,7 +78,15 @@ export async function run(
     {
       model: models,
       policy,
-      answers: { ...createAnswers(context, { approvedCalls }), ...refuseWithoutTerminal(context, refused) },
+      answers: {
+        ...createAnswers(context, {
+          approvedCalls,
+          interrupted: () => left.abort(interruption()),
+          uncovered: ({ server, action }) =>
+            hosted && action.kind === "tool" ? untrustedLabel(hosted, flags, server, action.tool) : undefined,
+        }),
+        ...refuseWithoutTerminal(context, refused),
+      },
       tasks: { resume: "wait" },
       ...rootsOf(context, flags),
     },
@@ -82,27 +95,32 @@ export async function run(
 
 /** Notes how the calls of a run ended. */
 class CallOutcomes {
-  readonly #denied = new Set<string>();
+  /** Calls that a rule, the person or a changed definition refused. `requireUnrefused` reports the others. */
+  readonly #refused = new Map<
+    string,
+    { readonly server: string; readonly why: string; readonly reason: RefusalReason }
+  >();
   readonly #failed: { readonly server: string; readonly tool: string; readonly why: string }[] = [];
   #succeeded = 0;
 
-  add(
-    { isError, content }: CallToolResult,
-    call: { readonly server: string; readonly tool: string } | undefined,
-  ): void {
+  add(answer: ToolAnswer, call: { readonly server: string; readonly tool: string } | undefined): void {
     if (!call) return;
+    const { result, refusal = "", refusalReason: reason } = answer;
+    const { isError, content } = result;
     if (!isError) {
       this.#succeeded += 1;
       return;
     }
     const { server, tool } = call;
-    const why = content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
-    // The host ends each of its refusals in this way.
-    if (!why.endsWith("Do not try it again unless the user asks for it.")) this.#failed.push({ server, tool, why });
-    else if (why.includes(denyReason)) this.#denied.add(`${server}.${tool}`);
+    if (reason === undefined) {
+      const why = content.map((block) => (block.type === "text" ? block.text : "")).join(" ");
+      this.#failed.push({ server, tool, why });
+    } else if (reason !== "nobody-to-ask") {
+      this.#refused.set(`${server}.${tool}`, { server, why: withoutOptionNames(refusal), reason });
+    }
   }
 
-  /** Returns why nothing was done, if no call succeeded. The person knows what they refused themselves. */
+  /** Returns why nothing was done, if no call succeeded. */
   failure(context: CommandContext, servers: readonly ServerEntry[]): Failure | undefined {
     if (this.#succeeded > 0) return undefined;
     const last = this.#failed.at(-1);
@@ -114,12 +132,18 @@ class CallOutcomes {
         : `${last.server}.${last.tool} failed: ${line}`;
       return new Failure("tool", message, { next: entry && lookCommand(entry, last.tool, context) });
     }
-    if (this.#denied.size === 0) return undefined;
-    const names = [...this.#denied].join(" and ");
-    return new Failure("denied", `${names} was not called: ${denyReason}`, {
-      next: "leave out --deny, or put the task in other words",
-    });
+    const [first] = this.#refused.values();
+    if (!first) return undefined;
+    const lines = [...this.#refused].map(([name, { why }]) => `${name} ${why}`);
+    return new Failure("denied", lines.join("\n"), { next: stepAfter(first.reason, first.server) });
   }
+}
+
+/** Returns what can be done about a refusal. */
+function stepAfter(reason: RefusalReason, server: string): string {
+  if (reason === "definition-changed") return changesStep(server);
+  if (reason === "user") return "run it again and allow the call, or put the task in other words";
+  return reason === "rule" ? "leave out --deny, or put the task in other words" : "put the task in other words";
 }
 
 /** Returns the task: the words of the command line, with standard input in place of `-`, or standard input alone. */

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { LineReader } from "portolan";
+import { RecordedServer } from "portolan-recording";
 import type { CommandContext, CommandResult } from "../command.ts";
-import { RecordedServer } from "../record/recorded-server.ts";
-import { readRecording } from "../record/recording.ts";
+import { openForCommand } from "../record/open.ts";
 
 /** Serves a recording over standard input and output. */
 export async function run(
@@ -10,7 +10,7 @@ export async function run(
   [given = ""]: readonly string[],
 ): Promise<CommandResult | undefined> {
   const { stdin, stdout } = system;
-  const server = new RecordedServer(readRecording(resolve(system.cwd, given)), (text) => stdout.write(`${text}\n`));
+  const server = new RecordedServer(openForCommand(resolve(system.cwd, given)), (text) => stdout.write(`${text}\n`));
   const reader = new LineReader({
     message: (message) => server.receive(message),
     batch: (messages) => {

@@ -1,6 +1,8 @@
+import { tasks } from "portolan/client/tasks";
 import { serveHttp } from "portolan/server/http";
 import { logUnhandledRejections, tokenVariable, verifierOf } from "portolan/server/main";
 import { serveStdio } from "portolan/server/stdio";
+import { apps } from "portolan-host/apps";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { parsePort } from "../serve/listen.ts";
@@ -39,7 +41,8 @@ export async function run(
       onConnected: (client) => proxy.follow(client, upstream),
       onStderr: context.forwardStderr,
     },
-    { hasOneCaller: overStdio },
+    // Calls that become tasks are waited for, and clients that know apps see those of the tools.
+    { hasOneCaller: overStdio, extensions: [tasks(), apps()] },
   );
   try {
     const starting = `starting ${context.screen.safe(entry.name)}`;

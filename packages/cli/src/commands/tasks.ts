@@ -69,7 +69,11 @@ export function listTasks(context: CommandContext): Promise<readonly HostTask[]>
 function findTask(tasks: readonly HostTask[], wanted: string | undefined, action: string): HostTask {
   const next = "portolan tasks";
   if (wanted === undefined) throw new Failure("usage", `tasks ${action}: no task given`, { next });
-  const found = wanted.length < minIdLength ? [] : tasks.filter(({ id }) => id.startsWith(wanted));
+  if (wanted.length < minIdLength) {
+    const what = `tasks ${action}: expected at least ${minIdLength} characters of an id, got ${JSON.stringify(wanted)}`;
+    throw new Failure("usage", what, { next });
+  }
+  const found = tasks.filter(({ id }) => id.startsWith(wanted));
   const [task] = found;
   if (task && found.length === 1) return task;
   const what = found.length > 1 ? "several tasks match" : "no task has the id";

@@ -41,8 +41,8 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
     what: `${name} needs your agreement before it ${"command" in entry.target ? "starts" : "is used"}`,
     shown,
     summary,
-    question: `${"command" in entry.target ? "Allow it to start" : "Allow connections to it"}, for ${grantDays} days?`,
-    next: `portolan trust ${quote(name)} --yes`,
+    question: questionOf(entry, hints),
+    next: `portolan trust ${quote(name)}${hints ? " --hints" : ""} --yes`,
   });
   await host.trust(name, { allow: true, for: "always", trustHints: hints });
   return {
@@ -52,6 +52,13 @@ async function allow(context: CommandContext, host: Host, entry: ServerEntry, fl
       return `${screen.style("green", screen.mark("ok"))} ${screen.safe(name)} is trusted${more}\n  ${screen.mark("next")} ${screen.step(`portolan ls ${quote(name)}`)}`;
     },
   };
+}
+
+/** Returns the question with everything that a yes allows. */
+function questionOf({ target }: ServerEntry, hints: boolean): string {
+  const what = "command" in target ? "Allow it to start" : "Allow connections to it";
+  if (!hints) return `${what}, for ${grantDays} days?`;
+  return `${what}, and its read-only tools to run without asking (--yes-read-only), for ${grantDays} days?`;
 }
 
 async function revoke(context: CommandContext, host: Host, entry: ServerEntry): Promise<CommandResult> {

@@ -42,7 +42,7 @@ export async function explainAddress(
         id: "missing-key",
         level: "error",
         what: `it ${refusal.what}`,
-        why: "it offers no sign-in, so it wants a key in a header",
+        why: `it ${refusal.lacks}`,
         next: refusal.next,
       },
     ];
@@ -160,9 +160,10 @@ function explainToken(
   }
   if (hasToken) {
     const what = "the token of the last login is no longer accepted";
-    return { id: "expired-token", level: "error", what, why, next: login };
+    return { id: "expired-token", level: "error", what, why, next: login, repair: { kind: "sign-in" } };
   }
-  return { id: "missing-token", level: "error", what: "it requires sign-in", why, next: login };
+  const what = "it requires sign-in";
+  return { id: "missing-token", level: "error", what, why, next: login, repair: { kind: "sign-in" } };
 }
 
 /** Returns the expiry of a token that is over, or undefined if it is valid or does not say. */

@@ -4,7 +4,7 @@ import type { ProcessEnd } from "portolan/client/stdio";
 import type { CommandTarget, ServerEntry } from "portolan-host";
 import { isOwnFile, targetArgument } from "../servers/find-server.ts";
 import type { System } from "../system.ts";
-import { quote, quoteCommand } from "../terminal/escape.ts";
+import { isSecretName, quote, quoteCommand } from "../terminal/escape.ts";
 import { entryLocation, type FindingDetails } from "./finding.ts";
 
 /** Explains why a command does not start or does not answer. */
@@ -37,12 +37,16 @@ export function explainCommand(
     };
   }
   if (kind === "ended") {
+    const variable = missingPackage.test(said) ? undefined : variableIn(said);
     return {
       id: "command-exits",
       level: "error",
       what: `its command ${ending}`,
       why: said === "" ? "it wrote nothing to standard error" : `its last output: ${said}`,
       next: nextAfter(said, entry, target, system),
+      ...(variable !== undefined && {
+        repair: { kind: "variable", name: variable, isSecret: isSecretName(variable) },
+      }),
     };
   }
   return {
@@ -65,13 +69,20 @@ function typed(entry: ServerEntry, { command, args = [] }: CommandTarget, system
   return `portolan serve --stdio ${targetArgument(entry, system)}`;
 }
 
+/** The words of a server that lacks a package, or a value in its environment. */
+const missingPackage = /cannot find (module|package)|ModuleNotFoundError|No module named/i;
+const missingValue = /api.?key|token|credential|environment variable|not set/i;
+
+/** Returns the variable that a server says it needs. */
+function variableIn(words: string): string | undefined {
+  return missingValue.test(words) ? /\b[A-Z][A-Z\d]*_[A-Z\d_]+\b/.exec(words)?.[0] : undefined;
+}
+
 function nextAfter(words: string, entry: ServerEntry, target: CommandTarget, system: System): string {
   const { name, source } = entry;
-  if (/cannot find (module|package)|ModuleNotFoundError|No module named/i.test(words)) {
-    return "install its packages, or correct the path in its arguments";
-  }
-  if (/api.?key|token|credential|environment variable|not set/i.test(words)) {
-    const [variable = "NAME"] = /\b[A-Z][A-Z\d]*_[A-Z\d_]+\b/.exec(words) ?? [];
+  if (missingPackage.test(words)) return "install its packages, or correct the path in its arguments";
+  if (missingValue.test(words)) {
+    const variable = variableIn(words) ?? "NAME";
     const flag = `--env ${variable}=…`;
     if (source.kind === "code")
       return `it seems to need a variable: portolan ls ${flag} ${targetArgument(entry, system)}`;

@@ -1,4 +1,4 @@
-import { type ServerEntry, skeletonOf } from "portolan-host";
+import { type ConfiguredServer, type ServerEntry, skeletonOf } from "portolan-host";
 import type { ReadConfigs } from "portolan-host/node";
 import { inputVariable } from "../servers/find-server.ts";
 import { entryLocation, type Finding, type FindingDetails } from "./finding.ts";
@@ -70,24 +70,22 @@ function lookalikes(entries: readonly ServerEntry[]): Finding[] {
 export function examineEntry(entry: ServerEntry): FindingDetails | undefined {
   const { problem } = entry;
   if (problem === undefined) return undefined;
-  const [, input] = /missing \$\{input:([^}]+)\}/.exec(problem) ?? [];
-  if (input !== undefined) {
+  const { missing = [] } = entry as Partial<ConfiguredServer>;
+  // An input can be asked for at once, so it is named first.
+  const value = missing.find(({ kind }) => kind === "input") ?? missing[0];
+  if (value) {
+    const { kind, name, isSecret } = value;
+    const variable = kind === "input" ? inputVariable(name) : name;
     return {
       id: "missing-variable",
       level: "error",
-      what: `it needs the input ${input}`,
+      what: kind === "input" ? `it needs the input ${name}` : `the variable ${name} is not set`,
       why: problem,
-      next: `use it in a terminal, where you are asked, or set it: export ${inputVariable(input)}=…`,
-    };
-  }
-  const [, variable] = /missing \$\{(?:env:)?([^}:]+)/.exec(problem) ?? [];
-  if (variable !== undefined) {
-    return {
-      id: "missing-variable",
-      level: "error",
-      what: `the variable ${variable} is not set`,
-      why: problem,
-      next: `set it where you start portolan: export ${variable}=…`,
+      next:
+        kind === "input"
+          ? `use it in a terminal, where you are asked, or set it: export ${variable}=…`
+          : `set it where you start portolan: export ${variable}=…`,
+      repair: { kind: "variable", name: variable, isSecret },
     };
   }
   return {

@@ -7,11 +7,12 @@ import { targetArgument } from "../servers/find-server.ts";
 import { strayLine } from "../servers/host.ts";
 import { explainList, listProblemsOf } from "../servers/list-problems.ts";
 import { authFor } from "../servers/sign-in.ts";
+import { findWithheld } from "../servers/withheld.ts";
 import { quote } from "../terminal/escape.ts";
 import { explainAddress, orProxy } from "./address.ts";
 import { explainCommand } from "./command.ts";
 import { examineEntry } from "./configuration.ts";
-import { entryLocation, type FindingDetails } from "./finding.ts";
+import { type ExaminedStep, entryLocation, type FindingDetails } from "./finding.ts";
 import { examineTools } from "./tools.ts";
 
 /** The time limits of an examination. */
@@ -21,18 +22,33 @@ export interface ExamineLimits {
   readonly slowMs: number;
 }
 
-/** Starts one server and reports its problems. */
-export async function examine(
+/** Starts one server and reports its problems, step by step. */
+export async function* examine(
   context: CommandContext,
   host: Host,
   entry: ServerEntry,
   limits: ExamineLimits,
-): Promise<FindingDetails[]> {
+): AsyncGenerator<ExaminedStep> {
+  for await (const { step, findings } of takeSteps(context, host, entry, limits)) {
+    const place = entry.source.kind === "file" ? { place: entryLocation(entry) } : {};
+    const passed = await Promise.all(findings.map((finding) => withWithheld(context, entry, finding)));
+    yield { step, findings: passed.map((finding) => ({ ...finding, ...place })) };
+  }
+}
+
+async function* takeSteps(
+  context: CommandContext,
+  host: Host,
+  entry: ServerEntry,
+  limits: ExamineLimits,
+): AsyncGenerator<ExaminedStep> {
   const { name } = entry;
   const problem = examineEntry(entry);
-  if (problem) return [problem];
+  yield { step: "entry", findings: problem ? [problem] : [] };
+  if (problem) return;
   const barrier = blockedFinding(host, name);
-  if (barrier) return [barrier];
+  yield { step: "trust", findings: barrier ? [barrier] : [] };
+  if (barrier) return;
   const heard: string[] = [];
   const events = host.events({ kinds: ["warning"], server: name });
   const listening = (async () => {
@@ -48,11 +64,24 @@ export async function examine(
   const check = `portolan check ${targetArgument(entry, context.system)}`;
   // Problems of lists are warnings, too.
   const others = heard.filter((message) => !problems.some((problem) => problem.message === message));
-  const findings =
-    failure === undefined
-      ? [...problems.map((it) => toFinding(it, check)), ...examineRunning(host, name, limits)]
-      : await explain(context, entry, failure);
-  return [...findings, ...examineWarnings(others, "command" in entry.target, check)];
+  if (failure === undefined) {
+    yield { step: "start", findings: examineStart(host, name, limits) };
+    yield { step: "lists", findings: problems.map((it) => toFinding(it, check)) };
+    yield { step: "tools", findings: examineDefinitions(host, name) };
+  } else yield { step: "start", findings: await explain(context, entry, failure) };
+  yield { step: "messages", findings: examineWarnings(others, "command" in entry.target, check) };
+}
+
+/** Adds the variables of the shell that a server missed. */
+async function withWithheld(
+  context: CommandContext,
+  entry: ServerEntry,
+  finding: FindingDetails,
+): Promise<FindingDetails> {
+  const withheld = await findWithheld(context, entry, finding.why);
+  if (!withheld) return finding;
+  const { sentence, next, names } = withheld;
+  return { ...finding, why: `${finding.why}; ${sentence}`, next, repair: { kind: "pass-variables", names } };
 }
 
 /** Converts the problem of a list to a finding. `check` is the command that grades the server. */
@@ -95,7 +124,8 @@ function blockedFinding(host: Host, name: string): FindingDetails | undefined {
   const { state, isChanged } = host.servers.find((status) => status.name === name) ?? {};
   if (state === "disabled") {
     const next = "enable it in its file";
-    return { id: "disabled", level: "note", what: "it is disabled", why: "its entry says so", next };
+    const repair = { kind: "enable" } as const;
+    return { id: "disabled", level: "note", what: "it is disabled", why: "its entry says so", next, repair };
   }
   if (!host.isTrusted(name)) {
     const since = isChanged ? "changed since you trusted it" : "is not trusted yet";
@@ -110,19 +140,23 @@ function blockedFinding(host: Host, name: string): FindingDetails | undefined {
   return undefined;
 }
 
-function examineRunning(host: Host, name: string, { slowMs }: ExamineLimits): FindingDetails[] {
+function examineStart(host: Host, name: string, { slowMs }: ExamineLimits): FindingDetails[] {
   const { startMs = 0 } = host.servers.find((status) => status.name === name) ?? {};
-  const tools = host.catalog.tools.filter(({ server }) => server === name).map(({ definition }) => definition);
-  const findings = examineTools(tools);
-  if (startMs > slowMs) {
-    findings.push({
+  if (startMs <= slowMs) return [];
+  return [
+    {
       id: "slow-start",
       level: "warning",
       what: `it took ${(startMs / 1_000).toFixed(1)} s to start`,
       why: "some clients time out earlier, and all of them wait",
       next: "install it instead of downloading it at each start (npx, uvx), and let it answer before it does other work",
-    });
-  }
+    },
+  ];
+}
+
+function examineDefinitions(host: Host, name: string): FindingDetails[] {
+  const tools = host.catalog.tools.filter(({ server }) => server === name).map(({ definition }) => definition);
+  const findings = examineTools(tools);
   if (host.changedDefinitions().some(({ server }) => server === name)) {
     findings.push({
       id: "changed-definitions",

@@ -1,17 +1,13 @@
-import { createMemoryPair, type Prompt, type Resource, type ResourceTemplate, type Tool } from "portolan";
+import { createMemoryPair } from "portolan";
 import { type Client, connect, type ListAllOptions } from "portolan/client";
 import type { Servable } from "portolan/server";
-import { diffDefinitions } from "portolan-host";
 import { estimateTokens } from "portolan-host/models";
+import { type CatalogChange, type CatalogLists, diffCatalogs } from "portolan-recording";
 
 /** Everything that a server offers, with its name and version. */
-export interface Catalog {
+export interface Catalog extends CatalogLists {
   readonly name: string;
   readonly version: string;
-  readonly tools: readonly Tool[];
-  readonly resources: readonly Resource[];
-  readonly templates: readonly ResourceTemplate[];
-  readonly prompts: readonly Prompt[];
 }
 
 /**
@@ -94,35 +90,20 @@ export function countsOf({ tools, resources, templates, prompts }: Catalog, betw
 }
 
 /** Describes the changes, one line each: `forecast: input +days`, `+ tool search`, `- prompt plan`. */
-export function changesBetween(before: Catalog, after: Catalog): string[] {
-  return [
-    ...changesOf("tool", before.tools, after.tools, ({ name }) => name),
-    ...changesOf("resource", before.resources, after.resources, ({ uri }) => uri),
-    ...changesOf("template", before.templates, after.templates, ({ uriTemplate }) => uriTemplate),
-    ...changesOf("prompt", before.prompts, after.prompts, ({ name }) => name),
-  ];
-}
-
-function changesOf<T>(kind: string, before: readonly T[], after: readonly T[], keyOf: (item: T) => string): string[] {
-  const known = new Map(before.map((item) => [keyOf(item), item]));
-  const now = new Set(after.map(keyOf));
-  const gone = [...known.keys()].filter((key) => !now.has(key)).map((key) => `- ${kind} ${key}`);
-  const rest = after.flatMap((item) => {
-    const key = keyOf(item);
-    const old = known.get(key);
-    if (old === undefined) return [`+ ${kind} ${key}`];
-    const changes = describe(old, item);
-    return changes.length > 0 ? [`${key}: ${changes.join(", ")}`] : [];
+export function changesBetween(before: CatalogLists, after: CatalogLists): string[] {
+  return diffCatalogs(before, after).flatMap(({ kind, name, how, changes }) => {
+    if (how !== "changed") return [`${how === "added" ? "+" : "-"} ${kind} ${name}`];
+    const told = describe(changes);
+    return told.length > 0 ? [`${name}: ${told.join(", ")}`] : [];
   });
-  return [...gone, ...rest];
 }
 
 const schemaNames: { readonly [member: string]: string } = { inputSchema: "input", outputSchema: "output" };
 
 /** Describes the change of one definition: schema fields by name, everything else by its member. */
-function describe(before: unknown, after: unknown): string[] {
+function describe(changes: CatalogChange["changes"]): string[] {
   const told = new Set<string>();
-  for (const change of diffDefinitions(before, after)) {
+  for (const change of changes) {
     const [member = "", part, field, deeper] = change.path.split(".");
     const schema = schemaNames[member];
     if (schema === undefined) told.add(member);

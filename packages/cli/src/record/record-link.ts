@@ -2,12 +2,12 @@ import { closeSync, openSync, readSync, statSync } from "node:fs";
 import type { Link } from "portolan/client";
 import type { HttpAuth } from "portolan/client/http";
 import type { ConfiguredServer, ServerEntry } from "portolan-host";
+import { openRecorder, type Recorder } from "portolan-recording";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
 import { createLink } from "../servers/link.ts";
 import { authFor } from "../servers/sign-in.ts";
 import { version } from "../version.ts";
-import { openRecorder, type Recorder } from "./recording.ts";
 
 /** Opens a recorder with the flags of a command line. It redacts the secrets of the environment and of the entry. */
 export function createRecorder(

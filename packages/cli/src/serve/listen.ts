@@ -55,9 +55,9 @@ function begin(server: ReturnType<typeof createServer>, port: number): Promise<v
   });
 }
 
-/** Parses the port of `--http`. */
-export function parsePort(given: string): number {
+/** Parses the port of a flag. */
+export function parsePort(given: string, flag = "--http"): number {
   const port = Number(given);
   if (/^\d{1,5}$/.test(given) && port <= 65_535) return port;
-  throw new Failure("usage", `--http: expected a port, got ${JSON.stringify(given)}`);
+  throw new Failure("usage", `${flag}: expected a port, got ${JSON.stringify(given)}`);
 }

@@ -25,6 +25,7 @@ import { Failure, toFailure, upstreamLost } from "../failure.ts";
 import { type Catalog, type Listed, listAll } from "../output/catalog.ts";
 import { withoutServerInfo } from "../output/content.ts";
 import { CallQueue, type Lease } from "./call-queue.ts";
+import { forwardedExtensions } from "./forwarded-extensions.ts";
 import { answersOf, anything, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -168,6 +169,10 @@ export class ProxyServer {
         ...(instructions !== undefined && { instructions }),
       },
     );
+    const forwarded = forwardedExtensions(capabilities, (method, params, signal) =>
+      this.#withLease(false, signal, async (upstream) => (await upstream.client()).request(method, params, { signal })),
+    );
+    for (const extension of forwarded) server = server.extend(extension);
     if (this.#tasks) server = server.extend(this.#tasks) as unknown as Server;
     /** Adds each feature that the library accepts, and reports the others. */
     const addEach = <T>(features: readonly T[], add: (feature: T) => Server) => {
@@ -335,13 +340,15 @@ export class ProxyServer {
     const visits = new Visits();
     const caller: Caller = { context, answers: tracked(answersOf(context, visits), lease), visits };
     const end = upstream.questions.begin(caller);
+    // This connection, not the caller, has to understand what the upstream server answers.
+    const { extensions } = upstream;
     try {
       await upstream.questions.giveRoots(caller, () => client.rootsChanged());
       const result = await call(client, {
         signal: context.signal,
         onProgress: ({ progress, total, message }) => context.progress(progress, total, message),
         answers: caller.answers,
-        capabilities: askableBy(context),
+        capabilities: { ...askableBy(context), extensions },
         logLevel: "debug",
       });
       await visits.finish();

@@ -1,3 +1,4 @@
+import type { JsonObject } from "portolan";
 import { type Client, type ClientExtension, type ConnectOptions, connect, type Link } from "portolan/client";
 import type { ServerEntry } from "portolan-host";
 import type { CommandContext } from "../command.ts";
@@ -58,6 +59,12 @@ export class Upstream {
   /** True while there is a connection, or one is being opened. */
   get isConnected(): boolean {
     return this.#client !== undefined;
+  }
+
+  /** The extensions that its connections declare, with their settings. */
+  get extensions(): { readonly [id: string]: JsonObject } {
+    const { extensions = [] } = this.#options;
+    return Object.fromEntries(extensions.map(({ id, settings = {} }) => [id, settings]));
   }
 
   /** True if a question of the server does not tell which call it belongs to. Known while it is connected. */
@@ -121,7 +128,6 @@ export class Upstream {
         if (method === "notifications/elicitation/complete") this.questions.visited(params["elicitationId"]);
       },
       signal: this.#context.signal,
-      ...(this.#options.extensions && { extensions: this.#options.extensions }),
       ...(era !== undefined && { era }),
       ...(connectMs !== undefined && { connectMs }),
       ...(idleMs !== undefined && { idleMs }),

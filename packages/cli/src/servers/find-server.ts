@@ -1,5 +1,5 @@
 import { existsSync, statSync } from "node:fs";
-import { basename, extname, isAbsolute, relative, resolve } from "node:path";
+import { basename, extname, isAbsolute, join, relative, resolve } from "node:path";
 import type { ConfigInput, ConfiguredServer, ServerEntry, ServerTarget } from "portolan-host";
 import { findConfigs, type ReadConfigs, type ReadOptions, readConfigs } from "portolan-host/node";
 import { withoutValues } from "../arguments/flags.ts";
@@ -14,19 +14,27 @@ import { applyTargetFlags, flagWordsOf } from "./target-flags.ts";
 const programs = new Set([".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"]);
 const recordings = new Set([".jsonl", ".ndjson"]);
 
+/** Returns whether a word names a program that could be a server. */
+export function isServerFile(word: string): boolean {
+  return programs.has(extname(word));
+}
+
 type Input = NonNullable<ReadOptions["input"]>;
 
 /**
  * Reads every configuration file of this machine for the current folder. `ask` supplies inputs that a file leaves open;
- * by default they stay open.
+ * by default they stay open. `more` are variables besides those of the shell.
  */
 export async function readConfiguration(
   { system, secrets }: Pick<CommandContext, "system" | "secrets">,
   ask: Input = async () => undefined,
+  more: { readonly [name: string]: string } = {},
 ): Promise<ReadConfigs> {
-  const { home, cwd, platform, env } = system;
-  const input: Input = async (request, entry) => presetInput(request, system) ?? ask(request, entry);
-  const files = await findConfigs({ home, cwd, platform, env });
+  const { home, cwd, platform } = system;
+  const env = { ...system.env, ...more };
+  const input: Input = async (request, entry) => presetInput(request, { env }) ?? ask(request, entry);
+  // The variables of the shell alone say where the files are.
+  const files = await findConfigs({ home, cwd, platform, env: system.env });
   const read = await readConfigs(files, { home, platform, env, input });
   for (const entry of read.entries) secrets.add(entry.secrets ?? []);
   return read;
@@ -138,6 +146,18 @@ export function isOwnFile({ file, product }: ConfiguredServer["source"]): boolea
   return product === "portolan" || basename(file) === ".mcp.json";
 }
 
+/** Returns the file of this command with the servers of the user. */
+export function userFile(system: System): string {
+  return join(settingsFolder(system), "portolan", "mcp.json");
+}
+
+/** Returns the folder for application settings of this platform. */
+function settingsFolder({ home, platform, env }: System): string {
+  if (platform === "win32") return env["APPDATA"] || join(home, "AppData", "Roaming");
+  if (platform === "darwin") return join(home, "Library", "Application Support");
+  return env["XDG_CONFIG_HOME"] || join(home, ".config");
+}
+
 /** Finds the configured server with exactly this name. */
 export async function findByName(context: CommandContext, name: string): Promise<ConfiguredServer> {
   const machine = await readConfiguration(context);
@@ -214,7 +234,7 @@ export function lookCommand(entry: ServerEntry, tool: string, { system, only }: 
 }
 
 /** Returns an entry for a server on the command line. It needs no trust, and may change: the person typed it. */
-function toEntry(name: string, target: ServerTarget): ServerEntry {
+export function toEntry(name: string, target: ServerTarget): ServerEntry {
   return { name, target, configured: target, settings: {}, source: { kind: "code" }, isTyped: true };
 }
 
@@ -244,12 +264,15 @@ export function suggest(
   return `available: ${shown.join(", ") || "none"}${rest > 0 ? `, … and ${rest} more: ${next}` : ""}`;
 }
 
+/** The start of the names of variables that answer inputs. */
+export const inputPrefix = "PORTOLAN_INPUT_";
+
 /** Returns the environment variable that answers an input such as `${input:api-key}`. */
 export function inputVariable(id: string): string {
-  return `PORTOLAN_INPUT_${id.toUpperCase().replace(/[^A-Z\d]+/g, "_")}`;
+  return `${inputPrefix}${id.toUpperCase().replace(/[^A-Z\d]+/g, "_")}`;
 }
 
 /** Returns the answer to an input without asking: the variable, or the default in the file. */
-export function presetInput({ id, default: proposed }: ConfigInput, { env }: System): string | undefined {
+export function presetInput({ id, default: proposed }: ConfigInput, { env }: Pick<System, "env">): string | undefined {
   return env[inputVariable(id)] ?? proposed;
 }

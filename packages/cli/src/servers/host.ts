@@ -57,25 +57,20 @@ export async function withHost<T>(
   work: (host: Host) => Promise<T>,
   { isQuiet = false, isSignInLeft = false, showsStarts = false, ...options }: WithHostOptions = {},
 ): Promise<T> {
-  const { state, screen, signal, system } = context;
-  const activity = await state.activity();
+  const { screen, signal, system } = context;
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
   const isInteractive = screen.isInteractive && !isQuiet && !isSignInLeft;
   const signIns = new Set<string>();
-  const host = await createHost({
-    info,
+  const opened = await openHost(context, servers, {
     auth: (entry) =>
       authFor(context, entry, {
         interactive: isInteractive,
         onEvent: ({ kind }) => void (kind === "visiting" ? signIns.add(entry.name) : signIns.delete(entry.name)),
       }),
-    via: viaProxy(system.env),
     ...options,
     answers,
-    servers: servers.map(withGrace),
-    activity,
-    storage: { kv: state.kv },
   });
+  const { host } = opened;
   const starts = showsStarts ? undefined : showStarts(context, host, signIns);
   const strays = hearStrays(host);
   // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
@@ -92,10 +87,39 @@ export async function withHost<T>(
   } finally {
     starts?.end();
     strays.end();
-    await host.close();
-    await activity.close();
+    await opened.close();
     clearInterval(alive);
   }
+}
+
+/** A host of a command. `close` also closes its log. */
+export interface OpenedHost {
+  readonly host: Host;
+  close(): Promise<void>;
+}
+
+/** Creates a host that shares the grants and the log of the user with all commands. */
+export async function openHost(
+  { state, system }: CommandContext,
+  servers: readonly ServerEntry[],
+  options: Omit<HostOptions, "servers" | "storage" | "activity">,
+): Promise<OpenedHost> {
+  const activity = await state.activity();
+  const host = await createHost({
+    info,
+    via: viaProxy(system.env),
+    ...options,
+    servers: servers.map(withGrace),
+    activity,
+    storage: { kv: state.kv },
+  });
+  return {
+    host,
+    async close() {
+      await host.close();
+      await activity.close();
+    },
+  };
 }
 
 /**
@@ -297,7 +321,8 @@ export function explainChanged(
 
 const maxChangedShown = 5;
 
-function changesStep(name: string): string {
+/** Returns the command that shows the changed definitions of a server and accepts them. */
+export function changesStep(name: string): string {
   return `portolan trust ${quote(name)} --changes`;
 }
 
@@ -330,8 +355,24 @@ export function explainUnused(
   }
 }
 
+/** Explains why one of several servers failed, as if the host had no other. */
+export function explainAt(reason: unknown, host: Host, context: CommandContext, entry: ServerEntry): Failure {
+  const alone: ExplainedHost = {
+    servers: host.servers.filter(({ name }) => name === entry.name),
+    changedDefinitions: () => host.changedDefinitions().filter(({ server }) => server === entry.name),
+  };
+  return toFailure(explain(reason, alone, context, [entry]));
+}
+
+type ExplainedHost = Pick<Host, "servers" | "changedDefinitions">;
+
 /** Converts an error to a failure with the next step that fits the state of the server. */
-function explain(reason: unknown, host: Host, context: CommandContext, servers: readonly ServerEntry[]): unknown {
+function explain(
+  reason: unknown,
+  host: ExplainedHost,
+  context: CommandContext,
+  servers: readonly ServerEntry[],
+): unknown {
   const typed = (name: string) => argumentFor(context, servers, name);
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const status of host.servers) {

@@ -15,13 +15,15 @@ export interface Refusal {
   readonly said: string | undefined;
   /** The refusal as a sentence, without the name of the server. */
   readonly what: string;
+  /** The sentence that it offers no sign-in, as far as the command can see. */
+  readonly lacks: string;
   /** The step that adds the header. */
   readonly next: string;
 }
 
 /**
- * Finds out whether a server that requires authorization wants a key instead of a sign-in: its refusal has no challenge,
- * and there is no metadata of a sign-in. Undefined if a person can sign in, or may be able to.
+ * Finds out whether a server that requires authorization wants a key instead of a sign-in: there is no metadata
+ * of a sign-in. Undefined if a person can sign in, or may be able to.
  */
 export async function findRefusal(
   entry: ServerEntry,
@@ -32,16 +34,21 @@ export async function findRefusal(
   // A client id on the command line means a sign-in.
   if ((entry as Partial<ConfiguredServer>).oauth?.clientId !== undefined) return undefined;
   const { status = 0, challenge, body = "", type = "" } = known ?? (await probe(target, system));
-  if ((status !== 401 && status !== 403) || challenge !== undefined || type === "text/html") return undefined;
+  if ((status !== 401 && status !== 403) || type === "text/html") return undefined;
+  // A challenge without metadata says nothing about a sign-in, but 403 with one is about the token.
+  if (challenge !== undefined && (status === 403 || /resource_metadata/i.test(challenge))) return undefined;
   if (await offersSignIn(new URL(target.url), system)) return undefined;
   const said = sentenceIn(body);
   const given = Object.keys(target.headers ?? {});
   const refused = given.length === 0 ? "" : ` with the header ${given.join(" and ")}`;
+  const named = headerIn(said ?? "") ?? given[0];
+  const what = `refused the request${refused} (${status})${said === undefined ? "" : `: ${said}`}`;
   return {
     status,
     said,
-    what: `refused the request${refused} (${status})${said === undefined ? "" : `: ${said}`}`,
-    next: `pass its key: ${stepFor(entry, target, headerIn(said ?? "") ?? given[0], system)}`,
+    what: named === undefined ? `${what}; it may require a sign-in, or a key in a header` : what,
+    lacks: named === undefined ? "names no place to sign in" : "has no sign-in",
+    next: `pass its key: ${stepFor(entry, target, named ?? "Authorization", system)}`,
   };
 }
 
@@ -55,13 +62,8 @@ export async function withRefusal(entry: ServerEntry, reason: unknown, system: S
 }
 
 /** Returns the command line with the header that is missing, or the one that adds it to the entry of the server. */
-function stepFor(
-  { name, source }: ServerEntry,
-  { url }: HttpTarget,
-  header: string | undefined,
-  system: System,
-): string {
-  const pair = `${header ?? "NAME"}=…`;
+function stepFor({ name, source }: ServerEntry, { url }: HttpTarget, header: string, system: System): string {
+  const pair = `${header}=…`;
   if (source.kind === "file") {
     const force = isOwnFile(source) ? [] : ["--force"];
     return `${quoteCommand(["portolan", "add", ...force, name])} --header ${quote(pair)}`;

@@ -10,6 +10,7 @@ import { type Pairs, toNotationOf } from "./notation.ts";
 export interface WithheldVariables {
   readonly sentence: string;
   readonly next: string;
+  readonly names: readonly string[];
 }
 
 /** Other names of variables are words of any text. */
@@ -50,7 +51,7 @@ export async function findWithheld(
       : `portolan ls ${flags.map(quote).join(" ")} ${targetArgument(entry, system)}`;
   const list = names.join(" and ");
   const are = names.length === 1 ? "is set in your shell, but was" : "are set in your shell, but were";
-  return { sentence: `${list} ${are} not passed to the server`, next };
+  return { sentence: `${list} ${are} not passed to the server`, next, names };
 }
 
 /** True if the file of a server can refer to variables of the shell. */

@@ -1,7 +1,11 @@
+import { existsSync } from "node:fs";
+import { basename, extname, resolve } from "node:path";
 import { listFlag, textFlag } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure } from "../failure.ts";
-import { readConfiguration } from "../servers/find-server.ts";
+import { isServerFile, readConfiguration } from "../servers/find-server.ts";
+import type { System } from "../system.ts";
+import { quoteCommand } from "../terminal/escape.ts";
 import type { FoundServer } from "./found.ts";
 import { givenValues } from "./inputs.ts";
 
@@ -32,12 +36,28 @@ export async function findSource(
     const { bytes, file } = readBundleFile(context, typed);
     return fromBundle(context, bytes, { ...request, place: file });
   }
+  if (isAlone && isPath(typed, context.system)) throw noSource(typed);
   if (isAlone && registryName.test(typed) && !(await isConfigured(context, typed))) {
     const [registry, kind] = [textFlag(flags, "registry"), textFlag(flags, "package")];
     return (await import("./registry.ts")).fromRegistry(context, typed, { ...request, registry, kind });
   }
   refuse(flags, sourceFlags, "this");
   return undefined;
+}
+
+/** A path that begins as one, or a program that is there, is no name in a registry: it must not be looked up on the network. */
+function isPath(typed: string, { cwd }: System): boolean {
+  if (/^(\.{0,2}\/|~|[a-z]:\\)/i.test(typed)) return true;
+  return isServerFile(typed) && existsSync(resolve(cwd, typed));
+}
+
+function noSource(typed: string): Failure {
+  const expected = "expected an address, a bundle (.mcpb) or a name in a registry";
+  if (!isServerFile(typed))
+    return new Failure("usage", `${expected}, got ${JSON.stringify(typed)}`, { next: "portolan add --help" });
+  const name = basename(typed, extname(typed));
+  const next = `portolan add ${quoteCommand([name, "--", "portolan", "serve", "--stdio", typed])}`;
+  return new Failure("usage", `${expected}, got the program ${JSON.stringify(typed)}`, { next });
 }
 
 async function isConfigured(context: CommandContext, name: string): Promise<boolean> {
