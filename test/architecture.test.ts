@@ -107,6 +107,7 @@ const packages = [
   "cli",
   "authority",
   "check",
+  "console",
   ...readdirSync(join(root, "packages/servers"))
     .filter((name) => !name.includes("."))
     .map((name) => `servers/${name}`),

@@ -85,6 +85,7 @@ const locks = [
   "test/peers",
   "test/apps/peers",
   "test/conformance/runtime",
+  "test/interop/inspector/runtime",
   "test/release/runtime",
 ];
 const readLock = (folder: string) => readFileSync(join(root, folder, "package-lock.json"), "utf8");

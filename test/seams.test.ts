@@ -42,15 +42,20 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
   "server/http/node/check-listen.ts": { "server/http/node/check-listen.ts": ["server/http/card.ts"] },
   "server/main.ts": { "server/main.ts": ["server/http/index.ts"] },
   "client/index.ts": {
-    "client/client.ts": [...["client/cached-calls.ts", "client/lists.ts", "client/output-check.ts", "client/watch.ts"]],
+    "client/client.ts": [
+      ...["client/cached-calls.ts", "client/lists.ts", "client/output-check.ts", "client/verbatim.ts"],
+      "client/watch.ts",
+    ],
     "client/connect.ts": [
       ...["client/active-extensions.ts", "client/era-cache.ts", "client/http/index.ts", "client/observed-link.ts"],
+      "client/tapped-link.ts",
     ],
     "client/connection.ts": ["client/answer.ts"],
     "client/form-answer.ts": ["schema/json-schema.ts"],
     "client/negotiate.ts": ["client/handshake.ts"],
   },
   "client/stdio.ts": { "client/stdio.ts": ["client/process-errors.ts"] },
+  "auth/client/index.ts": { "auth/client/oauth.ts": ["auth/client/steps.ts"] },
   "client/http/index.ts": {
     "client/http/exchange.ts": ["client/http/session.ts"],
     "client/http/link.ts": [

@@ -28,7 +28,7 @@ test("starts a configured server only after its whole entry was shown and truste
     expect(shown).toContain(line);
   }
   first.type("n\r");
-  await first.see("✗ denied asking is not trusted yet");
+  await first.see("✗ denied: asking is not trusted yet");
   expect(await first.exited).toBe(6);
   const once = openTerminal(["ls", "asking"], { cwd });
   await once.answer("n no", "y\r");
@@ -252,7 +252,7 @@ test("ignores keys typed before a question", async () => {
 });
 
 test.each([
-  ["\u0004", 6, "✗ denied Cancelled by the user."],
+  ["\u0004", 6, "✗ denied: Cancelled by the user."],
   ["\u0003", 130, "✗ interrupted"],
 ])("a call that fails because %j refused its question ends with %i", async (key, code, shown) => {
   const failing = join(root, "test/cli/fixtures/failing.mjs");

@@ -1,10 +1,12 @@
+import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { commands } from "../../packages/cli/src/command-table.ts";
-import { makeHome } from "./kit.ts";
+import { environment, makeHome, portolan } from "./kit.ts";
 import { errorOf, notes, put, runPortolan, showOf } from "./manage-kit.ts";
 
 // A stranger's file: each command creates a file when it is started, and each address notes its requests.
@@ -63,6 +65,8 @@ beforeAll(async () => {
   writeEntries("changed");
   await runPortolan(["call", "--record", "talk.jsonl", "list", "--", node, notes], { cwd });
   expect(existsSync(join(cwd, "talk.jsonl"))).toBe(true);
+  const calls = blocked.map((name) => ({ name, server: name, tool: "hello", argumentsText: "{}", expect: [] }));
+  put(cwd, ".portolan/calls.json", { version: 1, calls });
 }, 60_000);
 
 afterAll(() => void site.close());
@@ -114,15 +118,29 @@ const uses: { readonly [command: string]: Use } = {
     ["tasks", "show", "x"],
   ],
   dev: (name) => [["dev", "--apps", name]],
+  test: (name) => [["test", name]],
   "complete-words": (name) => [["complete-words", "--", "call", name, ""]],
   remove: (name) => [["remove", name]],
 };
 
-/** Commands that take no configured server. */
-const others = ["grants", "log", "new", "pack", "completion", "keep-warm", "serve-file", "serve-recording"];
+/** Commands that take no configured server, and `console`, which has a test of its own below. */
+const others = ["grants", "log", "new", "pack", "completion", "keep-warm", "serve-file", "serve-recording", "console"];
 
 test("the table has every command", () => {
   expect([...Object.keys(uses), ...others].sort()).toEqual(commands.map(({ name }) => name).sort());
+});
+
+test("portolan console is ready without contact to a blocked server", async () => {
+  writeEntries("changed");
+  const child = spawn(node, [portolan, "console", "--no-open"], { cwd, env: environment(cwd, env) });
+  let isReady = false;
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (!line.includes('"ready"')) continue;
+    isReady = true;
+    child.kill("SIGTERM");
+  }
+  expect(isReady).toBe(true);
+  expect(takeTraces()).toEqual([]);
 });
 
 test.each(Object.keys(uses))(

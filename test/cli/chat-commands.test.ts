@@ -24,7 +24,7 @@ test("/model shows the models and changes to another one", async () => {
   await terminal.answer(/✓ fake\n>$/, "hello again\r");
   await terminal.answer(/Hello from fake\.\n>$/, "/model anthropic:claude-x\r");
   await terminal.answer(
-    /✗ usage claude-x needs an API key; the models here: \/model\n {2}→ Set ANTHROPIC_API_KEY and start again\n>$/,
+    /✗ usage: claude-x needs an API key; the models here: \/model\n {2}→ Set ANTHROPIC_API_KEY and start again\n>$/,
     "/quit\r",
   );
   expect(await terminal.exited).toBe(0);
@@ -85,9 +85,9 @@ test("/grants lists and revokes what was answered, by the name that the answer s
   await terminal.answer(question, "s\r");
   await terminal.answer(/✓[\s\S]*\n>$/, "/grants\r");
   await terminal.answer(/allowed +tool write +offering +end of session\n>$/, "/grants revoke nothing\r");
-  await terminal.answer(/✗ usage no grant has the id or name "nothing"\n {2}→ \/grants\n>$/, "/grants delete\r");
-  await terminal.answer(/✗ usage expected \/grants, or \/grants revoke <id or name>[\s\S]*\n>$/, "/grants revoke\r");
-  await terminal.answer(/✗ usage \/grants revoke needs the id or name of[\s\S]*→ \/grants\n>$/, "/quit\r");
+  await terminal.answer(/✗ usage: no grant has the id or name "nothing"\n {2}→ \/grants\n>$/, "/grants delete\r");
+  await terminal.answer(/✗ usage: expected \/grants, or \/grants revoke <id or name>[\s\S]*\n>$/, "/grants revoke\r");
+  await terminal.answer(/✗ usage: \/grants revoke needs the id or name of[\s\S]*→ \/grants\n>$/, "/quit\r");
   expect(await terminal.exited).toBe(0);
 });
 

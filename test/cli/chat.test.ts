@@ -43,7 +43,7 @@ test("runs a prompt as a command, with Tab completion and questions for missing 
   await terminal.answer(/who \(required\)\n {2}>$/, "Grace\r");
   await terminal.answer(/I would call asking-server\.paint[\s\S]*\n>$/, "/prompts\r");
   await terminal.answer(/\/greet who=… asking-server: A greeting\n>$/, "/nonsense\r");
-  await terminal.answer(/usage unknown command \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
+  await terminal.answer(/usage: unknown command \/nonsense\n {2}→ \/help\n>$/, "/greet a=b\r");
   await terminal.answer(/│|answer|expected|would call/, "\u0004");
   expect(await terminal.exited).toBe(0);
 });

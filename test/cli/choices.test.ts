@@ -29,7 +29,7 @@ describe("a question with choices", () => {
       terminal.mark();
     }
     terminal.type("n\r");
-    expect(await terminal.exited).toBe(0);
+    expect(await terminal.exited).toBe(6);
     expect(terminal.screen()).not.toContain("✓");
     expect(await grants()).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe("a question with choices", () => {
     terminal.type("a");
     await terminal.see(/a$/);
     terminal.type("\u007fno\r");
-    expect(await terminal.exited).toBe(0);
+    expect(await terminal.exited).toBe(6);
     expect(terminal.screen()).not.toContain("✓");
     expect(await grants()).toEqual([]);
   });
@@ -57,7 +57,7 @@ describe("a question with choices", () => {
   ])("accepts %s", async (word, isDone, stored) => {
     const { terminal, grants } = await openConsent();
     terminal.type(` ${word} \r`);
-    expect(await terminal.exited).toBe(0);
+    expect(await terminal.exited).toBe(isDone ? 0 : 6);
     expect(terminal.screen().includes("✓")).toBe(isDone);
     expect(await grants()).toMatchObject(stored);
   });
@@ -82,7 +82,7 @@ describe("a question with choices", () => {
     const { terminal, grants } = await openConsent();
     terminal.type(pasted);
     await terminal.answer(/Pasted text does not answer\. Please answer with [\s\S]*then Enter:$/, "n\r");
-    expect(await terminal.exited).toBe(0);
+    expect(await terminal.exited).toBe(6);
     expect(await grants()).toEqual([]);
   });
 
@@ -103,7 +103,7 @@ describe("a question with choices", () => {
       await terminal.see(tries < 9 ? again : "No answer in 10 tries.");
       terminal.mark();
     }
-    expect(await terminal.exited).toBe(0);
+    expect(await terminal.exited).toBe(130);
     expect(terminal.screen()).not.toContain("✓");
     expect(await grants()).toEqual([]);
   });

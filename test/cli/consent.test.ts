@@ -17,7 +17,7 @@ async function decide(key: string) {
   const args = ["run", "write text=hello", ...behind];
   const first = openTerminal(args, { cwd });
   await first.answer(question, `${key}\r`);
-  expect(await first.exited).toBe(0);
+  expect(await first.exited).toBe(key.toLowerCase() === "n" ? 6 : 0);
   const second = openTerminal(args, { cwd });
   const seen = await second.see(/v view its definition|✓|denied it until/);
   return { cwd, args, isDone: first.screen().includes("✓"), isAskedAgain: seen.includes(question) };

@@ -92,6 +92,8 @@ describe("files and names", () => {
           id: "missing-variable",
           server: "db",
           next: expect.stringContaining("export PGURL="),
+          place: expect.stringContaining("mcpServers.db in "),
+          repair: { kind: "variable", name: "PGURL", isSecret: false },
         }),
       ],
     ]);
@@ -341,7 +343,7 @@ describe("addresses", () => {
     expect(reverse.found[0]).toMatchObject({ id: "tls", what: "it does not speak HTTP" });
   });
 
-  test("distinguishes a missing, a refused and an expired token", async () => {
+  test("distinguishes a missing key, a refused and an expired token", async () => {
     const cwd = await makeHome();
     const origin = await site((_, response) => {
       response.writeHead(401, { "www-authenticate": "Bearer" }).end();
@@ -355,9 +357,9 @@ describe("addresses", () => {
     const { code, found } = await findings([], { cwd });
     expect([code, found.map(({ server, id }) => `${server}: ${id}`)]).toEqual([
       1,
-      ["none: missing-token", "wrong: refused-token", "ended: expired-token"],
+      ["none: missing-key", "wrong: refused-token", "ended: expired-token"],
     ]);
-    expect(found[0]?.next).toBe("portolan login none");
+    expect(found[0]?.next).toBe("pass its key: portolan add none --header 'Authorization=…'");
     expect(found[2]?.what).toContain("2001-09-09");
     expect(JSON.stringify(found)).not.toContain("opaque");
   });

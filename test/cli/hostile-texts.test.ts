@@ -83,6 +83,7 @@ const sessions: { readonly [command: string]: readonly Session[] } = {
       ],
     },
   ],
+  console: [{ args: ["--no-open", "--port", "0", ...hostile], steps: [[/Ctrl-C/, interrupt]] }],
   watch: [{ args: ["--level", "debug", "--limit", "2", ...hostile] }],
   up: [{ args: ["painted"] }, { args: [...hostile, "crash"] }, { args: hostile }],
   down: [{ args: [`nothing${paint}`] }, { args: [] }],
@@ -101,6 +102,7 @@ const sessions: { readonly [command: string]: readonly Session[] } = {
   logout: [{ args: ["far"] }],
   doctor: [{ args: [...hostile] }, { args: [...hostile, "crash"] }],
   check: [{ args: ["--only", "base/*", "--only", "eras/*", "--revision", "2025-11-25", "--timeout", "3", ...hostile] }],
+  test: [{ args: [], steps: [[/yes, once/, "y\r"]] }, { args: [`nothing${paint}`] }],
   record: [{ args: ["--out", "again.jsonl", ...hostile], steps: [[/standard error/, interrupt]] }],
   skills: [
     { args: ["ls", ...hostile] },
@@ -185,6 +187,19 @@ async function makeHostileHome(url: string): Promise<string> {
   const header = { recording: 1, by: paint, server: paint, startedAt: paint, redacted: true };
   put(cwd, recording, [header, asked, from].map((line) => JSON.stringify(line)).join("\n"));
   put(cwd, "server.mjs", serverFile);
+  const saved = (name: string, server: string, tool: string) => ({
+    name,
+    server,
+    tool,
+    argumentsText: "{}",
+    expect: [],
+  });
+  const calls = [saved(`a${paint}`, "painted", "all"), saved(`b${paint}`, `nobody${paint}`, paint)];
+  const wrong = [{ path: "content", matches: paint.replaceAll(/[[\]()]/g, ".") }];
+  put(cwd, ".portolan/calls.json", {
+    version: 1,
+    calls: [...calls, { ...saved("c", "painted", "fail"), expect: wrong }],
+  });
   const text = `x${paint}`;
   const server = { type: "node", entry_point: text, mcp_config: { command: text, args: [text] } };
   const manifest = {

@@ -89,26 +89,34 @@ export function beginJourney(name: string, columns: number, modules: string): Jo
 /** Returns what the terminal had to break. A command or an address stays on one line, so that it can be copied. */
 function brokenTexts(terminal: PseudoTerminal): string[] {
   const rows = terminal.screen().split("\n");
-  const isCopied = (text: string) =>
-    /\b(portolan|npm|npx|export) |https?:\/\//.test(rows[rows.indexOf(text) - 1] ?? "");
+  const isCopied = (text: string) => {
+    let at = rows.indexOf(text) - 1;
+    // A long address fills several rows.
+    while (/^\S+$/.test(rows[at] ?? "")) at -= 1;
+    return /\b(portolan|npm|npx|export) |https?:\/\//.test(rows[at] ?? "");
+  };
   return terminal.broken().filter((text) => !isCopied(text));
 }
 
 /** Replaces what differs from run to run: folders, ports, durations, and the time at the start of a line. */
 function settle(screen: string, home: string): string {
-  return screen
-    .replaceAll(home, "/tmp/portolan-XXXXXX")
-    .replace(/(?<=127\.0\.0\.1:)(?:\d\n?){5}/g, (port) => {
-      // At the edge of a narrow screen, a line ends within the port.
-      const digits = [..."50000"];
-      return port.replace(/\d/g, () => digits.shift() ?? "");
-    })
-    .replace(/\b(\d+) ms( *)/g, (_, digits: string, spaces: string) => {
-      // The column beside it stays in its place.
-      return `N ms${spaces && " ".repeat(digits.length - 1)}${spaces}`;
-    })
-    .replace(/^ {2}\d\d:\d\d:\d\d /gm, "  12:00:00 ")
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .join("\n");
+  return (
+    screen
+      .replaceAll(home, "/tmp/portolan-XXXXXX")
+      .replace(/(?<=127\.0\.0\.1:)(?:\d\n?){5}/g, (port) => {
+        // At the edge of a narrow screen, a line ends within the port.
+        const digits = [..."50000"];
+        return port.replace(/\d/g, () => digits.shift() ?? "");
+      })
+      // At the edge of a narrow screen, a line ends within the token, too.
+      .replace(/(?<=#launch=)\n?(?:[\w.-]\n?)+/g, (token) => token.replace(/[^\n]/g, "X"))
+      .replace(/\b(\d+) ms( *)/g, (_, digits: string, spaces: string) => {
+        // The column beside it stays in its place.
+        return `N ms${spaces && " ".repeat(digits.length - 1)}${spaces}`;
+      })
+      .replace(/^ {2}\d\d:\d\d:\d\d /gm, "  12:00:00 ")
+      .split("\n")
+      .map((line) => line.trimEnd())
+      .join("\n")
+  );
 }

@@ -59,7 +59,7 @@ test.each([["ls"], ["call", "next"], ["serve", "--stdio"], ["check"]])(
 test("the step works when the key is filled in, and a wrong key is called refused", async () => {
   const url = await serveWithKey({ message: "no key" });
   const cwd = makeHome();
-  expect((await failure(["ls", url], cwd)).next).toBe(`pass its key: portolan ls --header 'NAME=…' ${url}`);
+  expect((await failure(["ls", url], cwd)).next).toBe(`pass its key: portolan ls --header 'Authorization=…' ${url}`);
   expect(await failure(["ls", "--header", "X-Api-Key=wrong-1", url], cwd)).toEqual({
     code: 3,
     kind: "auth",
@@ -83,6 +83,33 @@ test("login and doctor say that there is no sign-in", async () => {
     { id: "missing-key", what: "it refused the request (401): missing X-Api-Key", next: next("doctor") },
   ]);
 });
+
+test.each([[{}], [{ "www-authenticate": "Bearer" }]])(
+  "ls, doctor and login agree on a 401 without metadata and with the headers %j",
+  async (headers) => {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(401, headers).end();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const cwd = makeHome();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    await runPortolan(["add", "locked", url], { cwd });
+    const either = "refused the request (401); it may require a sign-in, or a key in a header";
+    const next = "pass its key: portolan add locked --header 'Authorization=…'";
+    expect(await failure(["ls", "locked"], cwd)).toMatchObject({ code: 3, message: `locked ${either}`, next });
+    expect(await failure(["login", "locked"], cwd)).toMatchObject({
+      ...{ code: 3, message: `locked names no place to sign in; it ${either}`, next },
+    });
+    const { stdout } = await runPortolan(["doctor", "locked"], { cwd });
+    expect(JSON.parse(stdout).findings).toMatchObject([{ id: "missing-key", what: `it ${either}`, next }]);
+    expect((await failure(["ls", url], cwd)).next).toBe(`pass its key: portolan ls --header 'Authorization=…' ${url}`);
+  },
+);
 
 test("a configured server gets the header in its entry", async () => {
   const url = await serveWithKey();

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { connect } from "portolan/client";
 import { afterEach, describe, expect, test } from "vitest";
+import { Tab } from "../console/kit.ts";
 import { pathTo } from "../examples/example.ts";
 import { revisions } from "../kit/revisions.ts";
 import { portolan, runPortolan } from "./kit.ts";
@@ -171,6 +172,22 @@ test("serves every revision", async () => {
     expect(client.server.version).toBe(revision);
     await client.close();
   }
+});
+
+test("opens a console that is connected to the served file, also after a change", async () => {
+  const folder = makeProject(weather);
+  const { running, ready } = await dev(folder, "server.ts");
+  const tab = await Tab.open({ openAddress: () => String(ready["console"]) });
+  const events = await tab.events();
+  const isReady = ({ server }: { server: { name: string; state: string } }) =>
+    server.name === "weather" && server.state === "ready";
+  await events.ever("server", isReady);
+  expect((await tab.do("catalog", { server: "weather" })).tools.map(({ name }) => name)).toEqual(["forecast"]);
+  writeFileSync(join(folder, "server.ts"), weather["server.ts"]!.replace('"forecast"', '"predict"'));
+  await running.event("changed");
+  const namesNow = async () => (await tab.do("catalog", { server: "weather" })).tools.map(({ name }) => name);
+  await expect.poll(namesNow).toEqual(["predict"]);
+  expect(await running.end()).toBe(0);
 });
 
 test("prints an overview on a terminal, and Ctrl-C ends it", async () => {

@@ -1,7 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { connect } from "portolan/client";
+import { type ClientExtension, connect } from "portolan/client";
+import { getSkill, listSkills, openSkill, readSkillFile, readSkillFolder } from "portolan/client/skills";
+import { apps } from "portolan-host/apps";
 import { afterEach, describe, expect, test } from "vitest";
 import { quickServer } from "../kit/quick-servers.mjs";
 import { revisions } from "../kit/revisions.ts";
@@ -66,6 +68,54 @@ describe.each(["2025-11-25", "2026-07-28"])("a %s server over standard input and
     const client = await connect(url, { era: revision, answers });
     expect((await client.callTool("ask-yes", {})).structuredContent).toEqual({ yes: true });
     await client.close();
+  });
+});
+
+const requirementServer = (name: string) => quickServer(join(root, "test/requirements/servers", `${name}.mjs`));
+const serveModule = join(root, "test/kit/serve.mjs");
+
+describe.each(["2025-11-25", "2026-07-28"])("a %s server with extensions", (spoken) => {
+  const command = (name: string) => ["--era", spoken, "--", process.execPath, serveModule, requirementServer(name)];
+
+  test.each(["2025-06-18", "2025-11-25", "2026-07-28"])("has its skills for clients of %s", async (era) => {
+    const { url } = await serve(makeProject(), command("skills"));
+    await using client = await connect(url, { era });
+    const all = await listSkills(client);
+    expect(all.length).toBe(123);
+    const refunds = await getSkill(client, "skill://acme/refunds/SKILL.md");
+    expect((await openSkill(client, refunds)).isVerified).toBe(true);
+    expect((await readSkillFile(client, refunds, "examples/email.md")).isVerified).toBe(true);
+    const dynamic = { ...refunds, resources: "dynamic" } as const;
+    expect((await readSkillFolder(client, dynamic, "examples")).map(({ name }) => name)).toEqual([
+      "email.md",
+      "regional",
+    ]);
+    await expect(getSkill(client, "skill://acme/none/SKILL.md")).rejects.toMatchObject({ code: -32_602 });
+  });
+
+  test.each(["2025-11-25", "2026-07-28"])("shows its apps to clients of %s that know apps", async (era) => {
+    const { url } = await serve(makeProject(), command("apps"));
+    const namesOf = async (extensions: ClientExtension[]) => {
+      await using client = await connect(url, { era, extensions });
+      const tools = await client.listTools();
+      return tools.map(({ name, _meta }) => (_meta?.["ui"] ? `${name} with an app` : name)).sort();
+    };
+    const plain = ["count", "move", "resign", "silent"];
+    expect(await namesOf([])).toEqual(plain);
+    const known = await namesOf([apps()]);
+    expect(known).toEqual(["count", ...["hint", "move", "resign", "silent"].map((name) => `${name} with an app`)]);
+    await using client = await connect(url, { era, extensions: [apps()] });
+    const { contents } = await client.readResource("ui://chess/board");
+    expect(contents[0]).toMatchObject({
+      mimeType: "text/html;profile=mcp-app",
+      _meta: { ui: { prefersBorder: true } },
+    });
+  });
+
+  test("waits for the tasks of its tools", async () => {
+    const { url } = await serve(makeProject(), command("tasks"));
+    await using client = await connect(url, { answers });
+    expect(await client.callTool("must")).toMatchObject({ content: [{ text: "a required result" }] });
   });
 });
 

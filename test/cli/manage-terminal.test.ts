@@ -43,7 +43,10 @@ test("trust shows the whole entry with control characters escaped, and asks", as
   expect(refused.screen()).toMatch(/Variable +HOME=\.\/evil\\/);
   expect(refused.screen()).not.toContain("hush");
   const agreed = open(["trust", "a", "--hints"], { cwd });
-  await agreed.answer(/Allow it to start, for 90 days\?\s+y yes · n no/, "y\r");
+  await agreed.answer(
+    /Allow it to start, and its read-only tools to run without asking \(--yes-read-only\), for\s+90\s+days\?\s+y yes · n no/,
+    "y\r",
+  );
   await agreed.see("✓ a is trusted, and so are its read-only labels");
   expect(await agreed.exited).toBe(0);
 });
@@ -101,7 +104,7 @@ test("doctor prints what, why and the next step, also in 40 columns and ASCII", 
     /! a down\n {2}✗ its command exited with code 3\n {4}its last output: .*\n[\s\S]*→ run it by hand/,
   );
   expect(wide).toMatch(/✓ b 2025-06-18 · \d+ ms · 1 tool$/m);
-  expect(wide).toContain("✗ failed 1 error found");
+  expect(wide).toContain("✗ failed: 1 error found");
   const [, narrow] = await seen(["doctor", "--no-color"], { cwd, columns: 40, env: { LANG: "C" } });
   expect(narrow).toMatch(/x its command exited with code 3/);
   expect(narrow).toMatch(/-> run it by hand/);

@@ -182,6 +182,8 @@ describe("trust", () => {
       },
     ]);
     expect(asked.stderr).not.toContain("hush-hush");
+    const labels = await runPortolan(["trust", "a", "--hints"], { cwd });
+    expect(JSON.parse(labels.stderr).error).toMatchObject({ kind: "denied", next: "portolan trust a --hints --yes" });
     expect((await runPortolan(["ls", "a"], { cwd })).code).toBe(6);
     const shown = await showOf(["trust", "a", "--yes", "--hints"], { cwd });
     expect(shown).toMatchObject({ isTrusted: true, trustsHints: true });

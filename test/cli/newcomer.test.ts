@@ -150,7 +150,7 @@ test("shows results without text, binary results and failures of several lines",
   expect(await call("bytes")).toBe(
     "[image image/png, 4 B; save it with --save <folder>]\n[image image/png, 3.0 MB; save it with --save <folder>]",
   );
-  expect(await call("lines")).toMatch(/^✗ tool one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls lines -- /);
+  expect(await call("lines")).toMatch(/^✗ tool: one\n {2}│ → portolan two\n {2}│ three\n {2}→ portolan ls lines -- /);
 });
 
 test("breaks no word in 40 columns: help, servers, grants, log, failure", async () => {
@@ -165,7 +165,7 @@ test("breaks no word in 40 columns: help, servers, grants, log, failure", async 
   const log = await narrow(["log", "--kind", "trust"]);
   expect(log.screen).toMatch(/^\S+ \S+ trust odd\n {2}\{"allow":true/);
   const failed = await narrow(["call", "odd.shape", "size=a value that is far too long for it"]);
-  expect(failed.screen).toMatch(/^✗ usage size: expected one of s, 7,\n {4}got /);
+  expect(failed.screen).toMatch(/^✗ usage: size: expected one of s, 7,\n {4}got /);
   shown.push(log, failed);
   for (const { broken } of shown) expect(broken).toEqual([]);
   const overview = await narrow(["servers", "--offline"]);

@@ -17,6 +17,7 @@ const node = process.execPath;
 const asking = join(root, "test/cli/asking-server.mjs");
 const offering = join(root, "test/cli/fixtures/offering.mjs");
 const broken = join(root, "test/cli/fixtures/broken.mjs");
+const timeServer = join(root, "packages/servers/time/dist/main.js");
 const films = join(root, "test/cli/fixtures/films.mjs");
 const halfBroken = join(root, "test/cli/fixtures/half-broken.mjs");
 
@@ -343,7 +344,25 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const once = ["run", "paint colour=red coats=1 {}", "--model", "demo", "--max-turns", "1", "--", node, asking];
     const turns = await stepOf(cwd, once);
     expect(turns).toContain("portolan run --max-turns 2 ");
-    expect(await type(turns, cwd, { key: "n" })).toMatchObject({ code: 0 });
+    // The step itself works: it asks again, and a no is a refusal.
+    expect(await type(turns, cwd, { key: "n" })).toMatchObject({ code: 6 });
+  },
+  async "chat/labels.ts: portolan trust {} --hints"() {
+    const cwd = homeWith({ time: { command: node, args: [timeServer] } });
+    await trust(cwd, "time");
+    const asked = ["run", "what time is it now in zones=Asia/Tokyo", "--server", "time", "--yes-read-only"];
+    const step = await stepOf(cwd, [...asked, "--model", "demo"]);
+    expect(await type(step, cwd, { key: "y" })).toMatchObject({ step: "portolan trust time --hints", code: 0 });
+    expect((await runPortolan([...asked, "--model", "demo"], { cwd })).code).toBe(0);
+  },
+  async "commands/test.ts: portolan ls {}"() {
+    const cwd = homeWith({ notes: { command: node, args: [asking] } });
+    await trust(cwd, "notes");
+    const call = { name: "misspelt", server: "notes", tool: "pain", argumentsText: "{}", expect: [{ isError: false }] };
+    put(cwd, ".portolan/calls.json", { version: 1, calls: [call] });
+    const { stdout } = await runPortolan(["test"], { cwd });
+    const step = (JSON.parse(stdout) as { calls: { next: string }[] }).calls[0]?.next ?? "";
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan ls notes", code: 0 });
   },
   async "chat/model-run.ts: portolan grants --revoke {}"() {
     const cwd = makeHome();
@@ -439,7 +458,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["check", "--timeout", "2", "--", node, broken, "exits"]);
     expect(await type(step, cwd)).toMatchObject({ step: `portolan doctor -- ${node} ${broken} exits`, code: 1 });
   },
-  async "commands/check.ts: if it can be reached directly: NO_PROXY={} portolan {}"() {
+  async "servers/graded-target.ts: if it can be reached directly: NO_PROXY={} portolan {}"() {
     const cwd = makeHome();
     const url = await serveHttp(scriptOf("time"));
     const env = { HTTP_PROXY: "http://127.0.0.1:9", NO_PROXY: "<-loopback>" };
@@ -471,7 +490,7 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["trust", "notes", "--changes"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan trust notes --changes --yes", code: 0 });
   },
-  async "commands/trust.ts: portolan trust {} --yes"() {
+  async "commands/trust.ts: portolan trust {}{} --yes"() {
     const cwd = homeWith({ notes: { command: node, args: [asking] } });
     const step = await stepOf(cwd, ["trust", "notes"]);
     expect(await type(step, cwd)).toMatchObject({ step: "portolan trust notes --yes", code: 0 });
@@ -748,6 +767,16 @@ const elsewhere: { readonly [message: string]: string } = {
   "cli.ts: too many arguments; expected: portolan {} {}": "the usage of a command; its step is the help",
   "cli.ts: missing <{}>; expected: portolan {} {}": "the usage of a command; its step is the help",
   "doctor/examine.ts: it supports no revision that portolan supports": "a sentence",
+  "console/examination.ts: portolan check --only {} --revision {} {}": "console-tools.test.ts",
+  "console/examination.ts: portolan trust {}": "typed above",
+  "console/sign-in.ts: portolan trust {}": "typed above",
+  "console/sign-in.ts: register a client there, then run in a terminal, which asks for its id: portolan login {}":
+    "login.test.ts: asks for the client on a terminal",
+  "sources/find-source.ts: portolan add {}": "sources.test.ts",
+  "portolan console": "console.test.ts",
+  "commands/console.ts: && portolan console": "console.test.ts: the end of a step for another folder",
+  "servers/saved-target.ts: configure the server with a variable: portolan add --help": "typed above",
+  "portolan test": "saved-calls.test.ts",
 };
 
 describe("a next step that a message shows works when it is typed", () => {

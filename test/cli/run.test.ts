@@ -61,7 +61,7 @@ test("fails if no call succeeded: 6 for --deny, 5 for a tool that failed", async
   expect(denied).toEqual({
     code: 6,
     stdout: "failing.works is not allowed: you denied it with --deny.\n",
-    stderr: `✗ denied failing.works was not called: you denied it with --deny
+    stderr: `✗ denied: failing.works is not allowed: you denied it with --deny
   → leave out --deny, or put the task in other words
 `,
   });
@@ -154,6 +154,29 @@ test("--yes-read-only allows read-only tools of a server with trusted labels", a
   expect(events.at(-1).text).toContain("Asia/Tokyo");
 });
 
+test("--yes-read-only names the labels that are not trusted, and the step that trusts them", async () => {
+  const cwd = makeHome();
+  const time = join(root, "packages/servers/time/dist/main.js");
+  await runPortolan(["add", "time", "--", process.execPath, time], { cwd });
+  const args = ["run", "what time is it now in zones=Asia/Tokyo", "--server", "time", "--yes-read-only"];
+  const why = "--yes-read-only does not cover time.now: you do not trust the read-only labels of time";
+  const { code, stderr } = await runPortolan([...args, "--model", "demo"], { cwd });
+  expect(code).toBe(6);
+  expect(JSON.parse(stderr).error).toMatchObject({
+    message: `time.now needed approval, but there is no terminal to ask; ${why}`,
+    next: "portolan trust time --hints",
+  });
+  const terminal = openTerminal([...args, "--model", "demo"], { cwd });
+  const shown = await terminal.see("v view its definition");
+  expect(shown).toMatch(
+    /does not cover time\.now: you do not trust[\s\S]*→ portolan trust time --hints[\s\S]*wants to call/,
+  );
+  terminal.type("n\r");
+  expect(await terminal.exited).toBe(6);
+  await runPortolan(["trust", "time", "--hints", "--yes"], { cwd });
+  expect((await runPortolan([...args, "--model", "demo"], { cwd })).code).toBe(0);
+});
+
 test("--model takes a module with a model of your own", async () => {
   const cwd = makeHome();
   writeFileSync(
@@ -200,16 +223,26 @@ test("asks at the terminal, shows the definition, and warns about text of a serv
 test.each([
   ["n\r", "once"],
   ["N\r", "for 90 days"],
-  ["\u0003", "once"],
-])("%j means no, %s", async (key, how) => {
+])("%j means no, %s, and the run fails with 6 as in a pipe", async (key, how) => {
   const cwd = await makeHome();
   const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
   const first = openTerminal(args, { cwd });
   await first.answer("v view its definition", key);
-  await first.see(/was not approved/);
-  expect(await first.exited).toBe(0);
+  await first.see(/✗ denied: asking-server\.paint was not approved by the user/);
+  expect(await first.exited).toBe(6);
   const second = openTerminal(args, { cwd });
   await second.see(how === "once" ? "v view its definition" : "the user denied it until");
+  if (how !== "once") expect(await second.exited).toBe(6);
+});
+
+test("Ctrl-C at the consent interrupts the run, and stores nothing", async () => {
+  const cwd = await makeHome();
+  const args = ["run", 'paint colour=red coats=1 {"room":1}', ...behind];
+  const first = openTerminal(args, { cwd });
+  await first.answer("v view its definition", "\u0003");
+  expect(await first.exited).toBe(130);
+  expect(first.screen()).toMatch(/✗ interrupted$/);
+  await openTerminal(args, { cwd }).see("v view its definition");
 });
 
 test("reads a resource for the model only if the person agrees", async () => {

@@ -45,7 +45,7 @@ test("call --text prints structured content if there is no text, and failures in
   const shape = await runPortolan(["call", "./mixed.mjs", "shape", "--text"], { cwd });
   expect(JSON.parse(shape.stdout)).toEqual({ a: 1 });
   const failed = await runPortolan(["call", "./mixed.mjs", "fail", "--text"], { cwd });
-  expect(failed).toEqual({ code: 5, stdout: "", stderr: "✗ tool no luck\n  → portolan ls ./mixed.mjs fail\n" });
+  expect(failed).toEqual({ code: 5, stdout: "", stderr: "✗ tool: no luck\n  → portolan ls ./mixed.mjs fail\n" });
   const both = await runPortolan(["call", "./mixed.mjs", "both", "--text", "--json"], { cwd });
   expect(both.code).toBe(2);
   expect(errorOf(both).message).toBe("expected --json or --text, not both");
@@ -56,7 +56,7 @@ test("read --text and prompt --text print only the text", async () => {
   expect(read).toEqual({ code: 0, stdout: "a note\n", stderr: "" });
   const bytes = await runPortolan(["read", "./mixed.mjs", "mixed://bytes", "--text"], { cwd });
   expect(bytes).toMatchObject({ code: 2, stdout: "" });
-  expect(bytes.stderr).toBe("✗ usage mixed://bytes is not text, but image/png\n  → save it: --save <folder>\n");
+  expect(bytes.stderr).toBe("✗ usage: mixed://bytes is not text, but image/png\n  → save it: --save <folder>\n");
   await runPortolan(["read", "./mixed.mjs", "mixed://bytes", "--text", "--save", "out"], { cwd });
   expect(readdirSync(join(cwd, "out"))).toEqual(["1.png"]);
   const prompt = await runPortolan(["prompt", "./mixed.mjs", "talk", "--text"], { cwd });
@@ -106,7 +106,7 @@ test("run --text prints only the answer, and exits with 6 if something was refus
   const { code, stdout, stderr } = await runModel(["--text", "paint"]);
   expect({ code, stdout }).toEqual({ code: 6, stdout: "Done.\n" });
   expect(stderr).toBe(
-    `✗ denied asking-server.paint needed approval, but there is no terminal to ask\n  → portolan run --allow asking-server.paint --text paint -- ${node} ${asking}\n`,
+    `✗ denied: asking-server.paint needed approval, but there is no terminal to ask\n  → portolan run --allow asking-server.paint --text paint -- ${node} ${asking}\n`,
   );
 });
 

@@ -11,6 +11,7 @@ function settle(text: string, cwd: string): string {
     .replace(/ \d\d:\d\d:\d\d /g, " 12:00:00 ")
     .replace(/\b\d+ ms\b/g, "80 ms")
     .replace(/^( {2})[\da-f]{8}(?= )/gm, "$10a1b2c3d")
+    .replace(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, "0a1b2c3d-0000-4000-8000-000000000000")
     .replace(/head \S+$/gm, "head …")
     .replace(/✓ \d+ entries in \d+ blocks/, "✓ 8 entries in 4 blocks");
 }

@@ -483,6 +483,21 @@ describe("add <name in a registry> (X134)", () => {
     expect(target.asked).toEqual([]);
   });
 
+  test("a path is not looked up in a registry, and a program gets the command that adds it", async () => {
+    const cwd = makeHome();
+    put(cwd, "servers/shop.mjs", {});
+    const registry = ["--registry", "https://a.example"];
+    for (const path of ["./servers/shop.mjs", "servers/shop.mjs"]) {
+      const { code, message, next } = await failureOf([path, ...registry], {}, cwd);
+      expect({ code, message }).toEqual({
+        code: 2,
+        message: `expected an address, a bundle (.mcpb) or a name in a registry, got the program "${path}"`,
+      });
+      expect(next).toBe(`portolan add shop -- portolan serve --stdio ${path}`);
+    }
+    expect(await failureOf(["./notes"], {}, cwd)).toMatchObject({ code: 2, next: "portolan add --help" });
+  });
+
   test("an entry that is configured under such a name is still meant by it", async () => {
     const cwd = makeHome();
     put(cwd, ".mcp.json", { mcpServers: { "a/b": { command: "x" } } });

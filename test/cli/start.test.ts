@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { beforeAll, expect, test } from "vitest";
+import { send, Tab } from "../console/kit.ts";
 import { environment, makeHome, type Ran, root } from "./kit.ts";
 import { openTerminal } from "./pseudo-terminal.ts";
 
@@ -62,19 +64,63 @@ test("npm start prints at most 100 columns without colours to a pipe", () => {
 });
 
 const start = [process.execPath, join(root, "scripts/start.mjs")];
+const chat = [...start, "--terminal"];
 const prompt = /\n>$/;
 const call = /v view its definition/;
 
-/** Opens `npm start` in a terminal, and returns the example that it shows behind a label. */
+/** Opens `npm start -- --terminal`, and returns the example that it shows behind a label. */
 async function open(env: { [name: string]: string } = {}, columns = 100) {
   const cwd = makeHome();
-  const terminal = openTerminal([], { cwd, program: start, env: environment(cwd, env), rows: 50, columns });
+  const terminal = openTerminal([], { cwd, program: chat, env: environment(cwd, env), rows: 50, columns });
   const shown = await terminal.see(prompt);
   const example = (label: string) => new RegExp(`^ +${label} +(.*)$`, "m").exec(shown)?.[1] ?? "";
   return { terminal, example, shown };
 }
 
-test("npm start in a terminal answers every example that it shows, and shows nothing twice", async () => {
+test("npm start in a terminal serves the console over the sandbox with the demo model, and cleans up at Ctrl-C", async () => {
+  const cwd = makeHome();
+  const terminal = openTerminal([], { cwd, program: start, env: environment(cwd), rows: 50, columns: 200 });
+  const shown = await terminal.see(/press Ctrl-C to stop/);
+  const [url = ""] = /http:\/\/127\.0\.0\.1:\d+\/#\S+/.exec(shown) ?? [];
+  expect((await send(new URL(url).origin, "/")).text).toContain("<!doctype html>");
+  const tab = await Tab.open({ openAddress: () => url });
+  const events = await tab.events();
+  const { servers, models, isSandbox } = await events.state();
+  const names = ["files", "git", "memory", "time", "travel", "weather", "calendar"];
+  expect([isSandbox, models[0]?.id, servers.map(({ name }) => name)]).toEqual([true, "demo", names]);
+  // They start without being asked for.
+  for (const name of names) {
+    await events.ever("server", ({ server }) => server.name === name && server.state === "ready");
+  }
+  terminal.type("\u0003");
+  expect(await terminal.exited).toBe(0);
+  const [folder = ""] = /\/\S*portolan-start-\w+/.exec(shown) ?? [];
+  expect(folder).not.toBe("");
+  expect(await readdir(folder).catch(() => [])).toEqual([]);
+});
+
+test("closing the terminal ends npm start and removes its sandbox", async () => {
+  const cwd = makeHome();
+  const terminal = openTerminal([], { cwd, program: start, env: environment(cwd), rows: 50, columns: 200 });
+  const shown = await terminal.see(/press Ctrl-C to stop/);
+  terminal.signal("SIGHUP");
+  expect(await terminal.exited).toBe(0);
+  const [folder = ""] = /\/\S*portolan-start-\w+/.exec(shown) ?? [];
+  expect(folder).not.toBe("");
+  expect(existsSync(folder)).toBe(false);
+});
+
+test("npm start refuses other arguments", async () => {
+  const child = spawn(process.execPath, [...start.slice(1), "--other"], { stdio: ["ignore", "ignore", "pipe"] });
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    stderr += text;
+  });
+  const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+  expect([code, stderr]).toEqual([2, expect.stringContaining("npm start -- --terminal")]);
+});
+
+test("npm start -- --terminal answers every example that it shows, and shows nothing twice", async () => {
   const { terminal, example, shown } = await open();
   expect(shown).toContain("demo (not a language model) with files, git, memory, time, travel, weather, calendar");
   expect(shown).toMatch(/For a language model, set ANTHROPIC_API_KEY or OPENAI_API_KEY and\sstart again\./);
@@ -149,7 +195,7 @@ test("/story ends with a reason when the user refuses a step", async () => {
   expect(await terminal.exited).toBe(0);
 });
 
-test("npm start uses the model whose key is in the environment", async () => {
+test("npm start -- --terminal uses the model whose key is in the environment", async () => {
   await using provider = await startFakeProvider({ dialect: "openai", turns: [{ say: "Hello from the provider." }] });
   const { terminal, shown } = await open({ OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "real-model" });
   expect(shown).toContain("real-model with files");

@@ -236,6 +236,10 @@ test("mistakes in the words after tasks are explained", async () => {
     message: expect.stringContaining("did you mean wait?"),
   });
   expect(await fail(["tasks", "wait"], cwd)).toMatchObject({ code: 2, message: "tasks wait: no task given" });
+  expect(await fail(["tasks", "wait", "k3"], cwd)).toMatchObject({
+    code: 2,
+    message: 'tasks wait: expected at least 3 characters of an id, got "k3"',
+  });
   expect(await fail(["tasks", "wait", "nonesuch"], cwd)).toMatchObject({ code: 2, next: "portolan tasks" });
 });
 

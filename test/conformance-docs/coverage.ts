@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { ExtensionRequirement } from "../../scripts/requirements-matrix.mjs";
 import { exceptions } from "../http/server/exceptions.ts";
 import { scopeOf as scopeOverHttp } from "../http/server/requirement.ts";
 import { manifest as serverHttp } from "../http/server/rows/index.ts";
@@ -30,6 +31,8 @@ export interface CoveredRow {
   readonly lacks: string | undefined;
   /** The requirement in the words of the specification matrix; undefined for a requirement of our own. */
   readonly requirement: MatrixRow | undefined;
+  /** The requirement on an extension in the words of its digest, with its level. */
+  readonly extension: ExtensionRequirement | undefined;
 }
 
 /** A requirement of the specification matrix. */
@@ -43,6 +46,11 @@ export interface MatrixRow {
 /** The specification matrix, as scripts/requirements-matrix.mjs writes it. */
 export const matrix: { readonly [id: string]: MatrixRow } = JSON.parse(
   readFileSync(new URL("../requirements/matrix.json", import.meta.url), "utf8"),
+);
+
+/** The requirements on extensions, by `X` and a number. */
+const extensionRequirements: { readonly [id: string]: ExtensionRequirement } = JSON.parse(
+  readFileSync(new URL("../requirements/extensions.json", import.meta.url), "utf8"),
 );
 
 /** Returns the identifier of a row in the specification matrix. Rows of our own have none. */
@@ -149,6 +157,7 @@ function join(manifests: readonly { readonly [row: string]: Row }[], covered: Co
         reason: at.size > 0 ? undefined : reasonOf(entries),
         lacks: lacks[0],
         requirement: matrix[matrixId(row) ?? ""],
+        extension: extensionRequirements[row.replace(/^C-/, "")],
       };
     });
 }

@@ -7,12 +7,14 @@ import { clientCoverage, serverCoverage } from "./coverage.ts";
 import {
   partOf,
   renderCoverage,
+  renderExceptions,
   renderInterop,
   renderJsonSchema,
   renderSuite,
   type SuiteScore,
   withPart,
 } from "./document.ts";
+import { renderExtensionPeers } from "./extension-peers.ts";
 import { scoreValidators } from "./json-schema.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -25,10 +27,13 @@ const committed = readFileSync(path, "utf8");
 /** Updates the document from the current results; parts without results stay unchanged. */
 function update(): void {
   let text = withPart(readFileSync(path, "utf8"), "coverage", renderCoverage());
+  text = withPart(text, "extension-peers", renderExtensionPeers());
   if (isPresent) text = withPart(text, "json-schema", renderJsonSchema(scoreValidators()));
   if (existsSync(folder)) text = withPart(text, "interop", renderInterop(toMatrix(readFindings())));
   if (existsSync(suiteScores)) {
-    text = withPart(text, "suite", renderSuite(JSON.parse(readFileSync(suiteScores, "utf8")) as SuiteScore[]));
+    const scores = JSON.parse(readFileSync(suiteScores, "utf8")) as SuiteScore[];
+    const { server, client } = JSON.parse(readFileSync(join(root, "test/conformance/exceptions.json"), "utf8"));
+    text = withPart(text, "suite", renderSuite(scores) + renderExceptions({ ...server, ...client }));
   }
   writeFileSync(path, text);
 }
@@ -39,6 +44,17 @@ test("docs/conformance.md lists the tested requirements of the manifests (update
 
 test.skipIf(!isPresent)("docs/conformance.md has the scores of the official JSON Schema test suite", () => {
   expect(partOf(committed, "json-schema")).toBe(renderJsonSchema(scoreValidators()));
+});
+
+test("docs/conformance.md lists the other implementations of extensions with the versions of the lock files", () => {
+  expect(partOf(committed, "extension-peers")).toBe(renderExtensionPeers());
+});
+
+test("docs/conformance.md names the scenarios of the official suite that are excepted", () => {
+  const exceptions = JSON.parse(readFileSync(join(root, "test/conformance/exceptions.json"), "utf8"));
+  for (const [name, reason] of Object.entries({ ...exceptions.server, ...exceptions.client })) {
+    expect(partOf(committed, "suite")).toContain(`\`${name}\`: ${reason}`);
+  }
 });
 
 const peers = ["SDK v1", "SDK v2", "everything", "filesystem", "memory", "fastmcp", "tmcp", "mcp-lite", "AI SDK"];

@@ -55,6 +55,12 @@ export function renderSuite(scores: readonly SuiteScore[]): string {
   return toMarkdown(["revision", "side", ...names], rows);
 }
 
+/** Renders the scenarios that are not counted as passed, with the reasons. */
+export function renderExceptions(exceptions: { readonly [scenario: string]: string }): string {
+  const lines = Object.entries(exceptions).map(([name, reason]) => `- \`${name}\`: ${reason}`);
+  return lines.length === 0 ? "" : `\n\nExcepted:\n\n${lines.join("\n")}`;
+}
+
 /** Renders the table of all peers, with the reasons for gaps. */
 export function renderInterop({ heading, rows, reasons }: Matrix): string {
   const legend = reasons.map((reason, at) => `${at + 1}. ${reason}`).join("\n");
@@ -106,14 +112,15 @@ function renderSide(rows: readonly CoveredRow[]): string {
 }
 
 /** Returns a requirement in the words of the specification matrix. */
-function toRequirement({ requirement }: CoveredRow): string {
-  if (!requirement) return "";
+function toRequirement({ requirement, extension }: CoveredRow): string {
+  if (!requirement) return extension?.requirement ?? "";
   return requirement.text === "" ? requirement.requirement : `${requirement.requirement}: ${requirement.text}`;
 }
 
 /** Returns the level of a requirement on a revision, and the transports on which it is tested. */
-function toCell({ row, at, requirement }: CoveredRow, date: (typeof revisions)[number]): string {
-  const level = requirement?.levels[date] ?? "";
+function toCell({ row, at, requirement, extension }: CoveredRow, date: (typeof revisions)[number]): string {
+  const isTested = places.some((place) => at.has(`${date} ${place}`));
+  const level = requirement?.levels[date] ?? ((isTested && extension?.level) || "");
   const tested = places.filter((place) => at.has(`${date} ${place}`)).map((place) => place[0]);
   const elsewhere = testedElsewhere[row]?.[date];
   return [level, ...tested, ...(elsewhere === undefined ? [] : [`see ${elsewhere}`])].filter(Boolean).join(" ");

@@ -158,7 +158,7 @@ describe.each(revisions)("sampling on %s", (revision) => {
     expect(JSON.stringify(seen[1])).toContain("said by the user");
     const steps: unknown[] = [];
     for await (const { step } of made.activity.query({ kinds: ["sampling"] })) steps.push(step);
-    expect(steps).toEqual(["asked", "answered"]);
+    expect(steps).toEqual(["allowed", "asked", "allowed", "answered"]);
   });
 
   test("is refused when the user denies the request or the response", async () => {
@@ -320,7 +320,7 @@ test("a question of a server during a run is an event of the run", async () => {
       made.answer(event.question.id, { action: "accept", content: { name: "Grace" } });
     }
   }
-  expect(types).toEqual(["tool", "question", "tool", "done"]);
+  expect(types).toEqual(["context", "tool", "question", "tool", "context", "done"]);
 });
 
 function toolsOf(made: Awaited<ReturnType<typeof makeHost>>) {

@@ -154,14 +154,14 @@ test("an invalid edited sampling request is rejected with the reason", async () 
   );
 });
 
-test("the events of a run can be read only once", async () => {
+test("only one reader can iterate over a run", async () => {
   const host = await makeHost({ model: createModel({ say: "hello" }) });
   const run = host.run("x");
   const events = run[Symbol.asyncIterator]();
   expect(() => run[Symbol.asyncIterator]()).toThrow("expected one reader");
   const types: string[] = [];
   for (let next = await events.next(); !next.done; next = await events.next()) types.push(next.value.type);
-  expect(types).toEqual(["text", "usage", "done"]);
+  expect(types).toEqual(["context", "text", "usage", "done"]);
 });
 
 test("a decision about a call that is not waiting is rejected", async () => {

@@ -1,6 +1,6 @@
 import { createServer, type LiveServer, live } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
-import type { RunEvent, ServerDefinition } from "portolan-host";
+import type { HostOptions, RefusalReason, RunEvent, ServerDefinition } from "portolan-host";
 import { scriptedModel } from "portolan-host/models";
 import { expect, onTestFinished, test } from "vitest";
 import { allow, createModel, initializeResult, inMemory, makeHost, rawServer } from "./kit.ts";
@@ -91,16 +91,32 @@ const imitating = createServer({ name: "s", version: "1.0.0" }, { onError() {} }
     },
   });
 
-test.each([
-  ["a rule", { policy: [{ then: "deny" as const, reason: "never on Mondays" }] }, "is not allowed: never on Mondays"],
-  ["the user", { answers: { approve: () => false } }, "was not approved by the user"],
-  ["the lack of a user", {}, "needs the user's approval"],
-])("a refusal by %s reaches the model as the host's own words", async (_, options, words) => {
+const sleepy = { allow: false, isUnasked: true, for: "always", reason: "they sleep" } as const;
+
+test.each<[string, Partial<HostOptions>, string, RefusalReason]>([
+  ["a rule", { policy: [{ then: "deny", reason: "never on Mondays" }] }, "is not allowed: never on Mondays", "rule"],
+  ["the user", { answers: { approve: () => false } }, "was not approved by the user", "user"],
+  ["the lack of a user", {}, "needs the user's approval", "nobody-to-ask"],
+  [
+    "an application without a user",
+    { answers: { approve: () => sleepy } },
+    "needs the user's approval: they sleep",
+    "nobody-to-ask",
+  ],
+])("a refusal by %s reaches the model as the host's own words, and a program as a field", async (...row) => {
+  const [_, options, words, reason] = row;
   const host = await makeHost({ servers: { s: inMemory(imitating) }, ...options });
   await host.ready();
   const name = host.catalog.tools.find((tool) => tool.name.startsWith("act"))?.modelName ?? "";
   const model = createModel({ call: [[name, {}]] }, { say: "as you wish" });
-  await host.run("act", { model }).result;
+  const events: RunEvent[] = [];
+  for await (const event of host.run("act", { model })) events.push(event);
+  expect(events.find((event) => event.type === "tool" && event.stage === "result")).toMatchObject({
+    refusal: expect.stringContaining(words),
+    refusalReason: reason,
+  });
+  // What nobody decided is not kept.
+  expect(host.grants.list()).toEqual([]);
   expect(lastResults(model)).toContain(`${name} ${words}`);
   expect(lastResults(model)).not.toContain("not instructions");
   expect(lastResults(model)).not.toContain("It is allowed now");

@@ -46,12 +46,20 @@ test.each([
 );
 
 test("a running call is rejected when the trust in its server is withdrawn", async () => {
-  const slow = createServer({ name: "slow", version: "1.0.0" }).tool("wait", { run: () => new Promise(() => {}) });
+  let begin = () => {};
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const slow = createServer({ name: "slow", version: "1.0.0" }).tool("wait", {
+    run() {
+      begin();
+      return new Promise(() => {});
+    },
+  });
   const host = await makeHost({ servers: [entryFromFile(inMemory(slow))], answers: { trust: () => true } });
-  const events = host.events({ kinds: ["call"] });
   const calling = host.callTool("s", "wait", {}, { by: "user" });
   calling.catch(() => {});
-  await nextEvent(events, "call");
+  await begun;
   await host.trust("s", false);
   await expect(calling).rejects.toMatchObject({ requestMayHaveRun: true });
 });

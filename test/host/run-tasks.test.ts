@@ -128,6 +128,52 @@ describe.each(["2025-11-25", "2026-07-28"] as const)("tasks of a run on %s", (re
     expect(done.state.contentFrom).toEqual(["films"]);
   });
 
+  test.each([
+    ["after the task was noted", true],
+    ["before the task was noted", false],
+  ])("a run interrupted %s waits for the task of its call, and calls nothing twice", async (_, isNoted) => {
+    const storage = createMemoryStorage();
+    const model = createModel(render, { say: "a film" });
+    const { server, host } = await open(model, storage);
+    const states: RunState[] = [];
+    const run = host.run("Render it", { checkpoint: async (state) => void states.push(asJson(state)) });
+    await vi.waitFor(() => expect(states.at(-1)?.pending[0]?.task).toBeDefined());
+    const begun = states.find(({ pending }) => pending[0]?.begun);
+    const stored = isNoted ? states.at(-1) : begun;
+    expect(stored?.pending).toMatchObject([{ begun: true }]);
+    expect(stored?.pending[0]?.task).toBe(isNoted ? host.tasks.list()[0]?.id : undefined);
+    await host.close();
+    await run.result;
+    const again = await open(model, storage, server);
+    const second = again.host.run(stored as RunState, { uncertain: "ask-again" });
+    server.finish("a film");
+    expect((await second.result).reason).toBe("done");
+    expect(wordsOf(model.asked[1]?.messages.at(-1))).toContain("a film");
+    expect(server.jobs.size).toBe(1);
+  });
+
+  test("a conversation that goes on after a crash hears of the task that its call became", async () => {
+    const storage = createMemoryStorage();
+    const model = createModel(render, { say: "noon" }, { say: "and a film" });
+    const { server, host } = await open(model, storage);
+    const states: RunState[] = [];
+    const run = host.run("Render it", { checkpoint: async (state) => void states.push(asJson(state)) });
+    await vi.waitFor(() => expect(states.at(-1)?.pending[0]?.task).toBeDefined());
+    const stored = states.find(({ pending }) => pending[0]?.begun) as RunState;
+    expect(stored.pending[0]?.task).toBeUndefined();
+    await host.close();
+    await run.result;
+    const again = await open(model, storage, server);
+    const first = await again.host.run("What time is it?", { history: stored }).result;
+    expect(wordsOf(model.asked[1]?.messages.at(-2))).toContain("goes on as a task");
+    expect(first.tasks).toMatchObject([{ callId: "t1.0", tool: "render" }]);
+    server.finish("a film");
+    const last = await again.host.run(first.state).result;
+    expect(last).toMatchObject({ reason: "done", text: "and a film" });
+    expect(wordsOf(model.asked[2]?.messages.at(-1))).toContain("a film");
+    expect(server.jobs.size).toBe(1);
+  });
+
   test("a run that waits when its host closes waits for the same task afterwards, and calls nothing twice", async () => {
     const storage = createMemoryStorage();
     const model = createModel(render, { say: "a film" });

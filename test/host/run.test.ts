@@ -48,7 +48,9 @@ async function runOn(model: Model, options: RunOptions = {}): Promise<RunEvent[]
 test("a model calls a tool and continues with its result", async () => {
   const model = createModel({ say: "Counting.", call: [["desk__count", { to: 3 }]] }, { say: "Three." });
   const events = await runOn(model);
-  expect(events.map(({ type }) => type)).toEqual([...["text", "usage", "tool", "tool", "text", "usage", "done"]]);
+  expect(events.map(({ type }) => type)).toEqual([
+    ...["context", "text", "usage", "tool", "tool", "context", "text", "usage", "done"],
+  ]);
   expect(events.filter((event) => event.type === "tool")).toMatchObject([
     { stage: "call", server: "desk", tool: "count", args: { to: 3 } },
     { stage: "result", result: { content: [{ text: "counted to 3" }] } },

@@ -162,3 +162,12 @@ test.each([
     expect(Object.hasOwn(capabilities as object, "sampling")).toBe(isOffered);
   },
 );
+
+test("sampling uses the models of setModels, and is refused while there is none", async () => {
+  const { host, think } = await thinkerHost({ sample: () => true }, { model: recordingModel("old") });
+  expect(textOf(await think())).toBe("old");
+  host.setModels([recordingModel("new")]);
+  expect(textOf(await think())).toBe("new");
+  host.setModels([]);
+  await expect(think()).rejects.toThrow("the host has no model now");
+});

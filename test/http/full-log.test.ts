@@ -59,8 +59,8 @@ test.each([
     expect(JSON.parse(event.data).method).toBe("notifications/tools/list_changed");
     ids.push(event.id);
   }
-  // An event that is not stored has no id, and the client cannot resume from before it.
-  expect(ids).toContain(undefined);
+  // An event that is not stored has no id, or names its publication; the client cannot resume from before it.
+  expect(ids.some((id) => id?.includes("~") ?? true)).toBe(true);
   stream.drop();
   await stream.closed;
   const refused = await peer.get(opening?.id);

@@ -342,6 +342,143 @@ test("a stream that passes to another process misses and repeats no change", asy
   expect((await heard(third, 5)).toSorted()).toEqual([1, 2, 3, 4, 5].map((number) => `${uri}/${number}`));
 });
 
+/** The ids and texts of the stored messages of a session's stream. */
+async function storedOf(storage: Storage, peer: SessionPeer): Promise<string[]> {
+  const texts: string[] = [];
+  for await (const { value } of storage.log.after(`mcp/events/${peer.id}/get`, "")) texts.push(value);
+  return texts;
+}
+
+/** The storage of a process that hears what is published, and nothing else. */
+function withoutNews(storage: Storage): Storage {
+  const { bus } = storage;
+  return {
+    ...storage,
+    bus: {
+      publish: (topic, value) => bus.publish(topic, value),
+      subscribe: (topic, receive, lost) =>
+        bus.subscribe(topic, (value) => topic === "mcp/publish" && receive(value), lost),
+    },
+  };
+}
+
+describe("a change that two processes have stored is not repeated", () => {
+  /** Returns the URI and the event id of the next change that a stream reports. */
+  async function nextChange(stream: Awaited<ReturnType<SessionPeer["get"]>>) {
+    for (;;) {
+      const { data, id } = await stream.messageEvent();
+      const { method, params } = JSON.parse(data);
+      if (method === "notifications/resources/updated" && params.uri !== uri) return { changed: params.uri, id };
+    }
+  }
+
+  test("after the first copy was read", async () => {
+    const shared = createMemoryStorage();
+    // The first process is not told that another one has the stream, and stores later.
+    const one = await startProcess(withSlowLog(withoutNews(shared), 300));
+    const [other, third] = [await startProcess(shared), await startProcess(shared)];
+    const peer = await beginAt(one);
+    const stream = await peer.get();
+    const opening = await stream.event();
+    await subscribeAt(peer, one);
+    stream.drop();
+    await stream.closed;
+    const next = await peer.at(other.url).get(opening?.id);
+    await next.message();
+    third.publish(`${uri}/twice`);
+    const { changed, id } = await nextChange(next);
+    expect(changed).toBe(`${uri}/twice`);
+    const copies = async () => (await storedOf(shared, peer)).filter((text) => text.includes("/twice"));
+    await expect.poll(copies).toHaveLength(2);
+    next.drop();
+    await next.closed;
+    const last = await peer.at(third.url).get(id);
+    other.publish(`${uri}/last`);
+    expect((await nextChange(last)).changed).toBe(`${uri}/last`);
+  });
+
+  test("after it was sent while nothing could be stored", async () => {
+    const shared = createMemoryStorage();
+    let isAway = false;
+    // The write has happened, and its answer is lost.
+    const unanswered = async <T>(answer: Promise<T>): Promise<T> => {
+      const result = await answer;
+      if (isAway) throw new Error("no answer: the write may have happened");
+      return result;
+    };
+    const { kv, log } = shared;
+    const storage: Storage = {
+      ...withoutNews(shared),
+      kv: {
+        get: (key) => kv.get(key),
+        set: async (key, value, options) => {
+          if (isAway) throw new Error("not reached");
+          return kv.set(key, value, options);
+        },
+        delete: (key) => kv.delete(key),
+        list: (prefix, options) => kv.list(prefix, options),
+      },
+      log: {
+        append: (key, value, options) => unanswered(log.append(key, value, options)),
+        after: (key, id, options) => log.after(key, id, options),
+        delete: async (key) => {
+          if (isAway) throw new Error("not reached");
+          await log.delete(key);
+        },
+      },
+    };
+    const [one, other] = [await startProcess(storage), await startProcess(shared)];
+    const peer = await beginAt(one);
+    const stream = await peer.get();
+    let position = (await stream.event())?.id;
+    await subscribeAt(peer, one);
+    isAway = true;
+    const seen: string[] = [];
+    for (const name of ["first", "second"]) {
+      other.publish(`${uri}/${name}`);
+      const { changed, id } = await nextChange(stream);
+      seen.push(changed);
+      position = id ?? position;
+    }
+    expect(await storedOf(shared, peer)).toHaveLength(2);
+    stream.drop();
+    await stream.closed;
+    const next = await peer.at(other.url).get(position);
+    other.publish(`${uri}/last`);
+    while (seen.at(-1) !== `${uri}/last`) {
+      const { changed, id } = await nextChange(next);
+      seen.push(changed);
+      position = id ?? position;
+    }
+    expect(seen).toEqual(["first", "second", "last"].map((name) => `${uri}/${name}`));
+    // The first process has the stream still, and stores more.
+    isAway = false;
+    next.drop();
+    await next.closed;
+    const again = await peer.at(other.url).get(position);
+    other.publish(`${uri}/end`);
+    expect((await nextChange(again)).changed).toBe(`${uri}/end`);
+  });
+
+  test("by a process that hears of it late", async () => {
+    const shared = createMemoryStorage();
+    const [one, other] = [await startProcess(shared), await startProcess(withLateBus(shared, 300))];
+    const peer = await beginAt(one);
+    const stream = await peer.get();
+    await stream.event();
+    await subscribeAt(peer, one);
+    expect((await peer.at(other.url).request("ping")).status).toBe(200);
+    one.publish(`${uri}/once`);
+    const { id } = await nextChange(stream);
+    await one.close(0);
+    const next = await peer.at(other.url).get(id);
+    // What was published before arrives before this.
+    const late = await startProcess(shared);
+    late.publish(`${uri}/last`);
+    expect((await nextChange(next)).changed).toBe(`${uri}/last`);
+  });
+});
+
 test("after a time without a process the client is told once that everything may have changed", async () => {
   const storage = createMemoryStorage();
   const [one, other] = [await startProcess(storage), await startProcess(storage)];

@@ -65,6 +65,8 @@ test("the official client of the extension drives tasks of 2025-11-25", async ()
   expect(await drive("ext-tasks-legacy")).toEqual({
     "required kind": "task",
     required: "done",
+    "asks kind": "task",
+    asks: "Hello Ada",
     "fails kind": "task",
     fails: "out of ink",
     "endless kind": "task",

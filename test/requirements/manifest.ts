@@ -2,6 +2,7 @@ import { rowsA } from "./rows/a.ts";
 import { rowsApps } from "./rows/apps.ts";
 import { rowsB } from "./rows/b.ts";
 import { rowsC } from "./rows/c.ts";
+import { rowsExtensions } from "./rows/extensions.ts";
 import { rowsG } from "./rows/g.ts";
 import { rowsH } from "./rows/h.ts";
 import { rowsI } from "./rows/i.ts";
@@ -27,6 +28,7 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsK,
   ...rowsM,
   ...rowsU,
+  ...rowsExtensions,
   ...rowsApps,
   ...rowsSkills,
   ...rowsTasks,

@@ -127,12 +127,12 @@ describe("a mistake in a definition throws with a message of one line", () => {
     [
       "an extension that is undefined",
       () => server.extend(wrong(undefined)),
-      /^extend: expected \{ id, on \}, got nothing/,
+      /^extend: expected \{ id, on \} with an id such as com.example\/id, got nothing/,
     ],
     [
       "an extension without a prefix",
       () => server.extend({ id: "x", on: () => undefined }),
-      /^extend: expected an id such as com.example\/id, got "x"/,
+      /^extend: expected \{ id, on \} with an id such as com.example\/id, got "x"/,
     ],
     [
       "an extension without on",

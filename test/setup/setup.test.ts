@@ -4,8 +4,11 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -22,7 +25,16 @@ import { pathTo } from "../examples/example.ts";
 function makeClone(): { root: string; bin: string } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "portolan-setup-")));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  for (const name of ["setup.mjs", "programs.mjs", "build-stamp.mjs", "build.mjs", "bundle-command.mjs"]) {
+  const scripts = [
+    "setup.mjs",
+    "programs.mjs",
+    "build-stamp.mjs",
+    "build.mjs",
+    "bundle-command.mjs",
+    "bundle-console.mjs",
+    "swap-in.mjs",
+  ];
+  for (const name of scripts) {
     cpSync(pathTo(`scripts/${name}`), join(root, "scripts", name));
   }
   for (const folder of ["packages/portolan/src", "packages/portolan/dist", "packages/servers", "bin"]) {
@@ -124,6 +136,51 @@ test("a build is needed when a source or a built file has changed, and only then
   expect(isBuilt()).toBe(true);
   rmSync(join(root, "packages/portolan/dist/index.js"));
   expect(isBuilt()).toBe(false);
+});
+
+test("a program that is built again is never missing, is whole at each moment, and stays executable", async () => {
+  const { root } = makeClone();
+  const folder = join(root, "packages/portolan/dist");
+  const program = join(folder, "main.js");
+  writeFileSync(program, "0".repeat(100_000), { mode: 0o755 });
+  const swaps = `
+    const { writeFileSync } = await import("node:fs");
+    const { swapIn } = await import("./scripts/swap-in.mjs");
+    for (let n = 1; n <= 9; n += 1) {
+      for (let again = 0; again < 30; again += 1) {
+        await swapIn("packages/portolan/dist", { root: ".", order: (file) => Number(file === "main.js"), isStale: () => true }, async (next) => {
+          writeFileSync(next + "/main.js", String(n).repeat(100_000));
+          writeFileSync(next + "/part-" + n + ".js", "");
+        });
+      }
+    }`;
+  const child = spawn(process.execPath, ["--input-type=module", "-e", swaps], { cwd: root, stdio: "inherit" });
+  const ended = new Promise((resolve) => child.on("close", resolve));
+  let reads = 0;
+  while (child.exitCode === null) {
+    const text = readFileSync(program, "utf8");
+    expect(text.length).toBe(100_000);
+    expect(text).toBe((text[0] ?? "").repeat(100_000));
+    expect(statSync(program).mode & 0o777).toBe(0o755);
+    reads += 1;
+    await new Promise(setImmediate);
+  }
+  expect(await ended).toBe(0);
+  expect(reads).toBeGreaterThan(1);
+  expect(readdirSync(folder).sort()).toEqual(["main.js", "part-9.js"]);
+});
+
+test("a build that fails leaves the earlier program", async () => {
+  const { root } = makeClone();
+  const folder = join(root, "packages/portolan/dist");
+  const { swapIn } = await import(pathToFileURL(join(root, "scripts/swap-in.mjs")).href);
+  const failing = swapIn(folder, { root, order: () => 0, isStale: () => true }, async (next: string) => {
+    writeFileSync(join(next, "index.js"), "half");
+    throw new Error("the disk is full");
+  });
+  await expect(failing).rejects.toThrow("the disk is full");
+  expect(readFileSync(join(folder, "index.js"), "utf8")).toBe("export {};");
+  expect(readdirSync(join(root, "node_modules/.cache/portolan"))).toEqual([]);
 });
 
 test.each([

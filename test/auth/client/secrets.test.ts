@@ -61,7 +61,10 @@ function expectSilence(ears: Ears, world: World, store: RecordingStore): void {
 async function startListening(options: WorldOptions = {}) {
   const ears = new Ears();
   const store = new RecordingStore();
-  const world = await startWorld({ ...options, oauth: { store, onEvent: ears.hear, ...options.oauth } });
+  const world = await startWorld({
+    ...options,
+    oauth: { store, onEvent: ears.hear, onStep: ears.hear, ...options.oauth },
+  });
   world.authority.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
   const connect = () => world.connect({ onError: ears.hear, onLog: ears.hear });
   return { ears, store, world, connect };

@@ -23,3 +23,18 @@ describe.each(["2025-11-25", "2026-07-28"])("skills of the official SDK, version
     expect((await readSkillFolder(client, skill)).map(({ name }) => name)).toContain("examples");
   });
 });
+
+test.each(["2025-11-25", "2026-07-28"])("skills of ext-skills are listed, opened and read (%s)", async (era) => {
+  const peer = fileURLToPath(new URL("../../peers/servers/ext-skills.mjs", import.meta.url));
+  const folder = fileURLToPath(new URL("../../../examples/guide/skills", import.meta.url));
+  const target = { command: process.execPath, args: [peer, folder], graceMs: 100 };
+  await using client = await connect(target, { era });
+  expect(client.server.version).toBe(era);
+  const [skill] = await listSkills(client);
+  if (!skill) throw new Error("the server lists no skill");
+  expect(skill).toMatchObject({ uri: "skill://refunds/SKILL.md", frontmatter: { name: "refunds" } });
+  expect((await openSkill(client, skill.uri)).isVerified).toBe(true);
+  expect((await readSkillFile(client, skill, "examples/email.md")).isVerified).toBe(true);
+  const dynamic = { ...skill, resources: "dynamic" } as const;
+  expect((await readSkillFolder(client, dynamic, "examples")).map(({ name }) => name)).toEqual(["email.md"]);
+});

@@ -77,8 +77,9 @@ if (kind === "sdk-v1") {
     onInputRequest: async () => ada,
     ...(isModern && { rawDispatch, v2RequestFraming: { protocolVersion, clientInfo, clientCapabilities } }),
   });
-  // On 2025-11-25 this client never asks for the result before the end, with which the questions would come.
-  for (const { name, execution } of tools.filter((tool) => isModern || tool.name !== "asks")) {
+  // On 2025-11-25 this client polls and never asks for the result before the end: questions come on the stream of its session.
+  if (!isModern) client.setRequestHandler("elicitation/create", () => ada);
+  for (const { name, execution } of tools) {
     const declaration = {
       name,
       inputSchema: { type: "object" },

@@ -2,6 +2,7 @@ import type { Row } from "../rows/row.ts";
 import { rowsA } from "./rows/a.ts";
 import { rowsB } from "./rows/b.ts";
 import { rowsC } from "./rows/c.ts";
+import { rowsExtensions } from "./rows/extensions.ts";
 import { rowsG } from "./rows/g.ts";
 import { rowsH } from "./rows/h.ts";
 import { rowsI } from "./rows/i.ts";
@@ -24,6 +25,7 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsK,
   ...rowsM,
   ...rowsU,
+  ...rowsExtensions,
   ...rowsX,
   ...rowsSkills,
 };

@@ -19,7 +19,10 @@ export const rowsTasks: { readonly [row: string]: Row } = {
   X16: { about: "dates and the actual ttl stand in every task", on: core },
   X17: { about: "tasks/result waits for the end and answers what the call would have", on: core },
   X18: { about: "failed is an error or a failed tool, whose result is a result", on: core },
-  X19: { about: "a task that needs input says so, and asks on tasks/result", on: core },
+  X19: {
+    about: "a task that needs input says so, and asks on tasks/result, or on the session of a client that polls",
+    on: core,
+  },
   X20: { about: "on input_required, tasks/result is called at once", later: client },
   X21: { about: "tasks/get is not answered with a stream", later: `${http}, in test/server/tasks-callers.test.ts` },
   X22: { about: "messages of a task name it, its state does not", on: core },

@@ -3,6 +3,7 @@ import { apps } from "./apps.ts";
 import { asking } from "./asking.ts";
 import { base } from "./base.ts";
 import { content } from "./content.ts";
+import { extensions } from "./extensions.ts";
 import { features } from "./features.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { rounds } from "./rounds.ts";
@@ -19,6 +20,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   asking,
   base,
   content,
+  extensions,
   features,
   lifecycle,
   rounds,

@@ -220,6 +220,33 @@ export const tasks: readonly Requirement[] = [
     },
   },
   {
+    row: "X19",
+    says: "a client that goes on polling without tasks/result is asked all the same, once, on its session",
+    async test(open) {
+      const peer = await openPeer(open, { answer: () => answered("Ada") });
+      const { taskId } = await start(peer, "ask", { key: "polled" });
+      await hasStatus(peer, taskId, "completed");
+      expect(peer.questions).toMatchObject([{ method: "elicitation/create", params: { message: "Question name" } }]);
+      expect(Object(peer.questions[0]!.params)._meta).toEqual({ [related]: { taskId } });
+      const { result } = await peer.request("tasks/result", { taskId });
+      expect(result.content[0].text).toBe("Ada, effects: 1");
+    },
+  },
+  {
+    row: "X19",
+    says: "a question on the session is withdrawn when its task is cancelled",
+    async test(open) {
+      const peer = await openPeer(open, { answer: () => new Promise(() => {}) });
+      const { taskId } = await start(peer, "ask", { key: "withdrawn" });
+      while (peer.questions.length === 0) await hasStatus(peer, taskId, "input_required");
+      await hasStatus(peer, taskId, "input_required");
+      await peer.request("tasks/cancel", { taskId });
+      const { params } = await peer.notification("notifications/cancelled");
+      expect(params).toMatchObject({ requestId: peer.questions[0]!.id });
+      expect(peer.questions).toHaveLength(1);
+    },
+  },
+  {
     row: "X22",
     says: "the result names its task; states and lists do not",
     async test(open) {

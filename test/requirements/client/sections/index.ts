@@ -5,6 +5,7 @@ import { baseFaults } from "./base-faults.ts";
 import { caching } from "./caching.ts";
 import { codes } from "./codes.ts";
 import { content } from "./content.ts";
+import { extensions } from "./extensions.ts";
 import { features } from "./features.ts";
 import { forms } from "./forms.ts";
 import { lifecycle } from "./lifecycle.ts";
@@ -30,6 +31,7 @@ export const sections: { readonly [section: string]: readonly Requirement[] } = 
   caching,
   codes,
   content,
+  extensions,
   features,
   forms,
   lifecycle,

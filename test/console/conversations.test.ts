@@ -1,0 +1,208 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startConsole } from "portolan-console";
+import type { Block, ConsoleEvent } from "portolan-console/api";
+import { scriptedModel } from "portolan-host/models";
+import { expect, onTestFinished, test } from "vitest";
+import { consoleOptions, makeFolder, newServer, oldServer, openConsole, refusalOf, Tab } from "./kit.ts";
+
+/** Resolves with the head of the conversation once it is in this state. */
+async function untilState(events: Awaited<ReturnType<Tab["events"]>>, id: string, state: string) {
+  const event = await events.next("conversation", ({ conversation }) => {
+    return conversation.id === id && conversation.state === state;
+  });
+  return event.conversation;
+}
+
+const addition = () =>
+  scriptedModel([
+    { think: "I add.", say: "Let me add. ", call: { name: "it__add", input: { a: 1, b: 2 } } },
+    { say: "It is 3." },
+  ]);
+
+test.each([
+  ["2024-11-05 over stdio", async () => oldServer],
+  ["2026-07-28 over HTTP", newServer],
+] as const)("a message becomes text, a call that asks, and an answer, on %s", async (_, serverOf) => {
+  const folder = await makeFolder();
+  const running = await openConsole({
+    servers: { it: { ...(await serverOf()), trustHints: false } },
+    model: addition(),
+    folder,
+  });
+  const [one, two] = [await Tab.open(running), await Tab.open(running)];
+  const [events, others] = [await one.events(), await two.events()];
+  const { id } = await one.do("conversation.create", {});
+  await one.do("conversation.send", { id, text: "What is 1 + 2?\nPlease." });
+  const { question } = await others.next("question");
+  expect(question).toMatchObject({ kind: "approve", conversation: id });
+  await untilState(events, id, "waiting");
+  const { call } = await events.ever("call", (event) => event.call.waitsFor === question.id);
+  expect(call).toMatchObject({ by: "model", tool: "add", conversation: id, argumentsText: '{"a":1,"b":2}' });
+  await two.do("answer", { id: question.id, digest: question.digest, answer: { allow: true, for: "session" } });
+  const head = await untilState(events, id, "idle");
+  expect(head).toMatchObject({ title: "What is 1 + 2?", model: "scripted" });
+  const { blocks } = await one.do("conversation.blocks", { id });
+  expect(blocks.map(({ kind }) => kind)).toEqual([
+    ...["user", "notice", "thinking", "text", "call", "answered", "text"],
+  ]);
+  expect(blocks[4]).toMatchObject({ record: { end: { how: "done" } } });
+  expect(blocks[5]).toMatchObject({ question: question.id });
+  expect(blocks[6]).toMatchObject({ text: "It is 3." });
+  expect(
+    textFrom(
+      others.all.map(({ event }) => event),
+      "It is 3.",
+    ),
+  ).toBe(true);
+  const text = await readFile(join(folder, "console", "conversations", `${id}.jsonl`), "utf8");
+  expect(
+    text
+      .trimEnd()
+      .split("\n")
+      .every((line) => JSON.parse(line)),
+  ).toBe(true);
+});
+
+/** True if the events alone, blocks and deltas, make a block with this text. */
+function textFrom(events: readonly ConsoleEvent[], wanted: string): boolean {
+  const texts = new Map<string, string>();
+  for (const event of events) {
+    if (event.kind === "block" && (event.block.kind === "text" || event.block.kind === "thinking"))
+      texts.set(event.block.id, event.block.text);
+    if (event.kind !== "delta") continue;
+    const before = texts.get(event.block) ?? "";
+    expect(before).toHaveLength(event.from);
+    texts.set(event.block, before + event.delta);
+  }
+  return [...texts.values()].includes(wanted);
+}
+
+test("a conversation that was closed is there again, and its next message follows the last", async () => {
+  const folder = await makeFolder();
+  const options = await consoleOptions({ servers: { it: oldServer }, model: scriptedModel([{ say: "One." }]), folder });
+  const first = await startConsole(options);
+  let tab = await Tab.open(first);
+  let events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "First" });
+  await untilState(events, id, "running");
+  await untilState(events, id, "idle");
+  const { blocks } = await tab.do("conversation.blocks", { id });
+  await first.close();
+  const model = scriptedModel([{ say: "Two." }]);
+  const second = await startConsole({ ...options, models: [model] });
+  onTestFinished(() => second.close());
+  tab = await Tab.open(second);
+  events = await tab.events();
+  const state = await events.state();
+  expect(state.conversations).toMatchObject([{ id, title: "First", state: "idle" }]);
+  expect((await tab.do("conversation.blocks", { id })).blocks).toEqual(blocks);
+  await tab.do("conversation.send", { id, text: "Second" });
+  await untilState(events, id, "running");
+  await untilState(events, id, "idle");
+  expect(JSON.stringify(model.requests[0]?.messages)).toContain("One.");
+  const after = (await tab.do("conversation.blocks", { id })).blocks;
+  expect(after.slice(0, blocks.length)).toEqual(blocks);
+  expect(new Set(after.map((block: Block) => block.id)).size).toBe(after.length);
+});
+
+test("a message while the model works is refused, and cancelling ends its work", async () => {
+  const model = scriptedModel([{ call: { name: "it__wait", input: { ms: 60_000 } } }]);
+  const running = await openConsole({ servers: { it: oldServer }, model, policy: [{ match: "it.*", then: "allow" }] });
+  const tab = await Tab.open(running);
+  const events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "Wait" });
+  await events.next("call", ({ call }) => call.tool === "wait");
+  expect((await refusalOf(tab.do("conversation.send", { id, text: "More" }))).error.code).toBe("busy");
+  await tab.do("conversation.cancel", { id });
+  await untilState(events, id, "idle");
+  const { blocks } = await tab.do("conversation.blocks", { id });
+  expect(blocks.at(-1)).toMatchObject({ kind: "end", reason: "cancelled" });
+  expect(blocks.find(({ kind }) => kind === "call")).toMatchObject({ record: { end: {} } });
+});
+
+test("a torn last line is dropped, and a file of a later version is left alone", async () => {
+  const folder = await makeFolder();
+  const errors: unknown[] = [];
+  const options = await consoleOptions({ model: scriptedModel([]), folder, onError: (error) => errors.push(error) });
+  const first = await startConsole(options);
+  const { id } = await (await Tab.open(first)).do("conversation.create", {});
+  await first.close();
+  const files = join(folder, "console", "conversations");
+  const file = join(files, `${id}.jsonl`);
+  await writeFile(file, `${await readFile(file, "utf8")}{"set":{"title":"to`);
+  const later = '{"conversation":2,"id":"later","at":1}\n';
+  await writeFile(join(files, "later.jsonl"), later);
+  const second = await startConsole(options);
+  onTestFinished(() => second.close());
+  const tab = await Tab.open(second);
+  const state = await (await tab.events()).state();
+  expect(state.conversations).toMatchObject([{ id, title: "" }]);
+  expect(String(errors[0])).toContain("later.jsonl is not shown");
+  await tab.do("conversation.change", { id, title: "Named" });
+  expect((await readFile(file, "utf8")).split("\n").at(-2)).toContain("Named");
+  expect(await readFile(join(files, "later.jsonl"), "utf8")).toBe(later);
+  await tab.do("conversation.remove", { id });
+  expect(await readdir(files)).toEqual(["later.jsonl"]);
+});
+
+test("a conversation that is removed while the model works leaves nothing behind", async () => {
+  const folder = await makeFolder();
+  const model = scriptedModel([{ say: "Wait. ", call: { name: "it__wait", input: { ms: 60_000 } } }]);
+  const policy = [{ match: "it.*", then: "allow" as const }];
+  const tab = await Tab.open(await openConsole({ servers: { it: oldServer }, model, policy, folder }));
+  const events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "Wait" });
+  const { call } = await events.next("call", (event) => event.call.tool === "wait");
+  await tab.do("conversation.remove", { id });
+  await events.ever("conversation-gone", (event) => event.id === id);
+  await events.ever("call", (event) => event.call.id === call.id && event.call.end !== undefined);
+  expect((await refusalOf(tab.do("conversation.blocks", { id }))).error.code).toBe("not-found");
+  expect(await readdir(join(folder, "console", "conversations"))).toEqual([]);
+  const state = await (await tab.events()).state();
+  expect(state.conversations).toEqual([]);
+  const gone = events.all.findIndex(({ event }) => event.kind === "conversation-gone");
+  const after = events.all.slice(gone + 1).map(({ event }) => event.kind);
+  expect(after.filter((kind) => kind === "conversation" || kind === "block" || kind === "delta")).toEqual([]);
+});
+
+test("one call is cancelled as soon as it is shown, and the model hears of it", async () => {
+  const model = scriptedModel([{ call: { name: "it__wait", input: { ms: 60_000 } } }, { say: "It was cancelled." }]);
+  const policy = [{ match: "it.*", then: "allow" as const }];
+  const tab = await Tab.open(await openConsole({ servers: { it: oldServer }, model, policy }));
+  const events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "Wait" });
+  const { call } = await events.next("call", (event) => event.call.tool === "wait");
+  await tab.do("cancel", { call: call.id });
+  const { call: ended } = await events.next(
+    "call",
+    (event) => event.call.id === call.id && event.call.end !== undefined,
+  );
+  expect(ended.end?.how).toBe("cancelled");
+  await untilState(events, id, "idle");
+  const { blocks } = await tab.do("conversation.blocks", { id });
+  expect(blocks.at(-1)).toMatchObject({ kind: "text", text: "It was cancelled." });
+});
+
+test("a call that waits for consent is cancelled with its question", async () => {
+  const model = scriptedModel([{ call: { name: "it__echo", input: { message: "x" } } }, { say: "No." }]);
+  const servers = { it: { ...oldServer, trustHints: false } };
+  const tab = await Tab.open(await openConsole({ servers, model }));
+  const events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "Echo" });
+  const { call } = await events.next("call", (event) => event.call.waitsFor !== undefined);
+  await tab.do("cancel", { call: call.id });
+  const { question } = await events.ever("question");
+  expect(await events.ever("answered")).toMatchObject({ id: question.id, how: "withdrawn" });
+  const { call: ended } = await events.ever(
+    "call",
+    (event) => event.call.id === call.id && event.call.end !== undefined,
+  );
+  expect(ended.end?.how).toBe("cancelled");
+  await untilState(events, id, "idle");
+});

@@ -1,0 +1,320 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Block, ConversationHead, QuestionRecord } from "portolan-console/api";
+import type { Model } from "portolan-host/models";
+import { startFakeProvider } from "portolan-host/models/fake";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { makeHome } from "../cli/kit.ts";
+import { fileOf, put, type Running, startPortolan, stateOf } from "../cli/manage-kit.ts";
+import { type EventReader, refusalOf, Tab } from "./kit.ts";
+
+/** A console process with a page. */
+interface Session {
+  readonly running: Running;
+  readonly tab: Tab;
+  readonly events: EventReader;
+}
+
+/** Calls a tool once, and then has finished. The first turn waits after its first words if it is held. */
+function createWriter(tool: string, hold: Promise<void> | undefined): Model & { readonly asked: string[] } {
+  let isHeld = hold !== undefined;
+  const asked: string[] = [];
+  return {
+    id: "writer",
+    capabilities: { tools: true, images: false },
+    asked,
+    async *stream({ messages }) {
+      asked.push(JSON.stringify(messages));
+      const isFirst = !messages.some(({ role }) => role === "assistant");
+      yield { type: "text", delta: isFirst ? "Let me write. " : "That is all." };
+      if (isHeld) {
+        isHeld = false;
+        await hold;
+      }
+      if (isFirst) yield { type: "tool", id: "c1", name: `counting__${tool}`, input: { id: "w1" } };
+      yield { type: "end", stopReason: isFirst ? "toolUse" : "endTurn", model: "writer" };
+    },
+  };
+}
+
+/** A home with a server that counts its calls, and a console that is killed and started again in it. */
+class Place {
+  readonly cwd = makeHome();
+  readonly model: ReturnType<typeof createWriter>;
+  readonly #env: { [name: string]: string };
+  conversation = "";
+
+  static async create({ tool = "write", deadly = "", isHeld = false } = {}): Promise<Place> {
+    let release = () => {};
+    const hold = isHeld ? new Promise<void>((resolve) => (release = resolve)) : undefined;
+    const model = createWriter(tool, hold);
+    const provider = await startFakeProvider({ dialect: "openai", model });
+    onTestFinished(async () => {
+      release();
+      await provider.close();
+    });
+    return new Place(model, { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "writer" }, deadly);
+  }
+
+  private constructor(model: Place["model"], env: { [name: string]: string }, deadly: string) {
+    this.model = model;
+    this.#env = env;
+    const args = [fileOf("test/host/fixtures/counting.mjs"), this.#calls, deadly];
+    put(this.cwd, ".mcp.json", { mcpServers: { counting: { command: process.execPath, args } } });
+  }
+
+  get #calls(): string {
+    return join(this.cwd, "calls");
+  }
+
+  #countNotes(note: string): number {
+    if (!existsSync(this.#calls)) return 0;
+    return readFileSync(this.#calls, "utf8")
+      .split("\n")
+      .filter((line) => line === note).length;
+  }
+
+  /** How often the server was called. */
+  get count(): number {
+    return this.#countNotes("w1");
+  }
+
+  /** Resolves when a console has ended, and its servers too: they may work on for a moment. */
+  async ended({ running }: Session): Promise<void> {
+    await running.ended;
+    await expect
+      .poll(() => this.#countNotes("begin") - this.#countNotes("end"), { interval: 10, timeout: 20_000 })
+      .toBe(0);
+  }
+
+  async kill(session: Session): Promise<void> {
+    session.running.child.kill("SIGKILL");
+    await this.ended(session);
+  }
+
+  /** All that the console has stored of the conversation. */
+  get journal(): string {
+    return readFileSync(join(stateOf(this.cwd), "console", "conversations", `${this.conversation}.jsonl`), "utf8");
+  }
+
+  async start(): Promise<Session> {
+    const running = startPortolan(["console", "--no-open"], { cwd: this.cwd, env: this.#env });
+    const { url } = JSON.parse(await running.until(/"event":"ready"/));
+    const tab = await Tab.open({ openAddress: () => url });
+    return { running, tab, events: await tab.events() };
+  }
+
+  /** Trusts the server, and sends a message. */
+  async begin({ tab }: Session): Promise<void> {
+    const { digest } = await tab.do("server.subject", { server: "counting" });
+    await tab.do("server.trust", { server: "counting", allow: true, digest });
+    this.conversation = (await tab.do("conversation.create", {})).id;
+    await tab.do("conversation.send", { id: this.conversation, text: "Write it" });
+  }
+
+  /** Starts the console again. Nothing may ask or run by itself. */
+  async restart(): Promise<Session & { readonly state: string | undefined; readonly blocks: readonly Block[] }> {
+    const before = this.count;
+    const session = await this.start();
+    const { questions, calls, conversations } = await session.events.state();
+    expect({ questions, calls }).toEqual({ questions: [], calls: [] });
+    expect(conversations.map(({ id }) => id)).toEqual([this.conversation]);
+    const state = conversations[0]?.state;
+    const { blocks } = await session.tab.do("conversation.blocks", { id: this.conversation });
+    expect(blocks[0]).toMatchObject({ kind: "user", text: "Write it" });
+    expect(this.count).toBe(before);
+    return { ...session, state, blocks };
+  }
+}
+
+async function answer(
+  { tab }: Session,
+  { id, digest }: Pick<QuestionRecord, "id" | "digest">,
+  allow: boolean,
+): Promise<void> {
+  await tab.do("answer", { id, digest, answer: { allow } });
+}
+
+async function untilIdle({ events }: Session): Promise<ConversationHead> {
+  const { conversation } = await events.next("conversation", ({ conversation: { state } }) => state === "idle");
+  return conversation;
+}
+
+/** Returns who decided about calls, in order. */
+async function decisionsOf({ tab }: Session): Promise<unknown[]> {
+  const { rows } = await tab.do("activity", { limit: 500, kind: "decision" });
+  return rows.map(({ detail: { name, effect, by } }) => [name, effect, by]);
+}
+
+const allowed = ["write", "allow", "user"];
+
+/** Ends a conversation that was interrupted, and checks what is left of it. */
+async function checkEnd(place: Place, session: Session): Promise<readonly Block[]> {
+  await untilIdle(session);
+  expect(place.count).toBeLessThanOrEqual(1);
+  const { isIntact } = await session.tab.do("activity.verify", {});
+  expect(isIntact).toBe(true);
+  const { blocks } = await session.tab.do("conversation.blocks", { id: place.conversation });
+  expect(blocks.at(-1)).toMatchObject({ kind: "text", text: "That is all." });
+  expect(blocks.filter((block) => block.kind === "call" && !block.record.end)).toEqual([]);
+  expect(blocks.filter((block) => block.kind === "uncertain" && !block.isSettled)).toEqual([]);
+  // The process that was killed leaves its file behind, and nothing else.
+  const files = readdirSync(join(stateOf(place.cwd), "console"));
+  expect(files.filter((name) => name.endsWith(".new"))).toEqual([]);
+  return blocks;
+}
+
+describe("a console that is killed", () => {
+  test("while text streams: the words so far are kept and marked as cut, and the model is asked again", async () => {
+    const place = await Place.create({ isHeld: true });
+    const first = await place.start();
+    await place.begin(first);
+    await first.events.next("block", ({ block }) => block.kind === "text");
+    await expect.poll(() => place.journal, { timeout: 20_000 }).toContain("Let me write.");
+    await place.kill(first);
+    const second = await place.restart();
+    expect(second.state).toBe("interrupted");
+    expect(second.blocks.at(-1)).toMatchObject({ kind: "text", text: "Let me write. ", isCut: true });
+    expect(place.model.asked).toHaveLength(1);
+    await second.tab.do("conversation.continue", { id: place.conversation });
+    const { question } = await second.events.next("question");
+    await answer(second, question, true);
+    await checkEnd(place, second);
+    expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
+    expect(place.model.asked[1]).toBe(place.model.asked[0]);
+  }, 60_000);
+
+  test("while a question is open: it is asked again under another id, and the old answer counts for nothing", async () => {
+    const place = await Place.create();
+    const first = await place.start();
+    await place.begin(first);
+    const { question } = await first.events.next("question");
+    await place.kill(first);
+    const second = await place.restart();
+    expect(second.state).toBe("interrupted");
+    expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toEqual([]);
+    expect(second.blocks.find(({ kind }) => kind === "call")).toMatchObject({
+      record: { end: { how: "unsent", message: "Not sent: you had not answered." } },
+    });
+    expect((await refusalOf(answer(second, question, true))).status).toBe(410);
+    await second.tab.do("conversation.continue", { id: place.conversation });
+    const again = (await second.events.next("question")).question;
+    expect(again.id).not.toBe(question.id);
+    expect((await refusalOf(answer(second, question, true))).status).toBe(410);
+    expect([place.count, await decisionsOf(second)]).toEqual([0, []]);
+    await answer(second, again, true);
+    await checkEnd(place, second);
+    expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
+  }, 60_000);
+
+  test("while a call runs: the call may have run, and the model is told so", async () => {
+    const place = await Place.create({ deadly: "w1" });
+    const first = await place.start();
+    await place.begin(first);
+    const { question } = await first.events.next("question");
+    // The server kills the console when it gets the call, so there may be no reply.
+    await answer(first, question, true).catch(() => {});
+    await place.ended(first);
+    expect(place.count).toBe(1);
+    const second = await place.restart();
+    expect(second.state).toBe("interrupted");
+    expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([
+      { server: "counting", tool: "write", argumentsText: '{"id":"w1"}', isSettled: false },
+    ]);
+    expect(second.blocks.find(({ kind }) => kind === "call")).toMatchObject({ record: { end: { how: "unknown" } } });
+    await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
+    await checkEnd(place, second);
+    expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
+    expect(place.model.asked.at(-1)).toContain("It may have taken effect: check before you repeat it.");
+  }, 60_000);
+
+  test("while a call runs: the person is asked before the call is sent again, and may say no", async () => {
+    const place = await Place.create({ deadly: "w1" });
+    const first = await place.start();
+    await place.begin(first);
+    const { question } = await first.events.next("question");
+    await answer(first, question, true).catch(() => {});
+    await place.ended(first);
+    const second = await place.restart();
+    await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "ask-again" });
+    const again = (await second.events.next("question")).question;
+    expect(again).toMatchObject({ kind: "approve", mayHaveRun: true, isOnce: true });
+    // The doubt is not forgotten if the console is killed while it asks.
+    await place.kill(second);
+    const third = await place.restart();
+    expect(third.state).toBe("interrupted");
+    expect(third.blocks.filter((block) => block.kind === "uncertain" && !block.isSettled)).toHaveLength(1);
+    expect((await refusalOf(answer(third, again, true))).status).toBe(410);
+    await third.tab.do("conversation.continue", { id: place.conversation, uncertain: "ask-again" });
+    const last = (await third.events.next("question")).question;
+    expect([last, place.count]).toMatchObject([{ kind: "approve", mayHaveRun: true }, 1]);
+    await answer(third, last, false);
+    await checkEnd(place, third);
+    expect([place.count, await decisionsOf(third)]).toEqual([1, [allowed, ["write", "deny", "user"]]]);
+    expect(place.model.asked.at(-1)).toContain("may have taken effect then");
+  }, 60_000);
+
+  test("while a form is open: the form is gone, and its call may have run", async () => {
+    const place = await Place.create({ tool: "form" });
+    const first = await place.start();
+    await place.begin(first);
+    const { question } = await first.events.next("question");
+    await answer(first, question, true);
+    const form = (await first.events.next("question")).question;
+    expect(form).toMatchObject({ kind: "elicit", conversation: place.conversation });
+    await place.kill(first);
+    const second = await place.restart();
+    expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([
+      { tool: "form", isSettled: false },
+    ]);
+    const filled = { id: form.id, digest: form.digest, answer: { action: "accept", content: { name: "Ada" } } };
+    expect((await refusalOf(second.tab.do("answer", filled))).status).toBe(410);
+    await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
+    await checkEnd(place, second);
+    expect([place.count, await decisionsOf(second)]).toEqual([1, [["form", "allow", "user"]]]);
+  }, 60_000);
+
+  test.each([
+    ["at once", () => true],
+    ["when the decision is in the log", (place: Place) => logOf(place).includes('"effect":"allow"')],
+    ["when the call is about to be sent", (place: Place) => place.journal.includes('"begun":true')],
+    ["when the server has the call", (place: Place) => place.count === 1],
+  ])(
+    "after an answer was sent, %s: there is no call without a decision, and no second call",
+    async (_, isTime) => {
+      const place = await Place.create();
+      const first = await place.start();
+      await place.begin(first);
+      const { question } = await first.events.next("question");
+      const answered = answer(first, question, true).catch(() => {});
+      await expect.poll(() => isTime(place), { interval: 1, timeout: 20_000 }).toBe(true);
+      await place.kill(first);
+      await answered;
+      const second = await place.restart();
+      if (place.count === 1) expect(await decisionsOf(second)).toEqual([allowed]);
+      // The run may have been quicker than the kill.
+      if (second.state === "idle") expect(place.count).toBe(1);
+      if (second.state === "idle") return;
+      await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
+      const isUncertain = second.blocks.some(({ kind }) => kind === "uncertain");
+      if (place.count === 1 && !isUncertain) expect(place.journal).toContain("did w1");
+      if (place.count === 0 && !isUncertain) {
+        // The call had not begun, so the person is asked again, also after a yes of which nothing came.
+        const again = (await second.events.next("question")).question;
+        expect([again.id === question.id, place.count]).toEqual([false, 0]);
+        await answer(second, again, false);
+      }
+      await checkEnd(place, second);
+      expect((await decisionsOf(second)).filter((one) => JSON.stringify(one) !== JSON.stringify(allowed))).toHaveLength(
+        place.count === 0 && !isUncertain ? 1 : 0,
+      );
+    },
+    60_000,
+  );
+});
+
+function logOf({ cwd }: Place): string {
+  const state = stateOf(cwd);
+  const files = readdirSync(state, { recursive: true, encoding: "utf8" }).filter((name) => /activity.*json/.test(name));
+  return files.map((name) => readFileSync(join(state, name), "utf8")).join("");
+}

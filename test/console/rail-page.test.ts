@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+import { oldServer } from "./kit.ts";
+import { checkAccess, checkWidth, openPage } from "./page.ts";
+
+/** A server that a file of the project configures, which nobody has trusted yet. */
+function fromProject(name: string, configured: { readonly command: string; readonly args?: string[] }) {
+  return {
+    name,
+    ...{ configured, target: configured, settings: {} },
+    source: {
+      kind: "file",
+      file: "/project/.mcp.json",
+      path: `mcpServers.${name}`,
+      product: "claude-code",
+      scope: "project",
+    },
+  } as const;
+}
+
+const { era: _, ...command } = oldServer;
+
+test("the button that helps a server on stays under the pointer", async () => {
+  const { open, problems } = await openPage({
+    servers: { gone: { command: "/nowhere/at/all" } },
+    tools: { async *examine() {} },
+  });
+  const page = await open();
+  await page.getByRole("link", { name: "gone", exact: true }).click();
+  const fix = page.getByRole("link", { name: "Fix" });
+  await fix.waitFor();
+  // The row has neither the pointer nor the focus.
+  await page.getByRole("link", { name: "Chat" }).focus();
+  await page.mouse.move(640, 790);
+  const { x = 0, y = 0, width = 0, height = 0 } = (await fix.boundingBox()) ?? {};
+  await page.mouse.click(x + width / 2, y + height / 2);
+  await expect.poll(() => new URL(page.url()).hash).toBe("#/inspect/gone/doctor");
+  expect(problems).toEqual([]);
+});
+
+test("a server that is trusted starts at once, and one that cannot run says so", async () => {
+  const { open, problems } = await openPage({
+    servers: [fromProject("it", command), fromProject("broken", { command: "/nowhere/at/all" })],
+  });
+  const page = await open();
+  for (const [name, says] of [
+    ["it", /^\d+ tools/],
+    ["broken", /nowhere/],
+  ] as const) {
+    const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name, exact: true }) });
+    await row.getByRole("button", { name: "Trust", exact: true }).click();
+    await page.getByRole("button", { name: "Trust and start" }).click();
+    await row.getByText(says).first().waitFor();
+  }
+  expect(problems).toEqual([]);
+});
+
+test("several servers are trusted together, each with its command in sight, and only those that are chosen", async () => {
+  const { open, problems } = await openPage({
+    servers: ["one", "two", "three"].map((name) => fromProject(name, command)),
+  });
+  const page = await open();
+  await page.getByRole("button", { name: "Trust several of 3" }).click();
+  const dialog = page.getByRole("dialog", { name: "Trust several servers" });
+  await dialog.getByText(process.execPath).nth(2).waitFor();
+  expect(await dialog.getByRole("button", { name: "Choose servers" }).isDisabled()).toBe(true);
+  await checkAccess(page);
+  await checkWidth(page);
+  for (const name of ["one", "two"]) await dialog.getByRole("checkbox", { name, exact: true }).check();
+  await dialog.getByRole("button", { name: "Trust and start 2" }).click();
+  const row = (name: string) =>
+    page.getByRole("listitem").filter({ has: page.getByRole("link", { name, exact: true }) });
+  for (const name of ["one", "two"])
+    await row(name)
+      .getByText(/^\d+ tools/)
+      .waitFor();
+  await row("three").getByRole("button", { name: "Trust", exact: true }).waitFor();
+  expect(await page.getByRole("button", { name: /^Trust several/ }).count()).toBe(0);
+  expect(problems).toEqual([]);
+});

@@ -1,0 +1,181 @@
+import type { Page } from "playwright-core";
+import { createServer } from "portolan/server";
+import { serveHttp } from "portolan/server/http";
+import { scriptedModel } from "portolan-host/models";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
+import { oldServer, Tab } from "./kit.ts";
+import { checkWidth, question, say } from "./page.ts";
+import { goPlace, sharePage } from "./shared-page.ts";
+
+const shared = sharePage();
+
+const rightToLeft = "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd ".repeat(20);
+const emoji = "\u{1f9ed}\u{1f5fa}\u{fe0f}\u{26f5}".repeat(60);
+const longWord = "w".repeat(600);
+
+/** A server with 1,000 tools, long names, a script from right to left, emoji, and a result of 4 MB. */
+async function startLarge(): Promise<string> {
+  let server = createServer({ name: "large", version: "1.0.0" });
+  for (let n = 0; n < 1_000; n += 1) {
+    server = server.tool(`tool_${n}_${"n".repeat(100)}`, { description: longWord, run: () => "" });
+  }
+  const text = ({ of }: { of: string }) => {
+    if (of === "rtl") return rightToLeft;
+    if (of === "emoji") return emoji;
+    return of === "word" ? longWord : "x".repeat(4 * 1024 * 1024);
+  };
+  server = server
+    .tool("aa_text", { title: rightToLeft, description: emoji, input: z.object({ of: z.string() }), run: text })
+    .resource("note://long", { name: longWord, title: rightToLeft, description: emoji, read: () => longWord })
+    .prompt("prompt", { title: longWord, description: rightToLeft, get: () => emoji });
+  const running = serveHttp(server);
+  onTestFinished(() => running.close());
+  const { url } = await running.listen(0);
+  return url;
+}
+
+/** Checks that the page does not scroll sideways, its controls are in the window, and nothing covers the composer. */
+async function checkPlace(page: Page): Promise<void> {
+  await checkWidth(page);
+  const found = await page.evaluate(() => {
+    const found: string[] = [];
+    const { scrollWidth, scrollHeight, clientWidth, clientHeight } = document.documentElement;
+    if (scrollWidth > clientWidth) found.push(`the page is ${scrollWidth} wide`);
+    if (scrollHeight > clientHeight + 1) found.push(`the page is ${scrollHeight} high`);
+    for (const element of document.querySelectorAll(".top :is(a, button), .pane-foot button, .composer button")) {
+      const { left, right, width } = element.getBoundingClientRect();
+      if (width > 0 && (left < -1 || right > clientWidth + 1))
+        found.push(`outside: ${element.outerHTML.slice(0, 100)}`);
+    }
+    const composer = document.querySelector(".composer");
+    if (composer && !document.querySelector("dialog[open]")) {
+      const { left, top, width, height, bottom } = composer.getBoundingClientRect();
+      if (bottom > clientHeight + 1) found.push("the composer is below the window");
+      for (const x of [0.1, 0.5, 0.9]) {
+        for (const y of [0.1, 0.5, 0.9]) {
+          const at = document.elementFromPoint(left + width * x, top + height * y);
+          if (!at || !composer.contains(at)) found.push(`over the composer: ${at?.outerHTML.slice(0, 100)}`);
+        }
+      }
+    }
+    return found;
+  });
+  expect(found, page.url()).toEqual([]);
+}
+
+const places = ["try", "try/resource", "try/prompt", "timeline", "log", "recordings", "saved", "sign-in", "doctor"];
+
+describe.each([320, 1024, 1440])("in a window of %i pixels", (width) => {
+  const viewport = { width, height: 800 };
+
+  test("a chat and Inspect hold what is long, from right to left, made of emoji, and 1,000 tools", async () => {
+    const problems: string[] = [];
+    const running = await shared.start({
+      servers: { it: { url: await startLarge(), trustHints: false } },
+      model: scriptedModel([
+        { say: `${longWord} ${rightToLeft} ${emoji}`, call: { name: "it__aa_text", input: { of: "word" } } },
+        { say: "That is all." },
+      ]),
+    });
+    const page = await shared.open(running, problems, { viewport });
+    await say(page, `${longWord} ${rightToLeft} ${emoji}`);
+    const card = question(page);
+    await card.getByText("wants to use").waitFor();
+    await checkPlace(page);
+    await card.getByRole("button", { name: "Allow once" }).click();
+    await page.getByText("That is all.").waitFor();
+    await checkPlace(page);
+    const field = page.getByRole("textbox", { name: "Message to the model" });
+    await field.fill(`${longWord}\n`.repeat(30));
+    await checkPlace(page);
+    await field.fill("");
+    await goPlace(page, "inspect/it/try/tool/aa_text");
+    await page.getByRole("heading", { name: "aa_text", exact: true }).waitFor();
+    await page.getByText("1,001 tools").waitFor();
+    // Only the rows that are seen are in the page.
+    expect(await page.getByRole("listbox", { name: "tools" }).getByRole("option").count()).toBeLessThan(100);
+    await checkPlace(page);
+    const result = page.getByRole("region", { name: "Result" });
+    await page.getByRole("button", { name: "JSON", exact: true }).click();
+    for (const of of ["rtl", "emoji", "whole"]) {
+      await page.getByRole("textbox", { name: /as JSON/ }).fill(JSON.stringify({ of }));
+      await page.getByRole("button", { name: /^Run/ }).first().click();
+      await result
+        .getByText(of === "rtl" ? "\u05e9\u05dc\u05d5\u05dd" : of === "emoji" ? "\u{1f9ed}" : "xxxx")
+        .first()
+        .waitFor();
+      await checkPlace(page);
+    }
+    expect((await result.innerText()).length).toBeLessThan(500_000);
+    for (const place of places) {
+      await goPlace(page, `inspect/it/${place}`);
+      await page.locator(".main :is(h1, h2, h3)").first().waitFor();
+      await checkPlace(page);
+    }
+    await goPlace(page, "activity");
+    await page.getByRole("heading", { name: "Activity" }).waitFor();
+    await checkPlace(page);
+    expect(problems).toEqual([]);
+  });
+
+  test("every place says what is empty and what to do, and why something failed", async () => {
+    const running = await shared.start({
+      model: scriptedModel([]),
+      servers: {
+        it: oldServer,
+        broken: { command: process.execPath, args: ["-e", "console.error('The disk is full.'); process.exit(3)"] },
+      },
+    });
+    const tab = await Tab.open(running);
+    const { id } = await tab.do("conversation.create", {});
+    await tab.do("conversation.change", { id, title: longWord.slice(0, 200) });
+    const page = await shared.open(running, [], { viewport });
+    await checkPlace(page);
+    for (const [place, words] of [
+      ["inspect/it/recordings", "No recordings yet"],
+      ["inspect/it/saved", "No saved calls yet"],
+      ["inspect/it/doctor", "Not examined yet"],
+      ["inspect/nobody/try", "This server is gone"],
+      ["inspect/it/try", "Nothing was run yet"],
+    ] as const) {
+      await goPlace(page, place);
+      await page.getByText(words).first().waitFor();
+      await checkPlace(page);
+    }
+    await goPlace(page, "inspect/broken/try");
+    await page.getByRole("main").getByText("The disk is full.").first().waitFor();
+    await checkPlace(page);
+    // The first words are held back, and then lost.
+    for (const [place, verb, loading] of [
+      ["inspect/it/try/tool/add", "definition", "Reading the definition"],
+      ["inspect/it/saved", "saved.list", "Reading saved calls"],
+      ["inspect/it/log", "lines", undefined],
+      ["activity", "activity.done", "Reading what was done"],
+      ["activity/log", "activity", "Reading the log"],
+      [`chat/${id}`, "conversation.blocks", undefined],
+    ] as const) {
+      await goPlace(page, "inspect/it/doctor");
+      await page.getByText("Not examined yet").waitFor();
+      let fail = () => {};
+      const released = new Promise<void>((resolve) => {
+        fail = resolve;
+      });
+      const address = new RegExp(`/api/${verb.replace(".", "\\.")}$`);
+      await page.route(address, async (route) => {
+        await released;
+        await route.abort();
+      });
+      await goPlace(page, place);
+      if (loading !== undefined) await page.getByRole("status", { name: loading }).waitFor();
+      await checkPlace(page);
+      fail();
+      await page.getByText("The console does not answer").first().waitFor();
+      await checkPlace(page);
+      await page.unroute(address);
+    }
+    await running.close();
+    await page.getByRole("alert").getByText("Trying again").waitFor();
+    await checkPlace(page);
+  });
+});

@@ -1,0 +1,4 @@
+import { runRequirements } from "./requirement.ts";
+import { extensions } from "./sections/extensions.ts";
+
+runRequirements("extensions", extensions);
