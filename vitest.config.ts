@@ -54,6 +54,7 @@ export default defineConfig({
             ...histories,
             "test/peers/**",
             "test/apps/peers/**",
+            "test/interop/inspector/runtime/**",
             "test/{conformance,release}/runtime/**",
           ],
           testTimeout: 60_000,

@@ -26,6 +26,7 @@ const workloads = {
   W12: "./workloads/w12-command.mjs",
   W13: "./workloads/w13-traced.mjs",
   W14: "./workloads/w14-processes.mjs",
+  W15: "./workloads/w15-console.mjs",
   conversions: "./workloads/conversions.mjs",
   size: "./workloads/size.mjs",
   types: "./workloads/types.mjs",

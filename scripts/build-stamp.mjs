@@ -29,10 +29,11 @@ function fingerprint() {
   for (const name of ["tsconfig.base.json", "node_modules/.package-lock.json"]) {
     if (existsSync(join(root, name))) add(join(root, name));
   }
-  for (const name of ["build.mjs", "bundle-command.mjs"]) add(join(root, "scripts", name));
+  for (const name of ["build.mjs", "bundle-command.mjs", "bundle-console.mjs", "swap-in.mjs"])
+    add(join(root, "scripts", name));
   for (const parent of ["packages", "packages/servers"]) {
     for (const folder of namesIn(join(root, parent)).map((name) => join(root, parent, name))) {
-      for (const name of ["package.json", "tsconfig.json"]) {
+      for (const name of ["package.json", "tsconfig.json", "tsconfig.app.json"]) {
         if (existsSync(join(folder, name))) add(join(folder, name));
       }
       for (const file of filesIn(join(folder, "src"))) if (!file.endsWith(".test.ts")) add(file);

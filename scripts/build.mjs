@@ -7,10 +7,12 @@ import { fileURLToPath } from "node:url";
 import { build } from "rolldown";
 import { rememberBuild } from "./build-stamp.mjs";
 import { bundleCommand } from "./bundle-command.mjs";
+import { swapIn } from "./swap-in.mjs";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const library = join(root, "packages/portolan");
 const host = join(root, "packages/host");
+const page = join(root, "packages/console/tsconfig.app.json");
 /** Packages that stand on the library. */
 const others = ["packages/host", "packages/authority", ...foldersIn("packages/servers")]
   .map((folder) => join(root, folder))
@@ -23,7 +25,7 @@ const others = ["packages/host", "packages/authority", ...foldersIn("packages/se
 export async function buildLibrary(onStep = () => {}) {
   onStep("checking types");
   const compiler = join(root, "node_modules/typescript/bin/tsc");
-  const child = spawn(process.execPath, [compiler, "-b", library, join(root, "packages/cli"), ...others], {
+  const child = spawn(process.execPath, [compiler, "-b", library, join(root, "packages/cli"), page, ...others], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let problems = "";
@@ -60,7 +62,6 @@ function makeExecutable(folder) {
 }
 
 async function bundleLibrary() {
-  const built = clean(library);
   const input = entries(library);
   const core = staticallyImported(join(library, "src/server/index.ts"), join(library, "src/server/stdio.ts"));
   const clientHttp = staticallyImported(join(library, "src/client/http/link.ts"));
@@ -70,43 +71,47 @@ async function bundleLibrary() {
     clientHttp.delete(entry);
     serverHttp.delete(entry);
   }
-  await build({
-    input,
-    platform: "neutral",
-    // Imports that begin with # are chosen by whoever loads or bundles the package: see `imports` in its manifest.
-    external: [/^node:/, /^#/, "jose", "oauth4webapi", "@opentelemetry/api"],
-    preserveEntrySignatures: "allow-extension",
-    // Named limits cost no bytes.
-    optimization: { inlineConst: { mode: "all" } },
-    output: {
-      dir: built,
-      format: "esm",
-      chunkFileNames: "chunks/[name]-[hash].js",
-      // Node pays for each file: what every server needs is one.
-      codeSplitting: {
-        includeDependenciesRecursively: false,
-        groups: [
-          { name: "core", test: (id) => core.has(id) },
-          // Late parts need these too: in an entry, they would add names to what the entry exports.
-          { name: "client-http", test: (id) => clientHttp.has(id) && id.includes("/client/http/") },
-          { name: "server-http", test: (id) => serverHttp.has(id) && id.includes("/server/http/") },
-        ],
+  const write = (next) =>
+    build({
+      input,
+      platform: "neutral",
+      // Imports that begin with # are chosen by whoever loads or bundles the package: see `imports` in its manifest.
+      external: [/^node:/, /^#/, "jose", "oauth4webapi", "@opentelemetry/api"],
+      preserveEntrySignatures: "allow-extension",
+      // Named limits cost no bytes.
+      optimization: { inlineConst: { mode: "all" } },
+      output: {
+        dir: next,
+        format: "esm",
+        chunkFileNames: "chunks/[name]-[hash].js",
+        // Node pays for each file: what every server needs is one.
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          groups: [
+            { name: "core", test: (id) => core.has(id) },
+            // Late parts need these too: in an entry, they would add names to what the entry exports.
+            { name: "client-http", test: (id) => clientHttp.has(id) && id.includes("/client/http/") },
+            { name: "server-http", test: (id) => serverHttp.has(id) && id.includes("/server/http/") },
+          ],
+        },
       },
-    },
-    logLevel: "warn",
-  });
+      logLevel: "warn",
+    });
+  await replaceBuilt(library, write);
 }
 
 async function bundle(folder) {
-  await build({
-    input: entries(folder),
-    platform: "node",
-    // The shared code of the reference servers is never published, so each server contains it.
-    external: /^(?!portolan-server-kit(?:\/|$))[^./]/,
-    output: { dir: clean(folder), format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
-    plugins: [withoutBareImports],
-    logLevel: "warn",
-  });
+  const write = (next) =>
+    build({
+      input: entries(folder),
+      platform: "node",
+      // The shared code of the reference servers is never published, so each server contains it.
+      external: /^(?!portolan-server-kit(?:\/|$))[^./]/,
+      output: { dir: next, format: "esm", chunkFileNames: "chunks/[name]-[hash].js" },
+      plugins: [withoutBareImports],
+      logLevel: "warn",
+    });
+  await replaceBuilt(folder, write);
 }
 
 /** Our packages have no side effects, and other bundlers warn of an import that names nothing. */
@@ -124,15 +129,18 @@ function foldersIn(folder) {
   return readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
 }
 
-/** Empties the `dist` folder of a package of earlier programs, and of declarations whose source is gone. */
-function clean(folder) {
-  const built = join(folder, "dist");
-  for (const file of readdirSync(built, { recursive: true, encoding: "utf8" })) {
+/**
+ * Replaces the programs in the `dist` folder of a package. Earlier ones go, except the command, which is built by itself, and
+ * declarations whose source is gone.
+ */
+async function replaceBuilt(folder, write) {
+  const isStale = (file) => {
     const source = file.match(/^(.+)\.d\.ts$/)?.[1];
-    const isOrphan = source !== undefined && !existsSync(join(folder, "src", `${source}.ts`));
-    if (file.endsWith(".js") || isOrphan) rmSync(join(built, file));
-  }
-  return built;
+    if (source !== undefined) return !existsSync(join(folder, "src", `${source}.ts`));
+    return file.endsWith(".js") && !file.startsWith("cli/");
+  };
+  const order = (file) => Number(!file.startsWith("chunks/"));
+  await swapIn(join(folder, "dist"), { root, order, isStale }, write);
 }
 
 /** The source of each file that the manifest of a package names, by the path of the built file in `dist`. */

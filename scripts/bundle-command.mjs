@@ -1,8 +1,10 @@
 // Builds the `portolan` command: one file with all that it uses in it.
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { build } from "rolldown";
 import { parseAst } from "rolldown/parseAst";
+import { bundleConsole } from "./bundle-console.mjs";
+import { swapIn } from "./swap-in.mjs";
 
 /**
  * Its parts stand in the file as texts and are compiled when they are first needed: most of what a command takes to
@@ -35,11 +37,10 @@ function load(name) {
 `;
 
 /**
- * Writes `dist/cli/main.js` of the library, beside it the licences of what is bundled, and the compiler for server files
- * in TypeScript.
+ * Writes `dist/cli/main.js` of the library, and beside it the licences of what is bundled, the page of the console, and
+ * the compiler for server files in TypeScript.
  */
 export async function bundleCommand(root, library, host) {
-  const file = join(library, "dist/cli/main.js");
   const { output } = await build({
     input: { main: join(root, "packages/cli/src/main.ts") },
     platform: "node",
@@ -59,14 +60,18 @@ export async function bundleCommand(root, library, host) {
     logLevel: "warn",
   });
   const parts = output.map(({ fileName, code }) => `${JSON.stringify(fileName)}:${JSON.stringify(withImports(code))}`);
-  rmSync(dirname(file), { recursive: true, force: true });
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`);
-  writeFileSync(join(dirname(file), "licenses.txt"), licensesOf(output));
-  writeFileSync(join(dirname(file), "preview.js"), await bundlePreview(root, library, host));
-  for (const part of ["LICENSE", "dist", "lib/jiti.mjs"]) {
-    cpSync(join(root, "node_modules/jiti", part), join(dirname(file), "vendor/jiti", part), { recursive: true });
-  }
+  const order = (file) => ["console/app.js", "console/index.html", "main.js"].indexOf(file);
+  await swapIn(join(library, "dist/cli"), { root, order, isStale: () => true }, async (next) => {
+    const code = `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`;
+    writeFileSync(join(next, "main.js"), code, { mode: 0o755 });
+    const ofConsole = await bundleConsole(root, join(next, "console"));
+    const ofCommand = output.flatMap(({ moduleIds = [] }) => moduleIds);
+    writeFileSync(join(next, "licenses.txt"), licensesOf([...ofCommand, ...ofConsole]));
+    writeFileSync(join(next, "preview.js"), await bundlePreview(root, library, host));
+    for (const part of ["LICENSE", "dist", "lib/jiti.mjs"]) {
+      cpSync(join(root, "node_modules/jiti", part), join(next, "vendor/jiti", part), { recursive: true });
+    }
+  });
 }
 
 /** Returns the script of the page of `dev --apps`, which runs in a browser. */
@@ -83,8 +88,7 @@ async function bundlePreview(root, library, host) {
 }
 
 /** Returns the licences of the packages in the bundle: they demand to be passed on with it. */
-function licensesOf(output) {
-  const modules = output.flatMap(({ moduleIds = [] }) => moduleIds);
+function licensesOf(modules) {
   const folders = modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(id)?.[0] ?? []);
   return [...new Set(folders)]
     .sort()

@@ -1,5 +1,5 @@
 // @ts-check
-// Makes the picture in README.md: runs `npm start` in a pseudo-terminal, asks one question, and writes the screen as SVG.
+// Makes the picture in README.md: runs `npm start -- --terminal` in a pseudo-terminal, asks one question, and writes the screen as SVG.
 // Run: npm run picture
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ const steps = [
 /** Plays the steps in a pseudo-terminal. Returns the lines of the last screen. @returns {Promise<Piece[][]>} */
 export async function captureScreen() {
   const home = realpathSync(mkdtempSync(join(tmpdir(), "portolan-picture-")));
-  const command = `stty rows ${rows} cols ${columns}; '${process.execPath}' '${join(root, "scripts/start.mjs")}'`;
+  const command = `stty rows ${rows} cols ${columns}; '${process.execPath}' '${join(root, "scripts/start.mjs")}' --terminal`;
   const child = spawn("script", ["-qfec", command, "/dev/null"], {
     cwd: home,
     env: { PATH: process.env["PATH"], HOME: home, TERM: "xterm-256color", LANG: "C.UTF-8" },
@@ -108,7 +108,7 @@ export function toSvg(/** @type {readonly Piece[][]} */ lines) {
     );
     return `<text x="${margin}" y="${margin + (at + 0.75) * lineHeight}" xml:space="preserve">${pieces.join("")}</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="npm start in a terminal">
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="npm start -- --terminal">
 <style>
 text { font: 14px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #d7dae0; white-space: pre; }
 .b { font-weight: bold; } .d { fill: #8b929e; }

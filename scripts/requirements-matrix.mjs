@@ -63,9 +63,15 @@ export function parseExtensions(text) {
     const [id, ...rest] = cells;
     const side = hasSides ? rest.shift() : headingSide;
     const [level = "", requirement = ""] = rest;
-    rows[id] = { side, level: levelOf(level), requirement: plain(requirement.replaceAll("**", "")) };
+    rows[id] = { side, level: levelOf(level), requirement: plain(withLevels(requirement.replaceAll("**", ""))) };
   }
   return rows;
+}
+
+/** Writes out the levels that stand within the words of a requirement, such as `(M; S in the draft)`. */
+function withLevels(text) {
+  const named = (part) => part.replace(/\b(Mn|Sn|M|S|m)\b/g, (level) => levelNames[level]);
+  return text.replace(/\((?:Mn|Sn|M|S|m)\b[^)]*\)|: M\.$/g, named);
 }
 
 function levelOf(level) {

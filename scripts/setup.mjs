@@ -26,6 +26,8 @@ if (major < 20 || (major === 20 && minor < 19)) {
 await install(root, "packages");
 if (flags.has("--peers")) await install(join(root, "test/peers"), "other implementations to test against");
 if (flags.has("--peers")) await install(join(root, "test/apps/peers"), "other implementations of apps");
+if (flags.has("--peers"))
+  await install(join(root, "test/interop/inspector/runtime"), "the Inspector", "--ignore-scripts");
 if (flags.has("--commands")) await install(join(root, "bench/commands"), "other commands", "--ignore-scripts");
 if (flags.has("--conformance")) await install(join(root, "test/conformance/runtime"), "the conformance suite");
 if (flags.has("--nodes")) await install(join(root, "test/release/runtime"), "another version of Node");

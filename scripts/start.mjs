@@ -1,6 +1,6 @@
 // @ts-check
-// Opens the host in the terminal with seven servers in a sandbox, and the demo model if no API key is set; without a terminal, prints a scripted
-// walk-through.
+// Opens the console with seven servers in a sandbox, and the demo model if no API key is set. With --terminal, the chat in the
+// terminal instead; without a terminal, prints a scripted walk-through.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -10,10 +10,24 @@ import { walk } from "./start/walk.mjs";
 
 // A reader that closes the pipe early, such as `head`, is not an error.
 process.stdout.on("error", () => process.exit());
-/** True while the terminal program runs, which handles Ctrl-C itself. */
-let isChatting = false;
+const isTerminalChat = process.argv[2] === "--terminal";
+if (process.argv.length > (isTerminalChat ? 3 : 2)) {
+  console.error("start: expected --terminal or nothing, such as: npm start -- --terminal");
+  process.exit(2);
+}
+/** The running command, which handles Ctrl-C itself. @type {import("node:child_process").ChildProcess | undefined} */
+let running;
 process.on("SIGINT", () => {
-  if (!isChatting) process.exit(130);
+  if (!running) process.exit(130);
+});
+process.on("SIGTERM", () => {
+  if (!running) process.exit(143);
+  running.kill("SIGTERM");
+});
+// The terminal was closed.
+process.on("SIGHUP", () => {
+  if (!running) process.exit(129);
+  running.kill("SIGHUP");
 });
 
 const sandbox = await makeSandbox();
@@ -22,8 +36,9 @@ line();
 line(["  Portolan", "bold"]);
 paragraph("Servers of the Model Context Protocol, and you in control of them");
 paragraph(`a sandbox in ${sandbox.folder}, removed afterwards`, "dim");
-if (process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY) await chat();
-else {
+if (process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY) {
+  await (isTerminalChat ? chat() : openConsole());
+} else {
   try {
     await walk(sandbox);
     line();
@@ -33,6 +48,12 @@ else {
     console.error(`start: ${error instanceof Error ? error.message : error}`);
     process.exitCode = 1;
   }
+}
+
+async function openConsole() {
+  paragraph("the chat in the terminal: npm start -- --terminal", "dim");
+  line();
+  await run("console", sandbox.names);
 }
 
 async function chat() {
@@ -46,18 +67,24 @@ async function chat() {
   wrappedRow("a story", "/story");
   wrappedRow("and", "/tools   @   /log   /help   /quit");
   line();
+  await run(
+    "chat",
+    sandbox.names.flatMap((name) => ["--server", name]),
+  );
+}
+
+/** Runs a command of portolan with the demo model, unless there is another one. */
+async function run(/** @type {string} */ name, /** @type {string[]} */ servers) {
   const command = fileURLToPath(new URL("../packages/portolan/dist/cli/main.js", import.meta.url));
   const hasKey = ["PORTOLAN_MODEL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"].some(
     (it) => process.env[it],
   );
   const model = hasKey ? [] : ["--model", fileURLToPath(new URL("start/model.mjs", import.meta.url))];
-  const servers = sandbox.names.flatMap((name) => ["--server", name]);
-  const child = spawn(process.execPath, [command, "chat", ...model, ...servers], {
+  running = spawn(process.execPath, [command, name, ...model, ...servers], {
     cwd: sandbox.folder,
     stdio: "inherit",
-    env: { ...process.env, HOME: sandbox.folder, PORTOLAN_HOME: sandbox.home },
+    env: { ...process.env, HOME: sandbox.folder, PORTOLAN_HOME: sandbox.home, PORTOLAN_SANDBOX: "1" },
   });
-  isChatting = true;
-  const [code] = await once(child, "exit");
+  const [code] = await once(running, "exit");
   process.exitCode = code ?? 1;
 }

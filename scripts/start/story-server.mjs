@@ -1,5 +1,5 @@
 // @ts-check
-// The travel server with one more prompt: /story in the chat of `npm start`.
+// The travel server with one more prompt: /story in the chats of `npm start`.
 import { serveStdio } from "portolan/server/stdio";
 import { createTravel } from "portolan-travel";
 

@@ -1,0 +1,1 @@
+export function bundleConsole(root: string, folder: string): Promise<string[]>;
