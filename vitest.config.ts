@@ -25,6 +25,9 @@ delete process.env["NODE_EXTRA_CA_CERTS"];
 /** A few of the histories still fail, each time others, so that they are run apart: `npm run histories`. */
 const histories = process.env["HISTORIES"] === undefined ? ["test/scale/history.test.ts"] : [];
 
+/** A busy machine may take long for anything, so a wait for a condition fails late. `waits.ts` does the same for `vi`. */
+const expect = { poll: { timeout: 20_000 } };
+
 export default defineConfig({
   test: {
     // Most of the time goes by in child processes, much of it waiting; three files at a time keep two cores busy.
@@ -35,6 +38,8 @@ export default defineConfig({
         resolve: { alias },
         test: {
           name: "unit",
+          setupFiles: "test/kit/waits.ts",
+          expect,
           include: ["packages/{*,servers/*}/src/**/*.test.ts", ...quick],
           testTimeout: 60_000,
           hookTimeout: 60_000,
@@ -46,6 +51,8 @@ export default defineConfig({
       {
         test: {
           name: "system",
+          setupFiles: "test/kit/waits.ts",
+          expect,
           globalSetup: "test/kit/quick-servers.mjs",
           runner: "test/kit/runner.ts",
           include: ["test/**/*.test.ts"],
@@ -60,7 +67,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // Thousands of processes and sockets on a busy machine: one that hangs is tried again, and named at the end.
-          retry: 1,
+          retry: 2,
         },
       },
     ],

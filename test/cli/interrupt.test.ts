@@ -108,7 +108,8 @@ test("Ctrl-C twice ends watch at once", async () => {
   const { terminal, pids } = withDeaf(["watch"]);
   await terminal.see(/ready/);
   terminal.type(interrupt);
-  await vi.waitUntil(() => terminal.screen().includes("^C"));
+  // The progress line may already have replaced the echo on the screen.
+  await vi.waitUntil(() => terminal.written().includes("^C"));
   terminal.type(interrupt);
   expect(await terminal.exited).toBe(130);
   await expectGone(terminal, pids());
@@ -127,7 +128,8 @@ test("Ctrl-C twice leaves a check whose server does not exit", async () => {
   const { terminal, until, pids } = withDeaf(["check", "--timeout", "50", "--revision", "2025-06-18"]);
   await until("tools/list");
   terminal.type(interrupt);
-  await vi.waitUntil(() => terminal.screen().includes("^C"));
+  // The progress line may already have replaced the echo on the screen.
+  await vi.waitUntil(() => terminal.written().includes("^C"));
   terminal.type(interrupt);
   expect(await terminal.exited).toBe(130);
   await expectGone(terminal, pids());

@@ -189,6 +189,7 @@ describe("a console that is killed", () => {
     const first = await place.start();
     await place.begin(first);
     const { question } = await first.events.next("question");
+    await expect.poll(() => place.journal).toContain('"kind":"call"');
     await place.kill(first);
     const second = await place.restart();
     expect(second.state).toBe("interrupted");
