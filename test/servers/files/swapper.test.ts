@@ -5,8 +5,7 @@ import { join } from "node:path";
 import type { CallToolResult } from "portolan";
 import type { TestClient } from "portolan/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { Jail } from "../../../packages/servers/files/src/jail/jail.ts";
-import { openRoots } from "../../../packages/servers/files/src/jail/roots.ts";
+import { Jail, openRoots } from "../../../packages/server-kit/src/files/index.ts";
 import { makeFolder, serve } from "./kit.ts";
 
 const secret = "SECRET";

@@ -10,13 +10,23 @@ import {
   ToolError,
 } from "portolan/server";
 import { callerOf } from "portolan-server-kit";
+import {
+  type Folder,
+  fullPath,
+  IsFolderError,
+  type Jail,
+  type OpenFile,
+  pageOf,
+  type Root,
+  segmentsBelow,
+  systemCodeOf,
+  toToolError,
+  uriOf,
+  type WalkEnd,
+  walk,
+} from "portolan-server-kit/files";
 import { typeOfName } from "./disk/mime.ts";
-import { systemCodeOf, toToolError } from "./disk/system-errors.ts";
-import { pageOf, type WalkEnd, walk } from "./disk/walk.ts";
 import type { WatchedPlace } from "./disk/watcher.ts";
-import type { Folder } from "./jail/folder.ts";
-import { fullPath, IsFolderError, type Jail, type OpenFile } from "./jail/jail.ts";
-import { type Root, segmentsBelow, uriOf } from "./jail/roots.ts";
 import { decode, encodingOf, sampleBytes } from "./text/encoding.ts";
 import { readBytes } from "./text/range.ts";
 import type { Workspace } from "./workspace.ts";

@@ -1,6 +1,6 @@
 import { createServer, type Server } from "portolan/server";
 import { createDiskReports, reportingDisk } from "portolan-server-kit";
-import { openRoots } from "./jail/roots.ts";
+import { openRoots } from "portolan-server-kit/files";
 import { type FilesOptions, toSettings } from "./options.ts";
 import { withResources } from "./resources.ts";
 import { editTool } from "./tools/edit.ts";

@@ -1,8 +1,7 @@
 import type { Root as ClientRoot } from "portolan";
 import type { Context, RequestContext } from "portolan/server";
+import { clientFolders, Jail, joined, narrowed, type Root } from "portolan-server-kit/files";
 import { Watchers } from "./disk/watcher.ts";
-import { Jail } from "./jail/jail.ts";
-import { clientFolders, joined, narrowed, type Root } from "./jail/roots.ts";
 import type { Settings } from "./options.ts";
 
 /** Shared by all tools and resources: settings, served folders, locks and watchers. */

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openRoots } from "portolan-server-kit/files";
 import { expect, onTestFinished, test } from "vitest";
-import { openRoots } from "../jail/roots.ts";
 import { type Limits, toSettings } from "../options.ts";
 import { Workspace } from "../workspace.ts";
 import type { FileChange } from "./watcher.ts";

@@ -2,8 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import type { FSWatcher } from "chokidar";
 import { RpcError } from "portolan/server";
-import type { Jail } from "../jail/jail.ts";
-import { type Root, segmentsBelow } from "../jail/roots.ts";
+import { type Jail, type Root, segmentsBelow } from "portolan-server-kit/files";
 import type { Limits, Settings } from "../options.ts";
 
 /** A change of a file or folder. */

@@ -38,18 +38,9 @@ export function withoutRest(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(start);
 }
 
-/** Splits a text into lines, each with its line ending. */
-export function linesOf(text: string): string[] {
-  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
-}
-
 /** Returns the line number of a position in a text. */
 export function lineAt(text: string, index: number): number {
   let line = 1;
   for (let at = text.indexOf("\n"); at >= 0 && at < index; at = text.indexOf("\n", at + 1)) line += 1;
   return line;
-}
-
-export function withoutEnding(line: string): string {
-  return line.replace(/\r?\n$/, "");
 }

@@ -1,6 +1,7 @@
 import { ToolError } from "portolan/server";
 import { nextTurn } from "portolan-server-kit";
-import { lineAt, linesOf, withoutEnding } from "./encoding.ts";
+import { linesOf, withoutEnding } from "portolan-server-kit/files";
+import { lineAt } from "./encoding.ts";
 
 /** One replacement in a text. */
 export interface Replacement {

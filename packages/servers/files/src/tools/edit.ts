@@ -1,9 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { writeAtomically } from "../disk/atomic-write.ts";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import { unifiedDiff } from "../text/diff.ts";
+import { explainSystemErrors, unifiedDiff, writeAtomically } from "portolan-server-kit/files";
 import { readBytes } from "../text/range.ts";
 import { type Replacement, replaceIn } from "../text/replace.ts";
 import { type CreateTool, formatSize, pathSchema } from "./tool-parts.ts";

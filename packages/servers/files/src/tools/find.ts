@@ -1,7 +1,6 @@
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { explainSystemErrors, type Kind } from "portolan-server-kit/files";
 import { compileGlob } from "../disk/glob.ts";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import type { Kind } from "../disk/walk.ts";
 import { type CreateTool, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
 import { unreadableLines, unreadableSchema, visitBelow } from "./visit.ts";
 

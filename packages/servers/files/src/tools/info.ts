@@ -3,11 +3,8 @@ import { lstat } from "node:fs/promises";
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
+import { explainSystemErrors, isTopName, type Kind, kindOf, notThere, uriOf } from "portolan-server-kit/files";
 import { typeOfName } from "../disk/mime.ts";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import { type Kind, kindOf } from "../disk/walk.ts";
-import { isTopName, notThere } from "../jail/jail.ts";
-import { uriOf } from "../jail/roots.ts";
 import { type CreateTool, formatSize, kindSchema, pathSchema } from "./tool-parts.ts";
 
 interface Input {

@@ -1,8 +1,6 @@
 import { lstat } from "node:fs/promises";
 import { annotations, array, count, object, string, textResult } from "portolan-server-kit";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import { type Entry, type Kind, kindOf, pageOf } from "../disk/walk.ts";
-import type { Folder } from "../jail/folder.ts";
+import { type Entry, explainSystemErrors, type Folder, type Kind, kindOf, pageOf } from "portolan-server-kit/files";
 import { type CreateTool, formatSize, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
 
 interface Input {

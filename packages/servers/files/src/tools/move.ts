@@ -1,9 +1,15 @@
 import { type FileHandle, rename } from "node:fs/promises";
 import { type Context, ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { alreadyThere, moveToFree, statOf, writeAtomically } from "../disk/atomic-write.ts";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import { fullPath, notThere } from "../jail/jail.ts";
+import {
+  alreadyThere,
+  explainSystemErrors,
+  fullPath,
+  moveToFree,
+  notThere,
+  statOf,
+  writeAtomically,
+} from "portolan-server-kit/files";
 import { type CreateTool, formatSize, isConfirmed, pathSchema } from "./tool-parts.ts";
 
 interface MoveInput {

@@ -1,12 +1,10 @@
 import { basename } from "node:path";
 import { ToolError } from "portolan/server";
 import { annotations, count, object, string } from "portolan-server-kit";
+import { explainSystemErrors, linesOf, type OpenFile, uriOf } from "portolan-server-kit/files";
 import { typeOfName } from "../disk/mime.ts";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import type { OpenFile } from "../jail/jail.ts";
-import { uriOf } from "../jail/roots.ts";
 import type { Limits } from "../options.ts";
-import { decode, type Encoding, encodingOf, linesOf, sampleBytes, withoutRest } from "../text/encoding.ts";
+import { decode, type Encoding, encodingOf, sampleBytes, withoutRest } from "../text/encoding.ts";
 import { createReader, type Range, readBytes, readFromLine, readFromOffset, readLastLines } from "../text/range.ts";
 import { type CreateTool, formatSize, pathSchema } from "./tool-parts.ts";
 

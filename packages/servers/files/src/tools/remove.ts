@@ -1,11 +1,7 @@
 import { rmdir, unlink } from "node:fs/promises";
 import { type Context, ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { statOf } from "../disk/atomic-write.ts";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import { entriesOf } from "../disk/walk.ts";
-import type { Folder } from "../jail/folder.ts";
-import { type Jail, notThere } from "../jail/jail.ts";
+import { entriesOf, explainSystemErrors, type Folder, type Jail, notThere, statOf } from "portolan-server-kit/files";
 import type { Workspace } from "../workspace.ts";
 import { type CreateTool, formatSize, isConfirmed, pathSchema } from "./tool-parts.ts";
 

@@ -1,6 +1,5 @@
 import { annotations, array, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { explainSystemErrors } from "../disk/system-errors.ts";
-import type { Kind } from "../disk/walk.ts";
+import { explainSystemErrors, type Kind } from "portolan-server-kit/files";
 import { type CreateTool, kindSchema, pathSchema, quoteControls } from "./tool-parts.ts";
 import { unreadableLines, unreadableSchema, visitBelow } from "./visit.ts";
 

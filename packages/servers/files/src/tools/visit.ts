@@ -1,8 +1,6 @@
 import type { Context, JsonSchema } from "portolan/server";
 import { count, nextTurn } from "portolan-server-kit";
-import { type WalkEnd, type WalkedEntry, walk } from "../disk/walk.ts";
-import type { Folder } from "../jail/folder.ts";
-import type { Jail } from "../jail/jail.ts";
+import { type Folder, type Jail, type WalkEnd, type WalkedEntry, walk } from "portolan-server-kit/files";
 import type { Workspace } from "../workspace.ts";
 
 /** Schema of the number of files and folders that are missing from a result. */

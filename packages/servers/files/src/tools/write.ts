@@ -2,10 +2,15 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ToolError } from "portolan/server";
 import { annotations, boolean, count, object, string, textResult } from "portolan-server-kit";
-import { alreadyThere, statOf, writeAtomically } from "../disk/atomic-write.ts";
-import { explainSystemErrors, systemCodeOf } from "../disk/system-errors.ts";
-import { fullPath } from "../jail/jail.ts";
-import { uriOf } from "../jail/roots.ts";
+import {
+  alreadyThere,
+  explainSystemErrors,
+  fullPath,
+  statOf,
+  systemCodeOf,
+  uriOf,
+  writeAtomically,
+} from "portolan-server-kit/files";
 import { type CreateTool, formatSize, isConfirmed, pathSchema } from "./tool-parts.ts";
 
 interface WriteInput {

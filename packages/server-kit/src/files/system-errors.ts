@@ -1,5 +1,5 @@
 import { ToolError } from "portolan/server";
-import { PathChanged } from "../jail/folder.ts";
+import { PathChanged } from "./folder.ts";
 
 const meanings: { [code: string]: string } = {
   ENOENT: "it does not exist, or was removed; list shows the entries",

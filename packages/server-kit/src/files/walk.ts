@@ -1,6 +1,6 @@
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
-import { type Folder, PathChanged } from "../jail/folder.ts";
+import { type Folder, PathChanged } from "./folder.ts";
 import { systemCodeOf } from "./system-errors.ts";
 
 export type Kind = "file" | "folder" | "link" | "other";

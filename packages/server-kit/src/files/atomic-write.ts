@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import { constants as flags, type Stats } from "node:fs";
 import { type FileHandle, link, lstat, rename, unlink } from "node:fs/promises";
 import { ToolError } from "portolan/server";
-import { type Folder, PathChanged } from "../jail/folder.ts";
-import { draftPrefix } from "../jail/names.ts";
+import { type Folder, PathChanged } from "./folder.ts";
+import { draftPrefix } from "./names.ts";
 import { systemCodeOf } from "./system-errors.ts";
 
 /** Error codes of file systems without hard links. */

@@ -1,5 +1,3 @@
-import { linesOf, withoutEnding } from "./encoding.ts";
-
 /** A replacement of lines `oldFrom` to `oldTo` by lines `newFrom` to `newTo`. */
 interface Change {
   readonly oldFrom: number;
@@ -129,4 +127,13 @@ function rowsOf(sign: string, lines: readonly string[]): string[] {
     const row = sign + withoutEnding(line);
     return line.endsWith("\n") ? [row] : [row, "\\ No newline at end of file"];
   });
+}
+
+/** Splits a text into lines, each with its line ending. */
+export function linesOf(text: string): string[] {
+  return text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+}
+
+export function withoutEnding(line: string): string {
+  return line.replace(/\r?\n$/, "");
 }
