@@ -1,6 +1,6 @@
 // Makes the tarballs: copies each package, fills its manifest in from release.json, and packs the copy.
 import { execFile } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { promisify } from "node:util";
 import { readCommandOptions } from "./command-options.mjs";
@@ -40,6 +40,7 @@ async function copy(one, out, values) {
   for (const part of ["dist", "LICENSE"].filter((name) => existsSync(join(one.folder, name)))) {
     cpSync(join(one.folder, part), join(folder, part), { recursive: true });
   }
+  removeInnerDeclarations(folder, manifest);
   const readme = join(one.folder, "README.md");
   if (existsSync(readme)) {
     writeFileSync(join(folder, "README.md"), withWholeLinks(readFileSync(readme, "utf8"), one.directory, values));
@@ -55,6 +56,27 @@ async function copy(one, out, values) {
     return { ...staged, command, serverJson };
   } catch (error) {
     return { ...staged, failure: `its command line cannot be read: ${error.message}` };
+  }
+}
+
+/**
+ * Removes the declarations that no entry of the package reaches. Nobody can import them, and they may name the code that
+ * the reference servers share, which is bundled into each of them and never published.
+ */
+function removeInnerDeclarations(folder, { exports = {} }) {
+  const reached = new Set();
+  const visit = (path) => {
+    if (reached.has(path) || !existsSync(join(folder, path))) return;
+    reached.add(path);
+    const code = readFileSync(join(folder, path), "utf8");
+    for (const [, specifier] of code.matchAll(/(?:\bfrom |\bimport[ (])"(\.[^"]+)"/g)) {
+      visit(posix.join(posix.dirname(path), specifier.replace(/(?:\.d)?\.[jt]s$/, ".d.ts")));
+    }
+  };
+  for (const entry of Object.values(exports)) if (entry.types !== undefined) visit(posix.normalize(entry.types));
+  for (const file of readdirSync(folder, { recursive: true })) {
+    const path = file.replaceAll("\\", "/");
+    if (path.endsWith(".d.ts") && !reached.has(path)) rmSync(join(folder, path));
   }
 }
 

@@ -1,5 +1,5 @@
 // What a release refuses, says and repeats, with small packages. test/release/install.test.ts releases the real ones.
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { release } from "../../scripts/release/release.mjs";
@@ -87,6 +87,26 @@ test("publishes the copy with the values of release.json, and leaves the manifes
   expect(readFileSync(join(installed, "README.md"), "utf8")).toBe(
     "See [the guide](https://github.com/ada/portolan/blob/HEAD/docs/guide.md#start), [the site](https://example.com) and [below](#end).",
   );
+});
+
+test("publishes the declarations that an entry reaches, and no others", async () => {
+  const dist = "packages/test-declared/dist";
+  const repository = makeRepository({
+    ...packageFiles("test-declared"),
+    [`${dist}/index.d.ts`]: 'export type { Size } from "./sizes/index.ts";\nexport declare const version = "1.2.3";',
+    [`${dist}/sizes/index.d.ts`]: 'export type Size = import("../unit.js").Unit[];',
+    [`${dist}/unit.d.ts`]: "export type Unit = number;",
+    // Shared code is bundled, and is no dependency.
+    [`${dist}/inner.d.ts`]: 'export type { Shared } from "never-published";',
+    ...packageFiles("test-first", { private: true }),
+  });
+  expect(await releaseIn(repository, { dryRun: true })).toMatchObject({ code: 0 });
+  const published = readdirSync(join(repository, "dist/release/test-declared/package/dist"), { recursive: true });
+  expect(published.filter((file) => String(file).endsWith(".ts")).sort()).toEqual([
+    "index.d.ts",
+    "sizes/index.d.ts",
+    "unit.d.ts",
+  ]);
 });
 
 describe("a release that stops in the middle", () => {
