@@ -29,6 +29,9 @@ import { forwardedExtensions } from "./forwarded-extensions.ts";
 import { answersOf, anything, askableBy, type Caller, type CallerAnswers, isAskable, Visits } from "./questions.ts";
 import type { Upstream } from "./upstream.ts";
 
+/** A call that takes longer goes on as a task. */
+const quickCallMs = 1_000;
+
 /** Problems of a server that are reported once each. */
 const maxReported = 1_000;
 
@@ -52,8 +55,8 @@ export class ProxyServer {
   readonly #tasks: ServerExtension | undefined;
 
   /**
-   * `onError` gets features of the upstream server that cannot be served, and internal errors. With `tasks` each call may
-   * go on as a task in this process.
+   * `onError` gets features of the upstream server that cannot be served, and internal errors. With `tasks` each call that
+   * takes longer goes on as a task in this process.
    */
   constructor(onError: (error: unknown) => void, tasks?: ServerExtension) {
     this.#onError = onError;
@@ -223,7 +226,8 @@ export class ProxyServer {
       ...(outputSchema && { output: withJsonSchema(anything, outputSchema) }),
       // A call reaches the upstream server only once, even if it asks questions.
       asks: "park",
-      ...(this.#tasks && { task: "optional" as const }),
+      // A client looks at a task again after a second: what takes less is a plain call.
+      ...(this.#tasks && { task: { quickMs: quickCallMs } }),
       run: (args, context) =>
         this.#forward(context, (client, options) => client.callTool(name, args as JsonObject, options)),
     });
