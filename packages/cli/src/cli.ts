@@ -5,12 +5,13 @@ import type { CommandContext, CommandDefinition, Flags } from "./command.ts";
 import { commandGroups, commands } from "./command-table.ts";
 import { exitCodes, Failure, interruption, isCancellation, toFailure } from "./failure.ts";
 import type { GeneratedServer, OnlyServer } from "./generate/only-server.ts";
+import { failureLines } from "./output/failure-lines.ts";
 import type { System } from "./system.ts";
 import { quote, quoteCommand, toVisibleJson } from "./terminal/escape.ts";
 import { Screen } from "./terminal/screen.ts";
 import { Secrets } from "./terminal/secrets.ts";
 import { Terminal } from "./terminal/terminal.ts";
-import { wrap, wrapHanging, wrapStep } from "./terminal/wrap.ts";
+import { wrap, wrapHanging } from "./terminal/wrap.ts";
 import { version } from "./version.ts";
 
 /** The context before a command is chosen. Help needs no more. */
@@ -326,16 +327,8 @@ function printFailure({ system, screen, terminal, isJson, secrets }: BaseContext
     system.stderr.write(`${toVisibleJson(JSON.stringify({ error }))}\n`);
     return;
   }
-  const [first = "", ...more] = message === kind ? [] : screen.safe(message.trim(), { lines: "keep" }).split("\n");
-  const fit = (line: string, indent: string) =>
-    system.stderr.isTTY ? wrap(line, screen.columns - 4).join(`\n${indent}`) : line;
-  const label = `${screen.mark("bad")} ${kind}${first === "" ? "" : ":"}`;
-  const lines = [fit(`${screen.style("red", label)} ${first}`.trimEnd(), "    ")];
-  for (const line of more) lines.push(`  ${screen.mark("bar")} ${fit(line, `  ${screen.mark("bar")} `)}`);
-  if (next !== undefined) {
-    const step = system.stderr.isTTY ? wrapStep(screen.step(next), screen.columns - 6) : [screen.step(next)];
-    lines.push(`  ${screen.mark("next")} ${step.join("\n    ")}`);
-  }
+  const columns = system.stderr.isTTY ? screen.columns : undefined;
+  const lines = failureLines(screen, { kind, message, next }, columns);
   system.stderr.write(`${lines.join("\n")}\n`);
 }
 

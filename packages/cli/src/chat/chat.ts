@@ -6,6 +6,7 @@ import type { CommandContext } from "../command.ts";
 import { Failure, toFailure } from "../failure.ts";
 import { chooseModel, showRetries } from "../models.ts";
 import { showResult } from "../output/content.ts";
+import { failureLines } from "../output/failure-lines.ts";
 import { explainUnused } from "../servers/host.ts";
 import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
 import { showCommand } from "./chat-commands.ts";
@@ -156,8 +157,7 @@ export class Chat {
         terminal.say(screen.style("dim", "cancelled"));
         return false;
       }
-      terminal.say(`${screen.style("red", `${screen.mark("bad")} ${kind}:`)} ${screen.safe(message)}`);
-      if (next !== undefined) terminal.say(`  ${screen.mark("next")} ${screen.step(next)}`);
+      terminal.say(failureLines(screen, { kind, message, next }, terminal.columns).join("\n"));
     }
     return false;
   }
