@@ -206,14 +206,17 @@ test("a variable that is not set yet can be named by add", async () => {
   expect([value.code, value.stderr]).toEqual([2, expect.not.stringContaining("hunter2x")]);
 });
 
-test("a call whose server asks, and which nobody can answer, says so", async () => {
+test.each([
+  ["order", "asks you to fill in a form or to open an address"],
+  ["sample", "asks for an answer of your model"],
+])("a call of %s, whose server %s, says so where nobody can answer", async (tool, asks) => {
   const asking = ["--", process.execPath, join(root, "test/cli/asking-server.mjs")];
-  const { code, stderr } = await runPortolan(["call", "order", ...asking], { cwd: makeHome() });
+  const { code, stderr } = await runPortolan(["call", tool, ...asking], { cwd: makeHome() });
   expect([code, JSON.parse(stderr).error]).toEqual([
     6,
     {
       kind: "denied",
-      message: "asking-server asks you to fill in a form or to open an address, and there is no terminal to ask you",
+      message: `asking-server ${asks}, and there is no terminal to ask you`,
       next: "run it in a terminal, where you can answer",
     },
   ]);

@@ -1,6 +1,7 @@
 import { PortolanError, protocolCodes, RpcError, rpcCodes } from "portolan";
 import type { AuthFailure } from "portolan/auth/client";
 import type { ProcessEnd, ProcessFailure } from "portolan/client/stdio";
+import type { DeniedError, RefusalReason } from "portolan-host";
 
 /** The kinds of failure and their exit codes. */
 export const exitCodes = {
@@ -217,5 +218,11 @@ export function httpStatusOf(thrown: unknown): number | undefined {
 /** Returns how the process of a server ended, if that is the reason of an error. */
 export function processEndOf(thrown: unknown): ProcessEnd | undefined {
   for (const reason of withCauses(thrown)) if ("processEnd" in reason) return (reason as ProcessFailure).processEnd;
+  return undefined;
+}
+
+/** Returns why the host refused an action, if that is the reason of an error. */
+export function refusalReasonOf(thrown: unknown): RefusalReason | undefined {
+  for (const reason of withCauses(thrown)) if ("refusal" in reason) return (reason as DeniedError).reason;
   return undefined;
 }

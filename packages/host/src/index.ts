@@ -94,7 +94,7 @@ export {
   trustDigest,
   trustPlace,
 } from "./config/index.ts";
-export type { RefusalReason } from "./consent.ts";
+export type { DeniedError, RefusalReason } from "./consent.ts";
 export {
   type DisplayOptions,
   type DisplayValueOptions,

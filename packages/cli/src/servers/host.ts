@@ -26,6 +26,7 @@ import {
   httpStatusOf,
   missingScopesOf,
   processEndOf,
+  refusalReasonOf,
   toFailure,
   withoutOptionNames,
 } from "../failure.ts";
@@ -401,24 +402,30 @@ function explain(
   if (!server || host.servers.length > 1) return reason;
   const explained = explainConnection(reason, server.name, context, servers);
   if (explained) return explained;
-  if (kind === "denied" && host.changedDefinitions().some(({ name }) => message.startsWith(`${server.name}.${name} `)))
+  if (refusalReasonOf(reason) === "definition-changed")
     return new Failure(kind, message, { next: changesStep(server.name), cause: reason });
   if (!(reason instanceof RpcError)) return reason;
   const next = kind === "usage" ? `portolan ls ${typed(server.name)}` : "run it in a terminal, where you can answer";
   if (reason.code === protocolCodes.missingCapability && !context.screen.isInteractive) {
-    const what = /(elicitation|sampling|roots)/.exec(message)?.[1] ?? "";
-    const asks = questionWords[what] ?? "asks you something";
+    const asks = questionWords.get(missingCapabilityOf(reason)) ?? "asks you something";
     return new Failure(kind, `${server.name} ${asks}, and there is no terminal to ask you`, { next, cause: reason });
   }
   return kind === "usage" || kind === "denied" ? new Failure(kind, message, { next, cause: reason }) : reason;
 }
 
+/** Returns the capability that the answer of a server says is missing; an empty string if it names none. */
+function missingCapabilityOf({ data }: RpcError): string {
+  const { requiredCapabilities } = (data ?? {}) as { readonly requiredCapabilities?: unknown };
+  if (typeof requiredCapabilities !== "object" || requiredCapabilities === null) return "";
+  return Object.keys(requiredCapabilities)[0] ?? "";
+}
+
 /** Requests of a server that need a person, by their capability. */
-const questionWords: { readonly [capability: string]: string } = {
-  elicitation: "asks you to fill in a form or to open an address",
-  sampling: "asks for an answer of your model",
-  roots: "asks for your folders",
-};
+const questionWords: ReadonlyMap<string, string> = new Map([
+  ["elicitation", "asks you to fill in a form or to open an address"],
+  ["sampling", "asks for an answer of your model"],
+  ["roots", "asks for your folders"],
+]);
 
 /** Explains the failure of a connection to a server, with the next step. Undefined for another failure. */
 function explainConnection(
