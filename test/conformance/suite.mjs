@@ -17,6 +17,8 @@ const runtime = join(here, "runtime/node_modules");
 export const suiteNode = join(runtime, "node/bin/node");
 const ourClient = `"${process.execPath}" "${join(here, "client.mjs")}"`;
 const suiteScript = join(runtime, "@modelcontextprotocol/conformance/dist/index.js");
+/** Compiling the suite takes longer than most of its scenarios. */
+const compiled = join(here, "../../node_modules/.cache/portolan-conformance");
 
 /** Scenarios that measure time, which a busy machine may disturb: one successful attempt is enough. */
 const timed = new Set(["sse-retry", "server-stateless"]);
@@ -228,7 +230,10 @@ async function inFolder(use) {
  * @returns {Promise<{ code: number | null, output: string }>}
  */
 function runSuite(args, onOutput) {
-  const child = spawn(suiteNode, [suiteScript, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(suiteNode, [suiteScript, ...args], {
+    env: { ...process.env, NODE_COMPILE_CACHE: compiled },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding("utf8").on("data", (text) => {
