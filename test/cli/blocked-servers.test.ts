@@ -124,7 +124,18 @@ const uses: { readonly [command: string]: Use } = {
 };
 
 /** Commands that take no configured server, and `console`, which has a test of its own below. */
-const others = ["grants", "log", "new", "pack", "completion", "keep-warm", "serve-file", "serve-recording", "console"];
+const others = [
+  "grants",
+  "log",
+  "new",
+  "pack",
+  "keys",
+  "completion",
+  "keep-warm",
+  "serve-file",
+  "serve-recording",
+  "console",
+];
 
 test("the table has every command", () => {
   expect([...Object.keys(uses), ...others].sort()).toEqual(commands.map(({ name }) => name).sort());

@@ -65,6 +65,7 @@ const uses: { readonly [command: string]: Use } = {
   gen: { args: ["gen", "ts", "time"] },
   card: { args: ["card", "time", "--name", "com.example/time", "--description", "Times"] },
   pack: { args: ["pack", "nothing"], code: 2 },
+  keys: { args: ["keys", "rotate", "nothing"], code: 2 },
   completion: { args: ["completion", "tcsh"], code: 2 },
 };
 

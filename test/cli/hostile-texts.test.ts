@@ -127,6 +127,7 @@ const sessions: { readonly [command: string]: readonly Session[] } = {
       steps: [[/Ctrl-C/, interrupt]],
     },
   ],
+  keys: [{ args: ["rotate", `nothing${paint}`] }, { args: [`turn${paint}`] }],
   completion: [{ args: ["bash"] }],
 };
 

@@ -2,6 +2,8 @@
 
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { rotateKeys } from "portolan/storage";
+import { createFileStorage } from "portolan/storage/node";
 import { beforeAll, expect, test } from "vitest";
 import { commands } from "../../packages/cli/src/command-table.ts";
 import { scriptOf } from "../servers/kit/programs.ts";
@@ -29,6 +31,8 @@ beforeAll(async () => {
   for (const name of Object.keys(servers)) await runPortolan(["trust", name, "--yes"], { cwd });
   putFolder(join(cwd, "packed"), { "manifest.json": manifestOf(), "server/index.mjs": "1", ".env": "A=1" });
   await runPortolan(["call", "./server.mjs", "hello", "--record", "talk.jsonl"], { cwd });
+  await using storage = createFileStorage(join(cwd, "kept"));
+  await rotateKeys(storage);
 });
 
 /** Command lines with the exit code of each. They run in this order. */
@@ -74,6 +78,7 @@ const lines: readonly (readonly [code: number, ...args: string[]])[] = [
   [0, "pack", "packed", "--out", "packed.mcpb"],
   [0, "pack", "packed.mcpb"],
   [0, "add", "./packed.mcpb"],
+  [0, "keys", "rotate", "kept"],
   [0, "gen", "ts", "time"],
   [0, "up", "time"],
   [0, "down"],

@@ -200,6 +200,11 @@ const scenarios: { readonly [message: string]: () => Promise<void> } = {
     const step = await stepOf(cwd, ["run"]);
     expect(await type(step, cwd)).toMatchObject({ step: 'portolan run "what can you do?"', code: 0 });
   },
+  async "portolan keys --help"() {
+    const cwd = makeHome();
+    const step = await stepOf(cwd, ["keys", "turn"]);
+    expect(await type(step, cwd)).toMatchObject({ step: "portolan keys --help", code: 0 });
+  },
   async "portolan gen --help"() {
     const cwd = makeHome();
     const step = await stepOf(cwd, ["gen", "java"]);

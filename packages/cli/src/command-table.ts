@@ -457,6 +457,17 @@ export const commands: readonly CommandDefinition[] = [
     load: () => import("./commands/pack.ts"),
   },
   {
+    name: "keys",
+    usage: "<action> [storage]",
+    summary: "rotate: replace the key with which several processes of a server seal what their clients carry.",
+    flags: {
+      "--prefix <prefix>": "The prefix of the servers in Redis. Default: portolan.",
+      "--cluster": "The address is that of a node of a Redis Cluster.",
+    },
+    examples: ["REDIS_URL=redis://127.0.0.1:6379 portolan keys rotate", "portolan keys rotate ./storage"],
+    load: () => import("./commands/keys.ts"),
+  },
+  {
     name: "completion",
     usage: "<shell>",
     summary: "Print the completion script for bash, zsh, fish or powershell.",
@@ -509,6 +520,6 @@ export const commandGroups: { readonly [heading: string]: readonly string[] } = 
   "Let a model use them": ["run", "chat", "console"],
   "Manage servers and permissions": ["add", "remove", "trust", "grants", "log", "login", "logout"],
   "Find out what is wrong": ["doctor", "check", "test", "record", "replay"],
-  "Make and serve your own": ["new", "dev", "serve", "gen", "card", "pack"],
+  "Make and serve your own": ["new", "dev", "serve", "gen", "card", "pack", "keys"],
   "Set up your shell": ["completion"],
 };

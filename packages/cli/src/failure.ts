@@ -114,6 +114,8 @@ const libraryTexts: readonly (readonly [text: RegExp, instead: string])[] = [
     /, but this host cannot ask: give the host .*$/,
     ', but there is no terminal. Run it in a terminal and answer "always".',
   ],
+  [/; create the client with createCluster or new Cluster$/, "; add --cluster"],
+  [/; correct those of the client \(.*$/, " in the address"],
   [/: the host has no `answers\.\w+`$/, ": there is no terminal"],
   [/: give the host `.*$/, ""],
   [/\b(?:GET|POST) (\S+) failed: connect (ECONNREFUSED) (\S+)/, "$1 cannot be reached: nothing listens at $3 ($2)"],

@@ -23,4 +23,4 @@ export type {
   Storage,
   Unsubscribe,
 } from "./storage.ts";
-export { rotateKeys } from "./stored-keys.ts";
+export { type KeyRotation, type RotateKeysOptions, rotateKeys } from "./stored-keys.ts";

@@ -1,4 +1,5 @@
 import { PortolanError } from "../errors.ts";
+import { checkOptions, type OptionNames } from "../options.ts";
 import {
   createSealer,
   type OpenedText,
@@ -19,13 +20,39 @@ interface StoredKey {
 
 const storedAt = "mcp/keys";
 
+/** Options of `rotateKeys`. */
+export interface RotateKeysOptions {
+  /**
+   * Rejects if the storage has no key, which is the case when no server has used it, or only with another prefix. Default:
+   * false: the first key is made.
+   */
+  readonly mustExist?: boolean;
+}
+
+/** The keys after `rotateKeys`. */
+export interface KeyRotation {
+  /** The number of older keys that still open what they have sealed. */
+  readonly olderKeys: number;
+  /** The time since 1970 from which the key that was replaced opens nothing. Undefined if there was none. */
+  readonly replacedKeyEndsAt?: number;
+}
+
+const rotateKeysOptions: OptionNames<RotateKeysOptions> = { mustExist: 1 };
+
 /**
  * Puts a new key in front of those that servers without `secrets` keep in their storage. Texts that were sealed with an
- * older key can be opened for another day. Running processes notice the new key by themselves.
+ * older key can be opened for another day. Running processes notice the new key within a minute.
  */
-export async function rotateKeys({ kv }: Storage): Promise<void> {
+export async function rotateKeys({ kv }: Storage, options: RotateKeysOptions = {}): Promise<KeyRotation> {
+  checkOptions(options, rotateKeysOptions, "rotateKeys");
   for (;;) {
     const text = await kv.get(storedAt);
+    if (text === undefined && options.mustExist) {
+      throw new PortolanError(
+        "invalid-argument",
+        "Keys: the storage has none to replace: no server has sealed with it",
+      );
+    }
     const now = Date.now();
     const [current, ...older] = text === undefined ? [] : parseKeys(text);
     const kept = older.filter(({ retiredAt = now }) => now - retiredAt < storedKeyRetirementMs);
@@ -36,7 +63,9 @@ export async function rotateKeys({ kv }: Storage): Promise<void> {
         `Keys: expected at most ${maxStoredKeys} within a day, got one more; rotate them less often`,
       );
     }
-    if (await kv.set(storedAt, JSON.stringify(keys), { expect: text ?? null })) return;
+    if (await kv.set(storedAt, JSON.stringify(keys), { expect: text ?? null })) {
+      return { olderKeys: keys.length - 1, ...(current && { replacedKeyEndsAt: now + storedKeyRetirementMs }) };
+    }
   }
 }
 
