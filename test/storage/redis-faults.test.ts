@@ -83,6 +83,8 @@ async function proxyTo(port: number) {
   };
 }
 
+const ignore = () => {};
+
 async function valuesOf(entries: AsyncIterable<LogEntry>): Promise<string[]> {
   const values: string[] = [];
   for await (const { value } of entries) values.push(value);
@@ -188,6 +190,31 @@ describe.each(libraryNames)("%s", (name) => {
     await expect.poll(() => heard, { timeout: 10_000 }).toEqual(["1", "lost"]);
     await publisher.bus.publish("a", "2");
     await expect.poll(() => heard).toEqual(["1", "lost", "2"]);
+  });
+
+  test("a subscription that was answered too late, and made again, hears each message once", async () => {
+    const server = await setUp();
+    const storage = open(library.single(server.port), { commandMs: 200 });
+    await storage.ready();
+    // The channel that checks the connection is there before the server hangs.
+    await (await storage.bus.subscribe("other", ignore, ignore))();
+    server.pause();
+    await expect(storage.bus.subscribe("a", ignore, ignore)).rejects.toMatchObject({ code: "store-failed" });
+    server.resume();
+    await untilWorks(storage);
+    const heard: string[] = [];
+    let isSubscribed = false;
+    await expect
+      .poll(async () => {
+        if (!isSubscribed)
+          await storage.bus.subscribe("a", (value) => heard.push(value), ignore).then(() => (isSubscribed = true));
+        return isSubscribed;
+      })
+      .toBe(true);
+    await storage.bus.publish("a", "first");
+    await storage.bus.publish("a", "last");
+    await expect.poll(() => heard.at(-1)).toBe("last");
+    expect(heard).toEqual(["first", "last"]);
   });
 
   test("a subscriber hears of a gap before it hears the messages after it", async () => {

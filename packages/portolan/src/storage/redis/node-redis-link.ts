@@ -35,6 +35,8 @@ export class NodeRedisLink implements RedisLink {
   readonly #options: LinkOptions;
   readonly #status: LinkStatus;
   readonly #channels = new Set<string>();
+  /** One listener for each channel of a duplicate, which calls it for every listener that it was given. */
+  readonly #listeners = new WeakMap<Duplicate, Map<string, (text: string) => void>>();
   #current: Duplicate | undefined;
   /** The duplicate that is being connected. */
   #next: Duplicate | undefined;
@@ -108,8 +110,19 @@ export class NodeRedisLink implements RedisLink {
     return this.#current;
   }
 
+  /** Subscribes a duplicate to a channel. May be called again: an earlier attempt may have succeeded late. */
   #listen(duplicate: Duplicate, channel: string): Promise<unknown> {
-    return duplicate.subscribe(channel, (text) => this.#options.events.received(channel, text));
+    const listeners = this.#listeners.get(duplicate) ?? new Map<string, (text: string) => void>();
+    this.#listeners.set(duplicate, listeners);
+    let listener = listeners.get(channel);
+    if (!listener) {
+      listener = (text) => {
+        // One that was replaced receives the same messages for a while.
+        if ((this.#current ?? this.#next) === duplicate) this.#options.events.received(channel, text);
+      };
+      listeners.set(channel, listener);
+    }
+    return duplicate.subscribe(channel, listener);
   }
 
   /** Connects a new duplicate, which takes the place of the present one when it is connected. */
