@@ -1,13 +1,10 @@
 import { between } from "../../kit/revisions.ts";
-import { host, http, type Row } from "./row.ts";
+import { client, host, http, type Row } from "./row.ts";
 
 const core = ["2025-11-25"] as const;
 const extension = ["2026-07-28"] as const;
 const both = between("2025-11-25", "2026-07-28");
 const older = between("2024-11-05", "2025-06-18");
-/** On the side of the client, whose rows begin with "C-". */
-const client = "the client, in client/rows/x.ts";
-
 /** Tasks, on the server: those of the core of 2025-11-25, and those of the extension. */
 export const rowsTasks: { readonly [row: string]: Row } = {
   X10: { about: "the capability is declared before any call may be a task", on: core },
@@ -24,12 +21,12 @@ export const rowsTasks: { readonly [row: string]: Row } = {
     on: core,
   },
   X20: { about: "on input_required, tasks/result is called at once", later: client },
-  X21: { about: "tasks/get is not answered with a stream", later: `${http}, in test/server/tasks-callers.test.ts` },
+  X21: { about: "tasks/get is not answered with a stream", later: http },
   X22: { about: "messages of a task name it, its state does not", on: core },
   X23: { about: "a cancelled task is cancelled before the response, and stays so", on: core },
   X24: { about: "unknown ids and wrong cursors are invalid params", on: core },
   X25: { about: "the list has what get finds, in pages", on: core },
-  X26: { about: "tasks are bound to their principal", later: `${http}, in test/server/tasks-callers.test.ts` },
+  X26: { about: "tasks are bound to their principal", later: http },
   X27: { about: "an expired task is unknown", on: core },
   X28: { about: "the progress token of the call stays valid", on: core },
   X29: { about: "tasks of a caller and their lifetime are limited", on: both },
@@ -46,17 +43,14 @@ export const rowsTasks: { readonly [row: string]: Row } = {
   X50: { about: "a key of a question never returns", on: extension },
   X51: { about: "updates are acknowledged; parts are kept, unknown keys ignored", on: extension },
   X52: { about: "cancel is acknowledged, also for an ended task", on: extension },
-  X56: { about: "Mcp-Name repeats the id", later: `${http}, in test/server/tasks-callers.test.ts` },
+  X56: { about: "Mcp-Name repeats the id", later: http },
   X57: { about: "a listener of tasks needs the declaration", on: extension },
   X58: { about: "listeners get the whole task, of their own tasks alone", on: extension },
   X59: { about: "no progress and no log messages of a task", on: extension },
   X60: { about: "ids cannot be guessed", on: both },
   X61: { about: "questions of a task are no more trusted than others", later: host },
   X62: { about: "the extension means nothing on 2025-11-25, its capability nothing on 2026-07-28", on: both },
-  X63: {
-    about: "older tasks are open to clients without the extension",
-    later: "two connections, in test/server/tasks-callers.test.ts",
-  },
+  X63: { about: "older tasks are open to clients without the extension", later: http },
   X64: { about: "the methods and params of 2025-11-25 are gone", on: extension },
   X65: { about: "a task fails at the end of its lifetime, and not before", on: extension },
   X67: {

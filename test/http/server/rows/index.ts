@@ -5,6 +5,7 @@ import { rowsD } from "./d.ts";
 import { rowsE } from "./e.ts";
 import { rowsF } from "./f.ts";
 import { rowsT } from "./t.ts";
+import { rowsTasks } from "./tasks.ts";
 import { rowsX } from "./x.ts";
 
 /** Every requirement on a server over HTTP, by the row numbers of the requirements matrix and of the threats. */
@@ -16,4 +17,5 @@ export const manifest: { readonly [row: string]: Row } = {
   ...rowsT,
   ...rowsX,
   ...rowsCards,
+  ...rowsTasks,
 };

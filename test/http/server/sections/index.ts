@@ -17,6 +17,7 @@ import { sessions } from "./sessions.ts";
 import { stateless } from "./stateless.ts";
 import { streams } from "./streams.ts";
 import { takeover } from "./takeover.ts";
+import { tasksOfCallers } from "./tasks.ts";
 import { whole } from "./whole.ts";
 
 /** All sections of requirements, which the coverage gate checks. */
@@ -39,5 +40,6 @@ export const sections: { readonly [name: string]: readonly HttpRequirement[] } =
   stateless,
   streams,
   takeover,
+  tasksOfCallers,
   whole,
 };
