@@ -1,6 +1,7 @@
 import { Lazy, type MaybePromise, whenDone } from "../async.ts";
 import type { JsonObject } from "../jsonrpc/message.ts";
 import { complete, type Outcome, type Peer, type Revision } from "../protocol/revision.ts";
+import type { Implementation, InputRequest } from "../protocol/types/index.ts";
 import type { ShapeCheck } from "../schema/shape.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Exchange, Principal, ServedExchange } from "./call/exchange.ts";
@@ -110,8 +111,43 @@ export interface ExtendedServer {
   publish(topic: string, payload: JsonObject, audience?: Audience): void;
   /** Reports an error to the server's `onError`. Returns the reference that a peer may be told. */
   report(error: unknown): string;
+  /** The name and version of the server. */
+  readonly info: Implementation;
+  /** Returns whether the caller can see a feature: a tool or prompt by its name, the others by their URI. */
+  hasFeature(kind: FeatureKind, key: string, exchange: Exchange): boolean;
   /** Returns the options of a feature for this extension; undefined for a feature that the caller cannot see. */
   optionsOf(kind: FeatureKind, key: string, exchange: Exchange): unknown;
+  /**
+   * Runs a request apart from its client: it may outlive the response, and run later or in another process. The middleware
+   * that comes after the extension runs around it.
+   */
+  detach(request: DetachableRequest, options?: DetachOptions): DetachedRun;
+}
+
+/** An exchange, or the members of one that an extension has stored as JSON. */
+export interface DetachableRequest extends Pick<Exchange, "id" | "method" | "params" | "principal"> {
+  readonly peer: Pick<Peer, "capabilities" | "info"> & { readonly revision: { readonly version: string } };
+}
+
+/** Options of `ExtendedServer.detach`. */
+export interface DetachOptions {
+  /** Takes the notifications of the handler. Default: they are dropped. */
+  readonly notify?: (method: string, params: JsonObject) => void;
+  /** Takes the texts of `ctx.status`. Default: they are dropped. */
+  readonly status?: (message: string) => void;
+  /**
+   * Answers a question of the handler, which waits in memory. Default: questions end the run with the outcome
+   * `"input_required"`; detach it again with its `state` as `requestState` and the answers as `inputResponses`.
+   */
+  readonly ask?: (question: InputRequest) => Promise<JsonObject>;
+}
+
+/** A request that runs apart from its client. */
+export interface DetachedRun {
+  /** Rejects with the `RpcError` that a client would get. */
+  readonly outcome: Promise<Outcome>;
+  /** Aborts the signal of the handler. */
+  cancel(reason: Error): void;
 }
 
 /** Runs a handler inside its middleware, the first one outermost. */

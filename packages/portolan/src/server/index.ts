@@ -42,6 +42,9 @@ export { createServer, type LiveServer, live, type Servable, type Server } from 
 export type {
   CustomMethod,
   DecoratedFeature,
+  DetachableRequest,
+  DetachedRun,
+  DetachOptions,
   ExtendedServer,
   ExtensionParts,
   FeatureKind,

@@ -1,9 +1,11 @@
 import type { MaybePromise } from "../../async.ts";
+import { checkOptions, type OptionNames } from "../../options.ts";
 import { missingCapability } from "../../protocol/errors.ts";
 import type { Outcome, Peer, Revision } from "../../protocol/revision.ts";
 import type { Snapshot } from "../define/snapshot.ts";
-import type { ExtendedServer, ExtensionParts, FeatureKind, ServerExtension } from "../extension.ts";
+import type { DetachOptions, ExtendedServer, ExtensionParts, FeatureKind, ServerExtension } from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
+import { detach } from "./detach.ts";
 import type { Exchange, ServedExchange } from "./exchange.ts";
 
 /** An extension that takes part in a revision, with its additions to it. */
@@ -27,7 +29,7 @@ export function activeExtensions(runtime: ServerRuntime, revision: Revision): re
   if (!active) {
     active = snapshot.parts.extensions.flatMap((extension): ActiveExtension[] => {
       const isDeclarable = !revision.encoderParts.traits.refusedExtensions.includes(extension.id);
-      const server = extendedServer(runtime, extension.id);
+      const server = extendedServer(runtime, extension);
       const parts = extension.on(revision, server);
       return parts && (isDeclarable || parts.isOpen) ? [{ extension, parts, server, isDeclarable }] : [];
     });
@@ -68,36 +70,45 @@ export function runExtension(
 const lists = { tool: "tools", resource: "resources", template: "templates", prompt: "prompts" } as const;
 
 /** One object for each extension of a server, so that an extension can keep something for it. */
-const extendedServers = new WeakMap<ServerRuntime, Map<string, ExtendedServer>>();
+const extendedServers = new WeakMap<ServerRuntime, WeakMap<ServerExtension, ExtendedServer>>();
 const runtimes = new WeakMap<ExtendedServer, ServerRuntime>();
 
-/** Returns the runtime of the server that an extension sees. For extensions of this package. */
+/** Returns the runtime of the server that an extension sees. For tasks, whose records hold the rounds of questions. */
 export function runtimeBehind(server: ExtendedServer): ServerRuntime {
   return runtimes.get(server) as ServerRuntime;
 }
 
-function extendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
-  const known = extendedServers.get(runtime) ?? new Map<string, ExtendedServer>();
+function extendedServer(runtime: ServerRuntime, extension: ServerExtension): ExtendedServer {
+  const known = extendedServers.get(runtime) ?? new WeakMap<ServerExtension, ExtendedServer>();
   extendedServers.set(runtime, known);
-  let server = known.get(id);
+  let server = known.get(extension);
   if (!server) {
-    server = createExtendedServer(runtime, id);
-    known.set(id, server);
+    server = createExtendedServer(runtime, extension);
+    known.set(extension, server);
     runtimes.set(server, runtime);
   }
   return server;
 }
 
-function createExtendedServer(runtime: ServerRuntime, id: string): ExtendedServer {
+const detachNames: OptionNames<DetachOptions> = { notify: 1, status: 1, ask: 1 };
+
+function createExtendedServer(runtime: ServerRuntime, extension: ServerExtension): ExtendedServer {
+  const find = (kind: FeatureKind, key: string, exchange: Exchange) =>
+    runtime.snapshot[lists[kind]].find(key, exchange as ServedExchange);
   return {
+    get info() {
+      return runtime.snapshot.info;
+    },
     get storage() {
       return runtime.storage ?? runtime.snapshot.options.storage;
     },
     publish: (topic, payload, audience) => runtime.publish(topic, payload, audience),
     report: (error) => runtime.report(error),
-    optionsOf(kind: FeatureKind, key: string, exchange: Exchange) {
-      const feature = runtime.snapshot[lists[kind]].find(key, exchange as ServedExchange);
-      return feature?.definition.extensions?.[id];
+    hasFeature: (kind, key, exchange) => find(kind, key, exchange) !== undefined,
+    optionsOf: (kind, key, exchange) => find(kind, key, exchange)?.definition.extensions?.[extension.id],
+    detach(request, options = {}) {
+      checkOptions(options, detachNames, "detach");
+      return detach(runtime, extension, request, options);
     },
   };
 }

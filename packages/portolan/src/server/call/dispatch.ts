@@ -162,6 +162,11 @@ function lazily<Module>(module: Lazy<Module>, handlerOf: (loaded: Module) => Han
 const empty = complete({});
 const listFeatures = lazily(description, (loaded) => loaded.listFeatures);
 
+/** Returns the handler of a method of the protocol. */
+export function handlerOf(method: string): Handler | undefined {
+  return handlers.get(method);
+}
+
 /** The handler of each method. Every other fact about a method stands in its row in `protocol/revisions`. */
 const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
   ["tools/call", callTool],

@@ -4,7 +4,6 @@ import { missingCapability, taskMismatch, unknownTool } from "../../protocol/err
 import { taskDialectOf, tasksId } from "../../protocol/tasks.ts";
 import { isObject, object, optional, record, string } from "../../schema/shape.ts";
 import type { Storage } from "../../storage/storage.ts";
-import { runtimeBehind } from "../call/active-extensions.ts";
 import type { ServedExchange } from "../call/exchange.ts";
 import type { ToolDefinition } from "../define/definition.ts";
 import type { Server } from "../define/server.ts";
@@ -95,8 +94,8 @@ export function tasks(options: ServerTasksOptions = {}): ServerExtension {
       }
       if (dialect === "core") {
         const isWanted = isObject(exchange.params["task"]);
-        const isKnown = runtimeBehind(server).snapshot.tools.find(name, exchange as ServedExchange) !== undefined;
-        if (isKnown && (isWanted ? !rule : isRequired)) throw taskMismatch(name, isRequired);
+        if (server.hasFeature("tool", name, exchange) && (isWanted ? !rule : isRequired))
+          throw taskMismatch(name, isRequired);
         if (!isWanted || !rule) return next(exchange);
       } else if (!isDeclared || !rule) {
         if (isRequired) throw missingCapability({ extensions: { [tasksId]: {} } }, `Tool "${name}"`);

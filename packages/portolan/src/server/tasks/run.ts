@@ -1,10 +1,10 @@
 import { PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
-import { revisions } from "../../protocol/revisions/index.ts";
 import type { InputRequest } from "../../protocol/types/index.ts";
 import type { RoundKeeper } from "../ask/conversation.ts";
 import { roundStateOf, type SealedState, sealState } from "../ask/round-state.ts";
-import { type ReturnPath, ServedExchange } from "../call/exchange.ts";
+import { detachedExchange } from "../call/detach.ts";
+import type { ReturnPath, ServedExchange } from "../call/exchange.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import type { Audience } from "../subscribe/hub.ts";
 import { maxStatusCharacters, maxTimerMs, statusIntervalMs } from "./limits.ts";
@@ -74,18 +74,15 @@ export class TaskRun implements RoundKeeper {
     this.received = new Map(Object.entries(record.answers ?? {}));
     this.state = toSealedState(record.rounds);
     const { peer, principal, call } = record;
-    const revision = revisions.find(({ version }) => version === peer.version);
-    if (!revision) throw new PortolanError("version-mismatch", `A task of protocol version ${peer.version} is stored`);
     const path: ReturnPath = {
       notify: (method, params) => this.#host.notify(this, method, params),
       status: (message) => this.#status(message),
       ...(waits && { ask: (_: ServedExchange, question: InputRequest) => this.#host.ask(this, question) }),
       caller: origin?.returnPath.caller,
     };
-    const request = { jsonrpc: "2.0", id: record.id, method: "tools/call", params: call } as const;
-    const { capabilities, info } = peer;
-    this.exchange = new ServedExchange(request, { revision, capabilities, info }, principal, path);
-    this.exchange.asksBy = waits ? "requests" : "in-result";
+    const { version, capabilities, info } = peer;
+    const request = { id: record.id, method: "tools/call", params: call, principal };
+    this.exchange = detachedExchange({ ...request, peer: { revision: { version }, capabilities, info } }, path);
     this.exchange.rounds = this;
     origin?.onCancel((reason) => {
       if (this.origin === origin) this.exchange.cancel(reason);

@@ -10,10 +10,10 @@ import { sha256 } from "../../storage/crypto.ts";
 import { createMemoryStorage } from "../../storage/memory.ts";
 import { openState, roundStateOf } from "../ask/round-state.ts";
 import { runtimeBehind } from "../call/active-extensions.ts";
-import { callTool } from "../call/call-tool.ts";
 import { HandlerContext } from "../call/context.ts";
+import { runAfter } from "../call/detach.ts";
 import { anonymous, type Exchange, type ServedExchange } from "../call/exchange.ts";
-import { checkNeeds, runMiddleware } from "../call/extra.ts";
+import { checkNeeds } from "../call/extra.ts";
 import type { CompiledTool } from "../define/tools.ts";
 import type { ExtendedServer, ServerExtension } from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
@@ -60,9 +60,7 @@ export class TaskServer implements RunHost {
     this.listeners = new TaskListeners(this, server);
     const storage = settings.storage ?? server.storage ?? createMemoryStorage();
     const report = (error: unknown) => this.report(error);
-    this.store = new TaskStore(storage, this.runtime.snapshot.info.name, settings, report, (key) =>
-      this.#changedElsewhere(key),
-    );
+    this.store = new TaskStore(storage, server.info.name, settings, report, (key) => this.#changedElsewhere(key));
     this.#sweep();
     if (this.store.isShared) {
       const timer = setInterval(() => this.#sweep(), settings.leaseMs);
@@ -218,12 +216,8 @@ export class TaskServer implements RunHost {
 
   // Runs
 
-  /** Runs the handler inside the middleware that comes after this extension. */
-  #runHandler(run: TaskRun): MaybePromise<Outcome> {
-    const { snapshot } = this.runtime;
-    const before = snapshot.parts.extensions.filter(({ around }) => around).indexOf(this.#extension);
-    const chain = snapshot.chain("tools/call", this.runtime).slice(before + 1);
-    return runMiddleware(chain, run.exchange, (current) => callTool(this.runtime, current));
+  #runHandler({ exchange }: TaskRun): MaybePromise<Outcome> {
+    return runAfter(this.runtime, this.#extension, exchange);
   }
 
   #follow(run: TaskRun, { createdAt, ttlMs }: TaskRecord): void {
