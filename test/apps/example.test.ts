@@ -47,7 +47,7 @@ test("the page of the example shows the app, and keeps for the model what the us
   await new Promise((resolve) => reserved.close(resolve));
   const origin = `http://127.0.0.1:${port}`;
   const sandbox = createSandbox(origin, `http://localhost:${sandboxPort}`);
-  addressOf = sandbox.addressOf;
+  addressOf = (grant) => sandbox.addressOf(grant, "ada, cinema, ui://cinema/seats");
   await new Promise<void>((resolve) => sandbox.server.listen(sandboxPort, "127.0.0.1", resolve));
   const endpoint = serveHttp(server, { allowedOrigins: [origin] });
   const { url } = await endpoint.listen(0);

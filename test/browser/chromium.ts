@@ -11,14 +11,24 @@ const quiet = ["--disable-background-networking", "--disable-component-update", 
 /** The folder for the screenshots of a run. */
 export const screenshots: string = pathTo("node_modules/.cache/portolan/screenshots");
 
-/** Starts the system's Chromium until the test ends. */
-export async function startChromium(): Promise<Browser> {
+const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", ...quiet];
+
+/** Starts the system's Chromium until the test ends. `more` are further flags. */
+export async function startChromium(...more: string[]): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: findProgram("chromium") ?? "chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", ...quiet],
+    args: [...args, ...more],
   });
   onTestFinished(() => browser.close());
   return browser;
+}
+
+/**
+ * Starts Chromium as users have it: a frame of another site stores apart from that site. Playwright switches these
+ * partitions off, so that such a frame stores nothing; the last of two flags counts.
+ */
+export function startChromiumWithPartitions(): Promise<Browser> {
+  return startChromium("--disable-features=HttpsUpgrades");
 }
 
 /** Saves a screenshot of a page for people to look at. */

@@ -53,9 +53,15 @@ const waysOut = (outside: string) => `
   await attempt("parent", () => { parent.location = "${outside}/parent"; });
 `;
 
-test("an app that declares nothing reaches no other machine", async () => {
+/** Apps without an origin, and apps with one of their own. */
+const kinds = [
+  ["without an origin", {}],
+  ["with an origin of its own", { own: "chess" }],
+] as const;
+
+test.each(kinds)("an app %s that declares nothing reaches no other machine", async (_, own) => {
   const stage = await openStage();
-  const tries = await runApp(stage, waysOut(stage.outside));
+  const tries = await runApp(stage, waysOut(stage.outside), own);
   expect(tries).toEqual({
     fetch: "failed: TypeError",
     "no-cors": "failed: TypeError",
@@ -84,7 +90,7 @@ test("an app that declares nothing reaches no other machine", async () => {
   expect(stage.page.url()).toBe(`${stage.origin}/`);
 });
 
-test.each([
+const exits = [
   ["a script", (to: string) => `location.href = "${to}/self?secret";`, ""],
   ["a refresh", () => "", (to: string) => `<meta http-equiv="refresh" content="0; url=${to}/refresh?secret">`],
   [
@@ -98,18 +104,23 @@ test.each([
     (to: string) => `document.body.innerHTML = '<a href="${to}/link?secret">x</a>'; document.links[0].click();`,
     "",
   ],
-])("an app cannot leave by %s and take its data along", async (_, script, head) => {
-  const stage = await openStage();
-  const html = appWith(script(stage.outside), typeof head === "string" ? head : head(stage.outside));
-  await showApp(stage, { html });
-  await stage.page.waitForFunction(() => window.shown !== undefined);
-  // The frame shows the browser's own error page.
-  await expect.poll(() => stage.page.frames().map((frame) => frame.url())).toContain("chrome-error://chromewebdata/");
-  expect(stage.heard).toEqual([]);
-  // The host still answers, and the app can be removed.
-  await stage.page.evaluate(() => window.shown.session.close());
-  expect(await stage.page.locator("iframe").count()).toBe(0);
-});
+] as const;
+
+test.each(kinds.flatMap(([kind, own]) => exits.map(([by, script, head]) => [kind, by, own, script, head] as const)))(
+  "an app %s cannot leave by %s and take its data along",
+  async (_, __, own, script, head) => {
+    const stage = await openStage();
+    const html = appWith(script(stage.outside), typeof head === "string" ? head : head(stage.outside));
+    await showApp(stage, { html, ...own });
+    await stage.page.waitForFunction(() => window.shown !== undefined);
+    // The frame shows the browser's own error page.
+    await expect.poll(() => stage.page.frames().map((frame) => frame.url())).toContain("chrome-error://chromewebdata/");
+    expect(stage.heard).toEqual([]);
+    // The host still answers, and the app can be removed.
+    await stage.page.evaluate(() => window.shown.session.close());
+    expect(await stage.page.locator("iframe").count()).toBe(0);
+  },
+);
 
 test("an app cannot loosen its policy by its own document or by what its server declares", async () => {
   const stage = await openStage();
@@ -134,26 +145,31 @@ test("an app cannot loosen its policy by its own document or by what its server 
   expect(Object.values(opened?.csp ?? {}).flat()).toEqual([]);
 });
 
-test("frames inside an app have its policy, and neither its host nor its sandbox listens to them", async () => {
-  const stage = await openStage();
-  const message = `{ jsonrpc: "2.0", id: "n", method: "tools/call", params: { name: "forApp" } }`;
-  const inner = `
+test.each(kinds)(
+  "frames inside an app %s have its policy, and neither its host nor its sandbox listens to them",
+  async (_, own) => {
+    const stage = await openStage();
+    const message = `{ jsonrpc: "2.0", id: "n", method: "tools/call", params: { name: "forApp" } }`;
+    const inner = `
     for (const target of [parent.parent, top]) target.postMessage(${message}, "*");
     fetch("${stage.outside}/nested").catch((error) => parent.postMessage({ nested: error.name + " " + window.origin }, "*"));
   `;
-  const tries = await runApp(
-    stage,
-    `const answer = new Promise((resolve) => window.addEventListener("message", ({ data }) => data.nested && resolve(data.nested)));
+    const tries = await runApp(
+      stage,
+      `const answer = new Promise((resolve) => window.addEventListener("message", ({ data }) => data.nested && resolve(data.nested)));
      const frame = document.createElement("iframe");
      frame.srcdoc = "<script>" + ${JSON.stringify(inner)} + "<" + "/script>";
      document.body.append(frame);
      await attempt("nested", () => answer);
      await attempt("ping", async () => (await call("ping")).result);`,
-  );
-  expect(tries).toEqual({ nested: "TypeError null", ping: "[object Object]" });
-  expect(await stage.page.evaluate(() => window.shown.called)).toEqual(["show"]);
-  expect(stage.heard).toEqual([]);
-});
+      own,
+    );
+    const origin = "own" in own ? stage.sandbox.replace("//", `//${own.own}.`) : "null";
+    expect(tries).toEqual({ nested: `TypeError ${origin}`, ping: "[object Object]" });
+    expect(await stage.page.evaluate(() => window.shown.called)).toEqual(["show"]);
+    expect(stage.heard).toEqual([]);
+  },
+);
 
 test("an app reads nothing of the host or of the sandbox", async () => {
   const stage = await openStage();
@@ -229,7 +245,7 @@ test.each([
   expect(await stage.page.locator("iframe").count()).toBe(0);
 });
 
-test("messages between the host and its sandbox cannot be forged, and no other window is listened to", async () => {
+test.each(kinds)("messages between the host and the sandbox of an app %s cannot be forged", async (_, own) => {
   const stage = await openStage();
   const forged = {
     html: "<!doctype html><script>parent.postMessage({ jsonrpc: '2.0', id: 'f', method: 'ping' }, '*')</script>",
@@ -243,6 +259,7 @@ test("messages between the host and its sandbox cannot be forged, and no other w
        top.postMessage({ jsonrpc: "2.0", ...message }, "*");
      }
      await attempt("ping", async () => Object.keys(await call("ping")).join());`,
+    own,
   );
   expect(tries).toEqual({ ping: "jsonrpc,id,result" });
   // Another frame of the page, and the page itself.

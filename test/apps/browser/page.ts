@@ -13,6 +13,8 @@ export interface AppUnderTest {
   readonly teardownMs?: number;
   /** The origin of the sandbox instead of the right one. */
   readonly sandbox?: string;
+  /** The name of the app's own origin, below `localhost`. Default: the app has no origin. */
+  readonly own?: string;
 }
 
 interface Shown {
@@ -34,7 +36,7 @@ declare global {
   }
 }
 
-async function show({ html, ui, sandbox, ...options }: AppUnderTest): Promise<void> {
+async function show({ html, ui, sandbox, own, ...options }: AppUnderTest): Promise<void> {
   const called: string[] = [];
   const note = (tool: string) => () => {
     called.push(tool);
@@ -83,7 +85,8 @@ async function show({ html, ui, sandbox, ...options }: AppUnderTest): Promise<vo
     onLog,
     ...options,
   });
-  const grant = { sources: session.resource.sources, permissions: session.resource.permissions };
+  const { sources, permissions } = session.resource;
+  const grant = { sources, permissions, own };
   const address = await (await fetch("/sandbox", { method: "POST", body: JSON.stringify(grant) })).text();
   const element = document.querySelector("#app");
   if (!element) throw new Error("no element");

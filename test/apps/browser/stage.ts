@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener } from "node:h
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { build } from "esbuild";
-import type { Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { sandboxHandler } from "portolan-host/apps/sandbox";
 import { onTestFinished } from "vitest";
 import { startChromium } from "../../browser/chromium.ts";
@@ -48,7 +48,7 @@ export interface BrowserStage {
   readonly console: string[];
 }
 
-export async function openStage(): Promise<BrowserStage> {
+export async function openStage(startBrowser: () => Promise<Browser> = startChromium): Promise<BrowserStage> {
   const heard: string[] = [];
   const connections = { count: 0 };
   const outsidePort = await serve(
@@ -68,8 +68,10 @@ export async function openStage(): Promise<BrowserStage> {
   const sandboxPort = await serve((request, response) => handler?.node(request, response));
   const port = await serve(async (request, response) => {
     if (request.url === "/sandbox") {
-      const grant = JSON.parse(await read(request));
-      response.end(`http://localhost:${sandboxPort}${handler?.add(grant).path}`);
+      const { own, ...grant } = JSON.parse(await read(request));
+      const sandbox = `http://localhost:${sandboxPort}`;
+      const app = `http://${own}.localhost:${sandboxPort}`;
+      response.end(sandbox + handler?.add(grant, own === undefined ? undefined : { app, sandbox }).path);
       return;
     }
     response.setHeader("content-type", request.url === "/page.js" ? "text/javascript" : "text/html");
@@ -77,8 +79,7 @@ export async function openStage(): Promise<BrowserStage> {
     response.end(request.url === "/page.js" ? text : page);
   });
   handler = sandboxHandler({ hosts: [`http://127.0.0.1:${port}`] });
-  const browser = await startChromium();
-  const opened = await browser.newPage();
+  const opened = await (await startBrowser()).newPage();
   opened.setDefaultTimeout(20_000);
   const console: string[] = [];
   opened.on("console", (message) => console.push(message.text()));

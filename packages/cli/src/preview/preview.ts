@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -32,8 +33,8 @@ export interface PreviewOptions {
 }
 
 /**
- * Serves a page with the apps of a host's servers, on loopback. The page and the sandbox of its apps have two names of the
- * same machine: two origins, and no cookie is for both.
+ * Serves a page with the apps of a host's servers, on loopback. The page, the sandbox of its apps and each app have names of
+ * their own for the same machine: as many origins, and no cookie is for two of them.
  */
 export async function openPreview(host: Host, { self, onError }: PreviewOptions): Promise<Preview> {
   const script = await readFile(join(dirname(self), "preview.js"), "utf8");
@@ -271,7 +272,13 @@ class PreviewPage {
     if (!sandbox || session.state === "closed") return;
     const { id, resource } = session;
     const { sources, permissions, html } = resource;
-    const page = sandbox.handler.add({ ...(sources && { sources }), permissions });
+    const grant = { ...(sources && { sources }), permissions };
+    const name = createHash("sha256")
+      .update(JSON.stringify([session.server, resource.uri]))
+      .digest("hex")
+      .slice(0, 32);
+    const app = sandbox.origin.replace("//", `//${name}.`);
+    const page = sandbox.handler.add(grant, { app, sandbox: sandbox.origin });
     const opened: OpenedApp = { session, page, receive: () => {} };
     this.apps.set(id, opened);
     const title = `${session.server}.${tool}`;

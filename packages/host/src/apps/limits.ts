@@ -20,6 +20,10 @@ export const maxAppRequests = 16;
 export const maxAppContextChars: number = 32 * 1024;
 /** Characters of JSON of a message that an app wants the user to send. */
 export const maxAppSayChars: number = 16 * 1024;
+/** Files that an app may offer at once. */
+export const maxAppFiles = 16;
+/** Characters in the name of such a file; the ending stays. */
+export const maxAppFileNameChars = 120;
 /** Messages for an app that wait until it has started; each kind replaces the one before, so that few suffice. */
 export const maxAppWaiting = 100;
 /** An app that does not start within this time is closed. Option: `startMs`. */
@@ -32,3 +36,5 @@ export const maxAppPixels = 4_000;
 export const maxAppFrames = 32;
 /** Apps that one sandbox serves at the same time; the oldest is forgotten first. Option: `maxApps`. */
 export const maxSandboxApps = 1_000;
+/** An app's frame that has loaded and does not announce itself within this time is replaced by one without an origin. */
+export const frameAnnounceMs = 2_000;

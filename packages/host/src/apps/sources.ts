@@ -93,10 +93,15 @@ export function toDeclaration({ sources, permissions }: AppGrant): { csp?: objec
 }
 
 /**
- * Returns the Content Security Policy of an app. `ancestors` are the origins whose pages may show it. Throws for an origin
- * that no policy may contain, because the caller has skipped `readGrant`.
+ * Returns the Content Security Policy of an app. `ancestors` are the origins whose pages may show it, `inner` those of the
+ * frames that its page needs itself. Throws for an origin that no policy may contain, because the caller has skipped
+ * `readGrant`.
  */
-export function policyOf({ sources }: Pick<AppGrant, "sources">, ancestors: readonly string[]): string {
+export function policyOf(
+  { sources }: Pick<AppGrant, "sources">,
+  ancestors: readonly string[],
+  inner: readonly string[] = [],
+): string {
   for (const one of sources ? Object.values(sources).flat() : []) {
     if (!isSource(one)) throw new Error(`no origin: ${JSON.stringify(one)}`);
   }
@@ -111,7 +116,7 @@ export function policyOf({ sources }: Pick<AppGrant, "sources">, ancestors: read
     `media-src ${with_("'self' data:")}`,
     `font-src ${with_("'self'")}`,
     `connect-src ${orNone(connect)}`,
-    `frame-src ${orNone(frames)}`,
+    `frame-src ${orNone([...inner, ...frames])}`,
     `base-uri ${orNone(base.length > 0 ? base : ["'self'"])}`,
     "object-src 'none'",
     // A form would be a navigation with the app's words in it.

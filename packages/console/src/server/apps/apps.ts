@@ -20,8 +20,8 @@ interface OpenedApp {
 }
 
 /**
- * The apps that are shown. Their frames have origins of their own, one for each server, on a port that serves nothing else:
- * names below `localhost` are this machine, and no cookie or storage is shared with them.
+ * The apps that are shown. Each has an origin of its own, and so has the sandbox of each server, on a port that serves nothing
+ * else: names below `localhost` are this machine, and no cookie or storage is shared with them.
  */
 export class Apps {
   readonly #base: ConsoleBase;
@@ -127,8 +127,9 @@ export class Apps {
     const { id, server } = app.record;
     const { sources, permissions } = session.resource;
     app.session = session;
-    app.page = this.#sandbox.add({ ...(sources && { sources }), permissions });
-    const name = createHash("sha256").update(server).digest("hex").slice(0, 32);
+    const sandbox = this.#originOf(server);
+    const origins = { sandbox, app: this.#originOf(JSON.stringify([server, session.resource.uri])) };
+    app.page = this.#sandbox.add({ ...(sources && { sources }), permissions }, origins);
     session.connect({
       open: (receive) => {
         app.receive = receive;
@@ -136,8 +137,13 @@ export class Apps {
       post: (message) => this.#post(id, message),
       close: () => {},
     });
-    this.#show(app, { state: "open", frame: `http://${name}.localhost:${this.#port}${app.page.path}` });
+    this.#show(app, { state: "open", frame: `${sandbox}${app.page.path}` });
     void session.closed.then((end) => this.#stopped(app, reasons[end]));
+  }
+
+  /** Returns an origin of this machine for a server, or for one of its apps. */
+  #originOf(owner: string): string {
+    return `http://${createHash("sha256").update(owner).digest("hex").slice(0, 32)}.localhost:${this.#port}`;
   }
 
   #stopped(app: OpenedApp, reason: string): void {

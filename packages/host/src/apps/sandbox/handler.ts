@@ -3,7 +3,7 @@ import { checkOptions, nameOf } from "portolan/internal";
 import { checkBounds } from "../../options.ts";
 import { maxSandboxApps } from "../limits.ts";
 import { type AppGrant, policyOf } from "../sources.ts";
-import { pageFor } from "./page.ts";
+import { framePageFor, pageFor } from "./page.ts";
 
 /** Options of `sandboxHandler`. */
 export interface SandboxOptions {
@@ -32,10 +32,24 @@ export interface SandboxResponse {
   end(text: string): unknown;
 }
 
+/**
+ * The origins of an app that has one of its own, and so storage. Requests for both reach the handler. An origin belongs to
+ * one app of one server, for one user: whatever document is shown on it reads what is stored there.
+ */
+export interface AppOrigins {
+  /** The origin of the app, such as "https://3f2a.apps.example.net". */
+  readonly app: string;
+  /** The origin that the sandbox has for the page that shows it. */
+  readonly sandbox: string;
+}
+
 /** Serves one static page, each app's with a policy of its own, for any HTTP server. */
 export interface SandboxHandler {
-  /** Makes a path for an app. The page at this path has the app's Content Security Policy as a header. */
-  add(app: AppGrant): SandboxPage;
+  /**
+   * Makes a path for an app. The page at this path has the app's Content Security Policy as a header. Default for `origins`:
+   * the app has no origin.
+   */
+  add(app: AppGrant, origins?: AppOrigins): SandboxPage;
   /** Answers a request, for servers that speak fetch. */
   fetch(request: Request): Response;
   /** Answers a request of `node:http`. */
@@ -51,31 +65,47 @@ export function sandboxHandler(options: SandboxOptions): SandboxHandler {
   const { maxApps = maxSandboxApps } = options;
   checkBounds("", { maxApps }, 1);
   const hosts = parseHosts(options.hosts);
-  const page = pageFor(hosts);
-  /** The policies of the apps, by path. */
-  const policies = new Map<string, string>();
+  /** The pages of the apps, by path. */
+  const apps = new Map<string, ServedPage>();
+  /** The frames of apps that have an origin of their own, by path. */
+  const frames = new Map<string, ServedPage>();
   const answer = ({ method, path, header }: Asked): Answer => {
-    const policy = policies.get(path);
-    if (policy === undefined) return refuse(404, "Not found.");
+    const page = apps.get(path) ?? frames.get(path);
+    if (!page) return refuse(404, "Not found.");
     if (method !== "GET") return refuse(405, "Only GET is answered.");
     const host = header("host");
-    const own = hosts.some((one) => new URL(one).host === host);
-    if (host === undefined || own) return refuse(421, "The sandbox must have an origin of its own.");
-    const why = problemOf(header, hosts);
+    if (host === undefined || hosts.some((one) => new URL(one).host === host) || host !== (page.host ?? host))
+      return refuse(421, "The sandbox must have an origin of its own.");
+    const why = problemOf(header, page.shownBy);
     if (why !== undefined) return refuse(403, why);
-    return { status: 200, headers: { ...headers, "content-security-policy": policy }, text: page };
+    return { status: 200, headers: { ...headers, "content-security-policy": page.policy }, text: page.text };
+  };
+  const forget = (path: string) => {
+    const { frame } = apps.get(path) ?? {};
+    apps.delete(path);
+    if (frame !== undefined) frames.delete(frame);
   };
   return {
-    add({ sources, permissions: _ }) {
-      const path = `/app/${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", "");
-      policies.set(path, policyOf({ ...(sources && { sources }) }, hosts));
-      if (policies.size > maxApps) {
-        for (const oldest of policies.keys()) {
-          policies.delete(oldest);
-          break;
-        }
+    add({ sources, permissions: _ }, origins) {
+      const grant = { ...(sources && { sources }) };
+      const path = `/app/${unguessable()}`;
+      if (origins) {
+        const { app, sandbox } = parseOrigins(origins, hosts);
+        const frame = `/frame/${unguessable()}`;
+        const [policy, text] = [policyOf(grant, hosts, [app]), pageFor(hosts, app + frame)];
+        apps.set(path, { policy, text, shownBy: hosts, host: new URL(sandbox).host, frame });
+        frames.set(frame, {
+          policy: policyOf(grant, [sandbox, ...hosts]),
+          text: framePageFor(sandbox),
+          shownBy: [sandbox],
+          host: new URL(app).host,
+        });
+      } else apps.set(path, { policy: policyOf(grant, hosts), text: pageFor(hosts, undefined), shownBy: hosts });
+      for (const oldest of apps.size > maxApps ? apps.keys() : []) {
+        forget(oldest);
+        break;
       }
-      return { path, remove: () => void policies.delete(path) };
+      return { path, remove: () => forget(path) };
     },
     fetch({ method, url, headers: given }) {
       const { pathname, host } = new URL(url);
@@ -94,6 +124,18 @@ export function sandboxHandler(options: SandboxOptions): SandboxHandler {
       response.end(text);
     },
   };
+}
+
+/** A page that is served. */
+interface ServedPage {
+  readonly policy: string;
+  readonly text: string;
+  /** The origins of the pages that may show it. */
+  readonly shownBy: readonly string[];
+  /** The host under which alone it is served. Default: any but those of the pages that show apps. */
+  readonly host?: string;
+  /** The path of the frame that belongs to it. */
+  readonly frame?: string;
 }
 
 interface Asked {
@@ -141,17 +183,35 @@ function problemOf(header: Asked["header"], hosts: readonly string[]): string | 
     : "The sandbox does not know the page that shows it.";
 }
 
-function parseHosts(hosts: readonly string[]): readonly string[] {
-  if (!Array.isArray(hosts) || hosts.length === 0) throw invalid(nameOf(hosts));
-  return hosts.map((host: unknown) => {
-    if (typeof host !== "string" || !URL.canParse(host)) throw invalid(nameOf(host));
-    const { origin, protocol } = new URL(host);
-    if (!["http:", "https:"].includes(protocol) || host.replace(/\/$/, "") !== origin) throw invalid(nameOf(host));
-    return origin;
-  });
+function unguessable(): string {
+  return `${crypto.randomUUID()}${crypto.randomUUID()}`.replaceAll("-", "");
 }
 
-function invalid(got: string): PortolanError {
-  const message = `hosts: expected a list of origins such as "https://console.example.com", got ${got}`;
+function parseHosts(hosts: readonly string[]): readonly string[] {
+  const expected = 'hosts: expected a list of origins such as "https://console.example.com"';
+  if (!Array.isArray(hosts) || hosts.length === 0) throw invalid(`${expected}, got ${nameOf(hosts)}`);
+  return hosts.map((host: unknown) => parseOrigin(host, expected));
+}
+
+function parseOrigins(origins: AppOrigins, hosts: readonly string[]): AppOrigins {
+  checkOptions(origins, { app: 1, sandbox: 1 }, "add: origins");
+  const parse = (name: keyof AppOrigins, example: string) =>
+    parseOrigin(origins[name], `add: ${name}: expected an origin such as "${example}"`);
+  const app = parse("app", "https://3f2a.apps.example.net");
+  const sandbox = parse("sandbox", "https://apps.example.net");
+  if (app === sandbox || hosts.includes(app) || hosts.includes(sandbox))
+    throw invalid(`add: the app, its sandbox and the pages that show it need different origins, got ${app}`);
+  return { app, sandbox };
+}
+
+function parseOrigin(value: unknown, expected: string): string {
+  const wrong = () => invalid(`${expected}, got ${nameOf(value)}`);
+  if (typeof value !== "string" || !URL.canParse(value)) throw wrong();
+  const { origin, protocol } = new URL(value);
+  if (!["http:", "https:"].includes(protocol) || value.replace(/\/$/, "") !== origin) throw wrong();
+  return origin;
+}
+
+function invalid(message: string): PortolanError {
   return new PortolanError("invalid-argument", message);
 }

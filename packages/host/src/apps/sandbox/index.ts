@@ -1,4 +1,5 @@
 export {
+  type AppOrigins,
   type SandboxHandler,
   type SandboxOptions,
   type SandboxPage,
