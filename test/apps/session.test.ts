@@ -1,10 +1,10 @@
 import { createServer } from "portolan/server";
 import { app, apps as serverApps } from "portolan/server/apps";
 import { createClock } from "portolan/testing";
-import type { ApprovalQuestion, Host, HostOptions, HostQuestion, SayQuestion } from "portolan-host";
+import type { ApprovalQuestion, Host, HostOptions, HostQuestion, SamplingQuestion, SayQuestion } from "portolan-host";
 import { type OpenAppOptions, openApp } from "portolan-host/apps";
 import { expect, test, vi } from "vitest";
-import { inMemory, makeHost } from "../host/kit.ts";
+import { createModel, inMemory, makeHost } from "../host/kit.ts";
 import { start, View } from "./view.ts";
 
 const html = "<!doctype html><title>Board</title>";
@@ -252,6 +252,47 @@ test("an app asks the user at most 60 times a minute, with its server", async ()
     expect((await view.request("ui/open-link", { url: "https://example.com" })).result).toEqual({ isError: true });
   }
   expect(asked).toBe(60);
+});
+
+test("an app asks a model only where the application allows it, with the consent of the user and text alone", async () => {
+  const asked: SamplingQuestion[] = [];
+  let allow = true;
+  const sample = (question: SamplingQuestion) => {
+    asked.push(question);
+    return allow;
+  };
+  const answers = { approve: () => true, sample };
+  const host = await hostOf({ answers, model: createModel({ say: "e4" }) });
+  const view = await start(await open({ sampling: true }, host));
+  expect(view.initialized.hostCapabilities.sampling).toEqual({});
+  const ask = (content: object, more: object = {}) =>
+    view.request("sampling/createMessage", { messages: [{ role: "user", content }], maxTokens: 10, ...more });
+  const text = { type: "text", text: "A good move?" };
+  const { result } = await ask(text, {
+    includeContext: "allServers",
+    tools: [{ name: "pay" }],
+    systemPrompt: "Be brief",
+  });
+  expect(result).toMatchObject({ role: "assistant", content: { type: "text", text: "e4" } });
+  const [request, response] = asked;
+  expect([request?.stage, response?.stage, request?.server]).toEqual(["request", "response", "chess"]);
+  expect(Object.keys(request?.params ?? {})).toEqual(["messages", "maxTokens", "systemPrompt"]);
+  for (const content of [{ type: "image", data: "", mimeType: "image/png" }, { type: "text" }, "plain"]) {
+    expect((await ask(content as object)).error?.code).toBe(-32_602);
+  }
+  allow = false;
+  expect((await ask(text)).error?.message).toMatch(/refused|denied|rejected/i);
+  const without = await start(await open({}, host));
+  expect(without.initialized.hostCapabilities.sampling).toBeUndefined();
+  expect((await without.request("sampling/createMessage", { messages: [], maxTokens: 1 })).error?.code).toBe(-32_601);
+});
+
+test("an app that asks to be removed is told of its end and removed", async () => {
+  const session = await open();
+  const view = await start(session);
+  view.notify("ui/notifications/request-teardown");
+  expect(await session.closed).toBe("closed");
+  expect([view.methods.at(-1), view.isRemoved]).toEqual(["ui/resource-teardown", true]);
 });
 
 test("a session knows its tool, its surroundings and what was granted", async () => {

@@ -370,6 +370,8 @@ export class LocalHost implements Host {
         this.#consent.permitApp(id, await this.#servers.findTrusted(name, options.signal), action, options),
       visit: (name, { answers }) =>
         answersFor(this.#servers.find(name), this.#answers, { ...(answers && { answers }) }).openUrl,
+      sample: (name, { answers }) =>
+        answersFor(this.#servers.find(name), this.#answers, { ...(answers && { answers }) }).sample,
       say: (name, { answers }) => sayFor(this.#servers.find(name), this.#answers, { ...(answers && { answers }) }),
     };
   }

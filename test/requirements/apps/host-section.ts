@@ -3,7 +3,7 @@ import { createServer } from "portolan/server";
 import { app, apps as serverApps } from "portolan/server/apps";
 import { createClock } from "portolan/testing";
 import type { ActivityEntry, Host, HostOptions, HostQuestion } from "portolan-host";
-import { apps, type OpenAppOptions, openApp } from "portolan-host/apps";
+import { type AppFile, apps, type OpenAppOptions, openApp } from "portolan-host/apps";
 import { expect, vi } from "vitest";
 import { start, View } from "../../apps/view.ts";
 import { createModel, inMemory, makeHost } from "../../host/kit.ts";
@@ -339,6 +339,40 @@ export const hostRequirements: readonly Requirement[] = [
       const mute = await start(silent.session, {});
       expect(mute.initialized.hostCapabilities.openLinks).toBeUndefined();
       expect((await mute.request("ui/open-link", { url: "https://example.com" })).result).toEqual({ isError: true });
+    },
+  },
+  {
+    row: "X88",
+    says: "files reach the application with safe names, and the app learns whether the user saved them",
+    async test(era) {
+      const offered: [name: string, text: string][] = [];
+      let isSaved = true;
+      const onDownload = (files: readonly AppFile[]) => {
+        for (const { name, bytes } of files) offered.push([name, new TextDecoder().decode(bytes)]);
+        return isSaved;
+      };
+      const { session } = await open(era, { onDownload });
+      const view = await start(session);
+      expect(view.initialized.hostCapabilities.downloadFile).toEqual({});
+      const offer = async (...resources: object[]) => {
+        const contents = resources.map((resource) => ({ type: "resource", resource }));
+        return (await view.request("ui/download-file", { contents })).result;
+      };
+      const seats = { uri: "file:///..%2Fseats.csv", mimeType: "text/csv", text: "C1" };
+      expect(await offer(seats, { uri: "file:///a", blob: "QQ==" })).toEqual({});
+      isSaved = false;
+      expect(await offer(seats)).toEqual({ isError: true });
+      expect(offered).toEqual([
+        ["_seats.csv", "C1"],
+        ["a", "A"],
+        ["_seats.csv", "C1"],
+      ]);
+      const link = { type: "resource_link", uri: "https://example.com/a", name: "a" };
+      const linked = await view.request("ui/download-file", { contents: [link] });
+      expect([linked.result, offered.length]).toEqual([{ isError: true }, 3]);
+      const without = await start((await open(era)).session, {});
+      expect(without.initialized.hostCapabilities.downloadFile).toBeUndefined();
+      expect((await without.request("ui/download-file", { contents: [] })).error?.code).toBe(-32_601);
     },
   },
   {

@@ -23,8 +23,11 @@ export const rowsAppHost: { readonly [row: string]: Row } = {
     about: "views declare capabilities and cope with other modes",
     untestable: "a rule for the authors of apps; ext-apps is the view of the interop tests",
   },
-  X88: { about: "addresses are opened after the user's consent", on: namesApps },
-  X89: { about: "app tools", untestable: "a draft; the host offers no app tools, and refuses tools/list of a view" },
+  X88: { about: "addresses are opened and files are saved after the user's consent", on: namesApps },
+  X89: {
+    about: "app tools",
+    untestable: "optional and a draft: the host calls no tools of a view, and offers none to models",
+  },
   X90: { about: "a view runs in a sandboxed frame, inside a proxy frame on another origin", on: inBrowser },
   X91: {
     about: "the proxy announces itself, loads the document and passes on all but its own messages",

@@ -18,6 +18,8 @@ export interface AppAccess {
   permit(id: string, server: string, action: Extract<Action, { kind: "app" }>, options: HostCallOptions): Promise<void>;
   /** Returns the function that asks whether to open an address; undefined if the application cannot be asked. */
   visit(server: string, options: Pick<HostCallOptions, "answers">): Answers["openUrl"];
+  /** Returns the function that asks a model, by the same rules as for the server; undefined if there is no way to. */
+  sample(server: string, options: Pick<HostCallOptions, "answers">): Answers["sample"];
   /** Returns the function that asks whether to send a message; undefined if the application cannot be asked. */
   say(
     server: string,

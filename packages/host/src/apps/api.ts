@@ -2,6 +2,7 @@ import type { CallToolResult, ContentBlock, JsonObject, LogLevel } from "portola
 import type { ContentOrigins } from "../api.ts";
 import type { HostAnswers } from "../questions.ts";
 import type { AppContext } from "./context.ts";
+import type { AppFile } from "./files.ts";
 import type { AppDisplayMode, AppSurroundings } from "./protocol.ts";
 import type { AppResource } from "./resource.ts";
 
@@ -41,6 +42,13 @@ export interface OpenAppOptions {
   readonly onDisplayMode?: (mode: AppDisplayMode) => AppDisplayMode | Promise<AppDisplayMode>;
   /** Takes a message that the app wants to send, after the user's consent. Without it, apps send no messages. */
   readonly onMessage?: (content: readonly ContentBlock[]) => void | Promise<void>;
+  /**
+   * Offers files of the app to the user, with their names and sizes, and returns whether they are saved. Without it, apps
+   * offer no files.
+   */
+  readonly onDownload?: (files: readonly AppFile[]) => boolean | Promise<boolean>;
+  /** True if the app may ask the host's models, with the consent and the budget of its server. Default: false. */
+  readonly sampling?: boolean;
   /** Is told when the app has changed its words beside the conversation. */
   readonly onContext?: (context: AppContext) => void;
   /** Takes the log messages of the app. */

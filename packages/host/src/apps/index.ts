@@ -1,5 +1,6 @@
 export type { AppChannel, AppEnd, AppSession, AppState, OpenAppOptions } from "./api.ts";
 export type { AppContext } from "./context.ts";
+export type { AppFile } from "./files.ts";
 export { openApp } from "./open.ts";
 export {
   type AppDisplayMode,

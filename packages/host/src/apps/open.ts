@@ -11,7 +11,17 @@ import { warningsOf } from "./warnings.ts";
 
 const optionNames = {
   ...{ server: 1, tool: 1, args: 1, result: 1, callId: 1, surroundings: 1, displayModes: 1, onDisplayMode: 1 },
-  ...{ onMessage: 1, onContext: 1, onLog: 1, onState: 1, conversation: 1, answers: 1, run: 1 },
+  ...{
+    onMessage: 1,
+    onDownload: 1,
+    sampling: 1,
+    onContext: 1,
+    onLog: 1,
+    onState: 1,
+    conversation: 1,
+    answers: 1,
+    run: 1,
+  },
   ...{ startMs: 1, teardownMs: 1, signal: 1 },
 } satisfies OptionNames<OpenAppOptions>;
 

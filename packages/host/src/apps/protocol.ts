@@ -62,6 +62,9 @@ export const appRequests: { readonly [method: string]: Check } = {
   "ui/message": object({ role: string, content: array(block) }),
   "ui/update-model-context": object({ content: optional(array(block)), structuredContent: optional(record()) }),
   "ui/request-display-mode": object({ mode: string }),
+  // From the draft of the extension.
+  "ui/download-file": object({ contents: array(block) }),
+  "sampling/createMessage": object({ messages: array(object({ role: string })), maxTokens: number }),
 };
 
 /** The notifications that a host takes, and the check of their params. */
@@ -70,4 +73,6 @@ export const appNotifications: { readonly [method: string]: Check } = {
   "ui/notifications/size-changed": object({ width: optional(number), height: optional(number) }),
   "notifications/message": object({ level: string, logger: optional(string) }),
   "notifications/cancelled": record(),
+  // From the draft of the extension.
+  "ui/notifications/request-teardown": record(),
 };

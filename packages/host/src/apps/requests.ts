@@ -1,11 +1,13 @@
-import type { ContentBlock, JsonObject } from "portolan";
+import type { ContentBlock, CreateMessageParams, JsonObject } from "portolan";
 import { RpcError } from "portolan";
+import type { Answers } from "portolan/client";
 import { isObject, rpcCodes, toError } from "portolan/internal";
 import type { Host, HostCallOptions } from "../api.ts";
 import { waitFor } from "../consent.ts";
 import type { AppAccess } from "./access.ts";
 import type { OpenAppOptions } from "./api.ts";
 import type { AppContext } from "./context.ts";
+import { toAppFiles } from "./files.ts";
 import { maxAppContextChars, maxAppSayChars } from "./limits.ts";
 import { type AppSurroundings, appProtocolVersion } from "./protocol.ts";
 import type { AppResource } from "./resource.ts";
@@ -43,6 +45,12 @@ export class AppRequests {
     return this.#session.options.server;
   }
 
+  /** True if the application has what a method needs. */
+  isOffered(method: string): boolean {
+    if (method === "ui/download-file") return this.#session.options.onDownload !== undefined;
+    return method !== "sampling/createMessage" || this.#sampler !== undefined;
+  }
+
   /** Answers a request whose params are valid. */
   answer(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> | JsonObject {
     switch (method) {
@@ -63,6 +71,10 @@ export class AppRequests {
         return this.#updateContext(params);
       case "ui/request-display-mode":
         return this.#changeDisplayMode(params["mode"]);
+      case "ui/download-file":
+        return this.#offerFiles(params["contents"] as ContentBlock[]);
+      case "sampling/createMessage":
+        return this.#sample(params, signal);
       default:
         return {};
     }
@@ -87,6 +99,8 @@ export class AppRequests {
         sandbox: toDeclaration(this.#session.resource),
         updateModelContext: { text: {}, structuredContent: {} },
         ...(canSay && { message: { text: {} } }),
+        ...(this.isOffered("ui/download-file") && { downloadFile: {} }),
+        ...(this.isOffered("sampling/createMessage") && { sampling: {} }),
       },
       hostContext: {
         ...this.surroundings,
@@ -140,6 +154,24 @@ export class AppRequests {
     return {};
   }
 
+  async #offerFiles(contents: readonly ContentBlock[]): Promise<JsonObject> {
+    const { onDownload } = this.#session.options;
+    const files = toAppFiles(contents);
+    const isSaved = files && onDownload && (await this.#ask(async () => onDownload(files)));
+    return isSaved ? {} : { isError: true };
+  }
+
+  get #sampler(): Answers["sample"] {
+    const { access, options } = this.#session;
+    return options.sampling ? access.sample(this.#server, options) : undefined;
+  }
+
+  async #sample(params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const sample = this.#sampler;
+    if (!sample) throw new RpcError(rpcCodes.internalError, "No model can be asked");
+    return { ...(await sample(toSamplingParams(params), { server: undefined, signal })) };
+  }
+
   /** A question that cannot be asked, or is asked too often, is a no. */
   async #ask<T>(question: () => Promise<T>): Promise<T | undefined> {
     try {
@@ -184,4 +216,28 @@ export class AppRequests {
     const { conversation } = this.#session.options;
     if (conversation && !this.#session.access.trustsContent(this.#server)) conversation.contentFrom.add(this.#server);
   }
+}
+
+/** Returns the members of a sampling request that an app may set. It says nothing of tools, or of the context of others. */
+function toSamplingParams(params: JsonObject): CreateMessageParams {
+  const { messages, maxTokens, systemPrompt, temperature, stopSequences, modelPreferences } = params;
+  for (const { role, content } of messages as readonly JsonObject[]) {
+    const blocks = [content].flat();
+    const isText = blocks.every(
+      (block) => isObject(block) && block["type"] === "text" && typeof block["text"] === "string",
+    );
+    if (!isText || !["user", "assistant"].includes(role as string))
+      throw new RpcError(
+        rpcCodes.invalidParams,
+        "Invalid params: messages: expected texts of the user or the assistant",
+      );
+  }
+  return {
+    messages: messages as CreateMessageParams["messages"],
+    maxTokens: maxTokens as number,
+    ...(typeof systemPrompt === "string" && { systemPrompt }),
+    ...(typeof temperature === "number" && { temperature }),
+    ...(Array.isArray(stopSequences) && { stopSequences: stopSequences.map(String) }),
+    ...(isObject(modelPreferences) && { modelPreferences }),
+  };
 }

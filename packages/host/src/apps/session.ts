@@ -246,6 +246,7 @@ export class LocalSession implements AppSession {
     if (problem !== undefined) return;
     const given = params as JsonObject;
     if (method === "ui/notifications/initialized") this.#becomeReady();
+    else if (method === "ui/notifications/request-teardown") void this.close("the app asked for it");
     else if (method === "notifications/message") {
       const text = JSON.stringify(given["data"]) ?? "";
       const data = text.length > maxLogMessageChars ? text.slice(0, maxLogMessageChars) : given["data"];
@@ -268,7 +269,8 @@ export class LocalSession implements AppSession {
   }
 
   async #receiveRequest(id: string | number, method: string, params: unknown): Promise<void> {
-    const check = Object.hasOwn(appRequests, method) ? appRequests[method] : undefined;
+    const isKnown = Object.hasOwn(appRequests, method) && this.#requests.isOffered(method);
+    const check = isKnown ? appRequests[method] : undefined;
     const problem = check?.(params, "params");
     const invalid = this.#invalidIn(id, method);
     const refused = check === undefined ? "unknown method" : (problem ?? invalid);
