@@ -10,7 +10,7 @@ const folder = join(test, "../node_modules/.cache/portolan-test-servers");
 
 /** Bundles the programs; vitest calls it once. */
 export default async function bundleServers() {
-  await bundle(["kit/full-server.mjs", ...filesIn("requirements/servers")]);
+  await bundle(["kit/full-server.mjs", "server/fixtures/killed-tasks.mjs", ...filesIn("requirements/servers")]);
   // The packages of peers are installed separately and may be missing.
   if (existsSync(join(test, "peers/node_modules")))
     await bundle([...filesIn("peers/servers"), ...filesIn("peers/http")]);

@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished } from "vitest";
+import { quickServer } from "../kit/quick-servers.mjs";
 import { ChildChannel, RawPeer, type RawResponse } from "../kit/raw-peer.ts";
 import { isStateless, type RevisionDate } from "../kit/revisions.ts";
 
-const program = fileURLToPath(new URL("fixtures/killed-tasks.mjs", import.meta.url));
+const program = quickServer(fileURLToPath(new URL("fixtures/killed-tasks.mjs", import.meta.url)));
 const declared = { extensions: { "io.modelcontextprotocol/tasks": {} }, elicitation: { form: {} } };
 const ada = { action: "accept", content: { name: "Ada" } };
 
@@ -122,13 +123,17 @@ export async function expectNoneLost(tool: string, revision: RevisionDate, redis
   const { writes, text: expected } = await killed(tool, redis, revision);
   expect(writes).toBeGreaterThanOrEqual(redis ? 5 : 4);
   expect(expected).toBe(tool === "single" ? "single result" : "Ada 1 2");
+  let kills = 0;
   let resumed = 0;
   for (let write = 1; write <= writes; write += 1) {
     for (const when of ["before", "after"]) {
       const outcome = await killed(tool, redis, revision, String(write), when);
       const { isKilled, handle, taskId, state, text, effects } = outcome;
       const about = `killed ${when} write ${write}: ${JSON.stringify({ ...outcome, effects: [...effects] })}`;
+      // A change that meets another one is written again, so that a run may have fewer writes than the one before.
+      if (!isKilled && outcome.writes < write) continue;
       expect(isKilled, about).toBe(true);
+      kills += 1;
       for (const [effect, times] of effects) {
         // A tool runs again from the top after a question, and where it said that it may.
         const most = effect === "resumed runs" ? 4 : effect === "once runs" ? 2 : 1;
@@ -149,5 +154,6 @@ export async function expectNoneLost(tool: string, revision: RevisionDate, redis
       else resumed += 1;
     }
   }
+  expect(kills).toBeGreaterThan(writes);
   if (tool === "resumed") expect(resumed).toBeGreaterThan(writes);
 }
