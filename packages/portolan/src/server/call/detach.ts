@@ -4,11 +4,16 @@ import type { RpcRequest } from "../../jsonrpc/message.ts";
 import { methodNotFound } from "../../protocol/errors.ts";
 import type { Outcome } from "../../protocol/revision.ts";
 import { revisions } from "../../protocol/revisions/index.ts";
-import type { DetachableRequest, DetachedRun, DetachOptions, ServerExtension } from "../extension.ts";
+import {
+  type DetachableRequest,
+  type DetachedRun,
+  type DetachOptions,
+  runAround,
+  type ServerExtension,
+} from "../extension.ts";
 import type { ServerRuntime } from "../runtime.ts";
 import { checkParams, handlerOf, toRpcError } from "./dispatch.ts";
 import { type ReturnPath, ServedExchange } from "./exchange.ts";
-import { runMiddleware } from "./extra.ts";
 
 /** Returns an exchange that belongs to no client. Its questions end it, unless the path asks them. */
 export function detachedExchange(request: DetachableRequest, path: ReturnPath): ServedExchange {
@@ -39,7 +44,7 @@ export function runAfter(
     checkParams(row, exchange);
     const before = snapshot.parts.extensions.filter(({ around }) => around).indexOf(extension);
     const chain = snapshot.chain(method, runtime).slice(before + 1);
-    return runMiddleware(chain, exchange, (current) => handle(runtime, current));
+    return runAround(chain, exchange, (current) => handle(runtime, current));
   });
 }
 
