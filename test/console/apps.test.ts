@@ -28,7 +28,11 @@ test("an app is shown after consent, on an origin of its own, and asks before it
   const asFrame = { host: `${hostname}:${port}`, referer: `${tab.origin}/`, "sec-fetch-dest": "iframe" };
   const frame = await send(sandbox, pathname, { headers: asFrame });
   expect(frame.status).toBe(200);
-  expect(String(frame.headers["content-security-policy"])).toContain(`frame-ancestors ${tab.origin}`);
+  const policy = String(frame.headers["content-security-policy"]);
+  expect(policy).toContain(`frame-ancestors ${tab.origin}`);
+  // The app itself has another origin than the sandbox of its server.
+  const [, own = ""] = /frame-src http:\/\/([0-9a-f]{32}\.localhost):\d+;/.exec(policy) ?? [];
+  expect([own === "", own === hostname]).toEqual([false, false]);
   expect((await send(sandbox, pathname, { headers: { ...asFrame, referer: "http://evil.example/" } })).status).toBe(
     403,
   );
