@@ -7,7 +7,7 @@ afterEach(() => vi.useRealTimers());
 /** An OAuth provider without OpenID: no metadata, no ID tokens, tokens without an expiry. */
 async function startPlain() {
   const codes = new Map<string, URLSearchParams>();
-  const state = { users: new Map<string, object>(), asked: [] as string[] };
+  const state = { users: new Map<string, object>(), asked: [] as string[], limits: [] as Record<string, string>[] };
   const origin = await serve(async () => async (request, response) => {
     const url = new URL(request.url ?? "", "http://plain");
     state.asked.push(url.pathname);
@@ -27,6 +27,8 @@ async function startPlain() {
       state.users.set(access_token, { id: 42, login: "mona" });
       return answer(200, { access_token, token_type: "bearer" });
     }
+    const limit = state.limits.shift();
+    if (limit) return response.writeHead(403, limit).end();
     const user = state.users.get(request.headers.authorization?.slice("Bearer ".length) ?? "");
     return user ? answer(200, user) : answer(401, { message: "Bad credentials" });
   });
@@ -64,6 +66,37 @@ test("a provider without metadata and ID tokens identifies people by userinfo, a
   vi.advanceTimersByTime(61_000);
   expect(await introspect(started, body["access_token"])).toEqual({ active: false });
   expect((await app.refresh(body["refresh_token"])).body["error"]).toBe("invalid_grant");
+});
+
+test("a limit of the provider, which it tells with status 403, ends no session", async () => {
+  vi.useFakeTimers({ toFake: ["Date", "performance"] });
+  const plain = await startPlain();
+  const started = await start({
+    signIn: upstream({
+      issuer: plain.origin,
+      clientId: "us",
+      scopes: ["user"],
+      endpoints: {
+        authorization: `${plain.origin}/authorize`,
+        token: `${plain.origin}/token`,
+        userinfo: `${plain.origin}/user`,
+      },
+      subjectOf: ({ id }) => String(id),
+    }),
+  });
+  const app = await App.register(started.issuer);
+  const consent = await app.browser.open(app.authorizeUrl());
+  const code = calledBack(await app.browser.press(consent, "allow")).get("code") ?? "";
+  const { body } = await app.redeem(code);
+  plain.limits.push({ "retry-after": "60" }, { "x-ratelimit-remaining": "0" });
+  vi.advanceTimersByTime(61_000);
+  await introspect(started, body["access_token"]);
+  await introspect(started, body["access_token"]);
+  expect(plain.limits).toEqual([]);
+  expect(await introspect(started, body["access_token"])).toMatchObject({ active: true, sub: "42" });
+  plain.limits.push({});
+  vi.advanceTimersByTime(61_000);
+  expect(await introspect(started, body["access_token"])).toEqual({ active: false });
 });
 
 test("a provider without introspection and userinfo is trusted until its token expires", async () => {

@@ -133,7 +133,7 @@ export class UpstreamClient {
       const response = await oauth.userInfoRequest(server, this.#client, accessToken, this.#request());
       await response.body?.cancel();
       if (response.ok) return true;
-      if (response.status === 401 || response.status === 403) return false;
+      if (response.status === 401 || (response.status === 403 && !isLimited(response))) return false;
       throw new PortolanError("http-status", `userinfo answered with status ${response.status}`);
     } catch (cause) {
       if (cause instanceof oauth.WWWAuthenticateChallengeError && cause.status === 401) {
@@ -222,6 +222,11 @@ export class UpstreamClient {
       [oauth.allowInsecureRequests]: this.#options.issuer.startsWith("http://"),
     };
   }
+}
+
+/** Returns true for a 403 by which a service such as GitHub limits requests: it says nothing about the token. */
+function isLimited({ headers }: Response): boolean {
+  return headers.has("retry-after") || headers.get("x-ratelimit-remaining") === "0";
 }
 
 function endpoint(server: oauth.AuthorizationServer, name: "authorization_endpoint"): string {
