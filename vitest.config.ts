@@ -61,6 +61,7 @@ export default defineConfig({
             ...histories,
             "test/peers/**",
             "test/apps/peers/**",
+            "test/services/vendors/**",
             "test/interop/inspector/runtime/**",
             "test/{conformance,release}/runtime/**",
           ],

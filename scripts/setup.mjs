@@ -1,5 +1,6 @@
 // Makes a fresh clone ready: installs what the lock files say, then builds. Works before anything is installed.
 //   --peers   also installs the other implementations that the interop tests and the benchmarks run against
+//   --services   also installs what the vendors of services publish, by which the fakes of the tests are proved
 //   --conformance   also installs the official conformance suite and the Node it needs
 //   --nodes   also installs another version of Node, on which tests load the published packages
 //   --commands   also installs the other commands that a benchmark runs beside portolan
@@ -28,6 +29,8 @@ if (flags.has("--peers")) await install(join(root, "test/peers"), "other impleme
 if (flags.has("--peers")) await install(join(root, "test/apps/peers"), "other implementations of apps");
 if (flags.has("--peers"))
   await install(join(root, "test/interop/inspector/runtime"), "the Inspector", "--ignore-scripts");
+if (flags.has("--services"))
+  await install(join(root, "test/services/vendors"), "the packages of services", "--ignore-scripts");
 if (flags.has("--commands")) await install(join(root, "bench/commands"), "other commands", "--ignore-scripts");
 if (flags.has("--conformance")) await install(join(root, "test/conformance/runtime"), "the conformance suite");
 if (flags.has("--nodes")) await install(join(root, "test/release/runtime"), "another version of Node");

@@ -84,6 +84,7 @@ const locks = [
   "bench/commands",
   "test/peers",
   "test/apps/peers",
+  "test/services/vendors",
   "test/conformance/runtime",
   "test/interop/inspector/runtime",
   "test/release/runtime",
