@@ -65,6 +65,7 @@ const contestants = [
     read: (program) => program.call("query", { sql: "SELECT ?", parameters: [1] }),
   },
   { name: "git", by: "portolan", args: ours("git", folder), hasBudget: true },
+  { name: "github", by: "portolan", args: ours("github"), hasBudget: true },
   { name: "fetch", by: "portolan", args: ours("fetch"), hasBudget: true },
   { name: "time", by: "portolan", args: ours("time"), hasBudget: true },
 ].filter(({ args }) => existsSync(args[0]));

@@ -73,6 +73,10 @@ test("the entries have the arguments and environment variables of the servers", 
     expect.objectContaining({ name: "PORTOLAN_DATABASE_URL", isSecret: true }),
     expect.objectContaining({ name: "PGPASSWORD", isSecret: true }),
   ]);
+  expect(inputsOf("portolan-github").environmentVariables).toEqual([
+    expect.objectContaining({ name: "GITHUB_TOKEN", isSecret: true }),
+    expect.objectContaining({ name: "GITHUB_API_URL", isSecret: false }),
+  ]);
   expect(inputsOf("portolan-time")).toEqual({});
 });
 

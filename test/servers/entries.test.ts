@@ -22,6 +22,7 @@ const entries = [
   "examples/servers/fetch.json",
   "examples/servers/files.json",
   "examples/servers/git.json",
+  "examples/servers/github.json",
   "examples/servers/memory.json",
   "examples/servers/time.json",
   "examples/servers/travel.json",
