@@ -1,3 +1,4 @@
+export { ConfirmedChanges } from "./changes.ts";
 export {
   type ServiceCall,
   ServiceClient,
@@ -26,3 +27,4 @@ export {
   personalTokens,
   type TokenSource,
 } from "./tokens.ts";
+export { type WatchedVersion, watchVersion } from "./watch.ts";

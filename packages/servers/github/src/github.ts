@@ -1,7 +1,7 @@
 import { type Context, type FullResult, ToolError } from "portolan/server";
-import { ConsentedEffects, maxShownLength } from "portolan-server-kit/consent";
 import {
   type CallerContext,
+  ConfirmedChanges,
   failureOfStatus,
   fixedToken,
   fromCursor,
@@ -112,12 +112,13 @@ export class Github {
   /** The user is asked before every change. */
   readonly asks: boolean;
   readonly #client: ServiceClient;
-  readonly #consents: ConsentedEffects<FullResult<unknown>> = new ConsentedEffects();
+  readonly #changes: ConfirmedChanges;
 
   constructor({ account, api, readOnly = false, ask = true, limits }: GithubOptions) {
     this.limits = { ...defaultLimits, ...limits };
     this.isReadOnly = readOnly;
     this.asks = ask;
+    this.#changes = new ConfirmedChanges(service, { asks: ask });
     const tokens =
       account === undefined
         ? noToken(service)
@@ -179,21 +180,9 @@ export class Github {
     return toJson<T>(await this.#client.request({ method, path, json }, ctx));
   }
 
-  /** Runs a change after the user has agreed. Throws a `ToolError` with advice if the client cannot ask. */
-  async change<T>(ctx: Context, question: string, effect: () => Promise<FullResult<T>>): Promise<FullResult<T>> {
-    if (!this.asks) return effect();
-    if (!ctx.mayAsk("elicitation.form")) {
-      throw new ToolError(
-        "This client cannot ask the user, and a change at GitHub needs the user's consent. Nothing was changed; ask the user to do it, or to start the server with --yes",
-      );
-    }
-    if (question.length > maxShownLength) {
-      throw new ToolError(
-        `The change is too long for the user to review, so nothing was changed; use less than ${maxShownLength} characters in all`,
-      );
-    }
-    const done = await this.#consents.run(ctx, question, effect);
-    return (done?.result as FullResult<T> | undefined) ?? ctx.cancelled("The user declined: nothing was changed.");
+  /** Makes a change after the user has agreed. */
+  change<T>(ctx: Context, question: string, effect: () => Promise<FullResult<T>>): Promise<FullResult<T>> {
+    return this.#changes.run(ctx, question, effect);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Completer, Context, ReadReturn, ResourceWatcher, Server, TemplateValues } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
-import { type CallerContext, path, ServiceError } from "portolan-server-kit/service";
+import { type CallerContext, path, ServiceError, watchVersion } from "portolan-server-kit/service";
 import type { Github } from "./github.ts";
 import {
   patchOf,
@@ -166,32 +166,15 @@ function numbered(values: TemplateValues, kind: "issues" | "pulls"): string {
  * does not count against its limits.
  */
 function watcher(github: Github, address: (values: TemplateValues) => string): ResourceWatcher {
-  return async (_uri, changed, values, { principal }) => {
-    const ended = new AbortController();
-    const ctx: CallerContext = { principal, signal: ended.signal, status: () => {} };
-    let etag = await toolErrorsAsInvalidParams(etagOf(github, address(values), ctx, undefined));
-    const look = async () => {
-      const found = await etagOf(github, address(values), ctx, etag);
-      if (found === etag) return;
-      etag = found;
-      changed();
-    };
-    let timer: NodeJS.Timeout;
-    const lookLater = () => {
-      timer = setTimeout(() => {
-        // A look that fails says nothing about the resource; the next one may tell.
-        look()
-          .catch(() => {})
-          .then(() => ended.signal.aborted || lookLater());
-      }, github.limits.pollMs);
-      timer.unref();
-    };
-    lookLater();
-    return () => {
-      ended.abort();
-      clearTimeout(timer);
-    };
-  };
+  return (_uri, changed, values, { principal }) =>
+    toolErrorsAsInvalidParams(
+      watchVersion({
+        principal,
+        everyMs: github.limits.pollMs,
+        versionOf: (ctx, known) => etagOf(github, address(values), ctx, known),
+        changed: () => changed(),
+      }),
+    );
 }
 
 /** Returns the ETag of a resource; the known one if it has not changed, and "gone" if the resource is no longer there. */
