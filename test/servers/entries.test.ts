@@ -24,6 +24,7 @@ const entries = [
   "examples/servers/git.json",
   "examples/servers/github.json",
   "examples/servers/memory.json",
+  "examples/servers/slack.json",
   "examples/servers/time.json",
   "examples/servers/travel.json",
   "examples/servers/weather.json",

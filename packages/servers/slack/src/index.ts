@@ -1,0 +1,2 @@
+export type { SlackLimits, SlackOptions } from "./options.ts";
+export { createSlack } from "./server.ts";

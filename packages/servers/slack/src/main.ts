@@ -1,0 +1,44 @@
+#!/usr/bin/env node
+import { runMain, UsageError } from "portolan/server/main";
+import { settingsFrom, toApi } from "portolan-server-kit/service";
+import { createSlack, version } from "./server.ts";
+import { service } from "./slack.ts";
+
+await runMain({
+  name: "portolan-slack",
+  version,
+  about: "An MCP server for Slack: channels, threads, search, messages and reactions.",
+  flags: {
+    "read-only": { type: "boolean", says: "offer no tool that changes anything" },
+    yes: { type: "boolean", says: "make changes without asking the user" },
+    api: {
+      type: "string",
+      value: "<address>",
+      says: `the address of the API. Default: ${service.api}`,
+    },
+    timeout: { type: "string", value: "<seconds>", says: "wait at most this long for a response. Default: 30" },
+  },
+  environment: {
+    [service.tokenVariable]: { says: `the token of your app or account, from ${service.tokenPage}`, isSecret: true },
+    [service.apiVariable]: { says: "the address of the API; the flag --api goes before" },
+  },
+  create(line) {
+    const { token, api: known } = settingsFrom(service);
+    const seconds = line.count("timeout");
+    return createSlack({
+      ...(token !== undefined && { account: token }),
+      api: addressIn(line.text("api")) ?? known,
+      readOnly: line.isSet("read-only"),
+      ask: !line.isSet("yes"),
+      ...(seconds !== undefined && { limits: { timeoutMs: seconds * 1000 } }),
+    });
+  },
+});
+
+function addressIn(flag: string | undefined): string | undefined {
+  try {
+    return flag === undefined ? undefined : toApi(flag, "--api");
+  } catch (reason) {
+    throw new UsageError((reason as Error).message);
+  }
+}
