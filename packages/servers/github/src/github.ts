@@ -1,6 +1,5 @@
-import { type Context, type FullResult, ToolError } from "portolan/server";
+import { type Context, type FullResult, type RequestContext, ToolError } from "portolan/server";
 import {
-  type CallerContext,
   ConfirmedChanges,
   failureOfStatus,
   fixedToken,
@@ -13,7 +12,7 @@ import {
   ServiceClient,
   type ServiceFailure,
   type ServiceResponse,
-  type ServiceValues,
+  settingsFrom,
   toApi,
   toCursor,
 } from "portolan-server-kit/service";
@@ -23,7 +22,7 @@ import { defaultLimits, type GithubLimits, type GithubOptions } from "./options.
 const secondaryLimitMs = 60_000;
 
 /** GitHub, as its REST API documents it. */
-export const service: Service = {
+const service: Service = {
   name: "GitHub",
   api: "https://api.github.com",
   headers: { accept: "application/vnd.github+json", "x-github-api-version": "2022-11-28" },
@@ -32,6 +31,39 @@ export const service: Service = {
   tokenPage: "https://github.com/settings/personal-access-tokens",
   failureOf,
 };
+
+/** What people need to know of the service. */
+export const about: {
+  readonly api: string;
+  readonly apiVariable: string;
+  readonly tokenVariable: string;
+  readonly tokenPage: string;
+} = service;
+
+/** Reads the address and the token that a person has set in the environment. */
+export function environmentSettings(): { readonly api: string; readonly token?: string } {
+  return settingsFrom(service);
+}
+
+// The declarations of this package must not need those of the kit, which is bundled.
+
+/** The part of a handler's context that a request needs: who asks, until when, and where to report a wait. */
+export type CallerContext = Pick<RequestContext<unknown>, "principal" | "signal" | "status">;
+
+/** A response, read whole. */
+export interface GithubResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+  /** The parsed body; undefined if it is not JSON. */
+  readonly json: unknown;
+}
+
+/** Values of a query; undefined leaves a value out. */
+export interface QueryValues {
+  readonly [name: string]: string | number | boolean | undefined;
+}
 
 function failureOf(response: ServiceResponse): ServiceFailure | undefined {
   const { status, headers } = response;
@@ -135,23 +167,18 @@ export class Github {
   }
 
   /** Reads JSON. */
-  async read<T>(path: string, ctx: CallerContext, query: ServiceValues = {}): Promise<T> {
+  async read<T>(path: string, ctx: CallerContext, query: QueryValues = {}): Promise<T> {
     return toJson<T>(await this.#client.request({ path, query }, ctx));
   }
 
   /** Reads content in a media type of GitHub, such as `diff` or `raw`. */
-  async readAs(
-    mediaType: string,
-    path: string,
-    ctx: CallerContext,
-    query: ServiceValues = {},
-  ): Promise<ServiceResponse> {
+  async readAs(mediaType: string, path: string, ctx: CallerContext, query: QueryValues = {}): Promise<GithubResponse> {
     const headers = { accept: `application/vnd.github.${mediaType}` };
     return this.#client.request({ path, query, headers }, ctx);
   }
 
   /** Asks whether something has changed since the response with this ETag. */
-  async readIfChanged(path: string, ctx: CallerContext, etag: string | undefined): Promise<ServiceResponse> {
+  async readIfChanged(path: string, ctx: CallerContext, etag: string | undefined): Promise<GithubResponse> {
     const headers: { [name: string]: string } = etag === undefined ? {} : { "if-none-match": etag };
     return this.#client.request({ path, headers }, ctx);
   }
@@ -163,7 +190,7 @@ export class Github {
   async readPage<T>(
     path: string,
     ctx: CallerContext,
-    { query = {}, limit = defaultPageSize, cursor }: PageRequest & { readonly query?: ServiceValues },
+    { query = {}, limit = defaultPageSize, cursor }: PageRequest & { readonly query?: QueryValues },
     toItems: (json: unknown) => readonly T[],
     mediaType = "+json",
   ): Promise<ListPage<T>> {
@@ -187,7 +214,7 @@ export class Github {
 }
 
 /** Returns the body of a response. Throws if it is not JSON: something else has answered, such as a proxy. */
-function toJson<T>({ json }: ServiceResponse): T {
+function toJson<T>({ json }: GithubResponse): T {
   if (typeof json === "object" && json !== null) return json as T;
   throw new ToolError("GitHub's response is not JSON. Check the address of the API, then try again");
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { runMain, UsageError } from "portolan/server/main";
-import { settingsFrom, toApi } from "portolan-server-kit/service";
-import { service } from "./github.ts";
+import { toApi } from "portolan-server-kit/service";
+import { about, environmentSettings } from "./github.ts";
 import { createGithub, version } from "./server.ts";
 
 await runMain({
@@ -14,16 +14,16 @@ await runMain({
     api: {
       type: "string",
       value: "<address>",
-      says: `the address of the API, such as https://github.example.com/api/v3. Default: ${service.api}`,
+      says: `the address of the API, such as https://github.example.com/api/v3. Default: ${about.api}`,
     },
     timeout: { type: "string", value: "<seconds>", says: "wait at most this long for a response. Default: 30" },
   },
   environment: {
-    [service.tokenVariable]: { says: `the token of your account, from ${service.tokenPage}`, isSecret: true },
-    [service.apiVariable]: { says: "the address of the API; the flag --api goes before" },
+    [about.tokenVariable]: { says: `the token of your account, from ${about.tokenPage}`, isSecret: true },
+    [about.apiVariable]: { says: "the address of the API; the flag --api goes before" },
   },
   create(line) {
-    const { token, api: known } = settingsFrom(service);
+    const { token, api: known } = environmentSettings();
     const seconds = line.count("timeout");
     return createGithub({
       ...(token !== undefined && { account: token }),

@@ -1,7 +1,7 @@
 import type { Completer, Context, ReadReturn, ResourceWatcher, Server, TemplateValues } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
-import { type CallerContext, path, ServiceError, watchVersion } from "portolan-server-kit/service";
-import type { Github } from "./github.ts";
+import { path, ServiceError, watchVersion } from "portolan-server-kit/service";
+import type { CallerContext, Github } from "./github.ts";
 import {
   patchOf,
   type RawComment,

@@ -1,8 +1,7 @@
 import { type FullResult, type JsonSchema, type ToolDefinition, ToolError } from "portolan/server";
 import { array, count, annotations as kinds, object, string, textResult } from "portolan-server-kit";
-import type { ServiceValues } from "portolan-server-kit/service";
 import { path } from "portolan-server-kit/service";
-import type { Github, PageRequest } from "./github.ts";
+import type { Github, PageRequest, QueryValues } from "./github.ts";
 
 /** Hints about the effects of tools; all of them reach a service on the web. */
 export const annotations: {
@@ -69,7 +68,7 @@ interface ListTool<A, T> {
   /** The schema of an item. */
   readonly item: JsonSchema;
   readonly path: (args: A) => string;
-  readonly query?: (args: A) => ServiceValues;
+  readonly query?: (args: A) => QueryValues;
   readonly mediaType?: string;
   /** Finds the items in a response. */
   readonly itemsOf: (json: unknown) => readonly T[];

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { runMain, UsageError } from "portolan/server/main";
-import { settingsFrom, toApi } from "portolan-server-kit/service";
+import { toApi } from "portolan-server-kit/service";
 import { createSlack, version } from "./server.ts";
-import { service } from "./slack.ts";
+import { about, environmentSettings } from "./slack.ts";
 
 await runMain({
   name: "portolan-slack",
@@ -14,16 +14,16 @@ await runMain({
     api: {
       type: "string",
       value: "<address>",
-      says: `the address of the API. Default: ${service.api}`,
+      says: `the address of the API. Default: ${about.api}`,
     },
     timeout: { type: "string", value: "<seconds>", says: "wait at most this long for a response. Default: 30" },
   },
   environment: {
-    [service.tokenVariable]: { says: `the token of your app or account, from ${service.tokenPage}`, isSecret: true },
-    [service.apiVariable]: { says: "the address of the API; the flag --api goes before" },
+    [about.tokenVariable]: { says: `the token of your app or account, from ${about.tokenPage}`, isSecret: true },
+    [about.apiVariable]: { says: "the address of the API; the flag --api goes before" },
   },
   create(line) {
-    const { token, api: known } = settingsFrom(service);
+    const { token, api: known } = environmentSettings();
     const seconds = line.count("timeout");
     return createSlack({
       ...(token !== undefined && { account: token }),

@@ -1,8 +1,8 @@
 import type { Completer, Context, ReadReturn, ResourceWatcher, Server, TemplateValues } from "portolan/server";
 import { toolErrorsAsInvalidParams } from "portolan-server-kit";
-import { type CallerContext, ServiceError, watchVersion } from "portolan-server-kit/service";
+import { ServiceError, watchVersion } from "portolan-server-kit/service";
 import { type RawChannel, type RawMessage, type RawUser, toChannel, toMessage, toUser } from "./shapes.ts";
-import type { Slack } from "./slack.ts";
+import type { CallerContext, Slack } from "./slack.ts";
 
 const perPage = 200;
 const maxSuggestions = 100;

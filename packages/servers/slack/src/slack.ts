@@ -1,6 +1,5 @@
-import type { Context, FullResult } from "portolan/server";
+import type { Context, FullResult, RequestContext } from "portolan/server";
 import {
-  type CallerContext,
   ConfirmedChanges,
   failureOfStatus,
   fixedToken,
@@ -10,14 +9,14 @@ import {
   ServiceClient,
   type ServiceFailure,
   type ServiceResponse,
-  type ServiceValues,
+  settingsFrom,
   toApi,
   toCursor,
 } from "portolan-server-kit/service";
 import { defaultLimits, type SlackLimits, type SlackOptions } from "./options.ts";
 
 /** Slack, as its Web API documents it. */
-export const service: Service = {
+const service: Service = {
   name: "Slack",
   api: "https://slack.com/api",
   apiVariable: "SLACK_API_URL",
@@ -25,6 +24,29 @@ export const service: Service = {
   tokenPage: "https://api.slack.com/apps",
   failureOf,
 };
+
+/** What people need to know of the service. */
+export const about: {
+  readonly api: string;
+  readonly apiVariable: string;
+  readonly tokenVariable: string;
+  readonly tokenPage: string;
+} = service;
+
+/** Reads the address and the token that a person has set in the environment. */
+export function environmentSettings(): { readonly api: string; readonly token?: string } {
+  return settingsFrom(service);
+}
+
+// The declarations of this package must not need those of the kit, which is bundled.
+
+/** The part of a handler's context that a request needs: who asks, until when, and where to report a wait. */
+export type CallerContext = Pick<RequestContext<unknown>, "principal" | "signal" | "status">;
+
+/** Values of a query; undefined leaves a value out. */
+export interface QueryValues {
+  readonly [name: string]: string | number | boolean | undefined;
+}
 
 const kinds: { readonly [error: string]: "signed-out" | "not-found" | "forbidden" | "conflict" | "unavailable" } = {
   ...{ not_authed: "signed-out", invalid_auth: "signed-out", account_inactive: "signed-out" },
@@ -85,14 +107,14 @@ export class Slack {
   }
 
   /** Calls a method that only reads. Slack takes all arguments as a form. */
-  async read<T>(method: string, form: ServiceValues, ctx: CallerContext): Promise<T> {
+  async read<T>(method: string, form: QueryValues, ctx: CallerContext): Promise<T> {
     return (await this.#client.request({ path: `/${method}`, form, isReading: true }, ctx)).json as T;
   }
 
   /** Reads a page of a list. The arguments must have everything that decides what is in the list. */
   async readPage<T>(
     method: string,
-    form: ServiceValues,
+    form: QueryValues,
     { limit = defaultPageSize, cursor }: PageRequest,
     ctx: CallerContext,
   ): Promise<{ readonly found: T; readonly cursor?: string }> {
@@ -108,7 +130,7 @@ export class Slack {
   }
 
   /** Calls a method that changes something. */
-  async write<T>(method: string, form: ServiceValues, ctx: CallerContext): Promise<T> {
+  async write<T>(method: string, form: QueryValues, ctx: CallerContext): Promise<T> {
     return (await this.#client.request({ path: `/${method}`, form }, ctx)).json as T;
   }
 

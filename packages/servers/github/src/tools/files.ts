@@ -2,8 +2,8 @@ import { type ToolDefinition, ToolError } from "portolan/server";
 import { array, boolean, count, object, string, textResult } from "portolan-server-kit";
 import { visible } from "portolan-server-kit/consent";
 import { unifiedDiff } from "portolan-server-kit/files";
-import { type CallerContext, path, ServiceError, segments } from "portolan-server-kit/service";
-import type { Github } from "../github.ts";
+import { path, ServiceError, segments } from "portolan-server-kit/service";
+import type { CallerContext, Github } from "../github.ts";
 import {
   annotations,
   branch,
