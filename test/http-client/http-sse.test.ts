@@ -149,3 +149,32 @@ test("closing ends the wait for the endpoint", async () => {
   await link.close();
   expect((await opening).message).toBe("The connection was closed");
 });
+
+test.each([
+  ["tools/list", true],
+  ["tools/call", false],
+])("when a reused connection turns out to be closed, %s is sent again: %s", async (method, isSentAgain) => {
+  let stream: ServerResponse | undefined;
+  let posts = 0;
+  const server = await startRaw((seen, response, { socket }) => {
+    if (seen.method === "GET") {
+      stream = response;
+      startEvents(response);
+      response.write(endpoint("/messages"));
+      return;
+    }
+    posts += 1;
+    // The server closes the connection of the second message without an answer.
+    if (posts === 2) socket.destroy();
+    else {
+      response.writeHead(202).end();
+      stream!.write(toEvent(resultOf(seen.message)));
+    }
+  });
+  const { ask } = await openLink(server.url, { legacySse: true });
+  await ask({ method: "ping" });
+  const asked = ask({ method, params: {} });
+  if (isSentAgain) expect(await asked).toMatchObject({ id: 2 });
+  else expect(await reasonOf(asked)).toMatchObject({ code: "connection-closed" });
+  expect(posts).toBe(isSentAgain ? 3 : 2);
+});

@@ -201,6 +201,22 @@ test("retries a read-only request when the server closes a reused connection", a
   expect(requests).toBe(3);
 });
 
+test("retries on a new connection after all idle connections were closed", async () => {
+  const used = new Set<unknown>();
+  const waiting: (() => void)[] = [];
+  const server = await startRaw(({ message }, response, { socket }) => {
+    const answer = () => sendJson(response, 200, resultOf(message));
+    // Each connection answers once. The first three requests are answered together, so that each has its own.
+    if (used.has(socket)) socket.destroy();
+    else if (used.add(socket).size > 3) answer();
+    else if (waiting.push(answer) === 3) for (const one of waiting) one();
+  });
+  const { ask } = await openLink(server.url);
+  await Promise.all([1, 2, 3].map(() => ask(stateless("tools/list"))));
+  expect(await ask(stateless("tools/list"))).toMatchObject({ id: 4 });
+  expect(server.seen.length).toBe(5);
+});
+
 test("does not retry a tool call", async () => {
   let requests = 0;
   const server = await startRaw(({ message }, response, request) => {

@@ -17,7 +17,7 @@ import { addressOf, HttpFailure, refused, unusable } from "./failure.ts";
 import { reconnectMs } from "./limits.ts";
 import type { Head } from "./options.ts";
 import { HttpResponseReader, type ReplyEvents, sendOneWay } from "./reply.ts";
-import { type HttpRequests, isCancellation } from "./requests.ts";
+import { type HttpRequests, isCancellation, isRepeatable } from "./requests.ts";
 import type { LinkRequest } from "./send.ts";
 import { Backoff, isFlood, OpenAnswers, renewalFailed } from "./session.ts";
 
@@ -357,7 +357,11 @@ class SseChannel implements Channel, ReplyEvents {
     const url = this.#endpoint;
     if (!url) throw new Error("a channel is connected before it is opened");
     const id = "method" in message && "id" in message ? message.id : undefined;
-    const request = { method: "POST", url, headers: postHeaders, body, skipAuth: isCancellation(message) } as const;
+    const request = {
+      ...{ method: "POST", url, headers: postHeaders, body } as const,
+      mayRepeat: () => isRepeatable(message),
+      skipAuth: isCancellation(message),
+    };
     return new Promise((resolve, reject) => {
       const cancel = sendOneWay(this.#requests, request, (failure) => {
         this.#posting.delete(id);

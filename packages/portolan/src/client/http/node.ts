@@ -86,7 +86,10 @@ class NodeExchange {
     }
     this.#request.on("error", (reason: NodeJS.ErrnoException) => {
       const isReset = reason.code === "ECONNRESET" || reason.code === "EPIPE";
-      this.#fail(reason, isReset && !this.#hasHead && this.#request?.reusedSocket === true);
+      const wasStale = isReset && !this.#hasHead && this.#request?.reusedSocket === true;
+      // The others may have been closed with it, and the next attempt is the last one: it gets a new connection.
+      if (wasStale) for (const idle of Object.values(agent.freeSockets)) idle?.forEach((socket) => socket.destroy());
+      this.#fail(reason, wasStale);
     });
     this.#request.end(body);
   }

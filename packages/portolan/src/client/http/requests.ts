@@ -87,7 +87,7 @@ export class HttpRequests implements ReadingRules {
   /** Returns the POST of a message, with the headers that follow from it. */
   toPost(message: Message, body: string): LinkRequest {
     const headers = "method" in message ? this.#headersFor(message) : this.#statefulHeaders();
-    const mayRepeat = () => !("id" in message && "method" in message) || isIdempotent(message.method);
+    const mayRepeat = () => isRepeatable(message);
     return { method: "POST", url: this.url, headers, body, mayRepeat, skipAuth: isCancellation(message) };
   }
 
@@ -237,7 +237,9 @@ export function isCancellation(message: object): boolean {
   return "method" in message && message.method === "notifications/cancelled";
 }
 
-/** Tells if a request may be sent twice. A tool may have effects, and so may methods of extensions. */
-function isIdempotent(method: string): boolean {
-  return method !== "tools/call" && revisions.some(({ requests }) => requests.has(method));
+/** Tells if a message may be sent twice. A tool may have effects, and so may methods of extensions. */
+export function isRepeatable(message: object): boolean {
+  if (!("id" in message && "method" in message)) return true;
+  const { method } = message;
+  return method !== "tools/call" && revisions.some(({ requests }) => requests.has(method as string));
 }
