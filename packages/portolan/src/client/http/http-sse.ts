@@ -358,7 +358,7 @@ class SseChannel implements Channel, ReplyEvents {
     if (!url) throw new Error("a channel is connected before it is opened");
     const id = "method" in message && "id" in message ? message.id : undefined;
     const request = {
-      ...{ method: "POST", url, headers: postHeaders, body } as const,
+      ...({ method: "POST", url, headers: postHeaders, body } as const),
       mayRepeat: () => isRepeatable(message),
       skipAuth: isCancellation(message),
     };

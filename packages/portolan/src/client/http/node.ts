@@ -88,7 +88,7 @@ class NodeExchange {
       const isReset = reason.code === "ECONNRESET" || reason.code === "EPIPE";
       const wasStale = isReset && !this.#hasHead && this.#request?.reusedSocket === true;
       // The others may have been closed with it, and the next attempt is the last one: it gets a new connection.
-      if (wasStale) for (const idle of Object.values(agent.freeSockets)) idle?.forEach((socket) => socket.destroy());
+      if (wasStale) for (const idle of Object.values(agent.freeSockets).flat()) idle?.destroy();
       this.#fail(reason, wasStale);
     });
     this.#request.end(body);
