@@ -1,9 +1,10 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { JsonObject } from "portolan";
 import { startConsole } from "portolan-console";
 import type { Block, ConsoleEvent } from "portolan-console/api";
 import { scriptedModel } from "portolan-host/models";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { consoleOptions, makeFolder, newServer, oldServer, openConsole, refusalOf, Tab } from "./kit.ts";
 
 /** Resolves with the head of the conversation once it is in this state. */
@@ -77,6 +78,108 @@ function textFrom(events: readonly ConsoleEvent[], wanted: string): boolean {
   }
   return [...texts.values()].includes(wanted);
 }
+
+test("servers of different eras take part in one conversation", async () => {
+  const running = await openConsole({
+    servers: { old: oldServer, new: await newServer() },
+    model: scriptedModel([
+      { call: { name: "old__add", input: { a: 1, b: 2 } } },
+      { call: { name: "new__ask_name", input: {} } },
+      { say: "Both have answered." },
+    ]),
+    policy: [{ then: "allow" }],
+  });
+  const tab = await Tab.open(running);
+  const events = await tab.events();
+  const { id } = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id, text: "Ask both" });
+  // The text of one server may have caused the call of the other.
+  const { question: consent } = await events.next("question");
+  expect(consent).toMatchObject({ kind: "approve", server: "new", cautions: [{ from: ["old"] }] });
+  await tab.do("answer", { id: consent.id, digest: consent.digest, answer: { allow: true } });
+  const { question } = await events.next("question");
+  expect(question).toMatchObject({ kind: "elicit", server: "new", conversation: id });
+  const answer = { action: "accept", content: { name: "Ada" } };
+  await tab.do("answer", { id: question.id, digest: question.digest, answer });
+  await untilState(events, id, "idle");
+  const { blocks } = await tab.do("conversation.blocks", { id });
+  const ends = blocks.flatMap((block) => (block.kind === "call" ? [[block.record.server, block.record.end?.how]] : []));
+  expect(ends).toEqual([
+    ["old", "done"],
+    ["new", "done"],
+  ]);
+  expect(blocks.at(-1)).toMatchObject({ text: "Both have answered." });
+});
+
+/** Kills the process of a server of the console. */
+async function killServer(events: Awaited<ReturnType<Tab["events"]>>): Promise<void> {
+  const { server } = await events.ever("server", (event) => event.server.pid !== undefined);
+  process.kill(server.pid ?? 0, "SIGKILL");
+}
+
+describe("a server that is killed", () => {
+  async function begin(tool: string, input: JsonObject) {
+    const model = scriptedModel([{ call: { name: `it__${tool}`, input } }, { say: "That is all." }]);
+    const running = await openConsole({
+      servers: { it: { ...oldServer, era: "2025-06-18" } },
+      model,
+      policy: [{ match: "it.add", then: "ask" }, { then: "allow" }],
+    });
+    const tab = await Tab.open(running);
+    const events = await tab.events();
+    const { id } = await tab.do("conversation.create", {});
+    await tab.do("conversation.send", { id, text: "Do it" });
+    const end = async () => {
+      await untilState(events, id, "idle");
+      const { blocks } = await tab.do("conversation.blocks", { id });
+      expect(blocks.at(-1)).toMatchObject({ kind: "text", text: "That is all." });
+      const call = blocks.find((block) => block.kind === "call");
+      return call?.kind === "call" ? call.record : undefined;
+    };
+    return { tab, events, end, told: () => JSON.stringify(model.requests.at(-1)?.messages) };
+  }
+
+  test("while its call runs: the call may have run, the model is told so, and the conversation goes on", async () => {
+    const { events, end, told } = await begin("wait", { ms: 600_000 });
+    await events.next("call", ({ call }) => call.tool === "wait");
+    await events.ever("messages", ({ rows }) =>
+      rows.some(({ title, kind }) => kind === "request" && title === "tools/call"),
+    );
+    await killServer(events);
+    expect(await end()).toMatchObject({ end: { how: "unknown" } });
+    expect(told()).toContain("It may have taken effect: check before you repeat it.");
+  });
+
+  test("while its form is open: the question is withdrawn, and an answer to it counts for nothing", async () => {
+    const { tab, events, end } = await begin("ask_name", {});
+    const { question } = await events.next("question");
+    await killServer(events);
+    expect(await events.next("answered", ({ id }) => id === question.id)).toMatchObject({ how: "withdrawn" });
+    const answer = { action: "accept", content: { name: "Ada" } };
+    const late = tab.do("answer", { id: question.id, digest: question.digest, answer });
+    expect((await refusalOf(late)).error).toMatchObject({ code: "answered", how: "withdrawn" });
+    expect((await end())?.end?.how).not.toBe("done");
+  });
+
+  test("while consent is open: nothing is sent before an answer, and the call is made once", async () => {
+    const { tab, events, end } = await begin("add", { a: 1, b: 2 });
+    const { question } = await events.next("question");
+    await killServer(events);
+    await events.next("server", ({ server }) => server.state !== "ready");
+    const { questions } = await (await tab.events()).state();
+    if (questions.some(({ id }) => id === question.id)) {
+      await tab.do("answer", { id: question.id, digest: question.digest, answer: { allow: true } });
+    }
+    const record = await end();
+    expect(record?.end).toBeDefined();
+    const sent = events.all.flatMap(({ event }) =>
+      event.kind === "messages"
+        ? event.rows.filter(({ title, kind }) => kind === "request" && title === "tools/call")
+        : [],
+    );
+    expect(sent.length).toBeLessThanOrEqual(1);
+  });
+});
 
 test("a conversation that was closed is there again, and its next message follows the last", async () => {
   const folder = await makeFolder();

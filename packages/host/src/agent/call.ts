@@ -101,12 +101,13 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
       context.tasks.add({ id: thrown.task, callId: id, server, tool: tool.name });
       return toImmediateResult(id);
     }
-    const { text, isFromHost, mayHaveRun } = explain(thrown, call, context);
+    const { text, isFromHost, mayHaveRun, advice } = explain(thrown, call, context);
     const result: CallToolResult = { content: [{ type: "text", text }], isError: true };
     const refused = thrown instanceof DeniedError && !context.signal.aborted ? thrown : undefined;
     const own = errorResult(id, text);
-    const presented = isFromHost ? { block: own, seen: seenOf(own) } : presentResult(id, from, result, presentation);
-    const { block, seen } = presented;
+    const presented = isFromHost ? own : presentResult(id, from, result, presentation).block;
+    const block = advice === undefined ? presented : withAdvice(presented, advice);
+    const seen = seenOf(block);
     await emit({
       ...{ type: "tool", stage: "result", id, result, seen },
       ...(refused && { refusal: refused.refusal, refusalReason: refused.reason }),
@@ -279,6 +280,8 @@ interface Explanation {
   readonly isFromHost: boolean;
   /** True if the call has no known end. */
   readonly mayHaveRun?: true | undefined;
+  /** The host's own words to the model, before a text that may have words of a server. */
+  readonly advice?: string | undefined;
 }
 
 const uncertainAdvice = "It may have taken effect: check before you repeat it.";
@@ -301,7 +304,14 @@ function explain(thrown: unknown, { name, begun }: ProposedCall, { signal }: Cal
   const mayHaveRun = begun || (isCallFailure && thrown.requestMayHaveRun) || undefined;
   // The user cancelled this call, and not the run.
   const isCancelled = isCallFailure && thrown.code === "cancelled";
-  return { text: toError(thrown).message, isFromHost: isCancelled, mayHaveRun };
+  // What a person says of a call that they cancelled has it already.
+  const advice = mayHaveRun && !isCancelled ? `The end of this call is not known. ${uncertainAdvice}` : undefined;
+  return { text: toError(thrown).message, isFromHost: isCancelled, mayHaveRun, advice };
+}
+
+/** Adds words of the host before those of a server. */
+function withAdvice(block: ToolResultContent, advice: string): ToolResultContent {
+  return { ...block, content: [{ type: "text", text: advice }, ...block.content] };
 }
 
 function errorResult(toolUseId: string, text: string): ToolResultContent {
