@@ -74,6 +74,37 @@ test("masks a secret that an answer repeats, also under another name", async () 
   expect(shown).not.toContain(refreshToken);
 });
 
+test("does a step that changes nothing once more, also after the sign-in, and tells it again", async () => {
+  const steps: OAuthStep[] = [];
+  const world = await startWorld({ oauth: { onStep: (step) => steps.push(step) } });
+  await world.connect();
+  expect(settled(steps).map(({ again }) => again !== undefined)).toEqual([false, true, true, false, false, false]);
+  const metadata = settled(steps)[2];
+  steps.length = 0;
+  await metadata?.again?.();
+  expect(steps.map(({ id, state }) => [id, state])).toEqual([
+    [3, "running"],
+    [3, "done"],
+  ]);
+  expect(steps.at(-1)).toMatchObject({ request: metadata?.request, response: metadata?.response });
+  await world.authority.site.stop();
+  await steps.at(-1)?.again?.();
+  expect(steps.at(-1)).toMatchObject({ id: 3, state: "failed" });
+});
+
+test("shows what a token says that can be read, and not the token", async () => {
+  const steps: OAuthStep[] = [];
+  const world = await startWorld({ oauth: { onStep: (step) => steps.push(step) } });
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const token = `${part({ alg: "ES256" })}.${part({ aud: "notes", scope: "read" })}.c2lnbmF0dXJl`;
+  world.authority.answer("token", { status: 200, body: { access_token: token, token_type: "Bearer" } });
+  await reasonOf(world.connect());
+  const shown = settled(steps).find(({ standard }) => standard.includes("4.1.3"))?.response ?? "";
+  expect(shown).toContain('"scope": "read"');
+  expect(shown).toContain('"alg": "ES256"');
+  expect(shown).not.toContain("c2lnbmF0dXJl");
+});
+
 test("a listener that throws disturbs nothing", async () => {
   const { server, person } = await startWorld();
   const throwing = () => {

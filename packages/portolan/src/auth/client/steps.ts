@@ -1,3 +1,4 @@
+import { decodeJwt, decodeProtectedHeader } from "jose";
 import type { SafeFetch, SafeFetchInit } from "../../net/policy.ts";
 import { resourceMetadataPath } from "../well-known.ts";
 import type { AuthChallenge } from "./account.ts";
@@ -14,6 +15,11 @@ export interface OAuthStep {
   readonly request?: string;
   readonly response?: string;
   readonly reason?: string;
+  /**
+   * Sends the same request once more, and tells the step again. Only for requests that change nothing: metadata, and the
+   * request without a token. Never rejects.
+   */
+  readonly again?: () => Promise<void>;
 }
 
 /** A step that has begun. */
@@ -32,28 +38,40 @@ export class Steps {
   }
 
   /** Sends a request and tells it as a step. */
-  async fetch(fetch: SafeFetch, server: URL, url: string | URL, init: SafeFetchInit = {}): Promise<Response> {
+  fetch(fetch: SafeFetch, server: URL, url: string | URL, init: SafeFetchInit = {}): Promise<Response> {
     const address = new URL(url);
-    const secrets = new Set<string>();
-    const step = this.#begin({ ...kindOf(address, init, server), request: showRequest(address, init, secrets) });
-    let response: Response;
-    try {
-      response = await fetch(url, init);
-    } catch (reason) {
-      step.failed(reason);
-      throw reason;
-    }
-    const shown = await showResponse(response.clone(), init.method === "POST", secrets);
-    const isExpected = response.status === 401 && address.href === server.href;
-    if (response.ok || isExpected) step.done(shown);
-    else if (response.status === 404 && (init.method ?? "GET") === "GET") step.done(shown, "there is nothing here");
-    else step.failed(`it answered with status ${response.status}`, shown);
-    return response;
+    const isProbe = address.href === server.href;
+    const kind = { id: this.#newId(), ...kindOf(address, init, server) };
+    const changesNothing = isProbe || (init.method ?? "GET") === "GET";
+    const send = async (sent: SafeFetchInit): Promise<Response> => {
+      const secrets = new Set<string>();
+      const request = showRequest(address, sent, secrets);
+      const step = this.#begin({ ...kind, request, ...(changesNothing && { again }) });
+      let response: Response;
+      try {
+        response = await fetch(url, sent);
+      } catch (reason) {
+        step.failed(reason);
+        throw reason;
+      }
+      const shown = await showResponse(response.clone(), sent.method === "POST", secrets);
+      if (response.ok || (response.status === 401 && isProbe)) step.done(shown);
+      else if (response.status === 404 && (sent.method ?? "GET") === "GET") step.done(shown, "there is nothing here");
+      else step.failed(`it answered with status ${response.status}`, shown);
+      return response;
+    };
+    const again = async (): Promise<void> => {
+      // The login that the signal belongs to may have ended.
+      const { signal: _, ...rest } = init;
+      const response = await send(rest).catch(() => undefined);
+      await response?.body?.cancel();
+    };
+    return send(init);
   }
 
   /** Tells that a request of the client was refused. */
   refused({ status, sent, header }: Pick<AuthChallenge, "status" | "sent" | "header">): void {
-    const step = this.#begin({ title: "The server refuses a request", standard: "RFC 6750" });
+    const step = this.#begin({ id: this.#newId(), title: "The server refuses a request", standard: "RFC 6750" });
     let challenge = inOneLine(header("www-authenticate") ?? "(none)");
     for (const secret of Object.values(sent).flatMap((value) => value.split(" "))) {
       if (secret.length >= minMaskedChars) challenge = challenge.replaceAll(secret, mask(secret));
@@ -63,14 +81,21 @@ export class Steps {
 
   /** Tells that a person is sent to a page. `done` gets the address to which they came back. */
   visit(page: URL): { done(callback: URL): void; failed(reason: unknown): void } {
-    const kind = { title: "A person signs in", standard: "RFC 6749 section 4.1, RFC 7636, RFC 8707" };
+    const kind = {
+      id: this.#newId(),
+      title: "A person signs in",
+      standard: "RFC 6749 section 4.1, RFC 7636, RFC 8707",
+    };
     const step = this.#begin({ ...kind, request: `GET ${showUrl(page)}` });
     return { done: (callback) => step.done(showUrl(callback)), failed: (reason) => step.failed(reason) };
   }
 
-  #begin(step: Pick<OAuthStep, "title" | "standard" | "request">): BegunStep {
+  #newId(): number {
     this.#last += 1;
-    const begun = { id: this.#last, ...step };
+    return this.#last;
+  }
+
+  #begin(begun: Pick<OAuthStep, "id" | "title" | "standard" | "request" | "again">): BegunStep {
     const tell = (state: OAuthStep["state"], response?: string, reason?: string) => {
       try {
         this.#tell({
@@ -192,6 +217,7 @@ async function showResponse(response: Response, isPost: boolean, secrets: Set<st
   if (text !== "") {
     const json = showJson(text, isPost ? openMembers : undefined, secrets);
     lines.push("", json ?? `(${text.length} characters that are not JSON)`);
+    if (isPost) lines.push(...decodedTokens(text));
   }
   let shown = lines.join("\n");
   // An authorization server may quote the secret that it refuses.
@@ -214,6 +240,19 @@ function showJson(
     return JSON.stringify(value, undefined, 2);
   } catch {
     return undefined;
+  }
+}
+
+/** Shows what is in tokens that are JWTs. Without its signature a token opens nothing. */
+function decodedTokens(text: string): string[] {
+  try {
+    return Object.entries(JSON.parse(text) as object).flatMap(([name, token]) => {
+      if (typeof token !== "string" || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return [];
+      const decoded = { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
+      return ["", `${name}, decoded:`, JSON.stringify(decoded, undefined, 2)];
+    });
+  } catch {
+    return [];
   }
 }
 
