@@ -13,12 +13,17 @@ export const screenshots: string = pathTo("node_modules/.cache/portolan/screensh
 
 const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", ...quiet];
 
-/** Starts the system's Chromium until the test ends. `more` are further flags. */
-export async function startChromium(...more: string[]): Promise<Browser> {
-  const browser = await chromium.launch({
+/** Starts the system's Chromium, with further flags; the caller closes it. */
+export function launchChromium(...more: readonly string[]): Promise<Browser> {
+  return chromium.launch({
     executablePath: findProgram("chromium") ?? "chromium",
     args: [...args, ...more],
   });
+}
+
+/** Starts the system's Chromium until the test ends. `more` are further flags. */
+export async function startChromium(...more: readonly string[]): Promise<Browser> {
+  const browser = await launchChromium(...more);
   onTestFinished(() => browser.close());
   return browser;
 }

@@ -5,37 +5,23 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { makeFolder, pathTo } from "../examples/example.ts";
-import { freePort } from "../kit/free-port.ts";
 import { shoot, startChromium } from "./chromium.ts";
-
-async function startProgram(file: string, ...args: (string | number)[]): Promise<void> {
-  const child = spawn(process.execPath, [pathTo(file), ...args.map(String)]);
-  const exited = once(child, "exit");
-  onTestFinished(async () => {
-    child.kill();
-    await exited;
-  });
-  const printed = once(child.stdout, "data");
-  const left = exited.then(([code]) => Promise.reject(new Error(`${file} left with code ${code}`)));
-  await Promise.race([printed, left]);
-}
+import { signIn, startNotes } from "./notes.ts";
 
 /** The three programs of the guide: the company, the server, and the client with our browser. */
 async function startAll() {
-  const [company, notes] = [await freePort(), await freePort()];
+  const { company, notes } = await startNotes();
   const folder = await makeFolder();
   const opened = join(folder, "opened");
   const opener = join(folder, "xdg-open");
   // Written to a temporary file and renamed, so that a reader never gets half a URL.
   writeFileSync(opener, `#!/bin/sh\nprintf %s "$1" > "${opened}.part" && mv "${opened}.part" "${opened}"\n`);
   chmodSync(opener, 0o755);
-  await startProgram("examples/authorization/upstream.mjs", company, `http://localhost:${notes}`);
-  await startProgram("examples/authorization/server.mjs", notes, `http://localhost:${company}`);
   const store = join(folder, "credentials.json");
   const run = () => {
     const env = { ...process.env, PATH: `${folder}:${process.env["PATH"]}`, CREDENTIALS: store };
     const script = pathTo("examples/authorization/client.mjs");
-    const child = spawn(process.execPath, [script, `http://localhost:${notes}/mcp`], { env });
+    const child = spawn(process.execPath, [script, `${notes}/mcp`], { env });
     onTestFinished(() => void child.kill());
     let output = "";
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (text) => (output += text));
@@ -45,7 +31,7 @@ async function startAll() {
     await vi.waitUntil(() => existsSync(opened), { timeout: 20_000 });
     return readFileSync(opened, "utf8");
   };
-  return { company: `http://localhost:${company}`, notes: `http://localhost:${notes}`, run, pageOpened, store };
+  return { company, notes, run, pageOpened, store };
 }
 
 /** Records errors of a page, and its requests to other machines. */
@@ -60,12 +46,6 @@ function watch(page: Page): string[] {
     if (hostname !== "localhost" && hostname !== "127.0.0.1") problems.push(request.url());
   });
   return problems;
-}
-
-async function signIn(page: Page, name: string, password: string): Promise<void> {
-  await page.getByLabel("User name").fill(name);
-  await page.getByLabel("Password").fill(password);
-  await page.getByRole("button", { name: "Sign in" }).click();
 }
 
 test("a person signs in with a browser, through both providers, and the client continues", async () => {

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { ConsoleTools } from "portolan-console";
 import { openActivityFile } from "portolan-host";
 import { scriptedModel } from "portolan-host/models";
 import { expect, test } from "vitest";
@@ -127,9 +128,14 @@ test("a report grows by findings, ends with its summary, and can be cancelled", 
 
 test("a sign-in shows its page and its steps; a page that is no web page is never shown", async () => {
   let address = "https://example.com/authorize";
-  const tools = {
-    async signIn(_host: unknown, _name: string, watch: { visit(address: string): void; step(step: never): void }) {
-      watch.step({ id: 1, title: "Discovery", standard: "RFC 9728", state: "done" } as never);
+  const tools: Pick<ConsoleTools, "signIn"> = {
+    async signIn(_host, _name, watch) {
+      const step = { id: 1, title: "Discovery", standard: "RFC 9728", state: "done" } as const;
+      watch.step(step, async () => {
+        watch.step({ ...step, state: "running" });
+        watch.step({ ...step, response: "read again" });
+      });
+      watch.step({ id: 2, title: "Registration", standard: "RFC 7591", state: "done" });
       watch.visit(address);
     },
   };
@@ -137,8 +143,13 @@ test("a sign-in shows its page and its steps; a page that is no web page is neve
   const events = await tab.events();
   const { id } = await tab.do("login.begin", { server: "it" });
   const { login } = await events.next("login", (event) => event.login.id === id && event.login.state === "waiting");
-  expect(login).toMatchObject({ address, steps: [{ standard: "RFC 9728" }] });
+  expect(login).toMatchObject({ address, steps: [{ standard: "RFC 9728", isRepeatable: true }, { id: 2 }] });
   await events.next("login", (event) => event.login.id === id && event.login.state === "done");
+  // A step that changes nothing is done again after the end, too, and keeps its place.
+  await tab.do("login.again", { id, step: 1 });
+  const { login: again } = await events.next("login", (event) => event.login.steps[0]?.response !== undefined);
+  expect(again).toMatchObject({ state: "done", steps: [{ id: 1, response: "read again" }, { id: 2 }] });
+  expect((await refusalOf(tab.do("login.again", { id, step: 2 }))).error.next).toBe("Start over.");
   address = "javascript:alert(1)";
   const { id: wrong } = await tab.do("login.begin", { server: "it" });
   const { login: failed } = await events.next(

@@ -25,7 +25,7 @@ export async function signIn(
   const visit = (address: URL) => watch.visit(address.href);
   const auth = authFor(context, entry, {
     redirect: loopback({ ...redirectFor(entry), open: visit, show: visit }),
-    onStep: (step) => watch.step(step),
+    onStep: ({ again, ...step }) => watch.step(step, again),
     async askClient(issuer, { isGuessed }) {
       const refusal = isGuessed ? await findRefusal(entry, target, context.system) : undefined;
       if (refusal) throw new Failure("auth", `${name} ${refusal.lacks}; it ${refusal.what}`, { next: refusal.next });

@@ -69,7 +69,8 @@ export interface TypedServer {
 /** Hears of the steps of a sign-in. */
 export interface SignInWatch {
   visit(address: string): void;
-  step(step: LoginStep): void;
+  /** `again` does the step once more, after which it is told again. Never rejects. */
+  step(step: LoginStep, again?: () => Promise<void>): void;
 }
 
 /** A running console. */

@@ -110,7 +110,7 @@ export function SignInTab(): JSX.Element {
       <section class="pane" aria-label="Step">
         <div class="pane-body">
           <State login={login} />
-          {current && <Step step={current} />}
+          {current && <Step step={current} login={login.id} isOver={!isRunning} />}
         </div>
       </section>
     </div>
@@ -163,12 +163,28 @@ function openApart(event: MouseEvent): void {
   open(href, "_blank", "noopener,noreferrer");
 }
 
-function Step({ step }: { step: LoginStep }): JSX.Element {
+function Step({ step, login, isOver }: { step: LoginStep; login: string; isOver: boolean }): JSX.Element {
+  const page = usePage();
   return (
     <div class="in-pane stack">
-      <h3 class="row">
-        <ServerText text={step.title} /> <span class="small t3">{step.standard}</span>
-      </h3>
+      <div class="row wrap">
+        <h3 class="row grow">
+          <ServerText text={step.title} /> <span class="small t3">{step.standard}</span>
+        </h3>
+        {step.isRepeatable && (
+          <Button
+            size="small"
+            icon="replay"
+            isBusy={step.state === "running"}
+            onClick={() => page.attempt(() => page.api.change("login.again", { id: login, step: step.id }))}
+          >
+            Do this step again
+          </Button>
+        )}
+      </div>
+      {!step.isRepeatable && isOver && (
+        <p class="hint">This step changes something at the authority. Start over does it again, with all the others.</p>
+      )}
       {step.reason !== undefined && (
         <Note tone={step.state === "failed" ? "danger" : "plain"}>
           <ServerText text={step.reason} lines="keep" />

@@ -1,4 +1,4 @@
-import type { FindingRecord, LoginRecord, ReportRecord } from "../../api.ts";
+import type { FindingRecord, LoginRecord, LoginStep, ReportRecord } from "../../api.ts";
 import type { ConsoleBase } from "../base.ts";
 import { ApiRefusal, messageOf, toPageText } from "../failure.ts";
 import { maxFindings, maxKeptReports, maxRunningReports } from "../limits.ts";
@@ -8,6 +8,10 @@ export class Reports {
   readonly #base: ConsoleBase;
   readonly #reports = new Map<string, ReportRecord>();
   readonly #logins = new Map<string, LoginRecord>();
+  /** Do a step of a sign-in once more, by the ids of both. */
+  readonly #again = new Map<string, Map<number, () => Promise<void>>>();
+  /** Steps that are done once more: they change nothing but themselves. */
+  readonly #repeated = new Set<string>();
   /** Ends the work, by the id of its record. */
   readonly #running = new Map<string, AbortController>();
 
@@ -58,12 +62,17 @@ export class Reports {
     };
     const watch = {
       visit: (address: string) => change((login) => ({ ...login, state: "waiting", address: checkAddress(address) })),
-      step: (step: LoginRecord["steps"][number]) =>
-        change(({ address: _, ...login }) => ({
-          ...login,
-          state: "running",
-          steps: [...login.steps.filter((one) => one.id !== step.id), step].slice(-maxFindings),
-        })),
+      step: (told: LoginStep, again?: () => Promise<void>) => {
+        const step = again ? { ...told, isRepeatable: true } : told;
+        if (again) this.#keepAgain(id, step.id, again);
+        const login = this.#logins.get(id);
+        if (login && this.#repeated.has(`${id} ${step.id}`)) {
+          if (step.state !== "running") this.#repeated.delete(`${id} ${step.id}`);
+          this.#showLogin({ ...login, steps: withStep(login.steps, step) });
+          return;
+        }
+        change(({ address: _, steps, ...rest }) => ({ ...rest, state: "running", steps: withStep(steps, step) }));
+      },
     };
     this.#end(id, options.tools.signIn(host, server, watch, { signal }), ({ error }) => {
       const login = this.#logins.get(id);
@@ -75,6 +84,16 @@ export class Reports {
       });
     });
     return id;
+  }
+
+  /** Does one step of a sign-in once more. */
+  again(id: string, step: number): void {
+    const again = this.#again.get(id)?.get(step);
+    if (!again) {
+      throw new ApiRefusal("not-found", "This step cannot be done again alone.", { next: "Start over." });
+    }
+    this.#repeated.add(`${id} ${step}`);
+    again().catch(this.#base.onError);
   }
 
   cancel(id: string): void {
@@ -113,10 +132,22 @@ export class Reports {
     this.#base.publish({ kind: "report", report });
   }
 
+  #keepAgain(id: string, step: number, again: () => Promise<void>): void {
+    const steps = this.#again.get(id) ?? new Map();
+    this.#again.set(id, steps.set(step, again));
+  }
+
   #showLogin(login: LoginRecord): void {
     keep(this.#logins, login, this.#running);
+    for (const id of this.#again.keys()) if (!this.#logins.has(id)) this.#again.delete(id);
     this.#base.publish({ kind: "login", login });
   }
+}
+
+/** Returns the steps with a new version of one, or with one more. */
+function withStep(steps: readonly LoginStep[], step: LoginStep): readonly LoginStep[] {
+  if (!steps.some(({ id }) => id === step.id)) return [...steps, step].slice(-maxFindings);
+  return steps.map((one) => (one.id === step.id ? step : one));
 }
 
 /** Keeps a record, and forgets the oldest that have ended. */

@@ -1,11 +1,11 @@
 import type { ConsoleBase } from "../base.ts";
 import { explained } from "../failure.ts";
 import { noServer } from "../servers/verbs.ts";
-import { name, oneOf } from "../takes.ts";
+import { name, oneOf, whole } from "../takes.ts";
 import { changes, type VerbTable } from "../verbs.ts";
 import type { Reports } from "./reports.ts";
 
-export type ReportVerb = "report.start" | "report.cancel" | "login.begin" | "login.cancel" | "logout";
+export type ReportVerb = "report.start" | "report.cancel" | "login.begin" | "login.again" | "login.cancel" | "logout";
 
 export function reportVerbs({ host, options }: ConsoleBase, reports: Reports): VerbTable<ReportVerb> {
   const known = (server: string) => {
@@ -24,6 +24,10 @@ export function reportVerbs({ host, options }: ConsoleBase, reports: Reports): V
     "login.begin": changes({ server: name }, ({ server }) => {
       known(server);
       return { id: reports.login(server) };
+    }),
+    "login.again": changes({ id: name, step: whole(1) }, ({ id, step }) => {
+      reports.again(id, step);
+      return {};
     }),
     "login.cancel": changes({ id: name }, cancel),
     logout: changes({ server: name }, async ({ server }) => {
