@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { type RunningConsole, startConsole } from "portolan-console";
-import { expect, onTestFinished } from "vitest";
+import { afterAll, expect, onTestFinished } from "vitest";
 import { bundleConsole } from "../../scripts/bundle-console.mjs";
-import { startChromium } from "../browser/chromium.ts";
-import { type ConsoleTestOptions, consoleOptions, makeFolder } from "./kit.ts";
+import { launchChromium } from "../browser/chromium.ts";
+import { type ConsoleTestOptions, consoleOptions } from "./kit.ts";
 
 /** A console with the built page, and a browser. */
 export interface PageTest {
@@ -18,16 +20,32 @@ export interface PageTest {
   readonly problems: readonly string[];
 }
 
+/** One browser and one built page for all tests of a file. They are made by the first test that opens the page. */
+let made: Promise<{ readonly browser: Browser; readonly assets: string }> | undefined;
+
+async function makeShared(): Promise<{ readonly browser: Browser; readonly assets: string }> {
+  const assets = await mkdtemp(join(tmpdir(), "portolan-page-"));
+  await bundleConsole(join(import.meta.dirname, "../.."), assets);
+  return { assets, browser: await launchChromium() };
+}
+
+afterAll(async () => {
+  if (!made) return;
+  const { browser, assets } = await made;
+  await browser.close();
+  await rm(assets, { recursive: true, force: true });
+});
+
 /** Starts a console with the built page. */
 export async function openPage(options: ConsoleTestOptions): Promise<PageTest> {
-  const assets = await makeFolder();
-  await bundleConsole(join(import.meta.dirname, "../.."), assets);
+  made ??= makeShared();
+  const { browser, assets } = await made;
   const running = await startConsole({ ...(await consoleOptions(options)), assets });
   onTestFinished(() => running.close());
-  const browser = await startChromium();
   const problems: string[] = [];
   const open = async (settings: BrowserContextOptions = {}) => {
     const context = await browser.newContext({ reducedMotion: "reduce", ...settings });
+    onTestFinished(() => context.close());
     const page = await context.newPage();
     page.setDefaultTimeout(20_000);
     watch(page, running.origin, problems);

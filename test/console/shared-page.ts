@@ -3,11 +3,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { type RunningConsole, startConsole } from "portolan-console";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { bundleConsole } from "../../scripts/bundle-console.mjs";
-import { findProgram } from "../../scripts/programs.mjs";
+import { launchChromium } from "../browser/chromium.ts";
 import { type ConsoleTestOptions, consoleOptions } from "./kit.ts";
 import { watch } from "./page.ts";
 
@@ -29,10 +29,7 @@ export function sharePage(...args: readonly string[]): SharedPage {
   beforeAll(async () => {
     assets = await mkdtemp(join(tmpdir(), "portolan-page-"));
     await bundleConsole(join(import.meta.dirname, "../.."), assets);
-    browser = await chromium.launch({
-      executablePath: findProgram("chromium") ?? "chromium",
-      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run", ...args],
-    });
+    browser = await launchChromium(...args);
   });
   afterAll(async () => {
     await browser?.close();
