@@ -72,6 +72,10 @@ export interface ServerRecord {
   readonly catalog: string;
   /** Estimated tokens of all visible tools for a model. */
   readonly toolTokens: number;
+  /** Definitions that changed since they were accepted. The model does not get them. */
+  readonly changed: number;
+  /** True if it serves skills, which `skills` lists. */
+  readonly hasSkills: boolean;
   /** Lists that were not read completely, in words for a person. */
   readonly listProblems: readonly string[];
   /** Lists that have more items than are shown. */
@@ -107,6 +111,16 @@ export interface CatalogRecord {
   readonly resources: readonly Resource[];
   readonly templates: readonly ResourceTemplate[];
   readonly changed: readonly ChangedDefinition[];
+}
+
+/** A skill of a server: instructions that a model can load. */
+export interface SkillRow {
+  /** The address of its `SKILL.md`. */
+  readonly uri: string;
+  readonly name: string;
+  readonly description: string;
+  /** Its files; undefined for a skill whose content nothing can be compared with. */
+  readonly files?: readonly { readonly uri: string; readonly size: number }[];
 }
 
 /** A server in the configuration of another product, that could be added. */
@@ -207,6 +221,8 @@ export interface CallRecord {
   readonly progress?: { readonly progress: number; readonly total?: number; readonly message?: string };
   /** The question that the call waits for. */
   readonly waitsFor?: string;
+  /** The host of the page that the person opened for this call, until they have finished there. */
+  readonly visits?: string;
   /** The time in which its questions waited for the person. */
   readonly waitedMs?: number;
   readonly task?: string;
@@ -446,6 +462,8 @@ export interface LoginStep {
   readonly request?: string;
   readonly response?: string;
   readonly reason?: string;
+  /** True if `login.again` can do it once more: a request that changes nothing. */
+  readonly isRepeatable?: boolean;
 }
 
 /** An entry of the activity log as a row. */
@@ -687,6 +705,12 @@ export interface Verbs {
       readonly tokens: number;
     };
   };
+  skills: { takes: Named; gives: { readonly skills: readonly SkillRow[]; readonly problems: readonly string[] } };
+  /** Returns the verified instructions of a skill, for the person alone: nothing is allowed by it. */
+  "skill.preview": {
+    takes: Named & { readonly uri: string };
+    gives: { readonly text: string; readonly tokens: number };
+  };
   complete: {
     takes: Named & {
       readonly ref:
@@ -823,6 +847,8 @@ export interface Verbs {
   };
   "report.cancel": { takes: ChangeRequest & { readonly id: string }; gives: Done };
   "login.begin": { takes: Named & ChangeRequest; gives: { readonly id: string } };
+  /** Does one step once more, also after the sign-in has ended. Its new course comes as events. */
+  "login.again": { takes: ChangeRequest & { readonly id: string; readonly step: number }; gives: Done };
   "login.cancel": { takes: ChangeRequest & { readonly id: string }; gives: Done };
   logout: { takes: Named & ChangeRequest; gives: Done };
 

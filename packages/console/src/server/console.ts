@@ -98,14 +98,15 @@ export async function createConsole({ options, boot, origin }: CreateConsoleOpti
     const { id, connection } = record;
     return { call: id, ...(connection !== undefined && { connection }) };
   };
-  const questions = new QuestionRecords(
-    base,
-    (question) => ({ ...placeOf(question), ...conversations.placeOf(question) }),
-    (question, ended) => {
+  const questions = new QuestionRecords(base, {
+    placeOf: (question) => ({ ...placeOf(question), ...conversations.placeOf(question) }),
+    storedFor: (question) => conversations.storedFor(question),
+    onChange: (question, ended) => {
       if (question.conversation !== undefined) conversations.hearQuestion(question, ended);
       else if (question.call !== undefined) calls.change(question.call, { waitsFor: ended ? "" : question.id });
     },
-  );
+    onVisit: (call, page) => calls.change(call, { visits: page ?? "" }),
+  });
   const activity = new ActivityRows(base);
   const reports = new Reports(base);
   const tasks = new TaskRecords(base);

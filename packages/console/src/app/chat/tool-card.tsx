@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentProps, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { CallEnd, CallRecord } from "../../api.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
@@ -36,11 +36,8 @@ export function ToolCard(props: {
   const record = known && (known.end || !given.end) ? known : given;
   const { end } = record;
   const result = end?.result?.result;
-  const opensItself =
-    end?.how === "failed" ||
-    end?.how === "cancelled" ||
-    end?.how === "unsent" ||
-    (result !== undefined && (isShort(result) || tableOf(result) !== undefined));
+  const isGlance = useMemo(() => result !== undefined && (isShort(result) || tableOf(result) !== undefined), [result]);
+  const opensItself = end?.how === "failed" || end?.how === "cancelled" || end?.how === "unsent" || isGlance;
   const choice = useSignal<boolean | undefined>(undefined);
   const isOpen = choice.value ?? (end ? opensItself : false);
   const questions = page.store.questions.all.value.filter(({ call }) => call === record.id);
@@ -85,6 +82,7 @@ export function ToolCard(props: {
             ))}
           </div>
         )}
+        {!end && !isWaiting && record.visits !== undefined && <OpenVisit host={record.visits} />}
         {!end && !isWaiting && record.progress && <CallProgress record={record} />}
         <div id={body} hidden={!isOpen}>
           {isOpen && <CallBody record={record} isWhole={choice.value === true || !end} />}
@@ -175,6 +173,18 @@ export function newestCall(page: ConsolePage): CallRecord | undefined {
       (newest, call) => (newest && newest.startedAt > call.startedAt ? newest : call),
       undefined,
     );
+}
+
+/** Says that the call goes on when the person has finished on a page that they opened. */
+export function OpenVisit({ host }: { host: string }): JSX.Element {
+  return (
+    <p class="body row small t2" role="status">
+      <Icon name="globe" class="c-accent" />
+      <span>
+        Waiting until you have finished on <b>{host}</b>, in its own tab
+      </span>
+    </p>
+  );
 }
 
 function CallProgress({ record }: { record: CallRecord }): JSX.Element {

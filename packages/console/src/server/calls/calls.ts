@@ -106,17 +106,18 @@ export class CallRecords {
   }
 
   /** Changes members of a running call. */
-  change(id: string, members: Partial<Pick<CallRecord, "progress" | "waitsFor" | "task">>): void {
+  change(id: string, members: Partial<Pick<CallRecord, "progress" | "waitsFor" | "visits" | "task">>): void {
     const kept = this.#calls.get(id);
     if (!kept || kept.record.end) return;
-    const { waitsFor, ...rest } = { ...this.#waited(kept, members.waitsFor), ...members };
-    this.#show(id, { ...rest, ...(waitsFor !== undefined && waitsFor !== "" && { waitsFor }) });
+    const { waitsFor, visits, ...rest } = { ...this.#waited(kept, members.waitsFor), ...members };
+    // An empty text removes the member.
+    this.#show(id, { ...rest, ...(waitsFor && { waitsFor }), ...(visits && { visits }) });
   }
 
   end(id: string, { how, message, result, seen, schemaProblems = [] }: EndedCall): void {
     const kept = this.#calls.get(id);
     if (!kept || kept.record.end) return;
-    const { waitsFor: _, ...record } = this.#waited(kept, "");
+    const { waitsFor: _, visits: __, ...record } = this.#waited(kept, "");
     const failed = how === "done" ? kept.failure : undefined;
     const why = message ?? failed;
     const end: CallEnd = {

@@ -153,6 +153,11 @@ export class Conversation {
     return (await host.preview(text, { ...options, attach, ...this.#history() })).tokens;
   }
 
+  /** Resolves when everything that was shown so far is on the disk. */
+  get stored(): Promise<void> {
+    return this.#journal.written;
+  }
+
   /** A question of the run is open. */
   asked(question: string, call: string | undefined): void {
     this.#waiting.add(question);
@@ -425,7 +430,7 @@ export class Conversation {
     for (const block of this.blocks) {
       if (block.kind !== "call" || block.record.end) continue;
       const ms = Math.max(0, this.#content.changedAt - block.record.startedAt);
-      const { waitsFor: _, ...record } = block.record;
+      const { waitsFor: _, visits: __, ...record } = block.record;
       // A call that was sent is marked before in the state of its run.
       const isUnsent = state !== undefined && this.#isStateOf(state) && unsent.has(block.id);
       const end: CallEnd = isUnsent

@@ -144,6 +144,11 @@ export class Conversations {
     return this.#runs.get(run)?.callOf(callId);
   }
 
+  /** Resolves when the card that a question belongs to would survive a crash; undefined if it has none. */
+  storedFor({ conversation }: QuestionRecord): Promise<void> | undefined {
+    return conversation === undefined ? undefined : this.#open.get(conversation)?.stored;
+  }
+
   hearQuestion(question: QuestionRecord, ended?: AnsweredQuestion): void {
     const { id, conversation, call } = question;
     const found = conversation === undefined ? undefined : this.#open.get(conversation);

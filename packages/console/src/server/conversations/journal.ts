@@ -32,6 +32,11 @@ export class Journal {
     return written;
   }
 
+  /** Resolves when all lines so far are on the disk, or could not be written. */
+  get written(): Promise<void> {
+    return this.#queue;
+  }
+
   async close(): Promise<void> {
     await this.#queue;
     await this.#handle?.close();

@@ -13,25 +13,32 @@ export interface AnsweredQuestion {
   readonly grant?: string;
 }
 
+/** Parts of other subjects that questions use. */
+export interface QuestionParts {
+  /** Returns what a question belongs to. */
+  readonly placeOf: (question: HostQuestion) => QuestionPlace;
+  /** Returns when what a question belongs to is on the disk: after a crash nobody has seen more than is there. */
+  readonly storedFor: (question: QuestionRecord) => Promise<void> | undefined;
+  /** Called when a question is shown, and when it has ended. */
+  readonly onChange: (question: QuestionRecord, ended?: AnsweredQuestion) => void;
+  /** Called when the person opens a page for a call, with its host, and with undefined when they have finished there. */
+  readonly onVisit: (call: string, host: string | undefined) => void;
+}
+
 /** The open questions of the host as records, and how the last ones ended. */
 export class QuestionRecords {
   readonly #base: ConsoleBase;
-  readonly #placeOf: (question: HostQuestion) => QuestionPlace;
-  readonly #onChange: (question: QuestionRecord, ended?: AnsweredQuestion) => void;
+  readonly #parts: QuestionParts;
   readonly #open = new Map<string, QuestionRecord>();
   readonly #ended = new Map<string, AnsweredQuestion>();
   /** Questions whose answer the host is storing. */
   readonly #given = new Set<string>();
+  /** The calls of pages that the person has opened and not finished, by the questions. */
+  readonly #visits = new Map<string, string>();
 
-  /** `placeOf` says what a question belongs to; `onChange` is called when one is asked, and when it has ended. */
-  constructor(
-    base: ConsoleBase,
-    placeOf: (question: HostQuestion) => QuestionPlace,
-    onChange: (question: QuestionRecord, ended?: AnsweredQuestion) => void = () => {},
-  ) {
+  constructor(base: ConsoleBase, parts: QuestionParts) {
     this.#base = base;
-    this.#placeOf = placeOf;
-    this.#onChange = onChange;
+    this.#parts = parts;
     for (const question of base.host.questions) this.#ask(question);
   }
 
@@ -43,7 +50,9 @@ export class QuestionRecords {
     if (event.kind === "question") this.#ask(event.question);
     if (event.kind === "answered") this.#end(event);
     if (event.kind === "visited") {
-      this.#base.publish({ kind: "visited", id: this.idOf({ id: event.question }) });
+      const id = this.idOf({ id: event.question });
+      this.#base.publish({ kind: "visited", id });
+      this.#endVisit(id);
     }
     if (event.kind !== "lost") return;
     const waiting = this.#base.host.questions;
@@ -71,13 +80,31 @@ export class QuestionRecords {
       throw new ApiRefusal("changed", "The question is not the one that was answered.", { question });
     }
     this.#given.add(id);
+    this.#noteVisit(question, answer);
     try {
       const { grant } = await host.answer(id.slice(boot.length + 1), answer, { digest });
       return grant === undefined ? {} : { grant };
+    } catch (reason) {
+      this.#endVisit(id);
+      throw reason;
     } finally {
       // An unfit answer leaves the question open.
       this.#given.delete(id);
     }
+  }
+
+  #noteVisit(question: QuestionRecord, answer: unknown): void {
+    if (question.kind !== "openUrl" || question.call === undefined) return;
+    if ((answer as { readonly action?: unknown } | null)?.action !== "accept") return;
+    this.#visits.set(question.id, question.call);
+    this.#parts.onVisit(question.call, question.address.host);
+  }
+
+  #endVisit(id: string): void {
+    const call = this.#visits.get(id);
+    if (call === undefined) return;
+    this.#visits.delete(id);
+    this.#parts.onVisit(call, undefined);
   }
 
   #missing(id: string): ApiRefusal {
@@ -90,10 +117,18 @@ export class QuestionRecords {
   #ask(question: HostQuestion): void {
     const id = this.idOf(question);
     const { signal: _, call: __, ...shown } = question;
-    const record = { ...shown, id, ...this.#placeOf(question) } as QuestionRecord;
+    const record = { ...shown, id, ...this.#parts.placeOf(question) } as QuestionRecord;
     this.#open.set(id, record);
-    this.#base.publish({ kind: "question", question: record });
-    this.#onChange(record);
+    const stored = this.#parts.storedFor(record);
+    // It may be withdrawn meanwhile.
+    const show = () => this.#open.get(id) === record && this.#show(record);
+    if (stored) stored.then(show, this.#base.onError);
+    else show();
+  }
+
+  #show(question: QuestionRecord): void {
+    this.#base.publish({ kind: "question", question });
+    this.#parts.onChange(question);
   }
 
   #end({ question, how, summary, grant }: Extract<HostEvent, { kind: "answered" }>): void {
@@ -114,6 +149,6 @@ export class QuestionRecords {
       this.#ended.delete(oldest);
     }
     this.#base.publish({ kind: "answered", id, ...ended });
-    this.#onChange(question, ended);
+    this.#parts.onChange(question, ended);
   }
 }

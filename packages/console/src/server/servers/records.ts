@@ -8,6 +8,9 @@ import { type ConsoleBase, createSlices } from "../base.ts";
 import { toPageText } from "../failure.ts";
 import { sliceMs } from "../limits.ts";
 
+/** The name by which a server says that it serves skills. */
+const skillsExtension = "io.modelcontextprotocol/skills";
+
 interface ServerFacts {
   state: string;
   since: number;
@@ -152,6 +155,8 @@ export class ServerRecords {
       counts,
       catalog: this.#digestOf(name),
       toolTokens: facts.toolTokens,
+      changed: host.changedDefinitions().filter((change) => change.server === name).length,
+      hasSkills: profile?.capabilities.extensions?.[skillsExtension] !== undefined,
       listProblems: listProblems.map(({ message }) => toPageText(message)),
       cutLists: listProblems.filter(({ kind }) => kind === "truncated").map(({ list }) => list),
       isTrusted: isTrusted(host, name),

@@ -1,5 +1,7 @@
 import { logLevels } from "portolan";
-import type { CatalogTool } from "portolan-host";
+import type { CatalogTool, HostSkill } from "portolan-host";
+import { estimateTokens } from "portolan-host/models";
+import type { SkillRow } from "../../api.ts";
 import type { ConsoleBase } from "../base.ts";
 import { ApiRefusal, explained } from "../failure.ts";
 import { either, flag, map, name, object, oneOf, optional, text } from "../takes.ts";
@@ -17,6 +19,8 @@ export type ServerVerb =
   | "catalog"
   | "definition"
   | "complete"
+  | "skills"
+  | "skill.preview"
   | "resource.follow";
 
 export function serverVerbs(base: ConsoleBase, records: ServerRecords): VerbTable<ServerVerb> {
@@ -136,6 +140,16 @@ export function serverVerbs(base: ConsoleBase, records: ServerRecords): VerbTabl
       const modelText = JSON.stringify({ name: modelName, description, inputSchema }, undefined, 2);
       return { definition, modelName, modelText, tokens: tokensOf(tool) };
     }),
+    skills: reads(server, async (takes) => {
+      known(takes.server);
+      const { skills, problems } = await host.skills.list({ server: takes.server });
+      return { skills: skills.map(({ skill }) => toSkillRow(skill)), problems: problems.map(({ message }) => message) };
+    }),
+    "skill.preview": reads({ ...server, uri: name }, async (takes) => {
+      known(takes.server);
+      const shown = await host.skills.preview(takes.server, takes.uri);
+      return { text: shown, tokens: estimateTokens(shown) };
+    }),
     complete: reads(
       {
         ...server,
@@ -163,6 +177,12 @@ export function serverVerbs(base: ConsoleBase, records: ServerRecords): VerbTabl
       return {};
     }),
   };
+}
+
+function toSkillRow({ uri, frontmatter, resources }: HostSkill["skill"]): SkillRow {
+  const { name: label, description } = frontmatter;
+  const files = resources === "dynamic" ? undefined : resources.map(({ uri: file, size }) => ({ uri: file, size }));
+  return { uri, name: label, description, ...(files && { files }) };
 }
 
 /** Resources that are followed at the same time. */

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { CallRecord, CallResultHead, ServerRecord } from "../../../api.ts";
 import { QuestionCard } from "../../chat/questions/card.tsx";
+import { OpenVisit } from "../../chat/tool-card.tsx";
 import { Badge, Note } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Content } from "../../parts/content.tsx";
@@ -144,6 +145,7 @@ function Running({ call }: { call: CallRecord }): JSX.Element {
         </Button>
       </div>
       {question && <QuestionCard question={question} />}
+      {!question && call.visits !== undefined && <OpenVisit host={call.visits} />}
       {progress && (
         <>
           <Progress
