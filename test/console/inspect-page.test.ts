@@ -240,6 +240,29 @@ test("a call is saved with what is expected of it, and run again", async () => {
   expect(problems).toEqual([]);
 });
 
+test("skills are listed with their files, and what is not as their server lists it is named", async () => {
+  const file = fileURLToPath(new URL("../cli/fixtures/skills.mjs", import.meta.url));
+  const { open, problems } = await openPage({ servers: { it: { command: process.execPath, args: [file] } } });
+  const page = await open();
+  await go(page, "inspect/it/try");
+  await page.getByRole("link", { name: /^Skills/ }).click();
+  const list = page.getByRole("listbox", { name: "skills" });
+  await list.getByText("refunds", { exact: true }).click();
+  const instructions = page.getByRole("region", { name: "Instructions" });
+  await instructions.getByText("Do refunds.").waitFor();
+  await page.getByText("skill://refunds/logo.png").waitFor();
+  await checkAccess(page);
+  await list.getByText("forged", { exact: true }).click();
+  await instructions.locator(".note").waitFor();
+  expect(await instructions.innerText()).not.toContain("No forged");
+  await list.getByText("daily", { exact: true }).click();
+  await page.getByText("nobody can tell whether they changed").waitFor();
+  // Looking at a skill allows nothing.
+  await go(page, "activity");
+  await page.getByText("No grants").waitFor();
+  expect(problems).toEqual([]);
+});
+
 test("doctor finds a variable without a value, and the fix starts the server", async () => {
   const cwd = makeHome();
   // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the configuration

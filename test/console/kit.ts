@@ -174,7 +174,7 @@ export class Tab {
   /** Calls a verb; verbs that change something get a new `request`. */
   async do<V extends Verb>(verb: V, takes: TakesOf<V>): Promise<Verbs[V]["gives"]> {
     const reads =
-      /^(hello|found|catalog|definition|complete|preview|result|content|messages?|message\.copy|lines|find)$/;
+      /^(hello|found|catalog|definition|complete|skills|skill\.preview|preview|result|content|messages?|message\.copy|lines|find)$/;
     const alsoReads =
       /^(server\.(subject|ping)|resource\.read|prompt\.get|conversation\.blocks|connection\.facts|recording\.export|compare|saved\.list|activity(\..*)?|app\.message)$/;
     const body = reads.test(verb) || alsoReads.test(verb) ? takes : { request: crypto.randomUUID(), ...takes };

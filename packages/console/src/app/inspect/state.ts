@@ -33,6 +33,7 @@ export class InspectState {
   readonly #catalogs = new Map<string, Signal<Loaded<CatalogRecord>>>();
   readonly #catalogDigests = new Map<string, string>();
   readonly #definitions = new Map<string, Signal<Loaded<ToolDefinition>>>();
+  readonly #skills = new Map<string, Signal<Loaded<Verbs["skills"]["gives"]>>>();
   readonly #documents = new Map<string, EditedDocument>();
   readonly #chosen = new Map<string, Signal<string | undefined>>();
   readonly #runs = new Map<string, Signal<string | undefined>>();
@@ -65,6 +66,17 @@ export class InspectState {
       void load(known, () => this.#page.api.read("catalog", { server }));
     }
     return known;
+  }
+
+  /** The skills of a server, read again when its lists change. */
+  skills(server: string, digest: string): ReadonlySignal<Loaded<Verbs["skills"]["gives"]>> {
+    const key = JSON.stringify([server, digest]);
+    const known = this.#skills.get(key);
+    if (known) return known;
+    const made = signal<Loaded<Verbs["skills"]["gives"]>>({ isLoading: true });
+    remember(this.#skills, key, made, 50);
+    void load(made, () => this.#page.api.read("skills", { server }));
+    return made;
   }
 
   definition(

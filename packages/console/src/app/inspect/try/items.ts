@@ -1,6 +1,6 @@
-import type { CatalogRecord } from "../../../api.ts";
+import type { CatalogRecord, SkillRow } from "../../../api.ts";
 
-export type TryKind = "tool" | "resource" | "prompt";
+export type TryKind = "tool" | "resource" | "prompt" | "skill";
 
 /** Something of a server that can be tried. */
 export interface TryItem {
@@ -16,7 +16,8 @@ export interface TryItem {
     | CatalogRecord["tools"][number]
     | CatalogRecord["prompts"][number]
     | CatalogRecord["resources"][number]
-    | CatalogRecord["templates"][number];
+    | CatalogRecord["templates"][number]
+    | SkillRow;
 }
 
 /** A row of the list: a heading, or an item with the place that was searched for. */
@@ -32,8 +33,9 @@ const changes = "Changes something";
 const destroys = "May destroy";
 const unmarked = "Unmarked";
 
-/** Returns what a server offers of one kind, in its groups. */
-export function itemsOf(catalog: CatalogRecord, kind: TryKind): readonly TryItem[] {
+/** Returns what a server offers of one kind, in its groups. Skills are no part of its catalog. */
+export function itemsOf(catalog: CatalogRecord, kind: TryKind, skills: readonly SkillRow[]): readonly TryItem[] {
+  if (kind === "skill") return skills.map((row) => item("skill", row.uri, row.name, row.description, "Skills", row));
   if (kind === "prompt") {
     return catalog.prompts.map((row) =>
       item("prompt", row.name, row.name, row.description ?? row.title ?? "", "Prompts", row),

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { CatalogRecord, ServerRecord, ToolRow } from "../../../api.ts";
+import type { CatalogRecord, ServerRecord, SkillRow, ToolRow } from "../../../api.ts";
 import { Badge } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Bones, Empty } from "../../parts/empty.tsx";
@@ -16,19 +16,24 @@ import { countText } from "../words.ts";
 import { type FoundItem, itemsOf, type TryItem, type TryKind } from "./items.ts";
 import { PromptPane } from "./prompt-pane.tsx";
 import { ResourcePane } from "./resource-pane.tsx";
+import { SkillPane } from "./skill-pane.tsx";
 import { ToolPane } from "./tool-pane.tsx";
 
 const kinds: readonly (readonly [kind: TryKind, words: string])[] = [
   ["tool", "Tools"],
   ["resource", "Resources"],
   ["prompt", "Prompts"],
+  ["skill", "Skills"],
 ];
+
+const noSkills: readonly SkillRow[] = [];
 
 /** The lists that each kind is read from. */
 const listsOf: { readonly [K in TryKind]: ServerRecord["cutLists"] } = {
   tool: ["tools"],
   resource: ["resources", "templates"],
   prompt: ["prompts"],
+  skill: [],
 };
 
 /** All that a server offers, to be tried by hand. */
@@ -41,7 +46,9 @@ export function Try({ server }: { server: ServerRecord }): JSX.Element {
   const [, , kindWord, itemName] = page.route.value.path;
   const kind: TryKind = kinds.find(([each]) => each === kindWord)?.[0] ?? "tool";
   const searches = state.kept(`search:${name}:${kind}`, "");
-  const items = useMemo(() => (catalog ? itemsOf(catalog, kind) : []), [catalog, kind]);
+  const listed = server.hasSkills ? state.skills(name, server.catalog).value : undefined;
+  const skills = listed?.value?.skills ?? noSkills;
+  const items = useMemo(() => (catalog ? itemsOf(catalog, kind, skills) : []), [catalog, kind, skills]);
   const found = useMemo(() => search(items, searches.value), [items, searches.value]);
   const chosen = items.find((item) => item.id === itemName) ?? found.find((row) => row.item)?.item;
   const isCut = listsOf[kind].some((list) => server.cutLists.includes(list));
@@ -64,17 +71,47 @@ export function Try({ server }: { server: ServerRecord }): JSX.Element {
   }
   return (
     <div class="three">
-      <ItemList server={server} kind={kind} catalog={catalog} found={found} total={items.length} chosen={chosen} />
-      {chosen === undefined ? (
+      <ItemList
+        server={server}
+        kind={kind}
+        catalog={catalog}
+        skills={skills.length}
+        found={found}
+        total={items.length}
+        chosen={chosen}
+      />
+      {kind === "skill" && chosen === undefined && listed !== undefined && !listed.value ? (
+        <SkillsToCome reason={listed.reason} />
+      ) : chosen === undefined ? (
         <NothingHere server={server} kind={kind} isSearching={searches.value !== ""} isCut={isCut} />
       ) : chosen.kind === "tool" ? (
         <ToolPane key={chosen.id} server={server} tool={chosen.row as ToolRow} />
       ) : chosen.kind === "prompt" ? (
         <PromptPane key={chosen.id} server={server} item={chosen} />
+      ) : chosen.kind === "skill" ? (
+        <SkillPane key={chosen.id} server={server} skill={chosen.row as SkillRow} />
       ) : (
         <ResourcePane key={chosen.id} server={server} item={chosen} />
       )}
     </div>
+  );
+}
+
+/** The list of skills is being read, or could not be. */
+function SkillsToCome({ reason }: { reason: string | undefined }): JSX.Element {
+  if (reason === undefined) {
+    return (
+      <div class="pad">
+        <Bones label="Reading the skills" rows={4} />
+      </div>
+    );
+  }
+  return (
+    <Empty icon="file" title="The skills could not be read">
+      <p>
+        <ServerText text={reason} />
+      </p>
+    </Empty>
   );
 }
 
@@ -124,11 +161,12 @@ function ItemList(props: {
   readonly server: ServerRecord;
   readonly kind: TryKind;
   readonly catalog: CatalogRecord;
+  readonly skills: number;
   readonly found: readonly FoundItem[];
   readonly total: number;
   readonly chosen: TryItem | undefined;
 }): JSX.Element {
-  const { server, kind, catalog, found, total, chosen } = props;
+  const { server, kind, catalog, skills, found, total, chosen } = props;
   const page = usePage();
   const state = inspectState(page);
   const searches = state.kept(`search:${server.name}:${kind}`, "");
@@ -150,21 +188,24 @@ function ItemList(props: {
     tool: catalog.tools.length,
     resource: catalog.resources.length + catalog.templates.length,
     prompt: catalog.prompts.length,
+    skill: skills,
   };
   return (
     <section class="pane" aria-label={kinds.find(([each]) => each === kind)?.[1]}>
       <div class="pane-head kinds">
         <nav class="seg" aria-label="What to try">
-          {kinds.map(([each, words]) => (
-            <a
-              key={each}
-              href={hrefOf("inspect", server.name, "try", each)}
-              aria-current={each === kind ? "page" : undefined}
-            >
-              {words}
-              <span class="t3 num">{countText(counts[each])}</span>
-            </a>
-          ))}
+          {kinds.map(([each, words]) =>
+            each === "skill" && !server.hasSkills ? null : (
+              <a
+                key={each}
+                href={hrefOf("inspect", server.name, "try", each)}
+                aria-current={each === kind ? "page" : undefined}
+              >
+                {words}
+                <span class="t3 num">{countText(counts[each])}</span>
+              </a>
+            ),
+          )}
         </nav>
       </div>
       <div class="search-row">
