@@ -3,7 +3,7 @@ import type { ServerRecord } from "../../api.ts";
 import { nameFrom, parsePairs } from "../shell/add-server.tsx";
 import { argumentsLine, membersOf } from "./arguments.tsx";
 import { fuzzyMatch } from "./match.ts";
-import { isShort, tableOf } from "./result.tsx";
+import { dataOf, isShort, tableOf } from "./result.tsx";
 import { sentencesAfter } from "./sentences.ts";
 import { suggestionsFor } from "./suggestions.ts";
 import { expandTemplate, variablesOf } from "./templates.ts";
@@ -29,6 +29,16 @@ describe("a result", () => {
     });
     expect(tableOf({ content, structuredContent: { one: rows, two: rows } })).toBeUndefined();
     expect(tableOf({ content, structuredContent: { rows: [1, 2] } })).toBeUndefined();
+  });
+
+  test("of a server that gives data as text is a table, too, if no number would lose digits", () => {
+    const asText = (text: string) => ({ content: [{ type: "text" as const, text }] });
+    const rows = [{ id: 1 }, { id: 2 }];
+    expect(tableOf(asText(JSON.stringify({ rows })))).toEqual({ columns: ["id"], rows, from: "rows" });
+    expect(tableOf(asText('[{"id":12345678901234567890}]'))).toBeUndefined();
+    expect(dataOf(asText('[{"id":12345678901234567890}]'))).toContain("12345678901234567890");
+    expect(dataOf(asText("[not JSON"))).toBeUndefined();
+    expect(dataOf({ content: [...asText("[1]").content, ...asText("[2]").content] })).toBeUndefined();
   });
 
   test("is short if a person sees it at a glance", () => {

@@ -8,6 +8,7 @@ import { Dialog } from "../parts/popover.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { ModelPicker } from "../shell/model-picker.tsx";
 import { usePage } from "../state/console.ts";
+import { ChangedTools } from "./changed-tools.tsx";
 import { ToolSwitches } from "./context-panel.tsx";
 import { PromptPalette } from "./prompt-palette.tsx";
 import { ResourcePicker } from "./resource-picker.tsx";
@@ -90,6 +91,7 @@ export function Composer({ id }: { id: string | undefined }): JSX.Element {
           }}
         />
       )}
+      <ChangedTools />
       <form
         class="composer"
         aria-label="Message"

@@ -10,6 +10,7 @@ import { Shares } from "../parts/meter.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { Folders } from "../shell/folders.tsx";
 import { usePage } from "../state/console.ts";
+import { CatalogState } from "./catalog-state.tsx";
 import { ResourcePicker } from "./resource-picker.tsx";
 import { isOff, type Talk, useTalk } from "./talk.ts";
 import { countText, percentText } from "./times.ts";
@@ -207,7 +208,7 @@ function SingleTools({ server, talk }: { server: ServerRecord; talk: Talk }): JS
   const page = usePage();
   const { name } = server;
   const catalog = page.catalogs.of(name).value;
-  if (!catalog) return <p class="hint">Reading the tools…</p>;
+  if (!catalog) return <CatalogState server={name} label="Reading the tools" />;
   const change = (tool: string, isOn: boolean) => {
     const all = catalog.tools.map((row) => row.name);
     const offHere = talk.off.includes(`${name}.*`) ? all : all.filter((one) => isOff(talk.off, name, one));

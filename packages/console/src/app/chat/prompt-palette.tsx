@@ -10,6 +10,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Quoted, ServerText } from "../parts/quoted.tsx";
 import { commandKey, isCommand } from "../shell/keys.ts";
 import { usePage } from "../state/console.ts";
+import { CatalogState } from "./catalog-state.tsx";
 import { CompletedField } from "./completion.tsx";
 import { type FuzzyMatch, fuzzyMatch } from "./match.ts";
 import { Matched } from "./matched.tsx";
@@ -40,6 +41,7 @@ export function PromptPalette(props: {
   const box = useRef<HTMLDivElement>(null);
   const servers = page.store.servers.all.value.filter(({ counts }) => counts.prompts > 0);
   const catalogs = servers.flatMap(({ name }) => page.catalogs.of(name).value ?? []);
+  const unread = servers.filter(({ name }) => page.catalogs.of(name).value === undefined);
   const all = catalogs.reduce((sum, { prompts }) => sum + prompts.length, 0);
   const found = catalogs
     .flatMap(({ server, prompts }) =>
@@ -124,7 +126,10 @@ export function PromptPalette(props: {
             </li>
           ))}
         </ul>
-        {(isStarting || (all === 0 && servers.length > 0)) && <Bones label="Reading the prompts" />}
+        {isStarting && unread.length === 0 && <Bones label="Reading the prompts" />}
+        {unread.map(({ name }) => (
+          <CatalogState key={name} server={name} label="Reading the prompts" />
+        ))}
       </div>
       <div class="palette-detail">
         {current ? (
@@ -133,7 +138,7 @@ export function PromptPalette(props: {
           <Empty icon="slash" title="The servers are starting">
             <p>Their prompts appear here.</p>
           </Empty>
-        ) : servers.length === 0 ? (
+        ) : unread.length > 0 && all === 0 ? null : servers.length === 0 ? (
           <Empty icon="slash" title="No prompts yet">
             <p>None of your servers has a prompt.</p>
           </Empty>

@@ -6,12 +6,14 @@ import type { AttachedResource, ServerRecord } from "../../api.ts";
 import { reasonOf } from "../api/client.ts";
 import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
+import { BlobContent } from "../parts/content.tsx";
 import { Bones, Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Dialog } from "../parts/popover.tsx";
 import { Quoted, ServerText } from "../parts/quoted.tsx";
 import { commandKey, isCommand } from "../shell/keys.ts";
 import { usePage } from "../state/console.ts";
+import { CatalogState } from "./catalog-state.tsx";
 import { CompletedField } from "./completion.tsx";
 import { type FuzzyMatch, fuzzyMatch } from "./match.ts";
 import { Matched } from "./matched.tsx";
@@ -36,6 +38,18 @@ export function ResourcePicker({ talk, onClose }: { talk: Talk; onClose: () => v
   const search = useRef<HTMLInputElement>(null);
   const servers = page.store.servers.all.value.filter(({ counts }) => counts.resources + counts.templates > 0);
   const isStarting = page.store.servers.all.value.some(({ state }) => state === "starting");
+  const isNothing =
+    query.value !== "" &&
+    servers.length > 0 &&
+    servers.every(({ name }) => {
+      const catalog = page.catalogs.of(name).value;
+      if (!catalog) return false;
+      const fits = (title: string, uri: string) => matchOf(query.value, title, uri) !== undefined;
+      return !(
+        catalog.resources.some((one) => fits(one.title ?? one.name, one.uri)) ||
+        catalog.templates.some((one) => fits(one.title ?? one.name, one.uriTemplate))
+      );
+    });
   useEffect(() => {
     page.wake();
     search.current?.focus();
@@ -96,6 +110,11 @@ export function ResourcePicker({ talk, onClose }: { talk: Talk; onClose: () => v
               <p>None of your servers offers files or pages.</p>
             </Empty>
           )}
+          {isNothing && (
+            <Empty icon="search" title="Nothing fits the search">
+              <p>Fewer letters find more.</p>
+            </Empty>
+          )}
           <div class="picker-rows">
             {servers.map((server) => (
               <ServerResources
@@ -150,16 +169,12 @@ function ServerResources(props: {
   const { server, query, shown, isChosen, onShow, onToggle } = props;
   const { name } = server;
   const catalog = page.catalogs.of(name).value;
-  const find = (title: string, uri: string): FuzzyMatch | undefined => {
-    if (query === "") return { score: 0, at: [] };
-    return fuzzyMatch(query, title) ?? (fuzzyMatch(query, uri) && { score: 0, at: [] });
-  };
   const resources = (catalog?.resources ?? []).flatMap((resource) => {
-    const match = find(resource.title ?? resource.name, resource.uri);
+    const match = matchOf(query, resource.title ?? resource.name, resource.uri);
     return match ? [{ resource, match }] : [];
   });
   const templates = (catalog?.templates ?? []).flatMap((template) => {
-    const match = find(template.title ?? template.name, template.uriTemplate);
+    const match = matchOf(query, template.title ?? template.name, template.uriTemplate);
     return match ? [{ template, match }] : [];
   });
   if (catalog && resources.length + templates.length === 0) return null;
@@ -172,7 +187,7 @@ function ServerResources(props: {
         </span>
         <span class="small t3 num">{resources.length}</span>
       </h3>
-      {!catalog && <Bones label={`Reading the resources of ${name}`} rows={2} />}
+      {!catalog && <CatalogState server={name} label={`Reading the resources of ${name}`} />}
       <ul>
         {resources.slice(0, mostRows).map(({ resource, match }) => (
           <li
@@ -224,6 +239,12 @@ function ServerResources(props: {
       {resources.length > mostRows && <p class="hint">{resources.length - mostRows} more: search for them.</p>}
     </section>
   );
+}
+
+/** Finds a resource or template by its title or by its address. */
+function matchOf(query: string, title: string, uri: string): FuzzyMatch | undefined {
+  if (query === "") return { score: 0, at: [] };
+  return fuzzyMatch(query, title) ?? (fuzzyMatch(query, uri) && { score: 0, at: [] });
 }
 
 /** A size as a person reads it. */
@@ -285,9 +306,12 @@ function ResourcePreview({ server, uri, name }: { server: string; uri: string; n
         "text" in content && typeof content.text === "string" ? (
           <Quoted key={index} by={server} says="has" text={content.text.slice(0, maxPreviewChars)} />
         ) : (
-          <Note key={index}>
-            A file of the type <ServerText text={content.mimeType ?? "unknown"} />.
-          </Note>
+          <BlobContent
+            key={index}
+            data={"blob" in content ? content.blob : ""}
+            type={content.mimeType ?? ""}
+            label={content.uri}
+          />
         ),
       )}
     </div>

@@ -1,11 +1,14 @@
 import { useSignal } from "@preact/signals";
-import type { CallToolResult, ContentBlock } from "portolan";
+import type { CallToolResult, ContentBlock, ReadResourceResult } from "portolan";
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { CallRecord, CallResultHead } from "../../api.ts";
 import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
+import { BlobContent } from "../parts/content.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { type JsonNode, parseJson, printJson } from "../parts/json/document.ts";
+import { JsonTree } from "../parts/json/json-tree.tsx";
 import { safeAddress } from "../parts/link.ts";
 import { Quoted, ServerText } from "../parts/quoted.tsx";
 import { usePage } from "../state/console.ts";
@@ -32,9 +35,27 @@ export function isShort(result: CallToolResult): boolean {
   return result.content.every((block) => block.type !== "text" || block.text.length <= shortChars);
 }
 
-/** Finds an array of objects in the structured content: itself, or its only member that is one. */
+/** The data of a result as JSON text: its structured content, or its only text if that is JSON. */
+export function dataOf({ structuredContent, content }: CallToolResult): string | undefined {
+  if (structuredContent !== undefined) return JSON.stringify(structuredContent);
+  // Servers of older revisions have no other way to give data.
+  const [only] = content;
+  return content.length === 1 && only?.type === "text" && nodeOf(only.text) ? only.text : undefined;
+}
+
+/** The object or array that a text is, if it is JSON. */
+function nodeOf(text: string): JsonNode | undefined {
+  if (!/^\s*[[{]/.test(text) || text.length > maxTextChars) return undefined;
+  const parsed = parseJson(text);
+  return "node" in parsed ? parsed.node : undefined;
+}
+
+/** Finds an array of objects in the data of a result: itself, or its only member that is one. */
 export function tableOf(result: CallToolResult): ResultTable | undefined {
-  const value = result.structuredContent;
+  const data = dataOf(result);
+  // A table of numbers that lose digits would say something else than the server.
+  if (data === undefined || /\d{16}/.test(data)) return undefined;
+  const value: unknown = JSON.parse(data);
   if (isRows(value)) return toTable(value, "");
   if (typeof value !== "object" || value === null) return undefined;
   const found = Object.entries(value).filter(([, member]) => isRows(member));
@@ -54,20 +75,19 @@ function toTable(rows: ResultTable["rows"], from: string): ResultTable | undefin
 }
 
 /** True for an object of a few simple values, which reads better as rows. */
-function isFlat(value: unknown): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const members = Object.values(value);
-  return members.length > 0 && members.length <= 16 && members.every((member) => typeof member !== "object");
+function isFlat(node: JsonNode): boolean {
+  if (node.kind !== "object" || node.members.length === 0 || node.members.length > 16) return false;
+  return node.members.every(({ value }) => value.kind !== "object" && value.kind !== "array");
 }
 
 /** The result of a call as what it is: a table, texts, pictures, sounds, links. */
 export function ResultView({ record, head }: { record: CallRecord; head: CallResultHead }): JSX.Element {
   const { result, schemaProblems, isWhole, chars } = head;
   const table = useMemo(() => tableOf(result), [result]);
-  const hasStructure = result.structuredContent !== undefined;
+  const data = useMemo(() => dataOf(result), [result]);
   // A text beside structured content says the same in other words.
   const shown = result.content.flatMap((block, index) =>
-    hasStructure && block.type === "text" ? [] : [{ block, index }],
+    data !== undefined && block.type === "text" ? [] : [{ block, index }],
   );
   return (
     <>
@@ -88,13 +108,9 @@ export function ResultView({ record, head }: { record: CallRecord; head: CallRes
       {table ? (
         <RowTable table={table} />
       ) : (
-        hasStructure && (
+        data !== undefined && (
           <div class="body">
-            {isFlat(result.structuredContent) ? (
-              <ArgumentList text={JSON.stringify(result.structuredContent)} />
-            ) : (
-              <JsonText text={JSON.stringify(result.structuredContent, undefined, 2)} />
-            )}
+            <Data text={data} />
           </div>
         )
       )}
@@ -105,12 +121,22 @@ export function ResultView({ record, head }: { record: CallRecord; head: CallRes
           ))}
         </div>
       )}
-      {result.content.length === 0 && !hasStructure && (
+      {result.content.length === 0 && data === undefined && (
         <p class="body t3">{result.isError ? "The tool failed without a word." : "The result is empty."}</p>
       )}
       {!isWhole && <WholeResult call={record.id} chars={chars} />}
     </>
   );
+}
+
+/** An object of a few simple values as rows, everything else as a tree. */
+function Data({ text }: { text: string }): JSX.Element {
+  const node = useMemo(() => {
+    const parsed = parseJson(text);
+    return "node" in parsed ? parsed.node : undefined;
+  }, [text]);
+  if (node === undefined) return <JsonText text={text} />;
+  return isFlat(node) ? <ArgumentList text={text} /> : <JsonTree node={node} label="Data of the result" />;
 }
 
 function RowTable({ table }: { table: ResultTable }): JSX.Element {
@@ -201,7 +227,7 @@ export function ContentView(props: {
     case "audio":
       return <Media block={block} server={server} call={call} index={index} />;
     case "resource_link":
-      return <ResourceChip server={server} name={block.title ?? block.name} uri={block.uri} />;
+      return <LinkedResource server={server} name={block.title ?? block.name} uri={block.uri} />;
     case "resource":
       return (
         <div class="stack">
@@ -217,7 +243,10 @@ export function ContentView(props: {
 /** A text of a server. JSON is laid out; a long text is cut until the person wants it all. */
 export function LongText({ text, server }: { text: string; server: string }): JSX.Element {
   const isAll = useSignal(false);
-  const json = useMemo(() => asJson(text), [text]);
+  const json = useMemo(() => {
+    const node = nodeOf(text);
+    return node && printJson(node);
+  }, [text]);
   const limit = isAll.value ? maxTextChars : 1_200;
   const given = json ?? text;
   const shown = given.length > limit ? `${given.slice(0, limit)}…` : given;
@@ -236,15 +265,6 @@ export function LongText({ text, server }: { text: string; server: string }): JS
       )}
     </div>
   );
-}
-
-function asJson(text: string): string | undefined {
-  if (!/^\s*[[{]/.test(text) || text.length > maxTextChars) return undefined;
-  try {
-    return JSON.stringify(JSON.parse(text), undefined, 2);
-  } catch {
-    return undefined;
-  }
 }
 
 const pictures: readonly string[] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -327,6 +347,41 @@ function ResourceChip({ server, name, uri }: { server: string; name: string; uri
         <ServerText text={server} />
       </Badge>
     </span>
+  );
+}
+
+/** A resource that a result names. It is read when the person wants to see it. */
+function LinkedResource({ server, name, uri }: { server: string; name: string; uri: string }): JSX.Element {
+  const page = usePage();
+  const contents = useSignal<ReadResourceResult["contents"] | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const toggle = async () => {
+    if (contents.peek()) {
+      contents.value = undefined;
+      return;
+    }
+    isBusy.value = true;
+    const read = await page.attempt(() => page.api.read("resource.read", { server, uri }));
+    isBusy.value = false;
+    if (read) contents.value = read.result.contents;
+  };
+  return (
+    <div class="stack">
+      <div class="row wrap">
+        <ResourceChip server={server} name={name} uri={uri} />
+        <Button size="small" icon="eye" isBusy={isBusy.value} pressed={contents.value !== undefined} onClick={toggle}>
+          Preview
+        </Button>
+      </div>
+      {contents.value?.map((content, at) =>
+        "text" in content ? (
+          <LongText key={at} text={content.text} server={server} />
+        ) : (
+          <BlobContent key={at} data={content.blob} type={content.mimeType ?? ""} label={content.uri} />
+        ),
+      )}
+      {contents.value?.length === 0 && <p class="hint">There is nothing in it.</p>}
+    </div>
   );
 }
 

@@ -187,11 +187,20 @@ function Care({ question }: { question: Pick<ApprovalQuestion, "cautions" | "fin
           {kind === "untrusted-content" ? " may have caused this call." : " may go to this server."}
         </p>
       ))}
+      <Findings findings={findings} />
+    </Note>
+  );
+}
+
+/** Suspicious words of a server, with the reason and the place. */
+export function Findings({ findings }: Pick<ApprovalQuestion, "findings">): JSX.Element {
+  return (
+    <>
       {findings.map(({ why, excerpt, at }) => (
         <p key={at}>
           {why} <ServerText class="mono" text={excerpt} />
         </p>
       ))}
-    </Note>
+    </>
   );
 }

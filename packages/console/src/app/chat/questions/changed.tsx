@@ -1,8 +1,10 @@
 import type { JSX } from "preact";
 import type { QuestionRecord } from "../../../api.ts";
+import { Note } from "../../parts/badge.tsx";
 import { ServerText } from "../../parts/quoted.tsx";
 import { countText } from "../times.ts";
 import { useAnswering } from "./answering.ts";
+import { Findings } from "./approval.tsx";
 import { DefinitionChanges } from "./definition-changes.tsx";
 import { consentChoices, QuestionFrame } from "./frame.tsx";
 
@@ -11,7 +13,7 @@ type Question = Extract<QuestionRecord, { readonly kind: "changed" }>;
 /** Is a tool whose definition changed still what the person allowed? */
 export function ChangedCard({ question }: { question: Question }): JSX.Element {
   const answering = useAnswering(question);
-  const { server, change } = question;
+  const { server, change, acceptedAt, findings } = question;
   const verdict = (allow: boolean, scope: string) => ({ allow, for: scope });
   return (
     <QuestionFrame
@@ -31,7 +33,16 @@ export function ChangedCard({ question }: { question: Question }): JSX.Element {
     >
       <div class="body stack">
         <DefinitionChanges server={server} diff={change.diff} />
-        <p class="hint">After this you are asked for the call itself.</p>
+        {findings.length > 0 && (
+          <Note tone="warn">
+            <Findings findings={findings} />
+          </Note>
+        )}
+        <p class="hint">
+          {acceptedAt !== undefined &&
+            `You accepted the definition before on ${new Date(acceptedAt).toLocaleDateString()}. `}
+          After this you are asked for the call itself.
+        </p>
       </div>
     </QuestionFrame>
   );

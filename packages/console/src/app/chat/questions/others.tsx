@@ -6,6 +6,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { ServerText } from "../../parts/quoted.tsx";
 import { ContentView } from "../result.tsx";
 import { useAnswering } from "./answering.ts";
+import { Findings } from "./approval.tsx";
 import { consentChoices, QuestionFrame } from "./frame.tsx";
 
 /** May the server know these folders? */
@@ -92,9 +93,7 @@ export function SayCard({ question }: { question: Extract<QuestionRecord, { read
         ))}
         {findings.length > 0 && (
           <Note tone="warn">
-            {findings.map(({ why, at }) => (
-              <p key={at}>{why}</p>
-            ))}
+            <Findings findings={findings} />
           </Note>
         )}
       </div>
