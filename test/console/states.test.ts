@@ -64,6 +64,9 @@ async function checkPlace(page: Page): Promise<void> {
   expect(found, page.url()).toEqual([]);
 }
 
+/** Other products of this machine have nothing to add. */
+const findServers = async () => ({ servers: [], problems: [] });
+
 const places = ["try", "try/resource", "try/prompt", "timeline", "log", "recordings", "saved", "sign-in", "doctor"];
 
 describe.each([320, 1024, 1440])("in a window of %i pixels", (width) => {
@@ -116,7 +119,92 @@ describe.each([320, 1024, 1440])("in a window of %i pixels", (width) => {
     await goPlace(page, "activity");
     await page.getByRole("heading", { name: "Activity" }).waitFor();
     await checkPlace(page);
+    await goPlace(page, "chat");
+    await field.waitFor();
+    for (const [key, shows] of [
+      ["/", page.getByRole("dialog", { name: "Prompts" }).getByRole("option").first()],
+      ["@", page.getByRole("dialog", { name: "Attach resources" }).getByRole("checkbox").first()],
+      ["ControlOrMeta+k", page.getByRole("combobox", { name: /Find/ })],
+    ] as const) {
+      await field.focus();
+      await page.keyboard.press(key);
+      await shows.waitFor();
+      if (key.length > 1) {
+        await shows.fill("tool");
+        await page.getByRole("option").first().waitFor();
+      }
+      await checkPlace(page);
+      await page.keyboard.press("Escape");
+      await shows.waitFor({ state: "detached" });
+      await field.fill("");
+    }
     expect(problems).toEqual([]);
+  });
+
+  test("pickers, menus and dialogs say what is empty, what they wait for, and why they failed", async () => {
+    const running = await shared.start({ servers: { it: oldServer }, tools: { findServers } });
+    const held = await shared.window({ viewport });
+    const hold = async (verb: string) => {
+      let fail = () => {};
+      const released = new Promise<void>((resolve) => (fail = resolve));
+      const address = new RegExp(`/api/${verb.replace(".", "\\.")}$`);
+      await held.route(address, async (route) => {
+        await released;
+        await route.abort();
+      });
+      return async () => {
+        fail();
+        await held.getByText("The console does not answer").first().waitFor();
+        await checkPlace(held);
+        await held.unroute(address);
+      };
+    };
+    const failCatalog = await hold("catalog");
+    await held.goto(running.openAddress());
+    const field = held.getByRole("textbox", { name: "Message to the model" });
+    const picker = held.getByRole("dialog", { name: "Attach resources" });
+    const prompts = held.getByRole("dialog", { name: "Prompts" });
+    await field.press("@");
+    await picker.getByRole("status", { name: "Reading the resources of it" }).waitFor();
+    await checkPlace(held);
+    await failCatalog();
+    await held.keyboard.press("Escape");
+    await field.fill("/");
+    await prompts.getByText("The console does not answer").waitFor();
+    await checkPlace(held);
+    await prompts.getByRole("button", { name: "Try again" }).click();
+    await prompts.getByRole("option").first().waitFor();
+    await field.fill("/nothing");
+    await prompts.getByText('No prompt is called "nothing"').waitFor();
+    await checkPlace(held);
+    await field.fill("");
+    await field.press("@");
+    await picker.getByRole("checkbox").first().waitFor();
+    await picker.getByRole("searchbox").fill("nothing has this name");
+    await picker.getByText("Nothing fits the search").waitFor();
+    await checkPlace(held);
+    await picker.getByRole("searchbox").fill("");
+    const failRead = await hold("resource.read");
+    await picker.locator("button.picker-name:not(.is-template)").first().click();
+    await picker.getByRole("status", { name: "Reading the resource" }).waitFor();
+    await checkPlace(held);
+    await failRead();
+    await held.keyboard.press("Escape");
+    await held.keyboard.press("ControlOrMeta+k");
+    await held.getByRole("combobox", { name: /Find/ }).fill("nothing has this name");
+    await held.getByText("Nothing has this name").waitFor();
+    await checkPlace(held);
+    await held.keyboard.press("Escape");
+    await held.getByRole("button", { name: /^Tasks/ }).click();
+    await held.getByText("No tasks").waitFor();
+    await checkPlace(held);
+    await held.keyboard.press("Escape");
+    await goPlace(held, "activity");
+    await held.getByText("Nothing was done yet").waitFor();
+    await checkPlace(held);
+    await goPlace(held, "inspect/it/sign-in");
+    await held.getByText("A local command has no sign-in").waitFor();
+    await checkPlace(held);
   });
 
   test("every place says what is empty and what to do, and why something failed", async () => {
@@ -124,6 +212,7 @@ describe.each([320, 1024, 1440])("in a window of %i pixels", (width) => {
       model: scriptedModel([]),
       servers: {
         it: oldServer,
+        other: oldServer,
         broken: { command: process.execPath, args: ["-e", "console.error('The disk is full.'); process.exit(3)"] },
       },
     });
@@ -151,6 +240,8 @@ describe.each([320, 1024, 1440])("in a window of %i pixels", (width) => {
       ["inspect/it/try/tool/add", "definition", "Reading the definition"],
       ["inspect/it/saved", "saved.list", "Reading saved calls"],
       ["inspect/it/log", "lines", undefined],
+      ["inspect/it/timeline", "messages", "Reading messages"],
+      ["inspect/other/try", "catalog", "Reading what the server offers"],
       ["activity", "activity.done", "Reading what was done"],
       ["activity/log", "activity", "Reading the log"],
       [`chat/${id}`, "conversation.blocks", undefined],
