@@ -110,6 +110,7 @@ export const budgets = [
     "5,000 tools: a letter in find, main thread",
     "1,000 messages a second: longest task while typing",
   ].map((what) => ({ metric: `W15 console, ${what}`, ...value(100, "≤ 100 ms") })),
+  { metric: "W15 console, scripts until the page is shown, gz", ...value(120, "≤ 120 KB") },
   { metric: "W15 console, 100,000 messages: longest task while scrolling", ...value(50, "≤ 50 ms") },
   { metric: "W15 console, 100,000 messages: heap ÷ heap with 20,000", ...value(1.3, "≤ 1.3×") },
   { metric: "schema conversions after start", ...value(0, "0") },

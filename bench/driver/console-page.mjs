@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 import { findProgram } from "../../scripts/programs.mjs";
 
@@ -57,6 +58,20 @@ export class ConsolePage {
       }).observe({ entryTypes: ["longtask"] });
     });
     await this.page.goto(url);
+  }
+
+  /** Returns the kilobytes of compressed script that the page has loaded so far. */
+  async scriptKb() {
+    await this.#settle();
+    const texts = await this.page.evaluate(() =>
+      Promise.all(
+        performance
+          .getEntriesByType("resource")
+          .filter(({ name }) => new URL(name).pathname.endsWith(".js"))
+          .map(async ({ name }) => (await fetch(name)).text()),
+      ),
+    );
+    return texts.reduce((sum, text) => sum + gzipSync(text, { level: 9 }).length, 0) / 1_000;
   }
 
   /** Goes to a place of the page, such as `inspect/many/try`. */

@@ -10,6 +10,7 @@ const perServer = [2_000, 2_000, 1_000];
 const ringSize = 20_000;
 
 const rows = {
+  load: "W15 console, scripts until the page is shown, gz",
   search: "W15 console, 5,000 tools: a letter in the search of a server, main thread",
   open: "W15 console, 5,000 tools: opening a tool, main thread",
   find: "W15 console, 5,000 tools: a letter in find, main thread",
@@ -26,7 +27,7 @@ export async function run({ quick, notes }) {
 }
 
 function rowOf(metric, value, notMeasured) {
-  const unit = metric === rows.heap ? "×" : "ms";
+  const unit = metric === rows.heap ? "×" : metric === rows.load ? "KB" : "ms";
   const cells = value === undefined ? {} : { portolan: { value } };
   return { metric, unit, shown: "value", cells, ...(notMeasured !== undefined && { notMeasured }) };
 }
@@ -44,6 +45,8 @@ async function withTools(quick) {
   const console = await ConsolePage.open(servers);
   try {
     const { page } = console;
+    await page.getByRole("textbox", { name: "Message to the model" }).waitFor();
+    const loaded = await console.scriptKb();
     for (const at of [2, 1, 0]) {
       await console.goTo(`inspect/many${at}/try`);
       await page
@@ -64,7 +67,12 @@ async function withTools(quick) {
     const find = page.getByRole("combobox", { name: /Find/ });
     await find.waitFor();
     const found = await slowestLetter(console, find, words);
-    return [rowOf(rows.search, perLetter), rowOf(rows.open, opening), rowOf(rows.find, found)];
+    return [
+      rowOf(rows.load, loaded),
+      rowOf(rows.search, perLetter),
+      rowOf(rows.open, opening),
+      rowOf(rows.find, found),
+    ];
   } finally {
     await console.close();
     rmSync(folder, { recursive: true, force: true });
