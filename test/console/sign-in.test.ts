@@ -52,4 +52,4 @@ test("a person signs in at our authority step by step, does a step again, and us
   await page.getByRole("button", { name: /^Run/ }).first().click();
   await page.getByRole("region", { name: "Result" }).getByText("You have no notes").first().waitFor();
   expect(problems).toEqual([]);
-});
+}, 120_000);

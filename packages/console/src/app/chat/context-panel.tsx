@@ -20,7 +20,7 @@ export function ContextPanel({ id }: { id: string | undefined }): JSX.Element {
   const talk = useTalk(id);
   return (
     <aside class="side" aria-label="What the model gets">
-      <TokenMeter talk={talk} />
+      <TokenMeter key={`${id}`} talk={talk} />
       <Attached talk={talk} />
       <section>
         <h2>Tools in this conversation</h2>

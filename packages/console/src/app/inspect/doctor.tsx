@@ -57,9 +57,11 @@ export function DoctorTab(): JSX.Element {
               Stop
             </Button>
           ) : (
-            <Button icon="replay" onClick={begin}>
-              {report ? "Again" : "Begin"}
-            </Button>
+            report && (
+              <Button icon="replay" onClick={begin}>
+                Again
+              </Button>
+            )
           )}
         </div>
         <div class="pane-body">
@@ -166,7 +168,7 @@ function headline(name: string, report: ReportRecord, isReady: boolean): string 
 
 /** Begins with a capital, unless the first word may be a name or a command. */
 function sentence(text: string): string {
-  return /^(?:the|its?|an?|no|set|this|some|every|one|nothing)\b/.test(text)
+  return /^(?:the|its?|an?|no|set|this|some|each|every|all|pings|one|nothing)\b/.test(text)
     ? text.charAt(0).toUpperCase() + text.slice(1)
     : text;
 }
