@@ -10,7 +10,10 @@ import { signIn, startNotes } from "./notes.ts";
 
 /** The three programs of the guide: the company, the server, and the client with our browser. */
 async function startAll() {
-  const { company, notes } = await startNotes();
+  const { company, notes } = await startNotes(
+    "examples/authorization/upstream.mjs",
+    "examples/authorization/server.mjs",
+  );
   const folder = await makeFolder();
   const opened = join(folder, "opened");
   const opener = join(folder, "xdg-open");

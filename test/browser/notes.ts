@@ -17,11 +17,14 @@ async function startProgram(file: string, ...args: (string | number)[]): Promise
   await Promise.race([printed, left]);
 }
 
-/** Starts the server of the guide to authorization, and the company where its people sign in. Returns their addresses. */
-export async function startNotes(): Promise<{ readonly company: string; readonly notes: string }> {
+/** Starts the company where people sign in, and the server of the guide to authorization. Returns their addresses. */
+export async function startNotes(
+  companyFile: string,
+  serverFile: string,
+): Promise<{ readonly company: string; readonly notes: string }> {
   const [company, notes] = [await freePort(), await freePort()];
-  await startProgram("examples/authorization/upstream.mjs", company, `http://localhost:${notes}`);
-  await startProgram("examples/authorization/server.mjs", notes, `http://localhost:${company}`);
+  await startProgram(companyFile, company, `http://localhost:${notes}`);
+  await startProgram(serverFile, notes, `http://localhost:${company}`);
   return { company: `http://localhost:${company}`, notes: `http://localhost:${notes}` };
 }
 

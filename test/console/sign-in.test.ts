@@ -7,7 +7,7 @@ import { watch } from "./page.ts";
 import { goPlace } from "./shared-page.ts";
 
 test("a person signs in at our authority step by step, does a step again, and uses the server", async () => {
-  const { notes } = await startNotes();
+  const { notes } = await startNotes("examples/authorization/upstream.mjs", "examples/authorization/server.mjs");
   const cwd = makeHome();
   put(cwd, ".mcp.json", { mcpServers: { notes: { url: `${notes}/mcp` } } });
   await runPortolan(["trust", "notes", "--yes"], { cwd });
