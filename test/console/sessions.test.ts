@@ -31,12 +31,18 @@ test("programs that guess tokens use up no requests of a page", async () => {
   const running = await openConsole();
   const tab = await Tab.open(running);
   const stranger = new Tab(running.origin);
+  const count = 400;
+  const begun = performance.now();
   const guesses = Promise.all(
-    Array.from({ length: 400 }, async () => (await refusalOf(stranger.do("hello", { launch: "x" }))).error.code),
+    Array.from({ length: count }, async () => (await refusalOf(stranger.do("hello", { launch: "x" }))).error.code),
   );
   const served = await Promise.all(Array.from({ length: 20 }, () => tab.do("found", {})));
   expect(served).toHaveLength(20);
-  expect(new Set(await guesses)).toEqual(new Set(["no-session", "too-many"]));
+  const codes = new Set(await guesses);
+  const seconds = (performance.now() - begun) / 1_000;
+  // 200 at once and 200 a second are heard, so a machine that is very slow sends no more than that.
+  if (count > 200 * (1 + seconds)) expect(codes).toContain("too-many");
+  expect([...codes].filter((code) => code !== "no-session" && code !== "too-many")).toEqual([]);
 });
 
 test("a verb or the events without a session are refused, whether the verb exists or not", async () => {
