@@ -105,9 +105,9 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
     const result: CallToolResult = { content: [{ type: "text", text }], isError: true };
     const refused = thrown instanceof DeniedError && !context.signal.aborted ? thrown : undefined;
     const own = errorResult(id, text);
-    const presented = isFromHost ? own : presentResult(id, from, result, presentation).block;
-    const block = advice === undefined ? presented : withAdvice(presented, advice);
-    const seen = seenOf(block);
+    const presented = isFromHost ? { block: own, seen: seenOf(own) } : presentResult(id, from, result, presentation);
+    const block = advice === undefined ? presented.block : withAdvice(presented.block, advice);
+    const seen = seenOf(block, presented.seen.isCut);
     await emit({
       ...{ type: "tool", stage: "result", id, result, seen },
       ...(refused && { refusal: refused.refusal, refusalReason: refused.reason }),
