@@ -110,6 +110,7 @@ export interface Opened {
   readonly invalid: string[];
   readonly requests: { readonly request: RpcRequest; readonly during: unknown }[];
   readonly renewed: () => number;
+  readonly interrupted: () => number;
   readonly lost: Promise<Error>;
   /** Resolves to the response of a request; rejects with the reason of the link. */
   ask(request: Omit<RpcRequest, "jsonrpc" | "id"> & { id?: string | number }): Promise<Message>;
@@ -120,7 +121,7 @@ export async function openLink(url: string, options: HttpLinkOptions = {}): Prom
   const notifications: RpcNotification[] = [];
   const invalid: string[] = [];
   const requests: { request: RpcRequest; during: unknown }[] = [];
-  let renewals = 0;
+  let [renewals, interruptions] = [0, 0];
   let lose: (reason: Error) => void = () => {};
   const lost = new Promise<Error>((resolve) => {
     lose = resolve;
@@ -135,6 +136,9 @@ export async function openLink(url: string, options: HttpLinkOptions = {}): Prom
     renewed: () => {
       renewals += 1;
     },
+    interrupted: () => {
+      interruptions += 1;
+    },
     lost: lose,
   });
   onTestFinished(() => link.close());
@@ -143,7 +147,16 @@ export async function openLink(url: string, options: HttpLinkOptions = {}): Prom
     id += 1;
     return new Promise((response, failed) => link.exchange({ jsonrpc: "2.0", id, ...request }, { response, failed }));
   };
-  return { link, notifications, invalid, requests, renewed: () => renewals, lost, ask };
+  return {
+    link,
+    notifications,
+    invalid,
+    requests,
+    renewed: () => renewals,
+    interrupted: () => interruptions,
+    lost,
+    ask,
+  };
 }
 
 /** Performs the handshake of a stateful client. */

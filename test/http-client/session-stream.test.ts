@@ -87,6 +87,37 @@ test("a 404 to the stream of a session begins a new session", async () => {
   expect(server.seen.at(-1)!.headers["mcp-session-id"]).toBe("s3");
 });
 
+test("a 400 to the position of a stream begins another stream in the same session", async () => {
+  const clock = createClock();
+  let cut = () => {};
+  const server = await startRaw((seen, response) => {
+    if (seen.method !== "GET") {
+      if ("result" in (seen.message ?? {})) response.writeHead(202).end();
+      else answerHandshake(seen, response, "s");
+    } else if (seen.headers["last-event-id"] !== undefined) response.writeHead(400).end();
+    else {
+      startEvents(response);
+      response.write(toEvent({ jsonrpc: "2.0", method: "a" }, "event-7"));
+      cut = () => response.destroy();
+    }
+  });
+  const opened = await openLink(server.url, { clock });
+  await begin(opened);
+  await until(() => opened.notifications.length === 1);
+  cut();
+  await until(() => clock.pending > 0);
+  await clock.advance(1_200);
+  await until(() => opened.interrupted() === 1 && opened.notifications.length === 2);
+  expect(opened.renewed()).toBe(0);
+  expect(server.seen.filter(({ message }) => message?.method === "initialize")).toHaveLength(1);
+  const gets = server.seen.filter(({ method }) => method === "GET");
+  expect(gets.map(({ headers }) => [headers["mcp-session-id"], headers["last-event-id"]])).toEqual([
+    ["s", undefined],
+    ["s", "event-7"],
+    ["s", undefined],
+  ]);
+});
+
 test("a 404 to the first GET stream does not end the session", async () => {
   const server = await startRaw((seen, response) => {
     if (seen.method === "GET") response.writeHead(404).end();

@@ -82,6 +82,7 @@ function recordLink(link: Link, recorder: Recorder): Link {
         },
         invalid: (why) => events.invalid(why),
         renewed: () => events.renewed?.(),
+        interrupted: () => events.interrupted?.(),
         login: (isOpen) => events.login?.(isOpen),
         lost: (reason) => events.lost(reason),
       }),

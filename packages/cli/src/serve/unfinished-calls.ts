@@ -56,6 +56,7 @@ export class UnfinishedCalls implements Link {
       notification: (notification) => events.notification(notification),
       invalid: (why) => events.invalid(why),
       renewed: () => events.renewed?.(),
+      interrupted: () => events.interrupted?.(),
       login: (isOpen) => events.login?.(isOpen),
       lost: (reason) => {
         this.#running.clear();

@@ -40,6 +40,8 @@ export interface LinkEvents {
   invalid(why: string): void;
   /** The server lost the session and the link began a new one: subscriptions must be made again. */
   renewed?(): void;
+  /** The server did not continue the stream of its notifications, and began another one: some may be missing. */
+  interrupted?(): void;
   /** A login begins (`true`) or has ended (`false`). Deadlines stand still in between. */
   login?(isOpen: boolean): void;
   /** The link has ended, by either side. Called once per `open`, after every sink has failed. */

@@ -174,7 +174,7 @@ export class ClientConnection implements LinkEvents {
     return () => this.#lostListeners.delete(listener);
   }
 
-  /** Calls the listener when the server has lost its session and a new one began. Returns a function that removes it. */
+  /** Calls the listener when notifications may be missing, or the session is a new one. Returns a function that removes it. */
   onRenewed(listener: () => void): () => void {
     this.#renewedListeners.add(listener);
     return () => this.#renewedListeners.delete(listener);
@@ -217,6 +217,11 @@ export class ClientConnection implements LinkEvents {
 
   renewed(): void {
     for (const listener of [...this.#renewedListeners]) this.#callListener(listener, undefined);
+  }
+
+  interrupted(): void {
+    // Subscriptions are made again, too: a server that has lost events may have lost them.
+    this.renewed();
   }
 
   /** True while a person signs in. */

@@ -144,6 +144,10 @@ class ObservedLink implements Link, LinkEvents {
     this.#connection?.renewed();
   }
 
+  interrupted(): void {
+    this.#connection?.interrupted();
+  }
+
   login(isOpen: boolean): void {
     this.#connection?.login(isOpen);
   }

@@ -133,10 +133,13 @@ type TappedOther =
   | { readonly kind: "invalid"; readonly text: string; readonly reason: string }
   | TappedLinkState;
 
-/** The state of the connection. `renewed`: the server has lost its session, and there is a new one. */
+/**
+ * The state of the connection. `renewed`: the server has lost its session, and there is a new one. `interrupted`: the server
+ * did not continue the stream of its notifications, so that some may be missing.
+ */
 interface TappedLinkState {
   readonly kind: "link";
-  readonly state: "open" | "renewed" | "login" | "lost" | "closed";
+  readonly state: "open" | "renewed" | "interrupted" | "login" | "lost" | "closed";
   readonly reason?: string;
 }
 

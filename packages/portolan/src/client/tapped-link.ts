@@ -139,6 +139,11 @@ class TappedLink implements Link, LinkEvents, LinkTap {
     this.#events?.renewed?.();
   }
 
+  interrupted(): void {
+    this.tell({ kind: "link", state: "interrupted" });
+    this.#events?.interrupted?.();
+  }
+
   login(isOpen: boolean): void {
     this.tell({ kind: "link", state: isOpen ? "login" : "open" });
     this.#events?.login?.(isOpen);

@@ -69,7 +69,12 @@ export class Connections {
     if (event.kind === "link") {
       const { state, reason } = event;
       main.set({
-        state: state === "open" || state === "renewed" ? "open" : state === "login" ? "opening" : "closed",
+        state:
+          state === "open" || state === "renewed" || state === "interrupted"
+            ? "open"
+            : state === "login"
+              ? "opening"
+              : "closed",
         ...(reason !== undefined && { reason }),
       });
       this.#show(main);

@@ -218,7 +218,7 @@ export class HttpSession {
   }
 
   /** Resolves when the server has opened or refused the stream. Requests wait for it, because earlier events are lost. */
-  #openStream(after?: Error): Promise<void> {
+  #openStream(after?: Error, opened?: () => void): Promise<void> {
     this.#stream?.stop();
     if (this.#hasNoStream || this.#requests.isClosed) return Promise.resolve();
     return new Promise((resolve) => {
@@ -227,29 +227,34 @@ export class HttpSession {
         stopWaiting();
         resolve();
       };
-      const opened = () => {
+      const hasOpened = () => {
         this.#hadStream = true;
         settle();
+        opened?.();
+        opened = undefined;
       };
       const ended = (reason: Error) => {
         settle();
-        this.#streamEnded(reason, stream.hasRetried);
+        this.#streamEnded(reason, stream);
       };
       const event = (one: IncomingEvent) => this.#requests.receiveEvent(one);
       const options = { failures: this.#failedRenewals };
-      const stream = new GetStream(this.#requests, { opened, event, ended }, options);
+      const stream = new GetStream(this.#requests, { opened: hasOpened, event, ended }, options);
       this.#stream = stream;
       if (this.#failedRenewals === 0) stream.open();
       else stream.openLater(after);
     });
   }
 
-  #streamEnded(reason: Error, wasRetried: boolean): void {
+  #streamEnded(reason: Error, { hasRetried, lastEventId }: GetStream): void {
     const { sessionId } = this.#requests.identity;
     const status = reason instanceof HttpFailure ? reason.status : undefined;
     // The first answer of a server without streams is 404. A later one means that the session was lost meanwhile.
-    const hasStreams = this.#hadStream || wasRetried || this.#failedRenewals > 0;
-    if (sessionId !== undefined && hasStreams && (status === 404 || status === 400)) {
+    const hasStreams = this.#hadStream || hasRetried || this.#failedRenewals > 0;
+    if (status === 400 && lastEventId !== "") {
+      // The events are lost. The session may not be, and calls in it may wait for answers.
+      void this.#openStream(undefined, () => this.#requests.events.interrupted?.());
+    } else if (sessionId !== undefined && hasStreams && (status === 404 || status === 400)) {
       this.renew(sessionId).catch((why: Error) => this.#requests.invalid(why.message));
     } else if (status === 405 || status === 404) this.#hasNoStream = true;
     else this.#requests.invalid(reason.message);
@@ -339,7 +344,8 @@ export class GetStream implements ReplyEvents {
   readonly #sessionId: string | undefined;
   #request: LinkRequest | undefined;
   #reply: HttpResponseReader | undefined;
-  #lastEventId: string;
+  /** The position at which the stream is resumed; empty if there is none. */
+  lastEventId: string;
   #openedAt = 0;
   #hasEvents = false;
   #isStopped = false;
@@ -351,7 +357,7 @@ export class GetStream implements ReplyEvents {
     this.#requests = requests;
     this.#events = events;
     this.#sessionId = requests.identity.sessionId;
-    this.#lastEventId = options.lastEventId ?? "";
+    this.lastEventId = options.lastEventId ?? "";
     this.#backoff = new Backoff(requests, options.failures, options.retryMs);
     this.#maxFailures = options.maxFailures ?? Number.POSITIVE_INFINITY;
   }
@@ -359,7 +365,7 @@ export class GetStream implements ReplyEvents {
   open(): void {
     this.#hasEvents = false;
     this.#openedAt = this.#requests.clock.now();
-    this.#request = toGet(this.#requests, this.#lastEventId);
+    this.#request = toGet(this.#requests, this.lastEventId);
     this.#reply = new HttpResponseReader(this.#requests, this.#request, this);
     this.#reply.send();
     // Servers with keep-alives answer at once; others may answer with their first event only.
@@ -398,7 +404,7 @@ export class GetStream implements ReplyEvents {
 
   ended(reason: Error | undefined): void {
     const { lastEventId = "", retryMs } = this.#reply ?? {};
-    if (lastEventId !== "") this.#lastEventId = lastEventId;
+    if (lastEventId !== "") this.lastEventId = lastEventId;
     if (retryMs !== undefined) this.#backoff.retryMs = retryMs;
     const wasStable = this.#requests.clock.now() - this.#openedAt >= stableStreamMs;
     if (this.#hasEvents || wasStable) this.#backoff.failures = -1;
