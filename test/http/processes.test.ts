@@ -515,6 +515,34 @@ describe("the stream of a session that another process has taken over", () => {
     expect((await newest.message()).method).toBe("notifications/tools/list_changed");
   });
 
+  test("goes on where its client reads it, although the other process has claimed it first", async () => {
+    const shared = createMemoryStorage();
+    const [a, b] = [createFixture(), createFixture()];
+    const [first, second] = [losable(shared), losable(shared)];
+    const one = await start(a.server, { storage: first.storage, verify: byUser });
+    const other = await start(b.server, { storage: second.storage, verify: byUser });
+    const peer = await begin(one.url, revision, { headers });
+    const dropped = await peer.get();
+    const claims = async () => (await shared.kv.list("mcp/stream/")).map(({ value }) => value);
+    await expect.poll(claims).toHaveLength(1);
+    const [{ key = "" } = {}] = await shared.kv.list("mcp/stream/");
+    dropped.drop();
+    await expect.poll(claims).toEqual([expect.stringMatching(/^ /)]);
+    // The first process keeps the stream. It does not hear that the second one has it, and claims it first after a loss.
+    first.disconnect();
+    await shared.kv.delete(key);
+    const stream = await peer.at(other.url).get();
+    await expect.poll(claims).toEqual([expect.stringMatching(/^\S/)]);
+    await shared.kv.delete(key);
+    first.reconnect();
+    await expect.poll(claims).toEqual([expect.stringMatching(/^ /)]);
+    second.disconnect();
+    second.reconnect();
+    await expect.poll(claims).toEqual([expect.stringMatching(/^\S/)]);
+    b.server.publish("tools/list_changed", {});
+    expect((await stream.message()).method).toBe("notifications/tools/list_changed");
+  });
+
   test("does not end because of news that are older than itself", async () => {
     const shared = createMemoryStorage();
     const news: (() => Promise<void>)[] = [];

@@ -234,8 +234,13 @@ export class OtherProcesses {
       for (const uri of missed) standalone.session.deliver("resources/updated", { uri });
       // A claim from now on would outlive the session.
       if (standalone.session.isEnded) return;
+      const proof = standalone.isConnected ? standalone.proof : "";
+      if (await claims.renew(known, proof)) return;
+      // The storage was away when the client opened its stream here, and another process kept it without a client.
+      const keeper = proof === "" ? undefined : await claims.takeUnread(known, proof);
       // Messages would be sent twice otherwise.
-      if (!(await claims.renew(known, standalone.isConnected ? standalone.proof : ""))) standalone.end();
+      if (keeper === undefined) standalone.end();
+      else this.#state.background(this.takeStream(id, keeper).then(() => {}));
     }
   }
 }

@@ -49,6 +49,19 @@ test("a claim of another process is not renewed", async () => {
   expect(await one.isLatest("s")).toBe(false);
 });
 
+test("a stream that a client reads here is taken from a process where none does, and from no other", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [new StreamClaims(storage, 15_000, 60_000), new StreamClaims(storage, 15_000, 60_000)];
+  expect(await other.takeUnread(session, "proof")).toBeUndefined();
+  await one.take(session, "older");
+  expect(await other.takeUnread(session, "proof")).toBeUndefined();
+  expect(await one.isLatest("s")).toBe(true);
+  await one.loosen("s");
+  expect(await other.takeUnread(session, "proof")).toBe(one.owner);
+  expect(await other.isLatest("s")).toBe(true);
+  expect(await one.renew(session, "older")).toBe(false);
+});
+
 test("a claim that is given up while it is renewed is not left behind", async () => {
   const storage = createMemoryStorage();
   const claims = new StreamClaims(storage, 15_000, 60_000);

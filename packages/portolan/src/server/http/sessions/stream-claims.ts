@@ -81,6 +81,23 @@ export class StreamClaims {
     });
   }
 
+  /**
+   * Claims a stream that a client reads here, if another process has it and no client reads it there. Returns that process;
+   * undefined if the claim stays as it is.
+   */
+  takeUnread({ id, principal }: KnownSession, proof: string): Promise<string | undefined> {
+    return this.#afterOthers(id, async () => {
+      const { kv } = this.#storage;
+      const stored = await kv.get(claimKey(id));
+      const before = ownerIn(stored);
+      if (stored === undefined || before === undefined || readerOf(stored) !== undefined) return undefined;
+      const claim = this.#claimFor(proof);
+      if (!(await kv.set(claimKey(id), claim, { ttlMs: this.#ttlOf(principal), expect: stored }))) return undefined;
+      this.#held.set(id, claim);
+      return before;
+    });
+  }
+
   /** Notes that no client reads the stream any more, which this process keeps for a while. */
   loosen(session: string): Promise<void> {
     return this.#afterOthers(session, async () => {
