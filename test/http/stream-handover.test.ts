@@ -532,6 +532,22 @@ test("a subscription that a process finds when it reads its sessions again is to
   expect(await heard(stream, 1)).toEqual([uri]);
 });
 
+test("a subscription that a process hears of before it has read its sessions again is told as possibly changed", async () => {
+  const shared = createMemoryStorage();
+  const slow = holdable(shared);
+  const [one, other] = [await startProcess(slow.storage), await startProcess(shared)];
+  const peer = await beginAt(one);
+  const stream = await peer.get();
+  await stream.event();
+  slow.hold("mcp/session/");
+  slow.lose();
+  await expect.poll(slow.isWaiting).toBe(true);
+  // A storage that was away passes the news on late.
+  await subscribeAt(peer, other);
+  slow.release();
+  expect(await heard(stream, 1)).toEqual([uri]);
+});
+
 test("a client is told of a gap if what it missed cannot be read any more", async () => {
   const storage = createMemoryStorage();
   const one = await startProcess(storage);

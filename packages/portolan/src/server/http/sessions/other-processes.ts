@@ -51,6 +51,8 @@ export class OtherProcesses {
   readonly #awaited = new Map<string, (reply: StreamState | undefined) => void>();
   readonly #stops: (() => Promise<void>)[];
   #isRereading = false;
+  /** True from a loss until all sessions are read again: news that arrive meanwhile may be older than the loss. */
+  #isBehind = false;
   #stopRereading: (() => void) | undefined;
 
   constructor(state: EndpointState, storage: Storage, own: OwnSessions) {
@@ -162,7 +164,8 @@ export class OtherProcesses {
     const { uri, isSubscribed, isRestored, isLate } = change;
     if (uri !== undefined) {
       // At once: the next message may be a publication.
-      const hasMissed = isLate || (isRestored && !standalone?.session.subscriptions?.has(uri));
+      const mayBeOld = isRestored || (isSubscribed && this.#isBehind);
+      const hasMissed = isLate || (mayBeOld && !standalone?.session.subscriptions?.has(uri));
       const applied = isSubscribed ? standalone?.subscribe(uri) : standalone?.session.unsubscribe(uri);
       if (hasMissed) standalone?.session.deliver("resources/updated", { uri });
       await Promise.all([sessions.subscriptions.changedElsewhere(id, uri, isSubscribed === true), applied]);
@@ -189,6 +192,7 @@ export class OtherProcesses {
 
   // All topics lose their messages at once: the sessions are read again once for all of them.
   readonly #lost = (): void => {
+    this.#isBehind = true;
     if (this.#isRereading) return;
     this.#isRereading = true;
     this.#stopRereading?.();
@@ -218,6 +222,7 @@ export class OtherProcesses {
       });
     }
     if (failure !== undefined) throw failure;
+    this.#isBehind = this.#isRereading;
   }
 
   /** Applies what others have changed of a session, and ends it here if they have ended it. */
