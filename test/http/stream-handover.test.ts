@@ -187,6 +187,29 @@ test("a subscription that is made while a process opens the stream is heard ther
   expect(await heardWith(one, stream)).toContain(`${uri}/last`);
 });
 
+test("a stream that is opened while a subscription looks for its process takes it over", async () => {
+  const shared = createMemoryStorage();
+  const slow = holdable(shared);
+  const [one, other] = [await startProcess(shared), await startProcess(slow.storage)];
+  const peer = await beginAt(one);
+  const first = await peer.get();
+  await first.event();
+  await subscribeAt(peer, one);
+  first.drop();
+  await first.closed;
+  slow.hold("mcp/stream/");
+  const there = peer.at(other.url);
+  const subscribed = there.request("resources/subscribe", { uri: earlier });
+  await expect.poll(slow.isWaiting).toBe(true);
+  one.publish(`${uri}/kept`);
+  const opened = there.get();
+  // The stream is about to be taken over.
+  const stream = await opened;
+  slow.release();
+  expect((await subscribed).status).toBe(200);
+  expect(await heardWith(other, stream)).toEqual([`${uri}/kept`, `${uri}/last`, `${earlier}/last`]);
+});
+
 test("a session that ends while a subscription is stored leaves none behind, and the subscription fails", async () => {
   const shared = createMemoryStorage();
   const slow = holdable(shared);

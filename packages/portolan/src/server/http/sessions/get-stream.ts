@@ -132,13 +132,17 @@ export class GetStreams {
     const uris = await this.#sessions.subscriptions.of(id);
     const isContinued = this.#liveSessions.get(id)?.standalone !== undefined;
     const standalone = this.#standaloneOf(owner, uris);
-    // No process has had the stream since the one before ended.
-    if (!isContinued && uris.size > 0) standalone.hasGap = true;
+    // If no process has had the stream since the one before ended.
+    const hasGap = !isContinued && uris.size > 0;
     standalone.endUnlessConnected();
-    if (!this.#sessions.isShared) return;
+    if (!this.#sessions.isShared) {
+      standalone.isBegun = true;
+      standalone.hasGap ||= hasGap;
+      return;
+    }
     // The stream is there before the claim: another process that sees the claim asks for the stream at once.
     const claimed = this.#claims.begin(id);
-    standalone.holdUntil(claimed);
+    standalone.holdUntil(claimed, hasGap);
     await claimed;
   }
 
@@ -181,7 +185,7 @@ export class GetStreams {
     stream: OpenStream,
     position: EventPosition | undefined,
   ): Promise<void> {
-    const isContinued = this.#liveSessions.get(known.id)?.standalone !== undefined;
+    const isContinued = this.#liveSessions.get(known.id)?.standalone?.isBegun === true;
     const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
     const hasPast = position !== undefined || uris.size > 0;
     const taken = this.#takeOver(standalone, isContinued, hasPast);

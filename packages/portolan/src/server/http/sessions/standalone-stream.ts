@@ -104,6 +104,8 @@ export class StandaloneStream {
   #isUnclaimed = false;
   /** True if changes may be missing: its next connection is told that everything may have changed. */
   hasGap = false;
+  /** True once this process has the stream, or a connection takes it. False while a subscription begins it. */
+  isBegun = false;
   /** Ends the wait for the process before. */
   #stopWaiting: (() => void) | undefined;
   readonly #ended: () => void;
@@ -168,6 +170,7 @@ export class StandaloneStream {
     clearTimeout(this.#graceTimer);
     this.#connection?.end();
     this.#connection = stream;
+    this.isBegun = true;
     this.#stream = undefined;
     this.#enqueue(async () => {
       // A client that resumes has a position already; the id of an opening event would reset it.
@@ -228,10 +231,16 @@ export class StandaloneStream {
     return { sent, unstored, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
   }
 
-  /** Holds messages back until the stream is claimed. Ends it if another process has the stream. */
-  holdUntil(claimed: Promise<boolean>): void {
+  /** Holds messages back until the stream is claimed. Ends it if another process has the stream, unless a client came. */
+  holdUntil(claimed: Promise<boolean>, hasGap: boolean): void {
     this.#enqueue(async () => {
-      if (await claimed.catch(() => false)) return;
+      if (await claimed.catch(() => false)) {
+        this.isBegun = true;
+        this.hasGap ||= hasGap;
+        return;
+      }
+      // Its connection takes the stream over.
+      if (this.#connection) return;
       this.#isUnclaimed = true;
       this.end();
     });
