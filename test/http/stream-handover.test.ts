@@ -571,6 +571,21 @@ test("a subscription that a process hears of before it has read its sessions aga
   expect(await heard(stream, 1)).toEqual([uri]);
 });
 
+test("a stream is not resumed in a session that the storage has lost, although its process does not know yet", async () => {
+  const storage = createMemoryStorage();
+  const [one, other] = [await startProcess(storage), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const there = peer.at(other.url);
+  expect((await there.request("ping")).status).toBe(200);
+  const stream = await there.get();
+  const { id } = (await stream.event()) ?? {};
+  stream.drop();
+  await stream.closed;
+  for (const { key } of await storage.kv.list("mcp/session/")) await storage.kv.delete(key);
+  expect((await there.get(id)).status).toBe(404);
+  expect((await there.request("ping")).status).toBe(404);
+});
+
 test("a client is told of a gap if what it missed cannot be read any more", async () => {
   const storage = createMemoryStorage();
   const one = await startProcess(storage);

@@ -114,6 +114,12 @@ export class GetStreams {
       return undefined;
     }
     const retryAfter = { ...headers, "retry-after": String(retryAfterSeconds) };
+    // A stream that goes on in a session that is lost would repeat what was stored before. Without an answer, it may open.
+    if (this.#sessions.isShared && !(await this.#sessions.isStored(known.id).catch(() => true))) {
+      this.#sessions.forgetCached(known.id);
+      refuse(reply, 404, "Session not found: initialize again", headers);
+      return undefined;
+    }
     const isStandalone = position === undefined || position.stream === standaloneName;
     if (isStandalone && isAnonymous(principal.key) && (await this.#claims.isHeldByOther(known.id, position?.proof))) {
       refuse(reply, 409, "This session has an event stream already, and its client is reading it", retryAfter);
