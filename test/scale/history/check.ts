@@ -108,16 +108,14 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
     wrong("the subscription was never confirmed");
     return found;
   }
-  const confirmedAt = one.confirmedAt;
   const own = record.publications.filter(({ parent }) => parent === one.uri);
-  for (const { uri, at, passedOnAt } of own) {
+  for (const { uri } of own) {
     const times = timesHeard(one, uri);
     if (times > 1) wrong(`heard ${uri} ${times} times`, uri);
-    if (times > 0 || passedOnAt === undefined || at <= confirmedAt) continue;
-    if (!isTold(one, at, around)) wrong(`did not hear ${uri}`, uri);
   }
+  for (const uri of missedBy(one, record, around)) wrong(`did not hear ${uri}`, uri);
   if (!one.isRaw) return found;
-  for (const heard of streamsOf(one)) {
+  for (const heard of stretchesOf(one)) {
     const order = heard.flatMap(({ uri }) => own.find((publication) => publication.uri === uri) ?? []);
     for (const [at, later] of order.entries()) {
       for (const earlier of order.slice(at + 1)) {
@@ -137,6 +135,21 @@ function checkSubscription(one: RecordedSubscription, record: HistoryRecord, aro
   return found;
 }
 
+/** Returns the URIs of the changes that a client did not hear, and does not know that it may have missed. */
+export function missedBy(
+  one: RecordedSubscription,
+  { publications }: HistoryRecord,
+  around: Pick<Circumstances, "faults" | "recoverMs">,
+): string[] {
+  const { confirmedAt = Number.POSITIVE_INFINITY } = one;
+  return publications
+    .filter(({ uri, parent, at, passedOnAt }) => {
+      if (parent !== one.uri || passedOnAt === undefined || at <= confirmedAt) return false;
+      return timesHeard(one, uri) === 0 && !isTold(one, at, around);
+    })
+    .map(({ uri }) => uri);
+}
+
 /**
  * Returns how often a change was heard on one stream at most. Another stream begins after a gap: when the position of a
  * client was refused, and with each stream of a stateless client.
@@ -154,8 +167,13 @@ function streamsOf({ heard, gaps, uri: parent, isStateless }: RecordedSubscripti
   );
 }
 
+/** Returns what was heard without a gap. Redis may pass on later what was published before one. */
+function stretchesOf(one: RecordedSubscription): (readonly Heard[])[] {
+  return streamsOf({ ...one, isStateless: true });
+}
+
 /** Returns whether the client knows that it may have missed a publication of this time. */
-function isTold(one: RecordedSubscription, at: number, around: Circumstances): boolean {
+function isTold(one: RecordedSubscription, at: number, around: Pick<Circumstances, "faults" | "recoverMs">): boolean {
   if (one.gaps.some((gap) => gap >= at)) return true;
   return one.heard.some(
     (heard) => heard.uri === one.uri && heard.at >= at && (!one.isRaw || isDue(around, gapKinds, heard.at)),
@@ -176,7 +194,11 @@ function problemOfStatus(status: number, at: number, around: Circumstances): str
 }
 
 /** Returns whether a fault of one of these kinds explains something at this time. */
-function isDue({ faults, recoverMs }: Circumstances, kinds: readonly FaultKind[], at: number): boolean {
+function isDue(
+  { faults, recoverMs }: Pick<Circumstances, "faults" | "recoverMs">,
+  kinds: readonly FaultKind[],
+  at: number,
+): boolean {
   return faults.some((fault) => kinds.includes(fault.kind) && overlaps(fault, at, at, recoverMs));
 }
 

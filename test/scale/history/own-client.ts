@@ -30,6 +30,10 @@ export class OwnClient {
         this.#client = await connect(http(this.#url, { headers: { authorization: `${seed}-${this.name}` } }), {
           era: this.#era,
           idleMs: 60_000,
+          tap: (event) => {
+            if (event.kind === "link" && (event.state === "renewed" || event.state === "interrupted"))
+              this.#beginStream();
+          },
           answers: {
             elicit: async ({ message }) => {
               const [, id = ""] = /^Who is (.*)\?$/.exec(message) ?? [];
@@ -53,6 +57,12 @@ export class OwnClient {
         await sleep(100);
       }
     }
+  }
+
+  /** Notes that another stream begins: it may repeat what was heard on the one before, and the client is told to read again. */
+  #beginStream(): void {
+    this.#record.note(this.name, "gets another stream");
+    for (const one of this.#record.subscriptions) if (one.client === this.name) one.gaps.push(Date.now());
   }
 
   async call(tool: string, args: JsonObject): Promise<void> {

@@ -143,7 +143,13 @@ export class RoundRobin {
       upstream.destroy();
     });
     // The body is sent with the connection, not before: a refused one must leave it for the next process.
-    upstream.on("socket", (socket) => socket.once("connect", () => request.pipe(upstream)));
+    upstream.on("socket", (socket) =>
+      socket.once("connect", () => {
+        // A body that is held back must not hold back the headers: a server closes connections that do not send them.
+        upstream.flushHeaders();
+        request.pipe(upstream);
+      }),
+    );
   }
 }
 

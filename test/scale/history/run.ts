@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkHandlers, checkHistory, checkKeys, type Violation, workSteps } from "./check.ts";
+import { checkHandlers, checkHistory, checkKeys, missedBy, type Violation, workSteps } from "./check.ts";
 import { OwnClient } from "./own-client.ts";
 import { Random } from "./random.ts";
 import { RawStatefulClient } from "./raw-stateful.ts";
 import { RawStatelessClient } from "./raw-stateless.ts";
 import { HistoryRecord } from "./record.ts";
-import { faultWeights, type World } from "./world.ts";
+import { type Fault, faultWeights, type World } from "./world.ts";
 
 /** Times of a run. */
 export interface Timing {
@@ -59,7 +59,7 @@ export async function runHistories(
     makeFaults(world, new Random(faultSeed), endsAt),
     ...histories.map((history) => within(timing.activeMs + late, history, "stopped", history.act(endsAt))),
   ]);
-  await Promise.all(histories.map((history) => history.settle(timing)));
+  await Promise.all(histories.map((history) => history.settle(timing, () => world.faults.slice(firstFault))));
   await Promise.all(histories.map((history) => within(late, history, "closed", history.close())));
   const faults = world.faults.slice(firstFault);
   const rest = await checkRest(
@@ -211,7 +211,7 @@ class History {
   }
 
   /** Waits until all calls have ended and every subscriber has heard a last change. */
-  async settle({ patienceMs }: Timing): Promise<void> {
+  async settle({ patienceMs, recoverMs }: Timing, faults: () => readonly Fault[]): Promise<void> {
     const late = Date.now() + patienceMs;
     while (this.#running.size > 0 && Date.now() < late) await sleep(20);
     for (const [at, uri] of [...new Set(this.record.subscriptions.map(({ uri }) => uri))].entries())
@@ -228,6 +228,12 @@ class History {
         );
       });
     while (!isHeard() && Date.now() < late) await sleep(20);
+    // A client that could not subscribe again tries later, and is told then of what it missed.
+    const missesSome = () => {
+      const around = { faults: faults(), recoverMs };
+      return this.record.subscriptions.some((one) => missedBy(one, this.record, around).length > 0);
+    };
+    while (missesSome() && Date.now() < late) await sleep(100);
     // What is sent twice needs a moment to arrive.
     await sleep(100);
   }
