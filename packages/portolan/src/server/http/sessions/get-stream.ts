@@ -191,10 +191,13 @@ export class GetStreams {
     stream: OpenStream,
     position: EventPosition | undefined,
   ): Promise<void> {
-    const isContinued = this.#liveSessions.get(known.id)?.standalone?.isBegun === true;
+    const existing = this.#liveSessions.get(known.id)?.standalone;
+    const isContinued = existing?.isBegun === true;
+    // A subscription of this process begins it at the moment: it listens already, and may get the claim.
+    const isBeginning = existing !== undefined && !isContinued;
     const standalone = this.#standaloneOf({ known, principal, caller }, uris, position?.proof);
     const hasPast = position !== undefined || uris.size > 0;
-    const taken = this.#takeOver(standalone, isContinued, hasPast);
+    const taken = this.#takeOver(standalone, isContinued, isBeginning, hasPast);
     standalone.attach(stream, position, taken);
     if (principal.expiresAt !== undefined) stream.expiry = { at: principal.expiresAt, end: () => standalone.end() };
     const { onOver } = stream;
@@ -211,7 +214,12 @@ export class GetStreams {
    * Claims a stream that this process listens to already, and lets the process that had it hand it over. From then on every
    * publication was sent by that process or is sent by this one. Without its reply, changes may be missing.
    */
-  async #takeOver(standalone: StandaloneStream, isContinued: boolean, hasPast: boolean): Promise<StreamState> {
+  async #takeOver(
+    standalone: StandaloneStream,
+    isContinued: boolean,
+    isBeginning: boolean,
+    hasPast: boolean,
+  ): Promise<StreamState> {
     const { known, proof } = standalone;
     for (let tries = 1; ; tries += 1) {
       try {
@@ -220,7 +228,7 @@ export class GetStreams {
         if (state?.isOutdated) standalone.end();
         // From now on other processes tell this one of subscriptions. Earlier ones may have been missed.
         standalone.applySettings(known.peer, await this.#sessions.subscriptions.of(known.id));
-        if (isContinued) return { sent: state?.sent ?? [] };
+        if (isContinued || (isBeginning && before === this.#claims.owner)) return { sent: state?.sent ?? [] };
         return state ?? { hasGap: hasPast || before !== undefined };
       } catch (cause) {
         this.#state.runtime.report(cause);
