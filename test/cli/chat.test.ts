@@ -133,7 +133,7 @@ test("completes prompt arguments from known ones, and asks for missing ones", as
   await terminal.answer(/Gladly\.\n>$/, '/plan to="New York" style=slow days=2\r');
   await terminal.answer(/So be it\.\n>$/, "/plan somewhere\r");
   await terminal.answer(
-    /expected name=value, got "somewhere"; the prompt has to \(required\), days \(required\), style\n {2}→ \/prompts\n>$/,
+    /expected name=value, got "somewhere"; the prompt has to \(required\), days \(required\),\s+style\n {2}→ \/prompts\n>$/,
     "/quit\r",
   );
   expect(await terminal.exited).toBe(0);
