@@ -459,7 +459,7 @@ export const commands: readonly CommandDefinition[] = [
   {
     name: "keys",
     usage: "<action> [storage]",
-    summary: "rotate: replace the key with which several processes of a server seal what their clients carry.",
+    summary: "rotate: replace the secret key that the processes of a server share.",
     flags: {
       "--prefix <prefix>": "The prefix of the servers in Redis. Default: portolan.",
       "--cluster": "The address is that of a node of a Redis Cluster.",
