@@ -30,7 +30,7 @@ describe("an unknown option is refused by", () => {
     [".template", () => server.template("file:///{x}", given({ mimetype: "x", read: () => "x" })), "`mimeType`"],
     [".prompt", () => server.prompt("x", given({ argument: {}, get: () => "x" })), "did you mean `arguments`?"],
     ["serveHttp", () => serveHttp(server, given({ paths: "/x" })), "did you mean `path`?"],
-    ["serveHttp: card", () => serveHttp(server, { card: given({ names: "a/b" }) }), "did you mean `name`?"],
+    ["serveHttp: card", () => serveHttp(server, { card: given({ names: "a/b" }) }).listen(0), "did you mean `name`?"],
     ["serveStdio", () => serveStdio(server, given({ maxMessageByte: 1 })), "did you mean `maxMessageBytes`?"],
     ["createHealthHandler", () => createHealthHandler(given({ check: {} })), "did you mean `checks`?"],
     ["traceServer", () => traceServer(given({ recordContents: true })), "did you mean `recordContent`?"],

@@ -1,5 +1,4 @@
 import { onAbort } from "../async.ts";
-import { PortolanError } from "../errors.ts";
 import type { Channel } from "../jsonrpc/channel.ts";
 import { checkNumbers, checkOptions, type OptionNames } from "../options.ts";
 import type { Client } from "./api.ts";
@@ -34,14 +33,7 @@ export async function connect<S = unknown>(target: ConnectTarget, options: Conne
     const server = await withTimeout(connection, negotiate(connection, eraCache));
     const client = new ConnectedClient(connection, server);
     if (options.logLevel !== undefined && server.capabilities.logging) {
-      const calls = signal ? { signal } : {};
-      await client.setLogLevel(options.logLevel, calls).catch((reason) => {
-        // Many servers declare logging and cannot set its level; the rest of them works.
-        if (connection.lostReason || signal?.aborted) throw reason;
-        const { code, message } = reason as PortolanError;
-        const why = `logging/setLevel failed (${code}): ${message}; the server keeps its own level`;
-        connection.report(new PortolanError("capability-missing", why, { cause: reason }));
-      });
+      await (await import("./handshake.ts")).setFirstLogLevel(client, connection, options.logLevel);
     }
     connection.extensions?.connected(asClient(client));
     return asClient<S>(client);
@@ -91,18 +83,12 @@ async function toLink(target: ConnectTarget, { auth }: ConnectOptions): Promise<
   if (typeof target === "string" || target instanceof URL) {
     return (await import("./http/index.ts")).http(target, auth && { auth });
   }
-  if (auth !== undefined) {
-    throw new PortolanError(
-      "invalid-argument",
-      "auth: expected an http address; a link has its own auth, a command its `env`",
-    );
-  }
-  if (typeof target === "object" && target !== null) {
+  if (auth === undefined && typeof target === "object" && target !== null) {
     if ("exchange" in target) return target;
     if ("send" in target) return channelLink(target);
     if (typeof target.command === "string") return (await import("#client-stdio")).stdio(target);
   }
-  throw (await import("./era-cache.ts")).unusableTarget(target);
+  throw (await import("./era-cache.ts")).unusableTarget(target, auth);
 }
 
 /** Rejects when the attempt takes longer than `connectMs`, or the caller aborts it. */

@@ -107,8 +107,12 @@ function keyOf(target: ConnectTarget): string | undefined {
   return "command" in target ? JSON.stringify([target.command, target.args ?? []]) : undefined;
 }
 
-/** Returns the error for something that a client cannot connect to. */
-export function unusableTarget(target: unknown): PortolanError {
+/** Returns the error for something that a client cannot connect to, or not with `auth`. */
+export function unusableTarget(target: unknown, auth: unknown): PortolanError {
+  if (auth !== undefined) {
+    const why = "auth: expected an http address; a link has its own auth, a command its `env`";
+    return new PortolanError("invalid-argument", why);
+  }
   const { url, tool } = Object(target) as { url?: unknown; tool?: unknown };
   const advice = url ? "; write connect(url)" : tool ? "; write connectInMemory(server)" : "";
   return new PortolanError(

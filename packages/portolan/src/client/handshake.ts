@@ -3,8 +3,9 @@ import { RpcError, type RpcResponse } from "../jsonrpc/message.ts";
 import { clientCodec } from "../protocol/client-codec.ts";
 import type { Revision } from "../protocol/revision.ts";
 import { revisions, statefulRevisions } from "../protocol/revisions/index.ts";
-import type { ServerCapabilities } from "../protocol/types/index.ts";
+import type { LogLevel, ServerCapabilities } from "../protocol/types/index.ts";
 import { object, record, string } from "../schema/shape.ts";
+import type { Client } from "./api.ts";
 import type { ClientConnection } from "./connection.ts";
 import { silent, toError } from "./failures.ts";
 import {
@@ -22,6 +23,24 @@ import {
   withProbeTimeout,
 } from "./negotiate.ts";
 import type { ProcessFailure } from "./process-errors.ts";
+
+/** Sets the log level that the user wants from the beginning. */
+export async function setFirstLogLevel(
+  client: Pick<Client, "setLogLevel">,
+  connection: ClientConnection,
+  level: LogLevel,
+): Promise<void> {
+  const { signal } = connection.options;
+  try {
+    await client.setLogLevel(level, signal && { signal });
+  } catch (reason) {
+    // Many servers declare logging and cannot set its level; the rest of them works.
+    if (connection.lostReason || signal?.aborted) throw reason;
+    const { code, message } = reason as PortolanError;
+    const why = `logging/setLevel failed (${code}): ${message}; the server keeps its own level`;
+    connection.report(new PortolanError("capability-missing", why, { cause: reason }));
+  }
+}
 
 /** Agrees on the era or revision that the user demands. */
 export async function agreeOn(connection: ClientConnection, era: string): Promise<void> {

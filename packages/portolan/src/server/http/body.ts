@@ -19,7 +19,7 @@ export function tooLarge(limits: BodyLimits): BodyProblem {
 }
 
 export function tooSlow(limits: BodyLimits): BodyProblem {
-  return { status: 408, why: `The body is too slow: expected it within ${limits.ms} ms` };
+  return { status: 408, why: `The body is too slow: at most ${limits.ms} ms are allowed` };
 }
 
 export const incomplete: BodyProblem = { status: 400, why: "The connection was closed before the body arrived" };

@@ -94,6 +94,20 @@ const cardType = "application/mcp-server-card+json";
 const catalogType = "application/ai-catalog+json";
 const schemaAddress = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
+const cardNames: OptionNames<ServerCardOptions> = {
+  ...{
+    name: 1,
+    title: 1,
+    description: 1,
+    version: 1,
+    websiteUrl: 1,
+    repository: 1,
+    icons: 1,
+    remotes: 1,
+    meta: 1,
+    catalog: 1,
+  },
+};
 const inputNames: OptionNames<CardInput> = {
   ...{ description: 1, isRequired: 1, isSecret: 1, format: 1, default: 1, placeholder: 1, choices: 1, value: 1 },
 };
@@ -107,6 +121,7 @@ const repositoryNames: OptionNames<CardRepository> = { url: 1, source: 1, id: 1,
 export function toServerCard({ card, sessions, httpSse }: ServeHttpOptions, runtime: ServerRuntime): ServerCard {
   const { info, options } = runtime.snapshot;
   if (typeof card !== "object" || card === null) throw wrong("", 'an object { name: "com.example/weather" }', card);
+  checkOptions(card, cardNames, "serveHttp: card");
   const { name, meta, remotes, repository, icons = info.icons } = card;
   const { title = info.title, description = info.description, version = info.version } = card;
   const { websiteUrl = info.websiteUrl } = card;

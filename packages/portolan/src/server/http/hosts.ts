@@ -27,7 +27,7 @@ export function toOrigin(entry: string): string {
   const origin = isWeb && URL.canParse(entry) ? new URL(entry) : undefined;
   if (origin && origin.href === `${origin.origin}/` && parseHost(origin.host)) return origin.origin;
   if (!isWeb && (entry === "null" || /^[a-z][a-z0-9+.-]*:\/\/./i.test(entry))) return entry;
-  throw unexpected("allowedOrigins", 'an origin such as "https://app.example.com"', entry, "invalid-argument");
+  throw unexpected("allowedOrigins", 'an origin such as "https://example.com"', entry, "invalid-argument");
 }
 
 /** The Host headers that are allowed by default: names that no other machine can have. */

@@ -8,11 +8,6 @@ export async function listenOn(): Promise<never> {
   );
 }
 
-/** Replaces `refuseBinding` of `node/listen.ts`. */
-export async function refuseBinding(): Promise<never> {
-  throw new PortolanError("invalid-argument", "listen: this runtime cannot open a port");
-}
-
 /** Replaces `checkListen` of `node/listen.ts`. */
 export async function checkListen(): Promise<void> {}
 

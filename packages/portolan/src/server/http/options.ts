@@ -250,15 +250,10 @@ const sessionNames = {
 
 const proxyNames = { header: 1, proxies: 1 } satisfies OptionNames<TrustedProxy>;
 
-const cardNames = {
-  ...{ name: 1, title: 1, description: 1, version: 1, websiteUrl: 1, repository: 1, icons: 1, remotes: 1, meta: 1 },
-  catalog: 1,
-} satisfies OptionNames<ServerCardOptions>;
-
 /** Throws if the options have a name that `serveHttp` does not know, or contradict each other. */
 export function checkHttpOptions(options: ServeHttpOptions): void {
   checkOptions(options, optionNames, "serveHttp");
-  const { auth, verify, limits, sessions, path, trustProxy, card } = options;
+  const { auth, verify, limits, sessions, path, trustProxy } = options;
   if (auth && verify) {
     throw new PortolanError("invalid-argument", "serveHttp: expected `auth` or `verify`, got both");
   }
@@ -268,7 +263,6 @@ export function checkHttpOptions(options: ServeHttpOptions): void {
   if (typeof trustProxy === "object") checkOptions(trustProxy, proxyNames, "serveHttp: trustProxy");
   if (limits) checkOptions(limits, limitNames, "serveHttp: limits", { synonyms: { body: "bodyBytes" } });
   if (sessions) checkOptions(sessions, sessionNames, "serveHttp: sessions");
-  if (card) checkOptions(card, cardNames, "serveHttp: card");
   // The guard parses these again, but it is loaded too late to report a wrong entry.
   options.allowedHosts?.forEach(toHost);
   options.allowedOrigins?.forEach(toOrigin);

@@ -4,7 +4,7 @@ import { Endpoint } from "./endpoint.ts";
 import { closeFlushMs } from "./limits.ts";
 import { type NodeListener, nodeListener } from "./node.ts";
 import type { EndpointUsage } from "./observe.ts";
-import { checkHttpOptions, defaultPath, isSafeBinding, type ServeHttpOptions } from "./options.ts";
+import { checkHttpOptions, defaultPath, type ServeHttpOptions } from "./options.ts";
 
 /** Options of `listen`. */
 export interface ListenSettings {
@@ -54,10 +54,10 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
   const { limits = {}, path = defaultPath } = options;
   const fetches = new Lazy(async () => (await import("./fetch.ts")).fetchHandler(endpoint.handle, limits));
   const closers: ((drained: Promise<void>) => Promise<void>)[] = [];
-  let drain: () => Promise<void> | undefined = () => undefined;
+  let drain: (() => Promise<void> | undefined) | undefined;
   const close = async (graceMs?: number): Promise<void> => {
     endpoint.isReady = false;
-    await drain();
+    await drain?.();
     const drained = endpoint.close(graceMs);
     await Promise.all([drained, ...closers.splice(0).map((end) => end(drained))]);
   };
@@ -69,9 +69,8 @@ export function serveHttp(server: Servable, options: ServeHttpOptions = {}): Htt
       const ready = runtime.ready();
       ready.catch(() => {});
       endpoint.state.isListening = true;
-      const { checkListen, createDrain, exitOnSignals, listenOn, refuseBinding } = await import("#server-listen");
+      const { checkListen, createDrain, exitOnSignals, listenOn } = await import("#server-listen");
       await checkListen(port, host, settings, options, runtime);
-      if (!isSafeBinding(host, options)) await refuseBinding(host);
       await ready;
       await endpoint.joined;
       const { state } = endpoint;

@@ -4,7 +4,7 @@ import { checkOptions, type OptionNames } from "../../../options.ts";
 import { unexpected } from "../../define/check.ts";
 import { toLines } from "../../print-error.ts";
 import type { ServerRuntime } from "../../runtime.ts";
-import type { ServeHttpOptions } from "../options.ts";
+import { isSafeBinding, type ServeHttpOptions } from "../options.ts";
 import type { ListenSettings } from "../serve-http.ts";
 
 const settingNames = { signals: 1, drainMs: 1, readyPath: 1 } satisfies OptionNames<ListenSettings>;
@@ -18,6 +18,7 @@ export async function checkAll(
   runtime: ServerRuntime,
 ): Promise<void> {
   checkArguments(port, host, settings);
+  if (typeof host === "string" && !isSafeBinding(host, options)) throw unsafeBinding(host);
   if (options.card) (await import("../card.ts")).toServerCard(options, runtime);
   await warnOfInstances(options, runtime);
 }

@@ -11,7 +11,7 @@ import {
   minBodyBytesPerSecond,
 } from "../limits.ts";
 import { type ClosingState, closingState } from "../node.ts";
-import type { HttpLimits, ServeHttpOptions } from "../options.ts";
+import { type HttpLimits, isSafeBinding, type ServeHttpOptions } from "../options.ts";
 import type { ListenSettings } from "../serve-http.ts";
 
 export interface ListenOptions {
@@ -74,8 +74,9 @@ export async function listenOn(
 }
 
 /**
- * Throws if the arguments of `listen` are not a port, a host and known options, or if the server card is invalid. Reports a server that keeps state in this
- * process although others serve the same clients.
+ * Throws if the arguments of `listen` are not a port, a host and known options, if a server without authentication would
+ * listen on a public address, or if the server card is invalid. Reports a server that keeps state in this process although
+ * others serve the same clients.
  */
 export async function checkListen(
   port: unknown,
@@ -85,8 +86,9 @@ export async function checkListen(
   runtime: ServerRuntime,
 ): Promise<void> {
   // A worker of node:cluster has a channel to its parent.
-  const isAlone = options.instances === undefined && !process.channel && !options.card;
-  if (isAlone && typeof port === "number" && typeof host === "string" && settings === undefined) return;
+  const isAlone = !options.instances && !process.channel && !options.card;
+  const isPlain = isAlone && typeof port === "number" && typeof host === "string" && settings === undefined;
+  if (isPlain && isSafeBinding(host, options)) return;
   await (await import("./check-listen.ts")).checkAll(port, host, settings, options, runtime);
 }
 
@@ -150,9 +152,4 @@ async function stop(server: Server, sockets: ReadonlySet<Socket>, graceMs: numbe
 function toUrlHost(host: string): string {
   if (host === "" || host === "::" || host === "0.0.0.0") return "localhost";
   return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
-}
-
-/** Throws, because a server without authentication must not listen on a public address. */
-export async function refuseBinding(host: string): Promise<never> {
-  throw (await import("./check-listen.ts")).unsafeBinding(host);
 }
