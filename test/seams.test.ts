@@ -47,8 +47,8 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
       "client/watch.ts",
     ],
     "client/connect.ts": [
-      ...["client/active-extensions.ts", "client/era-cache.ts", "client/handshake.ts", "client/http/index.ts"],
-      ...["client/observed-link.ts", "client/tapped-link.ts"],
+      ...["client/active-extensions.ts", "client/era-cache.ts", "client/http/index.ts", "client/observed-link.ts"],
+      "client/tapped-link.ts",
     ],
     "client/connection.ts": ["client/answer.ts"],
     "client/form-answer.ts": ["schema/json-schema.ts"],

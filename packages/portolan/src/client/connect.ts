@@ -7,7 +7,7 @@ import { asClient, ConnectedClient } from "./client.ts";
 import { ClientConnection } from "./connection.ts";
 import { aborted, silent, toError } from "./failures.ts";
 import { defaultConnectMs } from "./limits.ts";
-import { negotiate } from "./negotiate.ts";
+import { loadHandshake, negotiate } from "./negotiate.ts";
 import type { CommandTarget, ConnectOptions } from "./options.ts";
 
 /** A server to connect to: an http address, a command to start, a link, or a channel to a server that runs already. */
@@ -33,7 +33,7 @@ export async function connect<S = unknown>(target: ConnectTarget, options: Conne
     const server = await withTimeout(connection, negotiate(connection, eraCache));
     const client = new ConnectedClient(connection, server);
     if (options.logLevel !== undefined && server.capabilities.logging) {
-      await (await import("./handshake.ts")).setFirstLogLevel(client, connection, options.logLevel);
+      await (await loadHandshake()).setFirstLogLevel(client, connection, options.logLevel);
     }
     connection.extensions?.connected(asClient(client));
     return asClient<S>(client);

@@ -15,6 +15,9 @@ import type { EraCache } from "./era-cache.ts";
 import { toError } from "./failures.ts";
 import { defaultProbeMs } from "./limits.ts";
 
+/** Loads the part for connections with a handshake, and for those that fail. */
+export const loadHandshake = (): Promise<typeof import("./handshake.ts")> => import("./handshake.ts");
+
 export const newestStateless = statelessRevisions[0] as Revision;
 export const newestStateful = statefulRevisions[0] as Revision;
 
@@ -35,7 +38,7 @@ export async function agree(
   era: string = connection.options.era ?? "auto",
 ): Promise<Evidence> {
   if (era === "auto") return agreeByProbe(connection);
-  const { agreeOn } = await import("./handshake.ts");
+  const { agreeOn } = await loadHandshake();
   await agreeOn(connection, era);
   return "answer";
 }
@@ -53,11 +56,11 @@ async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
       await applyProbe(connection, first, newestStateless);
       return "answer";
     }
-    const { raceProbeAndHandshake } = await import("./handshake.ts");
+    const { raceProbeAndHandshake } = await loadHandshake();
     return await raceProbeAndHandshake(connection, probe, newestStateless, newestStateful);
   } catch (reason) {
     if (!(reason instanceof HandshakeWanted && !connection.profile)) {
-      const { mayStartAgain } = await import("./handshake.ts");
+      const { mayStartAgain } = await loadHandshake();
       if (!(await mayStartAgain(connection, reason, isLost))) throw reason;
       // Some older servers exit when they receive an unknown request: start again with the handshake.
       await reopen(connection, toError(reason));
@@ -71,7 +74,7 @@ async function agreeByProbe(connection: ClientConnection): Promise<Evidence> {
 
 /** The handshake is loaded on demand, because a stateless server needs none. */
 async function initialize(connection: ClientConnection, revision: Revision, isPinned: boolean): Promise<void> {
-  return (await import("./handshake.ts")).initialize(connection, revision, isPinned);
+  return (await loadHandshake()).initialize(connection, revision, isPinned);
 }
 
 async function reopen(connection: ClientConnection, reason: Error): Promise<void> {
@@ -104,7 +107,7 @@ export async function applyProbe(connection: ClientConnection, probe: ProbeResul
     case "try-version": {
       const again = await discover(connection, probe.revision);
       if (again.kind === "stateless") useStateless(connection, again);
-      else throw (await import("./handshake.ts")).notSpoken(probed.version, again);
+      else throw (await loadHandshake()).notSpoken(probed.version, again);
       return;
     }
     case "stateful":
