@@ -4,6 +4,7 @@ import type { Block, ConversationHead, QuestionRecord } from "portolan-console/a
 import type { Model } from "portolan-host/models";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { startWorld } from "../auth/client/kit/world.ts";
 import { makeHome } from "../cli/kit.ts";
 import { fileOf, put, type Running, startPortolan, stateOf } from "../cli/manage-kit.ts";
 import { type EventReader, refusalOf, Tab } from "./kit.ts";
@@ -104,10 +105,15 @@ class Place {
     return { running, tab, events: await tab.events() };
   }
 
+  async trust({ tab }: Session, server = "counting"): Promise<void> {
+    const { digest } = await tab.do("server.subject", { server });
+    await tab.do("server.trust", { server, allow: true, digest });
+  }
+
   /** Trusts the server, and sends a message. */
-  async begin({ tab }: Session): Promise<void> {
-    const { digest } = await tab.do("server.subject", { server: "counting" });
-    await tab.do("server.trust", { server: "counting", allow: true, digest });
+  async begin(session: Session): Promise<void> {
+    const { tab } = session;
+    await this.trust(session);
     this.conversation = (await tab.do("conversation.create", {})).id;
     await tab.do("conversation.send", { id: this.conversation, text: "Write it" });
   }
@@ -273,6 +279,65 @@ describe("a console that is killed", () => {
     await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
     await checkEnd(place, second);
     expect([place.count, await decisionsOf(second)]).toEqual([1, [["form", "allow", "user"]]]);
+  }, 60_000);
+
+  test("while it records: what was recorded is there, and says that its end is missing", async () => {
+    const place = await Place.create();
+    const first = await place.start();
+    await place.trust(first);
+    await first.tab.do("server.start", { server: "counting" });
+    await first.events.ever("server", ({ server }) => server.state === "ready");
+    const { id } = await first.tab.do("recording.start", { server: "counting" });
+    for (const words of ["first", "last"]) {
+      const argumentsText = JSON.stringify({ id: words, password: "hunter2-secret-value" });
+      const { id: call } = await first.tab.do("call", { server: "counting", tool: "read", argumentsText });
+      await first.events.next("call", (event) => event.call.id === call && event.call.end !== undefined);
+    }
+    await place.kill(first);
+    const second = await place.start();
+    const { recordings } = await second.events.state();
+    const known = recordings.find((one) => one.id === id);
+    const recording = known ?? (await second.events.ever("recording", (event) => event.recording.id === id)).recording;
+    expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: true });
+    const { text } = await second.tab.do("recording.export", { id });
+    expect(text).toContain("did last");
+    expect(text).not.toContain("hunter2");
+    const { connection } = await second.tab.do("recording.open", { id });
+    const opened = await second.events.ever(
+      "connection",
+      (event) => event.connection.id === connection && event.connection.state === "closed",
+    );
+    expect(opened.connection.reason).toBe("The end of the recording is missing.");
+    // It is the old one that was cut: a new one runs beside it.
+    await second.tab.do("recording.start", { server: "counting" });
+    await second.events.ever("recording", (event) => event.recording.isRunning);
+    const folder = join(stateOf(place.cwd), "console", "recordings");
+    expect(readdirSync(folder).filter((name) => name.startsWith(id))).toEqual([`${id}.jsonl`]);
+  }, 60_000);
+
+  test("while a person signs in: the old page of the authority leads nowhere, and the sign-in starts over", async () => {
+    const { server, authority } = await startWorld();
+    const place = await Place.create();
+    put(place.cwd, ".mcp.json", { mcpServers: { far: { url: server.url } } });
+    const first = await place.start();
+    await place.trust(first, "far");
+    await first.tab.do("login.begin", { server: "far" });
+    const waiting = await first.events.next("login", ({ login }) => login.state === "waiting");
+    await place.kill(first);
+    const second = await place.start();
+    const { logins, servers } = await second.events.state();
+    expect([logins, servers.map(({ name, isTrusted }) => [name, isTrusted])]).toEqual([[], [["far", true]]]);
+    // The person agrees on the page that is still open. Nothing listens where it leads.
+    await expect(fetch(waiting.login.address ?? "")).rejects.toThrow();
+    await second.tab.do("server.start", { server: "far" });
+    await second.events.ever("server", (event) => event.server.state === "login");
+    expect(authority.accessTokens).toEqual([]);
+    await second.tab.do("login.begin", { server: "far" });
+    const again = await second.events.next("login", ({ login }) => login.state === "waiting");
+    expect((await fetch(again.login.address ?? "")).status).toBe(200);
+    await second.events.ever("login", ({ login }) => login.state === "done");
+    await second.events.next("server", (event) => event.server.state === "ready");
+    expect(authority.accessTokens).toHaveLength(1);
   }, 60_000);
 
   test.each([

@@ -1,12 +1,13 @@
 import type { QuestionRecord } from "portolan-console/api";
-import { expect, test } from "vitest";
+import { type Model, scriptedModel } from "portolan-host/models";
+import { startFakeProvider } from "portolan-host/models/fake";
+import { expect, onTestFinished, test } from "vitest";
 import { consoleOptions, newServer, oldServer, openConsole, refusalOf, Tab } from "./kit.ts";
 
 test.each([
   ["2024-11-05 over stdio", async () => oldServer, "ask_model"],
   ["2026-07-28 over HTTP", newServer, "ask_name"],
 ] as const)("a question of a server on %s is answered in one of two tabs", async (_, serverOf, tool) => {
-  const { scriptedModel } = await import("portolan-host/models");
   const model = scriptedModel([{ say: "blue" }]);
   const running = await openConsole({ servers: { it: await serverOf() }, model });
   const [one, two] = [await Tab.open(running), await Tab.open(running)];
@@ -34,6 +35,66 @@ test.each([
   }
   const { call } = await second.next("call", (event) => event.call.id === id && event.call.end !== undefined);
   expect(call.end).toMatchObject({ how: "done" });
+});
+
+test("a model that dies between the reviews of sampling: nothing is sent, it is said, and another model can be asked", async () => {
+  let release = () => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const dying: Model = {
+    id: "dying",
+    capabilities: { tools: false, images: false },
+    async *stream() {
+      yield { type: "text", delta: "Half an answer" };
+      await held;
+    },
+  };
+  const provider = await startFakeProvider({ dialect: "openai", model: dying });
+  onTestFinished(async () => {
+    release();
+    await provider.close();
+  });
+  const tab = await Tab.open(
+    await openConsole({ servers: { it: oldServer }, model: scriptedModel([{ say: "blue" }]) }),
+  );
+  const events = await tab.events();
+  await tab.do("model.add", { provider: "openai", model: "dying", key: "sk-key-of-a-test", address: provider.url });
+  const call = { server: "it", tool: "ask_model", argumentsText: "{}" };
+  const ended = async (id: string) =>
+    (await events.next("call", (event) => event.call.id === id && event.call.end !== undefined)).call.end;
+  const asked = async () => {
+    const { question } = await events.next("question");
+    if (question.kind !== "sample") throw new Error(`unexpected question: ${question.kind}`);
+    return question;
+  };
+  const first = await tab.do("call", call);
+  const request = await asked();
+  const dead = { allow: true, model: "openai:dying" };
+  await tab.do("answer", { id: request.id, digest: request.digest, answer: dead });
+  await expect.poll(() => provider.requests.length, { interval: 5 }).toBe(1);
+  await provider.close();
+  const end = await ended(first.id);
+  expect(end).toMatchObject({ how: "failed", message: "The client did not answer sampling/createMessage" });
+  expect(JSON.stringify(end)).not.toContain("Half an answer");
+  const again = await refusalOf(tab.do("answer", { id: request.id, digest: request.digest, answer: dead }));
+  expect(again.error).toMatchObject({ code: "answered", how: "answered" });
+  const { rows } = await tab.do("activity", { kind: "sampling" });
+  expect(rows.map(({ detail }) => detail["step"])).toEqual(["allowed", "asked", "failed"]);
+  expect(rows.at(-1)?.detail).toMatchObject({ model: "openai:dying" });
+  const lines = await tab.do("lines", { server: "it" });
+  expect(lines.rows.find(({ kind }) => kind === "warning")?.text).toContain(new URL(provider.url).host);
+
+  const second = await tab.do("call", call);
+  const next = await asked();
+  expect(next).toMatchObject({ stage: "request", left: { requests: 998 } });
+  // Of the request that failed only what was sent counts, not the answer that it reserved.
+  if (request.stage === "request" && next.stage === "request") {
+    expect(next.left.tokens).toBe(request.left.tokens - next.inputTokens);
+  }
+  await tab.do("answer", { id: next.id, digest: next.digest, answer: { allow: true } });
+  const response = await asked();
+  expect(response.stage).toBe("response");
+  await tab.do("answer", { id: response.id, digest: response.digest, answer: { allow: true } });
+  expect((await ended(second.id))?.result?.result.content).toMatchObject([{ text: expect.stringContaining("blue") }]);
 });
 
 async function askedName(): Promise<{ tab: Tab; question: QuestionRecord; running: { close(): Promise<void> } }> {

@@ -375,6 +375,8 @@ export interface RecordingHead {
   readonly messages: number;
   readonly bytes: number;
   readonly isRedacted: boolean;
+  /** The console ended before the recording: its end is missing. */
+  readonly isCut?: true;
   readonly revision?: string;
 }
 

@@ -11,6 +11,7 @@ export {
 export { openRecordedServer } from "./recorded-channel.ts";
 export { RecordedServer } from "./recorded-server.ts";
 export {
+  endCutRecording,
   NotARecording,
   openRecorder,
   type RecordedMessage,

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { catalogIn, diffCatalogs } from "./catalogs.ts";
 import { loadRecording, openRecording, type RecordingReader, type RecordingRow } from "./reader.ts";
 import { openRecordedServer } from "./recorded-channel.ts";
-import { openRecorder, type Recorder, readRecording } from "./recording.ts";
+import { endCutRecording, openRecorder, type Recorder, readRecording } from "./recording.ts";
 
 const noProcess = { pid: 1, onExit: () => () => {} };
 
@@ -128,6 +128,21 @@ test("opens a recording that was cut, and says so", async () => {
   expect([cut.rowCount, cut.isCut]).toEqual([1, true]);
   appendFileSync(file, "\nnot json\n");
   expect((await (await openFile(file)).page()).map(({ kind }) => kind)).toEqual(["message", "invalid", "invalid"]);
+});
+
+test.each([10, 200_000])("ends a recording that was cut after %i characters of a line", async (chars) => {
+  const { file, recorder } = start();
+  recorder.add("client", '{"jsonrpc":"2.0","method":"say","params":{"big":12345678901234567890}}');
+  recorder.add("client", call(2));
+  appendFileSync(file, `{"at":3,"from":"client","message":{"text":"${"x".repeat(chars)}`);
+  await endCutRecording(file);
+  const text = readFileSync(file, "utf8");
+  expect(text).toContain("12345678901234567890");
+  expect(text).not.toContain("xxx");
+  const rows = await (await openFile(file)).page();
+  expect(rows.map(({ kind }) => kind)).toEqual(["message", "message", "note"]);
+  expect(rows.at(-1)?.text).toBe('{"cut":true}');
+  expect(readRecording(file).messages).toHaveLength(2);
 });
 
 test.each([

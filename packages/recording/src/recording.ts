@@ -175,6 +175,30 @@ async function redactFileInSlices(file: string, redactor: MessageRedactor, pid: 
   }
 }
 
+/**
+ * Ends a recording whose program was killed: removes a line that was cut, and notes that the end is missing. Secrets that the
+ * program would have recognized later stay in it.
+ */
+export async function endCutRecording(file: string): Promise<void> {
+  const handle = await open(file, "r+");
+  try {
+    let end = (await handle.stat()).size;
+    const chunk = Buffer.alloc(64 * 1024);
+    for (let isFound = false; end > 0 && !isFound; ) {
+      const from = Math.max(0, end - chunk.length);
+      const { bytesRead } = await handle.read(chunk, 0, end - from, from);
+      const newline = chunk.subarray(0, bytesRead).lastIndexOf(10);
+      isFound = newline >= 0;
+      end = from + newline + 1;
+    }
+    await handle.truncate(end);
+    await handle.write('{"at":0,"note":{"cut":true}}\n', end);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
 function redactLine(line: string, redactor: MessageRedactor): string {
   if (/^\{"at":\d+,"from":/.test(line)) {
     const text = toText(textOfMessage(line), redactor);

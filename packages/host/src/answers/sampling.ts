@@ -401,6 +401,10 @@ async function review(
     onUsage: (used) => {
       usage = used;
     },
+  }).catch((reason: unknown) => {
+    if (!signal.aborted)
+      log("failed", { model: model.id, why: reason instanceof Error ? reason.message : String(reason) });
+    throw reason;
   });
   account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));
   if (reviews.response) {

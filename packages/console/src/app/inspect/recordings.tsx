@@ -139,7 +139,7 @@ export function RecordingsTab(): JSX.Element {
 
 function Row({ recording, onCompare }: { recording: RecordingHead; onCompare: () => void }): JSX.Element {
   const page = usePage();
-  const { id, server, startedAt, isRunning, messages, bytes, isRedacted, revision } = recording;
+  const { id, server, startedAt, isRunning, messages, bytes, isRedacted, isCut, revision } = recording;
   const isBusy = useSignal(false);
   const open = async () => {
     isBusy.value = true;
@@ -171,6 +171,7 @@ function Row({ recording, onCompare }: { recording: RecordingHead; onCompare: ()
           </b>
           {isRunning && <Badge tone="danger">recording</Badge>}
           {!isRedacted && <Badge tone="warn">with secrets</Badge>}
+          {isCut && <Badge tone="warn">the end is missing</Badge>}
           {revision !== undefined && <span class="small t3 num">{revision}</span>}
         </div>
         <div class="small t3 num">

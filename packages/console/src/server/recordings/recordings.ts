@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { PortolanError } from "portolan";
 import type { TapEvent } from "portolan/client";
 import {
+  endCutRecording,
   loadRecording,
   MessageRedactor,
   openRecordedServer,
@@ -31,6 +32,7 @@ export class Recordings {
   readonly #folder: string;
   readonly #heads = new Map<string, RecordingHead>();
   readonly #running = new Map<string, Running>();
+  #endedCut = Promise.resolve();
 
   constructor(base: ConsoleBase, connections: Connections) {
     this.#base = base;
@@ -44,7 +46,8 @@ export class Recordings {
 
   /** Lists the recordings of earlier starts, one after the other: each is read once to count its lines. */
   async load(): Promise<void> {
-    await makePrivateFolder(this.#folder);
+    this.#endedCut = makePrivateFolder(this.#folder).then(() => this.#endCut());
+    await this.#endedCut;
     const names = (await readdir(this.#folder)).filter((name) => name.endsWith(".jsonl"));
     for (const name of names.sort().slice(-maxRecordings)) {
       if (this.#base.closing.aborted) return;
@@ -57,10 +60,13 @@ export class Recordings {
 
   /** Records what is said on the host's own connection to a server, with the handshake and the lists that came before. */
   async start(server: string, isRaw: boolean): Promise<string> {
+    // A recording that begins now must not be taken for one that was cut.
+    await this.#endedCut;
     this.#checkPlace();
     const startedAt = Date.now();
     const id = `${fileNameOf(server)}-${new Date(startedAt).toISOString().replace(/[:.]/g, "-")}`;
     const process_ = { pid: process.pid, onExit: () => () => {} };
+    await writeFile(this.#markOf(id), "", { mode: 0o600 });
     const recorder = openRecorder(this.#fileOf(id), { server, by: "portolan console", isRaw }, process_);
     let messages = 0;
     const hear = (event: TapEvent) => {
@@ -91,6 +97,7 @@ export class Recordings {
     this.#running.delete(id);
     running.stop();
     await running.recorder.end();
+    await rm(this.#markOf(id), { force: true });
     await this.#index(id);
   }
 
@@ -123,7 +130,7 @@ export class Recordings {
         }
         connection.set({
           state: "closed",
-          reason: reader.isCut ? "The end of the recording is missing." : "A recording.",
+          reason: reader.isCut || this.#heads.get(id)?.isCut ? "The end of the recording is missing." : "A recording.",
         });
       } catch (reason) {
         connection.set({ state: "failed", reason: messageOf(reason) });
@@ -192,6 +199,21 @@ export class Recordings {
     await Promise.all([...this.#running.keys()].map((id) => this.stop(id).catch(this.#base.onError)));
   }
 
+  /** Ends the recordings that ran when a console was killed. */
+  async #endCut(): Promise<void> {
+    const names = await readdir(this.#folder);
+    for (const id of names
+      .filter((name) => name.endsWith(runningMark))
+      .map((name) => name.slice(0, -runningMark.length))) {
+      try {
+        if (names.includes(`${id}.jsonl`)) await endCutRecording(this.#fileOf(id));
+        await rm(this.#markOf(id), { force: true });
+      } catch (reason) {
+        this.#base.onError(new Error(`The recording ${this.#fileOf(id)} has no end`, { cause: reason }));
+      }
+    }
+  }
+
   #hearEarlier(server: string, hear: (event: TapEvent) => void): void {
     const id = mainId(server);
     if (!this.#connections.all.some((one) => one.id === id)) return;
@@ -209,9 +231,12 @@ export class Recordings {
       const { header, rowCount, bytes } = reader;
       const known = this.#heads.get(id)?.revision;
       const revision = known ?? (await revisionIn(reader));
+      const [last] = await reader.page({ limit: 1 });
+      const isCut = reader.isCut || (last?.kind === "note" && last.text.includes('"cut":true'));
       this.#show({
         ...{ id, server: String(header.server), startedAt: Date.parse(header.startedAt) || 0, isRunning: false },
         ...{ messages: rowCount, bytes, isRedacted: header.redacted === true },
+        ...(isCut && { isCut }),
         ...(revision !== undefined && { revision }),
       });
     } finally {
@@ -225,6 +250,10 @@ export class Recordings {
 
   #fileOf(id: string): string {
     return join(this.#folder, `${id}.jsonl`);
+  }
+
+  #markOf(id: string): string {
+    return join(this.#folder, `${id}${runningMark}`);
   }
 
   /** Ids are looked up before they become a path. */
@@ -248,6 +277,9 @@ export class Recordings {
     this.#base.publish({ kind: "recording", recording });
   }
 }
+
+/** The end of the name of a file that stands beside a recording as long as it runs. */
+const runningMark = ".running";
 
 /** Rows of the connection before a recording, among which its handshake and lists are looked for. */
 const earlierRows = 2_000;
