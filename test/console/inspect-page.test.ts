@@ -348,6 +348,9 @@ test("a grant is listed with its use, and the next call asks again after it is r
   await checkAccess(page);
   await grants.getByRole("button", { name: "Revoke add of it" }).click();
   await grants.getByText("No grants").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await grants.getByRole("button", { name: "Revoke add of it" }).click();
+  await grants.getByText("No grants").waitFor();
   await tab.do("conversation.send", { id, text: "Add again" });
   expect((await events.next("question")).question).toMatchObject({ kind: "approve", server: "it" });
   expect(problems).toEqual([]);

@@ -53,7 +53,8 @@ test("folders are set for all, and one that is none is refused", async () => {
 test("the log is read by pages, verified and exported, and a grant can be taken back", async () => {
   const folder = await makeFolder();
   const activity = await openActivityFile(join(folder, "log.jsonl"));
-  const model = scriptedModel([{ call: { name: "it__echo", input: { message: "x" } } }, { say: "Done." }]);
+  const echo = { call: { name: "it__echo", input: { message: "x" } } };
+  const model = scriptedModel([echo, { say: "Done." }, echo, { say: "Done again." }]);
   const tab = await Tab.open(
     await openConsole({ servers: { it: { ...oldServer, trustHints: false } }, model, activity, folder }),
   );
@@ -91,6 +92,16 @@ test("the log is read by pages, verified and exported, and a grant can be taken 
   await tab.do("grant.revoke", { id: grant! });
   await events.ever("grants", (event) => event.grants.length === 0);
   expect((await refusalOf(tab.do("grant.revoke", { id: "none" }))).error.code).toBe("not-found");
+  await tab.do("grant.restore", { id: grant! });
+  expect((await events.next("grants", (event) => event.grants.length > 0)).grants[0]!.id).toBe(grant);
+  expect((await refusalOf(tab.do("grant.restore", { id: grant! }))).error.code).toBe("not-found");
+  const other = await tab.do("conversation.create", {});
+  await tab.do("conversation.send", { id: other.id, text: "Echo again" });
+  await events.next("block", ({ block }) => block.kind === "text" && block.text === "Done again.");
+  // The restored grant counts: the call was made, and nobody was asked.
+  const calls = await tab.do("activity", { kind: "call", limit: 500 });
+  expect(calls.rows.filter(({ title, how }) => title === "echo" && how === "done")).toHaveLength(2);
+  expect((await tab.do("activity", { kind: "grant" })).rows.at(-1)?.detail).toMatchObject({ grant, restored: true });
 });
 
 test("a report grows by findings, ends with its summary, and can be cancelled", async () => {

@@ -875,6 +875,8 @@ export interface Verbs {
   };
   "activity.export": { takes: Done; gives: { readonly name: string; readonly text: string } };
   "grant.revoke": { takes: ChangeRequest & { readonly id: string }; gives: Done };
+  /** Takes a revocation back, unless the grant has expired or the person has answered anew since. */
+  "grant.restore": { takes: ChangeRequest & { readonly id: string }; gives: Done };
   "roots.set": { takes: ChangeRequest & { readonly roots: readonly RootRecord[] }; gives: Done };
   /** Adds a model of a provider, whose key is kept in memory only. */
   "model.add": {

@@ -7,6 +7,7 @@ import { Button } from "../parts/button.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { usePage } from "../state/console.ts";
+import { revokeGrants } from "../state/revoke.ts";
 
 /** The grants: calls that are allowed, or refused, without a question. Each can be revoked. */
 export function GrantsPane(): JSX.Element {
@@ -16,8 +17,8 @@ export function GrantsPane(): JSX.Element {
   const asksAll = useSignal(false);
   const revokeAll = async () => {
     asksAll.value = false;
-    for (const { id } of grants) await page.attempt(() => page.api.change("grant.revoke", { id }));
-    page.toast("All grants are revoked.", { tone: "ok" });
+    const ids = grants.map(({ id }) => id);
+    await revokeGrants(page, ids, "All grants are revoked.");
   };
   return (
     <section class="pane grants" aria-label="Grants">
@@ -78,9 +79,8 @@ function GrantRow({ grant }: { grant: Grant & { readonly uses?: number; readonly
     kind !== "trust" ? subject || `every ${kind}` : subject === "hints" ? "its read-only labels" : "the server itself";
   const revoke = async () => {
     isBusy.value = true;
-    const done = await page.attempt(() => page.api.change("grant.revoke", { id }));
+    await revokeGrants(page, [id], `${name} of ${grant.server} is revoked. You are asked again.`);
     isBusy.value = false;
-    if (done) page.toast(`${name} of ${grant.server} is revoked. You are asked again.`, { tone: "ok" });
   };
   const facts = [
     kind,

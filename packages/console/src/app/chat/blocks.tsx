@@ -6,6 +6,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { usePage } from "../state/console.ts";
+import { revokeGrants } from "../state/revoke.ts";
 import { ArgumentList } from "./arguments.tsx";
 
 type BlockOf<K extends Block["kind"]> = Extract<Block, { readonly kind: K }>;
@@ -90,8 +91,7 @@ export function AnsweredLine(props: {
   const isNo = /^(refus|declin|cancel|never|not )/i.test(summary);
   const undo = async () => {
     if (grant === undefined) return;
-    await page.api.change("grant.revoke", { id: grant });
-    page.toast("Taken back. You will be asked again.", { tone: "ok" });
+    await revokeGrants(page, [grant], "Taken back. You will be asked again.");
   };
   return (
     <p class="answered-line">

@@ -1,4 +1,5 @@
 import type { ConsolePage } from "../state/console.ts";
+import { revokeGrants } from "../state/revoke.ts";
 import { hrefOf } from "../state/route.ts";
 import type { FindEntry } from "./found.ts";
 
@@ -58,10 +59,7 @@ export function namedActions(page: ConsolePage, { onTrust }: FindDialogs): reado
   const ofGrants = store.grants.value.slice(0, maxGrants).map(({ id, kind, subject, server }) => {
     const what = kind === "trust" ? (subject === "hints" ? "the labels" : "the trust") : subject || `every ${kind}`;
     return action(`revoke ${id}`, `Revoke ${what} of ${server}`, server, () =>
-      page.attempt(async () => {
-        await api.change("grant.revoke", { id });
-        page.toast(`${what} of ${server} is revoked. You are asked again.`, { tone: "ok" });
-      }),
+      revokeGrants(page, [id], `${what} of ${server} is revoked. You are asked again.`),
     );
   });
   return [...ofServers, ...ofGrants];

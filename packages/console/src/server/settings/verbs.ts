@@ -5,7 +5,7 @@ import { list, name, object, oneOf, optional, text } from "../takes.ts";
 import { changes, type VerbTable } from "../verbs.ts";
 import type { SettingsRecords } from "./settings.ts";
 
-export type SettingsVerb = "settings.change" | "roots.set" | "model.add" | "grant.revoke";
+export type SettingsVerb = "settings.change" | "roots.set" | "model.add" | "grant.revoke" | "grant.restore";
 
 export function settingsVerbs({ host }: ConsoleBase, settings: SettingsRecords): VerbTable<SettingsVerb> {
   return {
@@ -46,6 +46,15 @@ export function settingsVerbs({ host }: ConsoleBase, settings: SettingsRecords):
     ),
     "grant.revoke": changes({ id: name }, async ({ id }) => {
       if (!(await host.grants.revoke(id))) throw new ApiRefusal("not-found", "There is no such grant.");
+      settings.showGrants();
+      return {};
+    }),
+    "grant.restore": changes({ id: name }, async ({ id }) => {
+      if (!(await host.grants.restore(id))) {
+        throw new ApiRefusal("not-found", "The grant cannot be restored.", {
+          next: "It has expired, or you have answered anew since. You are asked when it is needed.",
+        });
+      }
       settings.showGrants();
       return {};
     }),
