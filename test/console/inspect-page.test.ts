@@ -137,6 +137,33 @@ test.each(revisions)("the timeline shows a call, its answer and its exchange on 
   expect(problems).toEqual([]);
 });
 
+test("a request is replayed with one click, and a call that may act asks first", async () => {
+  const { open, running, problems } = await openPage({ servers: { it: oldServer } });
+  const page = await open();
+  await runJson(page, "echo", '{"message": "once more"}');
+  await page.getByRole("link", { name: "Show in timeline" }).click();
+  const detail = page.getByRole("region", { name: "Message", exact: true });
+  const dialog = page.getByRole("dialog", { name: "Replay a request" });
+  const tab = await Tab.open(running);
+  const countCalls = async () =>
+    (await tab.do("find", { text: '"tools/call"' })).rows.filter(({ kind }) => kind === "request").length;
+  await detail.getByRole("button", { name: "Replay" }).click();
+  await dialog.getByText("This call may change something").waitFor();
+  expect(await countCalls()).toBe(1);
+  await checkAccess(page);
+  await dialog.getByRole("button", { name: "Send" }).click();
+  await dialog
+    .getByText(/once more/)
+    .nth(1)
+    .waitFor();
+  expect(await countCalls()).toBe(2);
+  await page.keyboard.press("Escape");
+  await page.getByRole("listbox", { name: "Messages" }).getByText("tools/list").first().click();
+  await detail.getByRole("button", { name: "Replay" }).click();
+  await dialog.getByText('"inputSchema"').first().waitFor();
+  expect(problems).toEqual([]);
+});
+
 test("a recording is opened without its server, answers in its place, and offers the same", async () => {
   const { open, problems } = await openPage({ servers: { it: oldServer } });
   const page = await open();
@@ -257,6 +284,12 @@ test("skills are listed with their files, and what is not as their server lists 
   expect(await instructions.innerText()).not.toContain("No forged");
   await list.getByText("daily", { exact: true }).click();
   await page.getByText("nobody can tell whether they changed").waitFor();
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.getByRole("combobox", { name: /Find/ }).fill("refunds");
+  const find = page.getByRole("dialog", { name: "Find" });
+  await find.getByRole("option").filter({ has: page.getByText("skill", { exact: true }) }).first().click();
+  await find.waitFor({ state: "detached" });
+  await instructions.getByText("Do refunds.").waitFor();
   // Looking at a skill allows nothing.
   await go(page, "activity");
   await page.getByText("No grants").waitFor();

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import type { CatalogRecord, Verbs } from "../../api.ts";
+import type { CatalogRecord, SkillRow, Verbs } from "../../api.ts";
 import { clockText } from "../inspect/words.ts";
 import { Badge } from "../parts/badge.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
@@ -18,6 +18,7 @@ const icons: { readonly [K in FindEntry["kind"]]: IconName } = {
   tool: "tool",
   resource: "file",
   prompt: "slash",
+  skill: "file",
   conversation: "chat",
   message: "clock",
 };
@@ -32,14 +33,25 @@ export function FindDialog({ onClose, dialogs }: { onClose: () => void; dialogs:
   const text = useSignal("");
   const chosen = useSignal(0);
   const catalogs = useSignal<readonly CatalogRecord[]>([]);
+  const skills = useSignal<readonly FindEntry[]>([]);
   const messages = useSignal<Verbs["find"]["gives"]["rows"]>([]);
   const list = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => {
     input.current?.focus();
     let isOver = false;
-    for (const { name, catalog } of page.store.servers.all.peek()) {
+    for (const { name, catalog, hasSkills } of page.store.servers.all.peek()) {
       if (catalog === "") continue;
+      if (hasSkills) {
+        page.api.read("skills", { server: name }).then(
+          (given) => {
+            if (!isOver) skills.value = [...skills.peek(), ...given.skills.map((each) => skillEntry(name, each))];
+          },
+          () => {
+            // As below: its skills are missing then.
+          },
+        );
+      }
       page.api.read("catalog", { server: name }).then(
         (given) => {
           if (!isOver) catalogs.value = [...catalogs.peek(), given];
@@ -73,8 +85,8 @@ export function FindDialog({ onClose, dialogs }: { onClose: () => void; dialogs:
   }, [text.value]);
 
   const entries = useMemo(
-    () => entriesOf(page, catalogs.value, dialogs),
-    [catalogs.value, page.store.servers.all.value, page.store.conversations.all.value],
+    () => [...entriesOf(page, catalogs.value, dialogs), ...skills.value],
+    [catalogs.value, skills.value, page.store.servers.all.value, page.store.conversations.all.value],
   );
   const named = useMemo(() => namedActions(page, dialogs), [page.store.servers.all.value, page.store.grants.value]);
   const found = useMemo((): readonly FoundEntry[] => {
@@ -195,6 +207,11 @@ function Hits({ text, hits }: { text: string; hits: readonly number[] }): JSX.El
       )}
     </>
   );
+}
+
+function skillEntry(server: string, { uri, name }: SkillRow): FindEntry {
+  const href = hrefOf("inspect", server, "try", "skill", uri);
+  return { kind: "skill", id: `${server} ${uri}`, name, from: server, href };
 }
 
 function entriesOf(page: ConsolePage, catalogs: readonly CatalogRecord[], dialogs: FindDialogs): readonly FindEntry[] {

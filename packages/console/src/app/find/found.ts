@@ -1,6 +1,6 @@
 /** Something that can be found and opened. */
 export interface FindEntry {
-  readonly kind: "action" | "server" | "tool" | "resource" | "prompt" | "conversation" | "message";
+  readonly kind: "action" | "server" | "tool" | "resource" | "prompt" | "skill" | "conversation" | "message";
   readonly id: string;
   readonly name: string;
   /** Where it belongs, such as the name of its server. */

@@ -42,7 +42,7 @@ export function MessageDetailPane({
   const answer = useMessage(connection.id, response?.n);
   // Of a call that failed the reason is wanted first.
   const part = useSignal<Part>(line.isError && response ? "response" : "message");
-  const isSending = useSignal(false);
+  const sending = useSignal<"edited" | "now" | "after-asking" | undefined>(undefined);
   const isSaving = useSignal(false);
   const node = useMemo(() => nodeOf(request.value), [request.value]);
   const params = memberOf(node, "params");
@@ -78,11 +78,17 @@ export function MessageDetailPane({
     });
     if (done) page.toast("Copied.", { tone: "ok" });
   };
+  /** What the server offers, if this page has read it. */
+  const knownCatalog = () =>
+    state.catalog(connection.server, page.store.servers.get(connection.server).peek()?.catalog ?? "").peek().value;
+  const replay = () => {
+    const name = tool?.kind === "string" ? tool.value : undefined;
+    const reads = !isCall || knownCatalog()?.tools.some((each) => each.name === name && each.isReadOnly);
+    sending.value = reads ? "now" : "after-asking";
+  };
   const tryIt = () => {
     if (tool?.kind !== "string") return;
-    const known = state
-      .catalog(connection.server, page.store.servers.get(connection.server).peek()?.catalog ?? "")
-      .peek().value;
+    const known = knownCatalog();
     const place = `${connection.server} ${tool.value}`;
     page.drafts.get<string | undefined>(`try:${place}`, undefined).value = argumentsText;
     state.forgetDocument(place);
@@ -101,9 +107,14 @@ export function MessageDetailPane({
               </Button>
             )}
             {!isRecorded(connection) && (
-              <Button icon="edit" onClick={() => (isSending.value = true)}>
-                Edit and send again
-              </Button>
+              <>
+                <Button icon="replay" disabled={!request.value || request.value.isCut} onClick={replay}>
+                  Replay
+                </Button>
+                <Button icon="edit" onClick={() => (sending.value = "edited")}>
+                  Edit and send again
+                </Button>
+              </>
             )}
             <MenuButton label="Copy as" button={{ icon: "copy", children: "Copy as" }}>
               {(close) =>
@@ -172,12 +183,13 @@ export function MessageDetailPane({
       <div class="pane-foot small t3 num">
         Message {row.n}, {clockText(row.at)}
       </div>
-      {isSending.value && (
+      {sending.value && (
         <SendDialog
           connection={connection}
           method={row.title}
           paramsText={params ? printJson(params) : "{}"}
-          onClose={() => (isSending.value = false)}
+          {...(sending.value !== "edited" && { replay: sending.value })}
+          onClose={() => (sending.value = undefined)}
         />
       )}
       {isSaving.value && tool?.kind === "string" && (
