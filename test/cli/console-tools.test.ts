@@ -1,10 +1,10 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHost, type Host, type ServerEntry } from "portolan-host";
 import { expect, onTestFinished, test } from "vitest";
 import type { CommandContext } from "../../packages/cli/src/command.ts";
 import { createConsoleTools } from "../../packages/cli/src/console/tools.ts";
-import { readConfiguration } from "../../packages/cli/src/servers/find-server.ts";
+import { readConfiguration, userFile } from "../../packages/cli/src/servers/find-server.ts";
 import { authFor } from "../../packages/cli/src/servers/sign-in.ts";
 import { openState } from "../../packages/cli/src/state.ts";
 import { createSystem } from "../../packages/cli/src/system.ts";
@@ -128,6 +128,104 @@ test("writes a typed server to the file of the user if it is kept, and trusts it
     { name: "kept", target: { command: node, args: [notes], env: { COLOUR: "red" } }, source: { scope: "user" } },
   ]);
   await expect(tools.add(host, { name: "kept", target: "node", keep: true })).rejects.toThrow("exists already");
+});
+
+/** Writes a server that starts only if the variable COLOUR is its argument. */
+function putPicky(home: string): string {
+  const file = join(home, "picky.mjs");
+  const check = 'if ((process.env.COLOUR ?? "") !== (process.argv[2] ?? "")) process.exit(1);';
+  writeFileSync(file, `${check}\nprocess.argv.splice(2);\nawait import(${JSON.stringify(broken)});\n`);
+  return file;
+}
+
+test("changes the command, variables and headers of a typed server, without telling its secrets", async () => {
+  const home = makeHome();
+  const picky = putPicky(home);
+  const { host, tools } = await open(home);
+  const state = () => host.servers[0]?.state;
+  await tools.add(host, {
+    name: "it",
+    target: `${node} ${picky} red`,
+    env: { COLOUR: "red", API_KEY: "hunter2secret" },
+  });
+  const shown = { isAddress: false, file: expect.stringContaining("mcp.json") };
+  const names = ["COLOUR", "API_KEY"];
+  expect(tools.entry(host, "it")).toEqual({ ...shown, target: `${node} ${picky} red`, names });
+  await tools.replace(host, "it", { target: `${node} ${picky} blue`, env: { COLOUR: "blue", API_KEY: null } });
+  await expect.poll(state).toBe("ready");
+  expect(tools.entry(host, "it")).toEqual({ ...shown, target: `${node} ${picky} blue`, names });
+  await tools.replace(host, "it", { target: `${node} ${picky}`, env: {} });
+  await expect.poll(state).toBe("ready");
+  expect(tools.entry(host, "it").names).toEqual([]);
+
+  await tools.replace(host, "it", { target: `${node} ${picky} --api-key hunter2secret` });
+  expect(tools.entry(host, "it").target).toBe("");
+  const far = { target: "http://127.0.0.1:1/mcp", headers: { "x-key": "1" } };
+  await tools.replace(host, "it", far);
+  expect(tools.entry(host, "it")).toEqual({ ...shown, target: far.target, isAddress: true, names: ["x-key"] });
+  for (const [change, why] of [
+    [{ env: { A: "b" } }, "an address has no variables"],
+    [{ headers: { B: null } }, "B has no value that could be kept"],
+    // The key of one place must not go to another unseen.
+    [{ target: "http://127.0.0.1:2/mcp", headers: { "x-key": null } }, "x-key has no value that could be kept"],
+    [{ target: "node 'x" }, "no closing"],
+    [{ target: "node", headers: { A: "b" } }, "a command has no headers"],
+  ] as const) {
+    await expect(tools.replace(host, "it", change)).rejects.toThrow(why);
+  }
+  expect(tools.entry(host, "it").target).toBe(far.target);
+});
+
+test("a server of a file stays the trusted one if only its variables change, and its file stays as it is", async () => {
+  const home = makeHome();
+  const picky = putPicky(home);
+  const server = (colour: string) => ({ command: node, args: [picky, "red"], env: { COLOUR: colour } });
+  const file = put(home, ".mcp.json", { mcpServers: { it: server("blue"), other: server("red") } });
+  const before = readFileSync(file, "utf8");
+  const { host, tools } = await open(home);
+  const stateOf = (name: string) => host.servers.find((one) => one.name === name)?.state;
+  await host.trust("it", true);
+  const subject = host.trustSubject("it");
+  await tools.replace(host, "it", { env: { COLOUR: "red" } });
+  await expect.poll(() => stateOf("it")).toBe("ready");
+  expect(host.trustSubject("it").lines).toEqual(subject.lines);
+  // A repair keeps the change.
+  await tools.setVariables(host, "it", { OTHER: "1" });
+  await expect.poll(() => stateOf("it")).toBe("ready");
+  expect(tools.entry(host, "it").names).toEqual(["COLOUR", "OTHER"]);
+  // Nobody has agreed to the command of the other one.
+  await tools.replace(host, "other", { env: { COLOUR: "red", MORE: "1" } });
+  expect(stateOf("other")).toBe("untrusted");
+  await tools.replace(host, "other", { target: `${node} ${picky} green`, env: { COLOUR: "green" } });
+  await expect.poll(() => stateOf("other")).toBe("ready");
+
+  expect(tools.entry(host, "it").file).toBeUndefined();
+  const kept = tools.replace(host, "it", { env: {}, keep: true });
+  await expect(kept).rejects.toThrow(`it is configured in ${file}, which the console does not change`);
+  expect(readFileSync(file, "utf8")).toBe(before);
+});
+
+test("a change is kept in the file of the user, with the placeholders that are there", async () => {
+  const home = makeHome();
+  const picky = putPicky(home);
+  const context = contextIn(home, { SHADE: "red" });
+  const file = userFile(context.system);
+  const env = { COLOUR: "${SHADE}" };
+  put("/", file, { mcpServers: { it: { command: node, args: [picky, "red"], env } } });
+  const { host, tools } = await openWith(context, (await readConfiguration(context)).entries);
+  await host.trust("it", true);
+  const written = () => JSON.parse(readFileSync(file, "utf8")).mcpServers.it;
+  await tools.replace(host, "it", { env: { COLOUR: null, MORE: "1" } });
+  expect(written().env).toEqual(env);
+  await tools.setVariables(host, "it", { TYPED_HERE: "hunter2secret" });
+  await tools.replace(host, "it", { keep: true });
+  expect(written()).toMatchObject({ command: node, args: [picky, "red"] });
+  expect(written().env).toEqual({ ...env, MORE: "1" });
+  expect(tools.entry(host, "it").names).toContain("TYPED_HERE");
+  await expect.poll(() => host.servers[0]?.state).toBe("ready");
+  await tools.replace(host, "it", { target: `${node} ${picky} blue`, env: { COLOUR: "blue" }, keep: true });
+  expect(written()).toMatchObject({ args: [picky, "blue"], env: { COLOUR: "blue" } });
+  await expect.poll(() => host.servers[0]?.state).toBe("ready");
 });
 
 test("a missing variable is a finding with a repair, and the server works after it", async () => {

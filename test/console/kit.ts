@@ -40,6 +40,8 @@ const noTools: ConsoleTools = {
   findServers: async () => ({ servers: [], problems: [] }),
   adopt: missing("adopt"),
   add: missing("add"),
+  entry: missing("entry") as never,
+  replace: missing("replace"),
   setVariables: missing("setVariables"),
   savedTarget: (_, name) => name,
   examine: missing("examine") as never,
@@ -176,7 +178,7 @@ export class Tab {
     const reads =
       /^(hello|found|catalog|definition|complete|skills|skill\.preview|preview|result|content|messages?|message\.copy|lines|find)$/;
     const alsoReads =
-      /^(server\.(subject|ping)|resource\.read|prompt\.get|conversation\.blocks|connection\.facts|recording\.export|compare|saved\.list|activity(\..*)?|app\.message)$/;
+      /^(server\.(subject|ping|entry)|resource\.read|prompt\.get|conversation\.blocks|connection\.facts|recording\.export|compare|saved\.list|activity(\..*)?|app\.message)$/;
     const body = reads.test(verb) || alsoReads.test(verb) ? takes : { request: crypto.randomUUID(), ...takes };
     const { status, text } = await send(this.origin, `/api/${verb}`, {
       method: "POST",

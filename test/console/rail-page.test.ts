@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { makeHome } from "../cli/kit.ts";
+import { put, runPortolan, startPortolan } from "../cli/manage-kit.ts";
 import { oldServer } from "./kit.ts";
-import { checkAccess, checkWidth, openPage } from "./page.ts";
+import { checkAccess, checkWidth, openPage, say, watch } from "./page.ts";
 
 /** A server that a file of the project configures, which nobody has trusted yet. */
 function fromProject(name: string, configured: { readonly command: string; readonly args?: string[] }) {
@@ -36,6 +38,44 @@ test("the button that helps a server on stays under the pointer", async () => {
   await expect.poll(() => new URL(page.url()).hash).toBe("#/inspect/gone/doctor");
   expect(problems).toEqual([]);
 });
+
+test("the command of a server is changed in the page, and its conversation goes on", async () => {
+  const cwd = makeHome();
+  put(cwd, ".mcp.json", { mcpServers: { it: { command: "/nowhere/at/all", env: { SECRET_KEY: "hunter2secret" } } } });
+  await runPortolan(["trust", "it", "--yes"], { cwd });
+  const running = startPortolan(["console", "--no-open"], { cwd });
+  const { url } = JSON.parse(await running.until(/"event":"ready"/));
+  const { browser } = await openPage({});
+  const context = await browser.newContext({ reducedMotion: "reduce", viewport: { width: 1024, height: 800 } });
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const problems: string[] = [];
+  watch(page, new URL(url).origin, problems);
+  await page.goto(url);
+  await say(page, "Hello");
+  await expect.poll(() => new URL(page.url()).hash).toMatch(/^#\/chat\/./);
+  const place = new URL(page.url()).hash;
+  await page.getByRole("button", { name: "Actions for it" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Change" }).click();
+  const dialog = page.getByRole("dialog", { name: "Change it" });
+  const target = dialog.getByRole("textbox", { name: "Command or address" });
+  expect(await target.inputValue()).toBe("/nowhere/at/all");
+  const names = dialog.getByRole("textbox", { name: /^One on each line/ });
+  expect(await names.inputValue()).toBe("SECRET_KEY");
+  await checkAccess(page);
+  await target.fill("node 'x");
+  await dialog.getByRole("button", { name: "Save and start again" }).click();
+  await dialog.getByText(/no closing/).waitFor();
+  await target.fill([command.command, ...command.args].join(" "));
+  await dialog.getByRole("button", { name: "Save and start again" }).click();
+  const row = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "it", exact: true }) });
+  await row.getByText(/^\d+ tools/).waitFor();
+  expect(new URL(page.url()).hash).toBe(place);
+  await page.getByRole("main").getByText("Hello").first().waitFor();
+  expect(await page.content()).not.toContain("hunter2");
+  expect(problems).toEqual([]);
+}, 60_000);
 
 test("a server that is trusted starts at once, and one that cannot run says so", async () => {
   const { open, problems } = await openPage({

@@ -380,6 +380,17 @@ export interface RecordingHead {
   readonly revision?: string;
 }
 
+/** What a person can change of a server. */
+export interface EditableServer {
+  /** The command line or the address as it is typed; empty if it contains a secret. */
+  readonly target: string;
+  readonly isAddress: boolean;
+  /** The names of its variables or headers. */
+  readonly names: readonly string[];
+  /** The file in which a change can be kept. */
+  readonly file?: string;
+}
+
 export interface CatalogDifference {
   readonly kind: "tool" | "prompt" | "resource" | "template";
   readonly name: string;
@@ -668,6 +679,24 @@ export interface Verbs {
       readonly headers?: { readonly [name: string]: string };
       readonly keep?: boolean;
     };
+    gives: Done;
+  };
+  /** Returns what a person can change of a server, without its secrets. */
+  "server.entry": { takes: Named; gives: EditableServer };
+  /**
+   * Changes the command or address of a server, or its variables or headers, and starts it again. It keeps its name and its
+   * conversations. Grants hold as long as its command or address stays the same. Members that are left out stay; of `env` and
+   * `headers` `null` keeps a value, and a name that is left out is removed. With `keep`, the file that `server.entry` names is
+   * changed, too.
+   */
+  "server.replace": {
+    takes: Named &
+      ChangeRequest & {
+        readonly target?: string;
+        readonly env?: { readonly [name: string]: string | null };
+        readonly headers?: { readonly [name: string]: string | null };
+        readonly keep?: boolean;
+      };
     gives: Done;
   };
   /** Adds a server that `found` has listed. */

@@ -31,6 +31,14 @@ export function createConsoleTools(
     findServers: () => shown(servers.find()),
     adopt: (host, name, file) => shown(servers.adopt(host, name, file)),
     add: (host, typed) => shown(servers.add(host, typed)),
+    entry(host, name) {
+      try {
+        return servers.entry(host, name);
+      } catch (thrown) {
+        throw toShown(context, thrown);
+      }
+    },
+    replace: (host, name, change) => shown(servers.replace(host, name, change)),
     setVariables: (host, name, env) => shown(servers.setVariables(host, name, env)),
     savedTarget(host, name) {
       try {

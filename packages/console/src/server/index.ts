@@ -3,6 +3,7 @@ export type {
   ConsoleTools,
   HostParts,
   RunningConsole,
+  ServerChange,
   SignInWatch,
   ToolOptions,
   TypedServer,

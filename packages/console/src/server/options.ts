@@ -1,6 +1,6 @@
 import type { Host, HostOptions } from "portolan-host";
 import type { Model } from "portolan-host/models";
-import type { FindingRecord, FoundServer, LoginStep } from "../api.ts";
+import type { EditableServer, FindingRecord, FoundServer, LoginStep } from "../api.ts";
 
 /** Options of `startConsole`. */
 export interface ConsoleOptions {
@@ -37,6 +37,10 @@ export interface ConsoleTools {
   adopt(host: Host, name: string, file: string): Promise<void>;
   /** Adds a server by a command line or an address, as they are typed. With `keep`, also writes it to the user's own configuration. */
   add(host: Host, server: TypedServer): Promise<void>;
+  /** Returns what a person can change of a server. */
+  entry(host: Host, name: string): EditableServer;
+  /** Changes the command, address, variables or headers of a server, and starts it again. */
+  replace(host: Host, name: string, change: ServerChange): Promise<void>;
   /** Sets variables of a server's environment for this host. */
   setVariables(host: Host, name: string, env: { readonly [name: string]: string }): Promise<void>;
   /**
@@ -63,6 +67,16 @@ export interface TypedServer {
   readonly target: string;
   readonly env?: { readonly [name: string]: string };
   readonly headers?: { readonly [name: string]: string };
+  readonly keep?: boolean;
+}
+
+/** A change of a server as it is typed. Members that are left out stay. */
+export interface ServerChange {
+  readonly target?: string;
+  /** All variables; `null` keeps the value of one. */
+  readonly env?: { readonly [name: string]: string | null };
+  readonly headers?: { readonly [name: string]: string | null };
+  /** Also changes the file of the user. */
   readonly keep?: boolean;
 }
 

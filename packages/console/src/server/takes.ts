@@ -56,6 +56,8 @@ export function oneOf(...words: readonly string[]): Check {
   return (value, path) => (words.includes(value as string) ? none : problem(path, `one of ${words.join(", ")}`, value));
 }
 
+export const isNull: Check = (value, path) => (value === null ? none : problem(path, "null", value));
+
 /** Anything, also nothing. */
 export const anything: Check = () => none;
 

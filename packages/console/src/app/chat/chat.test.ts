@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ServerRecord } from "../../api.ts";
-import { nameFrom, parsePairs } from "../shell/add-server.tsx";
+import { nameFrom, parseKeptPairs, parsePairs } from "../shell/add-server.tsx";
 import { argumentsLine, membersOf } from "./arguments.tsx";
 import { fuzzyMatch } from "./match.ts";
 import { dataOf, isShort, tableOf } from "./result.tsx";
@@ -90,6 +90,7 @@ test("a server without a name gets one from its target", () => {
   expect(nameFrom("https://mcp.example.com/mcp")).toBe("example");
   expect(nameFrom("  ")).toBe("");
   expect(parsePairs("A=1\nB = two=2\nnothing", "=")).toEqual({ A: "1", B: "two=2" });
+  expect(parseKeptPairs("A=1\n\n B \n=x", "=")).toEqual({ A: "1", B: null });
 });
 
 test("suggestions name only servers that are there", () => {

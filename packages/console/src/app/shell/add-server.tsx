@@ -1,7 +1,7 @@
-import { useSignal } from "@preact/signals";
-import type { JSX } from "preact";
+import { type Signal, useSignal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import type { FoundServer } from "../../api.ts";
+import type { EditableServer, FoundServer } from "../../api.ts";
 import { reasonOf } from "../api/client.ts";
 import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
@@ -35,54 +35,56 @@ export function AddServer({ isFound, onClose }: { isFound?: boolean; onClose: ()
   );
 }
 
+/** Changes the command, address, variables or headers of a server. */
+export function ChangeServer({ server, onClose }: { server: string; onClose: () => void }): JSX.Element {
+  const page = usePage();
+  const entry = useSignal<EditableServer | undefined>(undefined);
+  const failure = useSignal<string | undefined>(undefined);
+  useEffect(() => {
+    page.api.read("server.entry", { server }).then(
+      (given) => (entry.value = given),
+      (error: unknown) => (failure.value = reasonOf(error)),
+    );
+  }, []);
+  return (
+    <Dialog title={`Change ${server}`} onClose={onClose}>
+      {failure.value !== undefined && (
+        <Note tone="danger">
+          <ServerText text={failure.value} lines="keep" />
+        </Note>
+      )}
+      {!entry.value && failure.value === undefined && <Bones label="Reading the configuration" />}
+      {entry.value && <ChangeForm server={server} entry={entry.value} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
 function TypedForm({ onClose }: { onClose: () => void }): JSX.Element {
   const page = usePage();
   const target = page.drafts.get("add server target", "");
   const name = page.drafts.get("add server name", "");
-  const failure = useSignal<string | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const isAddress = /^https?:/i.test(target.value.trim());
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault();
-    const form = new FormData(event.currentTarget as HTMLFormElement);
-    const pairs = parsePairs(String(form.get("pairs") ?? ""), isAddress ? ":" : "=");
-    isBusy.value = true;
-    failure.value = undefined;
+  const submit = async ({ isAddress, pairs, keep }: TypedFields) => {
     const chosen = name.peek().trim() || nameFrom(target.peek());
-    try {
-      await page.api.change("server.add", {
-        name: chosen,
-        target: target.peek().trim(),
-        ...(Object.keys(pairs).length === 0 ? {} : isAddress ? { headers: pairs } : { env: pairs }),
-        ...(form.get("keep") ? { keep: true } : {}),
-      });
-      page.drafts.drop("add server target");
-      page.drafts.drop("add server name");
-      onClose();
-      goTo(hrefOf("inspect", chosen));
-    } catch (error) {
-      failure.value = reasonOf(error);
-    } finally {
-      isBusy.value = false;
-    }
+    const given = parsePairs(pairs, isAddress ? ":" : "=");
+    await page.api.change("server.add", {
+      name: chosen,
+      target: target.peek().trim(),
+      ...(Object.keys(given).length === 0 ? {} : isAddress ? { headers: given } : { env: given }),
+      ...(keep ? { keep: true } : {}),
+    });
+    page.drafts.drop("add server target");
+    page.drafts.drop("add server name");
+    onClose();
+    goTo(hrefOf("inspect", chosen));
   };
   return (
-    <form class="stack" onSubmit={(event) => void submit(event)}>
-      <label class="field">
-        <span class="cap">Command or address</span>
-        <input
-          class="in mono"
-          required
-          placeholder="npx -y some-server /path   or   https://example.com/mcp"
-          value={target.value}
-          onInput={(event) => {
-            target.value = event.currentTarget.value;
-          }}
-        />
-        <span class="hint">
-          A command is started on this machine, with your rights. You see it again before it starts.
-        </span>
-      </label>
+    <ServerForm
+      target={target}
+      isAddress={false}
+      keeps="Keep it in my configuration"
+      onSubmit={submit}
+      onClose={onClose}
+    >
       <label class="field">
         <span class="cap">Name</span>
         <input
@@ -97,17 +99,129 @@ function TypedForm({ onClose }: { onClose: () => void }): JSX.Element {
           <span class="hint">It is called {nameFrom(target.value)} if you give no name.</span>
         )}
       </label>
-      <details>
+    </ServerForm>
+  );
+}
+
+function ChangeForm(props: { server: string; entry: EditableServer; onClose: () => void }): JSX.Element {
+  const { server, entry, onClose } = props;
+  const page = usePage();
+  const target = useSignal(entry.target);
+  const submit = async ({ isAddress, pairs, keep }: TypedFields) => {
+    const typed = target.peek().trim();
+    const given = parseKeptPairs(pairs, isAddress ? ":" : "=");
+    await page.api.change("server.replace", {
+      server,
+      ...(typed === "" || typed === entry.target ? {} : { target: typed }),
+      ...(isAddress ? { headers: given } : { env: given }),
+      ...(keep ? { keep: true } : {}),
+    });
+    onClose();
+    page.toast(`${server} is changed.`, { tone: "ok" });
+  };
+  return (
+    <ServerForm
+      target={target}
+      isAddress={entry.isAddress}
+      names={entry.names}
+      {...(entry.file !== undefined && { keeps: `Also change ${entry.file}` })}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <p class="hint">
+        Its conversations stay. What you allowed stays, too, if you change only{" "}
+        {entry.isAddress ? "headers" : "variables"}; with another command or address you are asked again.
+      </p>
+    </ServerForm>
+  );
+}
+
+/** What a person has typed besides the command or address. */
+interface TypedFields {
+  readonly isAddress: boolean;
+  /** Lines of variables or headers. */
+  readonly pairs: string;
+  readonly keep: boolean;
+}
+
+/** The fields of a server. `names` are the variables or headers that it has: then it is changed, and otherwise added. */
+function ServerForm(props: {
+  target: Signal<string>;
+  isAddress: boolean;
+  names?: readonly string[];
+  /** The words of the choice to keep it in a file; without them there is none. */
+  keeps?: string;
+  onSubmit: (fields: TypedFields) => Promise<void>;
+  onClose: () => void;
+  children: ComponentChildren;
+}): JSX.Element {
+  const { target, names, keeps, onSubmit, onClose, children } = props;
+  const failure = useSignal<string | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const typed = target.value.trim();
+  const isAddress = typed === "" ? props.isAddress : /^https?:/i.test(typed);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget as HTMLFormElement);
+    isBusy.value = true;
+    failure.value = undefined;
+    try {
+      await onSubmit({ isAddress, pairs: String(form.get("pairs") ?? ""), keep: form.get("keep") !== null });
+    } catch (error) {
+      failure.value = reasonOf(error);
+    } finally {
+      isBusy.value = false;
+    }
+  };
+  const line = isAddress ? "Name: value" : "NAME=value";
+  return (
+    <form class="stack" onSubmit={(event) => void submit(event)}>
+      <label class="field">
+        <span class="cap">Command or address</span>
+        <input
+          class="in mono"
+          required={names === undefined}
+          placeholder={
+            names === undefined
+              ? "npx -y some-server /path   or   https://example.com/mcp"
+              : "Empty: it stays as it is. It is not shown if it contains a secret."
+          }
+          value={target.value}
+          onInput={(event) => {
+            target.value = event.currentTarget.value;
+          }}
+        />
+        <span class="hint">
+          {names === undefined
+            ? "A command is started on this machine, with your rights. You see it again before it starts."
+            : "A command is started on this machine, with your rights, as soon as you save."}
+        </span>
+      </label>
+      {children}
+      <details open={names !== undefined && names.length > 0}>
         <summary>{isAddress ? "Headers" : "Environment"}</summary>
         <label class="field">
-          <span class="hint">{isAddress ? "One on each line: Name: value" : "One on each line: NAME=value"}</span>
-          <textarea class="in mono" name="pairs" rows={3} autocomplete="off" spellcheck={false} />
+          <span class="hint">
+            {names === undefined
+              ? `One on each line: ${line}`
+              : `One on each line: ${line}. A name alone keeps its value; one without a line is removed.`}
+          </span>
+          <textarea
+            class="in mono"
+            name="pairs"
+            rows={3}
+            autocomplete="off"
+            spellcheck={false}
+            defaultValue={names?.join("\n")}
+          />
         </label>
       </details>
-      <label class="row">
-        <input type="checkbox" name="keep" />
-        Keep it in my configuration
-      </label>
+      {keeps !== undefined && (
+        <label class="row">
+          <input type="checkbox" name="keep" />
+          <span class="words">{keeps}</span>
+        </label>
+      )}
       {failure.value !== undefined && (
         <Note tone="danger">
           <ServerText text={failure.value} lines="keep" />
@@ -116,7 +230,7 @@ function TypedForm({ onClose }: { onClose: () => void }): JSX.Element {
       <div class="row">
         <button type="submit" class="btn primary" aria-busy={isBusy.value}>
           {isBusy.value && <span class="spin" />}
-          Add the server
+          {names === undefined ? "Add the server" : "Save and start again"}
         </button>
         <Button tone="quiet" onClick={onClose}>
           Cancel
@@ -228,4 +342,11 @@ export function parsePairs(text: string, separator: ":" | "="): { [name: string]
     if (at > 0) pairs[line.slice(0, at).trim()] = line.slice(at + 1).trim();
   }
   return pairs;
+}
+
+/** Reads lines of names and values. A name alone gets `null`: its value stays. */
+export function parseKeptPairs(text: string, separator: ":" | "="): { [name: string]: string | null } {
+  const lines = text.split("\n").map((line) => line.trim());
+  const alone = lines.filter((line) => line !== "" && !line.includes(separator));
+  return { ...Object.fromEntries(alone.map((name) => [name, null])), ...parsePairs(text, separator) };
 }

@@ -14,11 +14,13 @@ import { Dialog, MenuButton, MenuItem } from "../parts/popover.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { type ConsolePage, usePage } from "../state/console.ts";
 import { goTo, hrefOf } from "../state/route.ts";
+import { ChangeServer } from "./add-server.tsx";
 
 /** A server in the rail: its state, and the one thing that helps it on. */
 export function ServerRow({ server }: { server: ServerRecord }): JSX.Element {
   const page = usePage();
   const isTrusting = useSignal(false);
+  const isChanging = useSignal(false);
   const { side, path } = page.route.value;
   const { name, state, counts, revision } = server;
   const running = page.store.calls.all.value.filter(
@@ -38,7 +40,13 @@ export function ServerRow({ server }: { server: ServerRecord }): JSX.Element {
       </a>
       <span class="extra">
         {running > 0 ? <Badge tone="accent">{running} running</Badge> : <MainAct server={server} onTrust={trust} />}
-        <ServerMenu server={server} onTrust={trust} />
+        <ServerMenu
+          server={server}
+          onTrust={trust}
+          onChange={() => {
+            isChanging.value = true;
+          }}
+        />
       </span>
       <span
         class={state === "down" || state === "misconfigured" ? "sub cut c-danger" : "sub cut"}
@@ -46,6 +54,14 @@ export function ServerRow({ server }: { server: ServerRecord }): JSX.Element {
       >
         {isUp ? facts : <ServerText text={server.reason ?? stateWords(state)} />}
       </span>
+      {isChanging.value && (
+        <ChangeServer
+          server={name}
+          onClose={() => {
+            isChanging.value = false;
+          }}
+        />
+      )}
       {isTrusting.value && (
         <TrustDialog
           server={server}
@@ -104,7 +120,8 @@ async function signIn(page: ConsolePage, server: string): Promise<void> {
   });
 }
 
-function ServerMenu({ server, onTrust }: { server: ServerRecord; onTrust: () => void }): JSX.Element {
+function ServerMenu(props: { server: ServerRecord; onTrust: () => void; onChange: () => void }): JSX.Element {
+  const { server, onTrust, onChange } = props;
   const page = usePage();
   const { name, state } = server;
   const isOff = state === "disabled";
@@ -178,6 +195,17 @@ function ServerMenu({ server, onTrust }: { server: ServerRecord; onTrust: () => 
                   Sign out
                 </MenuItem>
               </>
+            )}
+            {server.transport !== "other" && (
+              <MenuItem
+                icon={<Icon name="edit" />}
+                onClick={() => {
+                  close();
+                  onChange();
+                }}
+              >
+                Change
+              </MenuItem>
             )}
             <MenuItem icon={<Icon name={isOff ? "play" : "pause"} />} onClick={act(enable)}>
               {isOff ? "Switch on" : "Switch off"}

@@ -4,17 +4,18 @@ import { estimateTokens } from "portolan-host/models";
 import type { SkillRow } from "../../api.ts";
 import type { ConsoleBase } from "../base.ts";
 import { ApiRefusal, explained } from "../failure.ts";
-import { either, flag, map, name, object, oneOf, optional, text } from "../takes.ts";
+import { either, flag, isNull, map, name, object, oneOf, optional, text } from "../takes.ts";
 import { changes, reads, type VerbTable } from "../verbs.ts";
 import { digestOf, type ServerRecords, tokensOf } from "./records.ts";
 
 const server = { server: name };
 const variables = map(text(), 200);
+const keptVariables = map(either(text(), isNull), 200);
 
 /** The verbs about servers and what they offer. */
 export type ServerVerb =
   | `server.${"start" | "stop" | "enable" | "remove" | "add" | "adopt" | "set-variables" | "trust" | "subject"}`
-  | `server.${"ping" | "log-level" | "show-tool" | "accept"}`
+  | `server.${"entry" | "replace" | "ping" | "log-level" | "show-tool" | "accept"}`
   | "found"
   | "catalog"
   | "definition"
@@ -65,6 +66,25 @@ export function serverVerbs(base: ConsoleBase, records: ServerRecords): VerbTabl
       async ({ request: _, ...typed }) => {
         await explained(tools.add(host, typed));
         records.show(typed.name);
+        return {};
+      },
+    ),
+    "server.entry": reads(server, async (takes) => {
+      known(takes.server);
+      return explained((async () => tools.entry(host, takes.server))());
+    }),
+    "server.replace": changes(
+      {
+        ...server,
+        target: optional(text(10_000, 1)),
+        env: optional(keptVariables),
+        headers: optional(keptVariables),
+        keep: optional(flag),
+      },
+      async ({ request: _, server: of, ...change }) => {
+        known(of);
+        await explained(tools.replace(host, of, change));
+        records.toolsChanged(of);
         return {};
       },
     ),
