@@ -1,10 +1,13 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
+import { PortolanError } from "portolan";
 import { createServer } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { scriptedModel } from "portolan-host/models";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { oldServer, Tab } from "./kit.ts";
+import { makeFolder, oldServer, Tab } from "./kit.ts";
 import { checkWidth, question, say } from "./page.ts";
 import { goPlace, sharePage } from "./shared-page.ts";
 
@@ -47,6 +50,9 @@ async function checkPlace(page: Page): Promise<void> {
       const { left, right, width } = element.getBoundingClientRect();
       if (width > 0 && (left < -1 || right > clientWidth + 1))
         found.push(`outside: ${element.outerHTML.slice(0, 100)}`);
+    }
+    for (const choices of document.querySelectorAll("dialog[open] .seg")) {
+      if (choices.scrollWidth > choices.clientWidth) found.push(`cut: ${choices.textContent}`);
     }
     const composer = document.querySelector(".composer");
     if (composer && !document.querySelector("dialog[open]")) {
@@ -199,12 +205,113 @@ describe.each([320, 1024, 1440])("in a window of %i pixels", (width) => {
     await held.getByText("No tasks").waitFor();
     await checkPlace(held);
     await held.keyboard.press("Escape");
+    await goPlace(held, "chat");
+    await field.focus();
+    await held.keyboard.press("ControlOrMeta+k");
+    await held.getByRole("combobox", { name: /Find/ }).fill("Add a server");
+    await held.keyboard.press("Enter");
+    const adding = held.getByRole("dialog", { name: "Add a server" });
+    await adding.getByRole("textbox", { name: "Command or address" }).waitFor();
+    await checkPlace(held);
+    const failFound = await hold("found");
+    await adding.getByRole("radio", { name: "Found on this machine" }).click();
+    await adding.getByRole("status", { name: "Looking for servers" }).waitFor();
+    await checkPlace(held);
+    await failFound();
+    await adding.getByRole("button", { name: "Try again" }).click();
+    await adding.getByText("No other product on this machine has servers.").waitFor();
+    await checkPlace(held);
+    await held.keyboard.press("Escape");
     await goPlace(held, "activity");
     await held.getByText("Nothing was done yet").waitFor();
     await checkPlace(held);
     await goPlace(held, "inspect/it/sign-in");
     await held.getByText("A local command has no sign-in").waitFor();
     await checkPlace(held);
+  });
+
+  test("recordings, comparing, saved calls and doctor hold what is long, and say why they failed", async () => {
+    const folder = await makeFolder();
+    const call = { server: "it", tool: longWord, argumentsText: `{"of":"${longWord}"}`, expect: [] };
+    const calls = [rightToLeft, emoji, longWord].map((name) => ({ ...call, name: name.slice(0, 100) }));
+    await mkdir(join(folder, ".portolan"));
+    await writeFile(join(folder, ".portolan/calls.json"), JSON.stringify({ version: 1, calls }));
+    const long = { why: emoji, next: longWord, place: `/${longWord}` };
+    const running = await shared.start({
+      folder,
+      servers: { it: oldServer, large: { url: await startLarge() } },
+      tools: {
+        findServers,
+        async *examine() {
+          for (const level of ["ok", "error", "warning", "note"] as const) {
+            yield { id: level, level, what: `${level} ${longWord} ${rightToLeft}`, ...long };
+          }
+        },
+        grade: async () => {
+          throw new PortolanError("server-unavailable", `${longWord} ${rightToLeft}`);
+        },
+      },
+    });
+    const tab = await Tab.open(running);
+    const header = { recording: 1, by: "test", startedAt: new Date(0).toISOString(), redacted: true };
+    for (const server of [longWord, rightToLeft, emoji]) {
+      await tab.do("recording.import", { name: "talk", text: `${JSON.stringify({ ...header, server })}\n` });
+    }
+    const page = await shared.open(running, [], { viewport });
+    await goPlace(page, "inspect/it/recordings");
+    await page.getByRole("button", { name: "Mock" }).nth(2).waitFor();
+    await checkPlace(page);
+    const wrong = { name: "wrong.jsonl", mimeType: "text/plain", buffer: Buffer.from(longWord) };
+    await page.getByLabel("File of a recording").setInputFiles(wrong);
+    await page.getByText("The file is not a recording.").first().waitFor();
+    await checkPlace(page);
+
+    await page.getByRole("button", { name: "Compare", exact: true }).click();
+    const dialog = page.getByRole("dialog", { name: "Compare what is offered" });
+    await dialog.getByText("Choose two servers or recordings").waitFor();
+    await checkPlace(page);
+    await dialog.getByLabel("Before").selectOption("s large");
+    const compare = dialog.getByRole("button", { name: "Compare", exact: true });
+    let fail = () => {};
+    const released = new Promise<void>((resolve) => (fail = resolve));
+    await page.route(/\/api\/compare$/, async (route) => {
+      await released;
+      await route.abort();
+    });
+    await compare.click();
+    await dialog.getByRole("status", { name: "Comparing" }).waitFor();
+    await checkPlace(page);
+    fail();
+    await dialog.getByText("The console does not answer").waitFor();
+    await checkPlace(page);
+    await page.unroute(/\/api\/compare$/);
+    await tab.do("server.start", { server: "large" });
+    const countTools = async () => (await tab.do("catalog", { server: "large" })).tools.length;
+    await expect.poll(countTools).toBeGreaterThan(1_000);
+    await compare.click();
+    await dialog.getByText("The first 200 are shown.").waitFor();
+    await checkPlace(page);
+    await page.keyboard.press("Escape");
+
+    await goPlace(page, "inspect/it/saved");
+    await page.getByRole("button", { name: "Run all 3" }).waitFor();
+    await checkPlace(page);
+    await page.getByRole("button", { name: "Run all 3" }).click();
+    await page.getByText("3 failed", { exact: true }).waitFor();
+    await checkPlace(page);
+    await writeFile(join(folder, ".portolan/calls.json"), `{ "version": 1, ${longWord}`);
+    await goPlace(page, "inspect/it/doctor");
+    await page.getByRole("button", { name: "Examine it" }).click();
+    await page.getByText("1 problem, 1 warning.").waitFor();
+    await checkPlace(page);
+    await page.getByRole("radio", { name: "Check" }).click();
+    await page.getByRole("button", { name: "Check it" }).click();
+    await page.getByText("it could not be examined").waitFor();
+    await page.getByText(longWord).first().waitFor();
+    await checkPlace(page);
+    await goPlace(page, "inspect/it/saved");
+    await page.locator(".note").first().waitFor();
+    await checkPlace(page);
   });
 
   test("every place says what is empty and what to do, and why something failed", async () => {

@@ -2,10 +2,11 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { CatalogDifference, RecordingHead, Verbs } from "../../api.ts";
+import { reasonOf } from "../api/client.ts";
 import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import { Diff } from "../parts/diff.tsx";
-import { Empty } from "../parts/empty.tsx";
+import { Bones, Empty } from "../parts/empty.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Dialog, MenuButton, MenuItem } from "../parts/popover.tsx";
 import { ServerText } from "../parts/quoted.tsx";
@@ -243,23 +244,28 @@ function CompareDialog({ first, onClose }: { first: string; onClose: () => void 
   const before = useSignal(first === "" ? "" : `r ${first}`);
   const after = useSignal(`s ${name}`);
   const found = useSignal<readonly CatalogDifference[] | undefined>(undefined);
+  const failure = useSignal<string | undefined>(undefined);
   const isBusy = useSignal(false);
   const sideOf = (text: string): Side =>
     text.startsWith("r ") ? { recording: text.slice(2) } : { server: text.slice(2) };
   const compare = async () => {
     if (before.value === "" || after.value === "") return;
     isBusy.value = true;
+    found.value = undefined;
+    failure.value = undefined;
     const sides = [before, after].map(({ value }) => sideOf(value)) as [Side, Side];
-    const given = await page.attempt(async () => {
+    try {
       for (const side of sides) {
         // A server that was never started has no lists yet, which would look as if everything were gone.
         const record = "server" in side ? servers.get(side.server).peek() : undefined;
         if (record?.state === "idle") await page.api.change("server.start", { server: record.name });
       }
-      return page.api.read("compare", { before: sides[0], after: sides[1] });
-    });
-    isBusy.value = false;
-    if (given) found.value = given.differences;
+      found.value = (await page.api.read("compare", { before: sides[0], after: sides[1] })).differences;
+    } catch (error) {
+      failure.value = reasonOf(error);
+    } finally {
+      isBusy.value = false;
+    }
   };
   const pick = (label: string, value: { value: string }) => (
     <div class="field grow">
@@ -271,6 +277,7 @@ function CompareDialog({ first, onClose }: { first: string; onClose: () => void 
         onChange={(event) => {
           value.value = event.currentTarget.value;
           found.value = undefined;
+          failure.value = undefined;
         }}
       >
         <option value="">Choose…</option>
@@ -306,7 +313,17 @@ function CompareDialog({ first, onClose }: { first: string; onClose: () => void 
         {pick("Before", before)}
         {pick("After", after)}
       </div>
-      {found.value && <Differences differences={found.value} />}
+      {failure.value !== undefined ? (
+        <Note tone="danger">
+          <ServerText text={failure.value} lines="keep" />
+        </Note>
+      ) : isBusy.value ? (
+        <Bones label="Comparing" />
+      ) : found.value ? (
+        <Differences differences={found.value} />
+      ) : (
+        <p class="t2">Choose two servers or recordings: each tool, resource and prompt that differs is listed.</p>
+      )}
     </Dialog>
   );
 }
@@ -321,6 +338,7 @@ function Differences({ differences }: { differences: readonly CatalogDifference[
       <li class="t2" role="status">
         {countOf(differences.length, "difference")}
       </li>
+      {differences.length > maxDifferences && <li class="t3">The first {maxDifferences} are shown.</li>}
       {differences.slice(0, maxDifferences).map((each) => (
         <li key={`${each.kind} ${each.name}`} class="stack">
           <div class="row">
