@@ -287,7 +287,11 @@ test("skills are listed with their files, and what is not as their server lists 
   await page.keyboard.press("ControlOrMeta+k");
   await page.getByRole("combobox", { name: /Find/ }).fill("refunds");
   const find = page.getByRole("dialog", { name: "Find" });
-  await find.getByRole("option").filter({ has: page.getByText("skill", { exact: true }) }).first().click();
+  await find
+    .getByRole("option")
+    .filter({ has: page.getByText("skill", { exact: true }) })
+    .first()
+    .click();
   await find.waitFor({ state: "detached" });
   await instructions.getByText("Do refunds.").waitFor();
   // Looking at a skill allows nothing.
