@@ -7,7 +7,7 @@ import { Button } from "../parts/button.tsx";
 import { Empty } from "../parts/empty.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { usePage } from "../state/console.ts";
-import { revokeGrants } from "../state/revoke.ts";
+import { revokeGrants } from "./revoke.ts";
 
 /** The grants: calls that are allowed, or refused, without a question. Each can be revoked. */
 export function GrantsPane(): JSX.Element {

@@ -1,12 +1,12 @@
 import type { JSX } from "preact";
 import type { Block } from "../../api.ts";
+import { revokeGrants } from "../activity/revoke.ts";
 import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { ServerText } from "../parts/quoted.tsx";
 import { usePage } from "../state/console.ts";
-import { revokeGrants } from "../state/revoke.ts";
 import { ArgumentList } from "./arguments.tsx";
 
 type BlockOf<K extends Block["kind"]> = Extract<Block, { readonly kind: K }>;

@@ -1,5 +1,5 @@
+import { revokeGrants } from "../activity/revoke.ts";
 import type { ConsolePage } from "../state/console.ts";
-import { revokeGrants } from "../state/revoke.ts";
 import { hrefOf } from "../state/route.ts";
 import type { FindEntry } from "./found.ts";
 

@@ -1,4 +1,4 @@
-import type { ConsolePage } from "./console.ts";
+import type { ConsolePage } from "../state/console.ts";
 
 /** Revokes grants, and offers to take this back. Resolves to false if one could not be revoked. */
 export async function revokeGrants(page: ConsolePage, ids: readonly string[], words: string): Promise<boolean> {
