@@ -298,7 +298,7 @@ describe("a console that is killed", () => {
     const { recordings } = await second.events.state();
     const known = recordings.find((one) => one.id === id);
     const recording = known ?? (await second.events.ever("recording", (event) => event.recording.id === id)).recording;
-    expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: true });
+    expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: false });
     const { text } = await second.tab.do("recording.export", { id });
     expect(text).toContain("did last");
     expect(text).not.toContain("hunter2");

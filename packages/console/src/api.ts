@@ -374,6 +374,7 @@ export interface RecordingHead {
   readonly isRunning: boolean;
   readonly messages: number;
   readonly bytes: number;
+  /** False for one that was made with its secrets, or is cut: some secrets are recognized late, and removed at the end. */
   readonly isRedacted: boolean;
   /** The console ended before the recording: its end is missing. */
   readonly isCut?: true;

@@ -171,7 +171,7 @@ function Row({ recording, onCompare }: { recording: RecordingHead; onCompare: ()
             <ServerText text={server} />
           </b>
           {isRunning && <Badge tone="danger">recording</Badge>}
-          {!isRedacted && <Badge tone="warn">with secrets</Badge>}
+          {!isRedacted && <Badge tone="warn">{isCut ? "may have secrets" : "with secrets"}</Badge>}
           {isCut && <Badge tone="warn">the end is missing</Badge>}
           {revision !== undefined && <span class="small t3 num">{revision}</span>}
         </div>

@@ -235,7 +235,7 @@ export class Recordings {
       const isCut = reader.isCut || (last?.kind === "note" && last.text.includes('"cut":true'));
       this.#show({
         ...{ id, server: String(header.server), startedAt: Date.parse(header.startedAt) || 0, isRunning: false },
-        ...{ messages: rowCount, bytes, isRedacted: header.redacted === true },
+        ...{ messages: rowCount, bytes, isRedacted: header.redacted === true && !isCut },
         ...(isCut && { isCut }),
         ...(revision !== undefined && { revision }),
       });
