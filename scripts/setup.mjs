@@ -118,7 +118,7 @@ async function step(what, work) {
 }
 
 function cut(text) {
-  return text.slice(0, (process.stderr.columns ?? 80) - 1);
+  return text.slice(0, (process.stderr.columns || 80) - 1);
 }
 
 function say(text) {

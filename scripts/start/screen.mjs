@@ -3,7 +3,8 @@
 import { styleText } from "node:util";
 
 const isColoured = process.stdout.isTTY === true && process.stdout.hasColors();
-const width = Math.min(100, process.stdout.columns ?? 100);
+// Some terminals report 0 columns when they do not know their width.
+const width = Math.min(100, process.stdout.columns || 100);
 const labelWidth = 16;
 
 /** @typedef {[text: string, style?: Parameters<typeof styleText>[0]]} Piece */

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { startFakeProvider } from "portolan-host/models/fake";
 import { beforeAll, expect, test } from "vitest";
 import { send, Tab } from "../console/kit.ts";
@@ -61,6 +62,19 @@ test("npm start without a terminal lists, calls, asks, answers, verifies and cle
 test("npm start prints at most 100 columns without colours to a pipe", () => {
   expect(Math.max(...walk.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
   expect(walk.stdout).not.toContain("\u001b");
+});
+
+test("npm start breaks no line on a terminal that does not know its width", async () => {
+  const screen = pathToFileURL(join(root, "scripts/start/screen.mjs")).href;
+  const code = `import { paragraph } from "${screen}"; paragraph("Servers of the Model Context Protocol");`;
+  const run = `stty cols 0; '${process.execPath}' --input-type=module -e '${code}'`;
+  const child = spawn("script", ["-qfec", run, "/dev/null"], { stdio: ["ignore", "pipe", "inherit"] });
+  let stdout = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    stdout += text;
+  });
+  await new Promise((resolve) => child.on("close", resolve));
+  expect(stdout).toBe("  Servers of the Model Context Protocol\r\n");
 });
 
 const start = [process.execPath, join(root, "scripts/start.mjs")];
