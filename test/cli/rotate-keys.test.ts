@@ -116,6 +116,10 @@ test.each([
   [["keys", "rotate", "nowhere"], "nowhere is no folder with a storage. Redis begins with redis:// or rediss://"],
   [["keys", "rotate", "nowhere", "--cluster"], "--cluster is for Redis, and nowhere is a folder"],
   [
+    ["keys", "rotate", "redis://ada:a%zz@127.0.0.1:1"],
+    "the address of Redis cannot be read. Write % in its password as %25",
+  ],
+  [
     ["keys", "rotate", "redis://127.0.0.1:1"],
     "this folder has no Redis client. Run the command in the folder of your server",
   ],

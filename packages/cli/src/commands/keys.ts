@@ -87,9 +87,12 @@ function findStorage(context: CommandContext, given: string | undefined, flags: 
 
 function findRedis(context: CommandContext, address: string, flags: Flags): NamedStorage {
   const { secrets, system } = context;
-  if (!URL.canParse(address)) throw new Failure("usage", "the address of Redis cannot be read");
-  const url = new URL(address);
-  if (url.password !== "") secrets.add([url.password, decodeURIComponent(url.password), address]);
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const password = url && decoded(url.password);
+  if (!url || password === undefined) {
+    throw new Failure("usage", "the address of Redis cannot be read. Write % in its password as %25");
+  }
+  if (password !== "") secrets.add([url.password, password, address]);
   url.password = "";
   url.username = "";
   const prefix = textFlag(flags, "prefix") ?? "portolan";
@@ -102,6 +105,15 @@ function findRedis(context: CommandContext, address: string, flags: Flags): Name
       return createRedisStorage(client, { prefix, onError: (error) => context.warn(messageOf(error)) });
     },
   };
+}
+
+/** Returns undefined for a text with a broken escape. */
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Creates a client with the library that the project in this folder has. It connects when the storage is used. */

@@ -95,18 +95,8 @@ const catalogType = "application/ai-catalog+json";
 const schemaAddress = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json";
 
 const cardNames: OptionNames<ServerCardOptions> = {
-  ...{
-    name: 1,
-    title: 1,
-    description: 1,
-    version: 1,
-    websiteUrl: 1,
-    repository: 1,
-    icons: 1,
-    remotes: 1,
-    meta: 1,
-    catalog: 1,
-  },
+  ...{ name: 1, title: 1, description: 1, version: 1, websiteUrl: 1, repository: 1, icons: 1, remotes: 1, meta: 1 },
+  catalog: 1,
 };
 const inputNames: OptionNames<CardInput> = {
   ...{ description: 1, isRequired: 1, isSecret: 1, format: 1, default: 1, placeholder: 1, choices: 1, value: 1 },

@@ -35,7 +35,7 @@ export class NodeRedisLink implements RedisLink {
   readonly #options: LinkOptions;
   readonly #status: LinkStatus;
   readonly #channels = new Set<string>();
-  /** One listener for each channel of a duplicate, which calls it for every listener that it was given. */
+  /** The listener of each channel of a duplicate. It must stay the same one: node-redis calls all different ones it was given. */
   readonly #listeners = new WeakMap<Duplicate, Map<string, (text: string) => void>>();
   #current: Duplicate | undefined;
   /** The duplicate that is being connected. */
