@@ -91,12 +91,19 @@ export const implementations = [
 
 export const names = implementations.map((implementation) => implementation.name);
 
-/** The installed implementations that have the role and era. */
-export function having(role, era = "stateful") {
-  return implementations.filter((it) => existsSync(it.needs) && it.roles.includes(role) && it.eras.includes(era));
+let chosen = names;
+
+/** Measures only raw, portolan and these. */
+export function chooseBeside(others) {
+  chosen = ["raw", "portolan", ...others];
 }
 
-export const installed = () => implementations.filter((it) => existsSync(it.needs));
+/** The installed implementations that have the role and era. */
+export function having(role, era = "stateful") {
+  return installed().filter((it) => it.roles.includes(role) && it.eras.includes(era));
+}
+
+export const installed = () => implementations.filter((it) => existsSync(it.needs) && chosen.includes(it.name));
 
 /** The file of an implementation for a role. */
 export const programOf = (name, role) => join(implementations.find((it) => it.name === name).folder, `${role}.mjs`);

@@ -3,7 +3,7 @@ import { cpus } from "node:os";
 import { parseArgs } from "node:util";
 import { budgets, verdict } from "./budgets.mjs";
 import { loadGenerator } from "./driver/wrk.mjs";
-import { having } from "./implementations.mjs";
+import { chooseBeside, having, names } from "./implementations.mjs";
 import { legend, table } from "./report.mjs";
 
 const workloads = {
@@ -35,6 +35,7 @@ const workloads = {
 const { values: options } = parseArgs({
   options: {
     only: { type: "string" },
+    beside: { type: "string" },
     json: { type: "string" },
     check: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
@@ -46,6 +47,16 @@ const unknown = chosen.filter((id) => !(id in workloads));
 if (unknown.length > 0) {
   console.error(`Unknown workload ${unknown.join(", ")}; there are ${Object.keys(workloads).join(", ")}`);
   process.exit(2);
+}
+
+if (options.beside !== undefined) {
+  const others = options.beside.split(",").filter((name) => name !== "");
+  const strangers = others.filter((name) => !names.includes(name));
+  if (strangers.length > 0) {
+    console.error(`Unknown implementation ${strangers.join(", ")}; there are ${names.join(", ")}`);
+    process.exit(2);
+  }
+  chooseBeside(others);
 }
 
 const rows = [];
