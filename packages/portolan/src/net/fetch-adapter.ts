@@ -18,7 +18,7 @@ export interface AdapterRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Headers;
-  readonly body: string | undefined;
+  readonly body: string | Uint8Array<ArrayBuffer> | undefined;
   readonly signal: AbortSignal;
 }
 

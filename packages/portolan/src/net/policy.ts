@@ -38,6 +38,6 @@ export interface SafeFetchInit {
   readonly method?: string | undefined;
   /** Headers of the connection, such as `host`, are left out. */
   readonly headers?: Headers | { readonly [name: string]: string } | undefined;
-  readonly body?: string | URLSearchParams | null | undefined;
+  readonly body?: string | Uint8Array<ArrayBuffer> | URLSearchParams | null | undefined;
   readonly signal?: AbortSignal | null | undefined;
 }

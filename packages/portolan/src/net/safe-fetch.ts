@@ -112,7 +112,7 @@ class SafeRequest {
   readonly #policy: FetchPolicy;
   readonly #signal: AbortSignal;
   readonly #method: string;
-  readonly #body: string | undefined;
+  readonly #body: AdapterRequest["body"];
   /** Content encodings that the response may have. */
   readonly #encodings: readonly string[];
   #headers: Headers;
@@ -122,7 +122,7 @@ class SafeRequest {
     this.#policy = policy;
     this.#signal = signal;
     this.#method = method;
-    this.#body = init.body?.toString();
+    this.#body = init.body instanceof Uint8Array ? init.body : init.body?.toString();
     // A redirect may lead to a `via` fetch, whose decoded bytes cannot be counted; that is known too late.
     this.#encodings = policy.decode && !policy.via ? (adapter.encodings ?? []) : [];
     this.#headers = toHeaders(init, this.#encodings);
