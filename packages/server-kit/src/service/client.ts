@@ -20,7 +20,11 @@ export interface ServiceCall {
   readonly query?: ServiceValues;
   readonly json?: unknown;
   readonly form?: ServiceValues;
+  /** A body of any other kind. */
+  readonly content?: { readonly mediaType: string; readonly body: string | Uint8Array<ArrayBuffer> };
   readonly headers?: { readonly [name: string]: string };
+  /** Values in the request that no error may repeat. The token is always one of them. */
+  readonly secrets?: readonly string[];
   /** Changes nothing. Default: true for GET. A client that only reads refuses all other requests. */
   readonly isReading?: boolean;
   /** Sending it twice does no more than sending it once. Default: the value of `isReading`. */
@@ -75,6 +79,8 @@ export interface ServiceClientOptions {
   readonly api?: string;
   /** Refuses requests that change anything, before they are sent. Default: false. */
   readonly isReadOnly?: boolean;
+  /** Reaches public addresses only. Default: false, because a person has named the host of the API. */
+  readonly isPublicOnly?: boolean;
   readonly limits?: Partial<ServiceLimits>;
 }
 
@@ -99,7 +105,7 @@ export class ServiceClient {
   readonly #fetch: SafeFetch;
 
   constructor(service: Service, options: ServiceClientOptions) {
-    const { tokens, api = service.api, isReadOnly = false, limits } = options;
+    const { tokens, api = service.api, isReadOnly = false, isPublicOnly = false, limits } = options;
     this.service = service;
     this.tokens = tokens;
     this.#api = api;
@@ -107,8 +113,9 @@ export class ServiceClient {
     this.#limits = { ...defaultServiceLimits, ...limits };
     this.#gate = new Gate(this.#limits.atOnce, this.#limits.maxWaiting);
     const { maxBytes, timeoutMs } = this.#limits;
-    // The person has named this host, so it may be on this machine or in a private network.
-    this.#fetch = createSafeFetch({ maxBytes, timeoutMs, privateHosts: [new URL(api).hostname], decode: true });
+    // A host that the person has named may be on this machine or in a private network.
+    const privateHosts = isPublicOnly ? [] : [new URL(api).hostname];
+    this.#fetch = createSafeFetch({ maxBytes, timeoutMs, privateHosts, decode: true });
   }
 
   /** Sends a request. Rejects with a `ToolError` if it failed. */
@@ -177,9 +184,13 @@ export class ServiceClient {
     return url;
   }
 
-  #contentOf({ json, form, headers: more }: ServiceCall, token: string) {
+  #contentOf({ json, form, content, headers: more }: ServiceCall, token: string) {
     const headers: { [name: string]: string } = { "user-agent": "portolan", ...this.service.headers, ...more };
-    headers["authorization"] = `Bearer ${token}`;
+    if (token !== "") headers["authorization"] = `Bearer ${token}`;
+    if (content) {
+      headers["content-type"] = content.mediaType;
+      return { headers, body: content.body };
+    }
     if (json !== undefined) {
       headers["content-type"] = "application/json; charset=utf-8";
       return { headers, body: JSON.stringify(json) };
@@ -191,9 +202,10 @@ export class ServiceClient {
 
   #errorOf(call: ServiceCall, failure: ServiceFailure, token: string): ServiceError {
     // A service might repeat the token in its own sentence.
-    const says = failure.says
-      ?.replaceAll(token, "[token]")
-      .slice(0, maxSaidChars)
+    const secrets = [token, ...(call.secrets ?? [])].filter((secret) => secret !== "");
+    const says = secrets
+      .reduce((text, secret) => text?.replaceAll(secret, "[token]"), failure.says)
+      ?.slice(0, maxSaidChars)
       .replace(/[.\s]+$/, "");
     return new ServiceError(this.#describe(call, failure, says ? `: ${says}` : ""), failure);
   }
@@ -244,8 +256,8 @@ function failureOfError({ code, message }: PortolanError): ServiceFailure {
   }
 }
 
-function methodOf({ method, json, form }: ServiceCall): string {
-  return method ?? (json !== undefined || form ? "POST" : "GET");
+function methodOf({ method, json, form, content }: ServiceCall): string {
+  return method ?? (json !== undefined || form || content ? "POST" : "GET");
 }
 
 function isReading(call: ServiceCall): boolean {

@@ -8,7 +8,10 @@ export type CallerContext = Pick<RequestContext<unknown>, "principal" | "signal"
 export interface TokenSource {
   /** All callers use the same account. */
   readonly isShared: boolean;
-  /** Returns the token of a caller. Throws a `ToolError` that says how to sign in if there is none. */
+  /**
+   * Returns the token of a caller, or an empty text if requests need none. Throws a `ToolError` that says how to sign in if
+   * there is none.
+   */
   tokenFor(context: CallerContext): Promise<string>;
   /** Hears that the service refused a token. Resolves to true if `tokenFor` has another one now. */
   refused(context: CallerContext, token: string): Promise<boolean>;
