@@ -26,6 +26,7 @@ const official = (name, ...args) => [
   ...args,
 ];
 const shop = join(folder, "shop.db");
+const orders = join(root, "examples/openapi/orders.yaml");
 // An empty file is an empty database.
 writeFileSync(shop, "");
 const graph = { entities: [{ name: "Ada", entityType: "person", observations: ["wrote a program"] }] };
@@ -67,6 +68,7 @@ const contestants = [
   { name: "git", by: "portolan", args: ours("git", folder), hasBudget: true },
   { name: "github", by: "portolan", args: ours("github"), hasBudget: true },
   { name: "slack", by: "portolan", args: ours("slack"), hasBudget: true },
+  { name: "openapi", by: "portolan", args: ours("openapi", orders), hasBudget: true },
   { name: "fetch", by: "portolan", args: ours("fetch"), hasBudget: true },
   { name: "time", by: "portolan", args: ours("time"), hasBudget: true },
 ].filter(({ args }) => existsSync(args[0]));

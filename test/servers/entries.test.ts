@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import { connect } from "portolan/client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -24,6 +25,7 @@ const entries = [
   "examples/servers/git.json",
   "examples/servers/github.json",
   "examples/servers/memory.json",
+  "examples/servers/openapi.json",
   "examples/servers/slack.json",
   "examples/servers/time.json",
   "examples/servers/travel.json",
@@ -32,6 +34,8 @@ const entries = [
 const servers = readdirSync(join(root, "packages/servers")).filter((name) =>
   existsSync(join(root, "packages/servers", name, "package.json")),
 );
+/** The existing files that stand for those of the examples, by their extensions. */
+const files: { readonly [extension: string]: string } = { ".db": "shop.db", ".yaml": "orders.yaml" };
 let folder = "";
 
 /** Packs a package as for publication and unpacks it where npx finds its program. */
@@ -62,6 +66,7 @@ beforeAll(() => {
   execFileSync("git", ["init", "-q", folder]);
   // An empty file is an empty database.
   writeFileSync(join(folder, "shop.db"), "");
+  copyFileSync(join(root, "examples/openapi/orders.yaml"), join(folder, "orders.yaml"));
 }, 120_000);
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -77,10 +82,11 @@ test.each(entries)("%s starts the installed server", async (file) => {
   const { command, args } = entry;
   expect([command, ...args.slice(0, 2)]).toEqual(["npx", "-y", `portolan-${name}`]);
   // Replaces the example paths by existing ones.
-  const given = args.map((one) => (one.startsWith("/") ? join(folder, one.endsWith(".db") ? "shop.db" : "") : one));
+  const given = args.map((one) => (one.startsWith("/") ? join(folder, files[extname(one)] ?? "") : one));
   const env = { XDG_DATA_HOME: join(folder, "data"), npm_config_offline: "true" };
   const client = await connect({ command, args: given, cwd: folder, env });
-  expect(client.server.info?.name).toBe(`portolan-${name}`);
+  // Only this server is named after what it serves.
+  expect(client.server.info?.name).toBe(name === "openapi" ? "orders" : `portolan-${name}`);
   expect((await client.listTools()).length).toBeGreaterThan(0);
   await client.close();
 });
