@@ -54,6 +54,7 @@ const sizeSeams: { readonly [entry: string]: { readonly [importer: string]: read
     "client/form-answer.ts": ["schema/json-schema.ts"],
     "client/negotiate.ts": ["client/handshake.ts"],
   },
+  "internal.ts": { "client/output-schema.ts": ["client/output-check.ts"] },
   "client/stdio.ts": { "client/stdio.ts": ["client/process-errors.ts"] },
   "auth/client/index.ts": { "auth/client/oauth.ts": ["auth/client/steps.ts"] },
   "client/http/index.ts": {

@@ -61,9 +61,8 @@ function createOutputCheck(name: string, schema: JsonSchema, warn: (error: Error
   try {
     check = compileJsonSchema(schema);
   } catch (cause) {
-    const why = `its output schema is invalid: ${toError(cause).message}`;
-    const invalid = new PortolanError("invalid-definition", `Tool "${name}" cannot be called: ${why}`, { cause });
-    return { invalid, attach: (call) => report(call, () => [`Tool "${name}": ${why}`], warn) };
+    const why = problemOfSchema(cause);
+    return { invalid: uncallable(name, cause), attach: (call) => report(call, () => [`Tool "${name}": ${why}`], warn) };
   }
   for (const warning of check.warnings) {
     warn(new PortolanError("invalid-definition", `Tool "${name}": output schema: ${warning}`));
@@ -84,6 +83,25 @@ function createOutputCheck(name: string, schema: JsonSchema, warn: (error: Error
       }
     },
   };
+}
+
+/** Compiles the output schema of a tool that no server lists. Throws if it is invalid. References are never fetched. */
+export function compileOutput(name: string, schema: JsonSchema): (result: JsonObject) => readonly string[] {
+  try {
+    const check = compileJsonSchema(schema);
+    return (result) => outputProblems(name, check, result);
+  } catch (cause) {
+    throw uncallable(name, cause);
+  }
+}
+
+function uncallable(name: string, cause: unknown): PortolanError {
+  const why = problemOfSchema(cause);
+  return new PortolanError("invalid-definition", `Tool "${name}" cannot be called: ${why}`, { cause });
+}
+
+function problemOfSchema(cause: unknown): string {
+  return `its output schema is invalid: ${toError(cause).message}`;
 }
 
 /** Makes a call report the problems of its result. */
