@@ -289,6 +289,7 @@ export type HostEvent =
       readonly what: RunningCall["what"];
       readonly name: string;
       readonly by: RunningCall["by"];
+      readonly app?: RunningCall["app"];
       readonly callId?: string;
       /** "refused": a rule or the user did not allow it, so it was not sent. */
       readonly how: "done" | "failed" | "cancelled" | "refused";
@@ -355,6 +356,8 @@ export interface RunningCall {
   /** Name of the tool or prompt, or the address of the resource. */
   readonly name: string;
   readonly by: "user" | "model" | "app";
+  /** The URI of the app that offers the tool, and not the server itself. */
+  readonly app?: string;
   readonly args?: JsonObject;
   /** The arguments of a tool call exactly as they are sent. */
   readonly argumentsText?: string;

@@ -24,8 +24,12 @@ export function endedEvent(logged: LoggedCall, ms: number, failure?: FailedCall)
   return { kind: "ended", ...factsOf(logged), how, ms, ...(message !== undefined && { error: message }) };
 }
 
-function factsOf({ kind, id, server, name, options }: LoggedCall) {
+function factsOf({ kind, id, server, name, app, options }: LoggedCall) {
   const { by = "model", callId } = options;
   const what: RunningCall["what"] = kind === "call" ? "tool" : kind;
-  return { id, server: server.name, what, name, by, ...(callId !== undefined && { callId }) };
+  return {
+    ...{ id, server: server.name, what, name, by },
+    ...(app !== undefined && { app }),
+    ...(callId !== undefined && { callId }),
+  };
 }

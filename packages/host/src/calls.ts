@@ -8,6 +8,7 @@ import { CallEntry } from "./activity/entry-bytes.ts";
 import type { Activity, ActivityLog } from "./activity/index.ts";
 import type { Visits } from "./answers/visits.ts";
 import type { HostCallOptions, HostEvent, RunningCall } from "./api.ts";
+import type { OfferedTool } from "./apps/access.ts";
 import { callEvent, endedEvent, toRunningCall } from "./call-events.ts";
 import type { Catalog, CatalogTool } from "./catalog/catalog.ts";
 import { type Consent, DeniedError, denied } from "./consent.ts";
@@ -108,6 +109,42 @@ export class Calls {
       return this.#connect(logged).then((connected) => this.#callTool(logged, connected, used, start));
     } catch (thrown) {
       return Promise.reject(thrown);
+    }
+  }
+
+  /** Calls a tool that an app offers, with the consent, the log and the care that its server's own tools get. */
+  async callAppTool(
+    server: HostedServer,
+    tool: OfferedTool,
+    args: JsonObject,
+    options: HostCallOptions,
+  ): Promise<CallToolResult> {
+    const { catalog, callLog, clock, consent } = this.#options;
+    const { signal, beforeSend } = options;
+    const logged = new LoggedCall("call", server, tool.name, args, options, tool.app);
+    logged.argsText = toJsonText(args);
+    this.#begin(logged);
+    const asking = { ...options, resembles: catalog.lookalikeOf(tool.name) };
+    await this.#permitted(logged, consent.permitAppTool(logged.id, server, tool, args, asking));
+    try {
+      await beforeSend?.();
+      if (logged.cancelled) throw logged.cancelled;
+      // The app may have changed the tool, or may be gone, since the model or the user saw it.
+      tool.check();
+    } catch (reason) {
+      throw this.#refuse(logged, reason, true);
+    }
+    const stop = new AbortController();
+    const stopWaiting = signal && onAbort(signal, () => stop.abort(signal.reason));
+    if (signal?.aborted) stop.abort(signal.reason);
+    logged.running = { cancel: (reason) => stop.abort(reason) };
+    logged.startedAt = clock.now();
+    callLog.begin(logged);
+    try {
+      const result = await tool.call(args, stop.signal).catch((thrown: unknown) => this.#fail(logged, thrown));
+      return noteResultResources(server, this.#succeed(logged, result), options);
+    } finally {
+      stopWaiting?.();
     }
   }
 
@@ -345,7 +382,7 @@ export class Calls {
   #succeed<T extends object>(logged: LoggedCall, result: T): T {
     const { callLog, feed, clock, visits } = this.#options;
     const { server, options } = logged;
-    server.heard();
+    if (logged.app === undefined) server.heard();
     callLog.end(logged, clock.now() - logged.startedAt, result);
     if (feed.hasReaders) this.#emitEnd(logged);
     if (visits.open.size > 0) visits.callEnded(logged.id);
@@ -356,7 +393,7 @@ export class Calls {
   #fail(logged: LoggedCall, thrown: unknown): never {
     const { callLog, clock, visits } = this.#options;
     const { server, options } = logged;
-    if (thrown instanceof RpcError) server.heard();
+    if (thrown instanceof RpcError && logged.app === undefined) server.heard();
     const reason = logged.cancelled ?? thrown;
     const failure = failureOf(logged, reason);
     if (reason instanceof TaskDetachedError) callLog.leave(logged);
@@ -473,6 +510,8 @@ export class LoggedCall implements CallHandle {
   readonly name: string;
   readonly args: JsonObject | undefined;
   readonly options: HostCallOptions;
+  /** The URI of the app that offers the tool; undefined for a tool of the server itself. */
+  readonly app: string | undefined;
   /** The arguments as they were sent. */
   argsText: string | undefined = undefined;
   /** Defined for arguments whose text the caller has written. */
@@ -501,12 +540,14 @@ export class LoggedCall implements CallHandle {
     name: string,
     args: JsonObject | undefined,
     options: HostCallOptions,
+    app?: string,
   ) {
     this.kind = kind;
     this.server = server;
     this.name = name;
     this.args = args;
     this.options = options;
+    this.app = app;
   }
 }
 
@@ -570,11 +611,13 @@ export class CallLog {
 
   /** Logs the end of a call, with its result or its failure. */
   end(logged: LoggedCall, ms: number, result: object | undefined, failure?: CallFailed): void {
-    const { kind, id, server, name, args, options } = logged;
+    const { kind, id, server, name, args, options, app } = logged;
     const kept = result && withoutProtocolMembers(result);
     this.close(logged);
     if (logged.isLogged) {
       this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ms, ...failure, result: kept });
+    } else if (kept && app !== undefined) {
+      this.#activity.record({ ...entryOf(logged), ms, result: kept });
     } else if (kept) {
       const { by = "model", run } = options;
       this.#activity.record(new CallEntry(kind, id, server.name, name, by, run, args, logged.argsText, ms, kept));
@@ -625,11 +668,11 @@ export class CallLog {
   }
 }
 
-function entryOf({ kind, id, server, name, args, argsText, options }: LoggedCall): Activity {
+function entryOf({ kind, id, server, name, args, argsText, options, app }: LoggedCall): Activity {
   // The arguments as they were sent, because the caller may have changed the object since.
   const sent: unknown = argsText === undefined ? args : JSON.parse(argsText);
   // JSON leaves out members that are undefined.
-  return { kind, id, server: server.name, name, by: options.by ?? "model", run: options.run, args: sent };
+  return { kind, id, server: server.name, name, app, by: options.by ?? "model", run: options.run, args: sent };
 }
 
 /** Returns a result without the members that the protocol adds. */

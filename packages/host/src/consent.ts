@@ -4,6 +4,7 @@ import { onAbort, toError } from "portolan/internal";
 import { canonicalJson, sha256 } from "portolan/storage";
 import { type ActivityLog, recordNow } from "./activity/index.ts";
 import type { HostCallOptions } from "./api.ts";
+import type { OfferedTool } from "./apps/access.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
 import { findSuspicious } from "./display/index.ts";
 import type { HostedServer } from "./hosted-server.ts";
@@ -21,6 +22,7 @@ import type { Action, AnswerReceipt, ApprovalVerdict, SkillAction } from "./ques
 
 const none: readonly string[] = [];
 export const noWayToAsk = "no way to ask the user";
+const changedSince = "The app has changed this tool since it first offered it.";
 const repeated = "The call was sent before, and its end is not known: it may have taken effect.";
 
 /** One action that needs consent: its name in the log, and the digests that a grant is bound to. */
@@ -40,6 +42,8 @@ interface ConsentRequest {
   readonly resembles?: string;
   /** True if no earlier answer counts, and this one is not kept. */
   readonly isOnce?: boolean;
+  /** Ends every answer that is kept, and none is stored. */
+  readonly until?: AbortSignal;
 }
 
 /** Decides whether an action is allowed: by a rule, by a grant, or by asking the user. */
@@ -119,6 +123,50 @@ export class Consent {
       args,
       options,
     );
+  }
+
+  /**
+   * Resolves if a tool that an app offers may be called; rejects with "denied". It needs at least what a tool of its server
+   * needs: no rule allows it that was not written for apps, and an answer ends with the app.
+   */
+  async permitAppTool(
+    id: string,
+    server: HostedServer,
+    tool: OfferedTool,
+    args: JsonObject,
+    options: HostCallOptions & { readonly resembles?: string | undefined },
+  ): Promise<void> {
+    const { conversation, by = "model", mayHaveRun = false, resembles } = options;
+    const { app, name, definition, digest, isChanged, until } = tool;
+    const decision = this.#policy.decide({
+      ...{ server: server.name, tool: name, name: `${server.name}.${name}`, definition, args, app },
+      ...hintsOf(definition, server.trustsHints),
+      trusted: server.trustsHints,
+      contentFrom: conversation ? [...conversation.contentFrom] : none,
+      resourcesFrom: conversation ? [...conversation.resourcesFrom] : none,
+    });
+    const { effect, reason, cautions, rule } = decision;
+    const subject = `${app}#${name}`;
+    if (effect === "deny") {
+      this.#record(id, server, subject, { effect, reason, ...(rule !== undefined && { rule }) });
+      throw denied(`${server.name}.${subject}`, `is not allowed: ${reason}`, "rule");
+    }
+    // A call by the user is the user's consent.
+    if (by === "user") return;
+    // A server's tool that changed is set aside until the user accepts it; an app's tools are asked about instead.
+    if (effect === "allow" && !isChanged && !mayHaveRun) return;
+    const request: ConsentRequest = {
+      ...{ id, kind: "tool", server, subject, digest, until },
+      action: { kind: "tool", tool: name, args, definition, app },
+      reason: effect === "allow" && isChanged ? changedSince : reason,
+      rule: effect === "ask" ? rule : undefined,
+      cautions,
+      contentFrom: cautions.flatMap(({ from }) => from),
+      definitionText: JSON.stringify(definition),
+      ...(resembles !== undefined && { resembles }),
+      ...(mayHaveRun && { isOnce: true }),
+    };
+    await this.#ask(request, args, options);
   }
 
   /** Resolves if the resource may be sent to the model; rejects with "denied". A user and an app read for themselves. */
@@ -209,7 +257,7 @@ export class Consent {
 
   async #ask(request: ConsentRequest, args: JsonObject | undefined, options: HostCallOptions): Promise<void> {
     const { id, kind, server, subject, digest, contentFrom, action, reason, rule, cautions, resembles } = request;
-    const { isOnce = false } = request;
+    const { isOnce = false, until } = request;
     const what = `${server.name}.${subject}`;
     const bound = { kind, server: server.name, serverDigest: server.digest, subject, digest } as const;
     const query = { ...bound, contentFrom: contentFrom };
@@ -244,10 +292,15 @@ export class Consent {
         this.#record(id, server, subject, { effect: "deny", reason: why ?? noWayToAsk });
         return {};
       }
-      const scope = isOnce ? "once" : (verdict.for ?? "once");
+      const kept = until && verdict.for === "always" ? "session" : (verdict.for ?? "once");
+      const scope = isOnce ? "once" : kept;
       const effect = allow ? "allow" : "deny";
       const decision = { effect, by: "user", ...(answeredBy !== undefined && { answeredBy }), scope, cautions };
-      if (scope !== "once") return this.#remember(id, verdict, { ...bound, scope, contentFrom }, args, decision);
+      if (scope !== "once") {
+        const receipt = await this.#remember(id, verdict, { ...bound, scope, contentFrom }, args, decision);
+        if (until) this.#endWith(until, receipt.grant);
+        return receipt;
+      }
       this.#record(id, server, subject, decision);
       return {};
     };
@@ -292,7 +345,7 @@ export class Consent {
     bound: Pick<NewGrant, "kind" | "server" | "serverDigest" | "subject" | "digest" | "scope" | "contentFrom">,
     args: JsonObject | undefined,
     decision: object,
-  ): Promise<AnswerReceipt> {
+  ): Promise<{ readonly grant: string }> {
     const { kind: of, server, subject: name, scope } = bound;
     const only = onlyTheseArguments && args ? { args: await argumentsDigest(args) } : {};
     const { id: grant } = await this.#grants.add({ ...bound, allow, ...only }, async (grant) => {
@@ -300,6 +353,17 @@ export class Consent {
       await recordNow(this.#activity, entry, { kind: "decision", server, name, id, ...decision });
     });
     return { grant };
+  }
+
+  /** Removes a grant when the signal aborts. */
+  #endWith(until: AbortSignal, grant: string): void {
+    const expire = async () => {
+      if (!(await this.#grants.expire(grant))) return;
+      this.#activity.record({ kind: "grant", grant, revoked: true }, { urgent: true });
+    };
+    // A grant of the session is in memory only, so that its end cannot fail.
+    if (until.aborted) void expire();
+    else onAbort(until, () => void expire());
   }
 
   #record(id: string, server: HostedServer, name: string, data: object): void {

@@ -368,6 +368,8 @@ export class LocalHost implements Host {
       settled: async (name, signal) => void (await (await this.#servers.findTrusted(name, signal)).use(signal)),
       permit: async (id, name, action, options) =>
         this.#consent.permitApp(id, await this.#servers.findTrusted(name, options.signal), action, options),
+      callTool: async (name, tool, args, options) =>
+        this.#calls.callAppTool(await this.#servers.findTrusted(name, options.signal), tool, args, options),
       visit: (name, { answers }) =>
         answersFor(this.#servers.find(name), this.#answers, { ...(answers && { answers }) }).openUrl,
       sample: (name, { answers }) =>

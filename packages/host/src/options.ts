@@ -140,6 +140,7 @@ type Expected = readonly [expected: string, fits: (value: unknown) => boolean];
 type Table<T> = { readonly [name in keyof Required<T>]: Expected };
 
 const isText = (value: unknown): boolean => typeof value === "string";
+const isIterable = (value: unknown): boolean => typeof Object(value)[Symbol.iterator] === "function" && !isText(value);
 const isFunction = (value: unknown): boolean => typeof value === "function";
 const isListOf = (fits: (value: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(fits);
 const isOneOf = (...words: readonly unknown[]) => words.includes.bind(words);
@@ -207,6 +208,7 @@ const runOptions: Table<RunOptions> = {
     "a list of { server, uri }, or of what takeContext() of an app returns",
     isListOf((item) => isObject(item) && isText(item["server"]) && (isText(item["uri"]) || isAppContext(item))),
   ],
+  apps: ["a list or a set of what openApp returns", isIterable],
   history: anything,
   servers: names,
   only: names,

@@ -45,7 +45,14 @@ export interface TrustQuestion extends QuestionBase {
 
 /** An action on the user's behalf. */
 export type Action =
-  | { readonly kind: "tool"; readonly tool: string; readonly args: JsonObject; readonly definition: Tool }
+  | {
+      readonly kind: "tool";
+      readonly tool: string;
+      readonly args: JsonObject;
+      readonly definition: Tool;
+      /** The URI of the app that offers the tool, while it is shown; undefined for a tool of the server itself. */
+      readonly app?: string;
+    }
   /** Sends data of the server to the model. */
   | { readonly kind: "resource"; readonly uri: string }
   /** Shows an app of the server, which may then reach and use what it declares. */

@@ -2,6 +2,7 @@ import type { CallToolResult, ToolResultContent } from "portolan";
 import { CallFailure } from "portolan/client";
 import { toError } from "portolan/internal";
 import type { ContentOrigins, Host, HostCallOptions } from "../api.ts";
+import { isAppModelName } from "../catalog/catalog.ts";
 import { DeniedError } from "../consent.ts";
 import { display } from "../display/index.ts";
 import { maxFoundResources, maxFoundTools, maxModelNameChars, readMoreChars } from "../limits.ts";
@@ -21,7 +22,7 @@ import {
 import type { ProposedCall, RunEvent, RunOptions } from "./run.ts";
 import type { RunTasks } from "./run-tasks.ts";
 import { fileBlocks, type RunSkills, skillBlocks } from "./skill-tools.ts";
-import type { Toolbox } from "./toolbox.ts";
+import type { RunTool, Toolbox } from "./toolbox.ts";
 
 /** Everything that one call needs. */
 export interface CallContext {
@@ -77,13 +78,14 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
   if (!tool) {
     const shown = display(name, { maxChars: maxModelNameChars });
     await emit({ type: "notice", text: `The model called "${shown}", but there is no such tool.` });
-    return errorResult(id, `There is no tool "${shown}". Use one of the tools that are listed.`);
+    const why = isAppModelName(name) ? "Its app was closed, or has changed it. " : "";
+    return errorResult(id, `There is no tool "${shown}". ${why}Use one of the tools that are listed.`);
   }
   const { server } = tool;
-  const from = `tool ${display(tool.name)} of server "${display(server)}"`;
-  await emit({ type: "tool", stage: "call", id, server, tool: tool.name, args: input });
+  const from = originOf(tool);
+  await emit({ type: "tool", stage: "call", id, server, tool: tool.name, ...appOf(tool), args: input });
   try {
-    const { result, immediateText } = await callOrStart(call, server, tool.name, context);
+    const { result, immediateText } = await callOrStart(call, tool, context);
     if (!result) {
       const given = immediateText === undefined ? [] : [{ type: "text" as const, text: immediateText }];
       return toImmediateResult(
@@ -117,6 +119,16 @@ export async function runCall(call: ProposedCall, context: CallContext): Promise
   }
 }
 
+/** Returns who returned a result, for the model. */
+function originOf({ name, server, offer }: RunTool): string {
+  const app = offer ? ` of the app ${display(offer.session.resource.uri)}` : "";
+  return `tool ${display(name)}${app} of server "${display(server)}"`;
+}
+
+function appOf({ offer }: RunTool): { readonly app?: string } {
+  return offer ? { app: offer.session.resource.uri } : {};
+}
+
 /** True for a call that an earlier run may have sent, unless the user decides whether it is sent again. */
 function mustNotRepeat({ id, begun, task, digest }: ProposedCall, { options, decisions }: CallContext): boolean {
   if (!begun || task !== undefined || options.uncertain === "ask-again") return false;
@@ -127,7 +139,9 @@ function mustNotRepeat({ id, begun, task, digest }: ProposedCall, { options, dec
 async function tellUncertain(call: ProposedCall, { toolbox, emit }: CallContext): Promise<ToolResultContent> {
   const { id, name, input } = call;
   const tool = toolbox.find(name);
-  if (tool) await emit({ type: "tool", stage: "call", id, server: tool.server, tool: tool.name, args: input });
+  if (tool) {
+    await emit({ type: "tool", stage: "call", id, server: tool.server, tool: tool.name, ...appOf(tool), args: input });
+  }
   const text = `The call was interrupted, and its end is not known. ${uncertainAdvice}`;
   const result = { content: [{ type: "text" as const, text }], isError: true };
   const block = errorResult(id, text);
@@ -138,8 +152,7 @@ async function tellUncertain(call: ProposedCall, { toolbox, emit }: CallContext)
 /** Calls a tool. In the background, a call that becomes a task has no result yet. */
 async function callOrStart(
   call: ProposedCall,
-  server: string,
-  tool: string,
+  { server, name: tool, offer }: RunTool,
   context: CallContext,
 ): Promise<{ readonly result?: CallToolResult | undefined; readonly immediateText?: string | undefined }> {
   const { host, tasks, options, emit, conversation, signal } = context;
@@ -152,6 +165,7 @@ async function callOrStart(
     ...callOptions(call, context),
     onProgress: (progress) => void emit({ type: "tool", stage: "progress", id, progress }),
   };
+  if (offer) return { result: await offer.session.callTool(offer.tool, input, calling) };
   if (options.tasks !== "background") return { result: await host.callTool(server, tool, input, calling) };
   const started = await host.tasks.start(server, tool, input, calling);
   if (started.task) tasks.add({ id: started.task.id, callId: id, server, tool });

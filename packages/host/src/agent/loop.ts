@@ -1,6 +1,7 @@
 import type { SamplingContent, SamplingMessage, ToolResultContent } from "portolan";
 import { toError } from "portolan/internal";
 import type { ContentOrigins, Host } from "../api.ts";
+import { waitFor } from "../consent.ts";
 import { display } from "../display/index.ts";
 import { maxRunCalls, maxRunTurns, maxTurnTokens } from "../limits.ts";
 import type { Model } from "../models/model.ts";
@@ -202,6 +203,7 @@ export class Loop {
     const { maxTokens = maxTurnTokens } = options;
     await settleLists(this.#called, signal);
     this.#called = new Set();
+    await waitFor(this.#requests.toolbox.settleApps(), signal);
     for (const { server, message } of await this.#skills.update(signal)) {
       await emit({ type: "notice", server, text: `The skills of ${display(server)} are not all listed: ${message}` });
     }
@@ -233,7 +235,7 @@ export class Loop {
   async #runCalls(): Promise<boolean> {
     for (const { name } of this.#turnCalls.pending) {
       const tool = this.#requests.toolbox.find(name);
-      if (tool) this.#called.add(tool.server);
+      if (tool && !tool.offer) this.#called.add(tool.server);
     }
     const isDone = await this.#turnCalls.make({
       ...this.#options,

@@ -2,6 +2,7 @@ import type { CallToolResult, JsonObject, SamplingContent, SamplingMessage } fro
 import { PortolanError } from "portolan";
 import type { Progress } from "portolan/client";
 import { onAbort } from "portolan/internal";
+import type { AppSession } from "../apps/api.ts";
 import type { AppContext } from "../apps/context.ts";
 import type { RefusalReason } from "../consent.ts";
 import type { Model, ModelTool, TokenUsage } from "../models/model.ts";
@@ -45,6 +46,11 @@ export interface RunOptions {
   readonly system?: string;
   /** Additions of the user for the model: resources, and the words of apps (`takeContext` of their sessions). */
   readonly attach?: readonly ({ readonly server: string; readonly uri: string } | AppContext)[];
+  /**
+   * Open apps whose tools the model may call, if they were opened with `appTools`. Read before each turn, so that a set may
+   * change while the run goes on. Their tools are no part of the run's state.
+   */
+  readonly apps?: Iterable<AppSession>;
   /** Earlier messages, or the `state` of an earlier run, which also names the servers whose content it contains. */
   readonly history?: readonly SamplingMessage[] | RunState;
   /** Only these servers take part. Default: all. */
@@ -105,6 +111,8 @@ export type RunEvent =
       readonly id: string;
       readonly server: string;
       readonly tool: string;
+      /** The URI of the app that offers the tool, and not the server itself. */
+      readonly app?: string;
       readonly args: JsonObject;
     }
   | { readonly type: "tool"; readonly stage: "progress"; readonly id: string; readonly progress: Progress }

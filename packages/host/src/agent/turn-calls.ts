@@ -156,7 +156,8 @@ export class TurnCalls {
     let isOpen = false;
     for (const call of this.#pending) {
       const tool = toolbox.find(call.name);
-      const isReadOnly = tool !== undefined && this.#isReadOnly(tool.server, tool.name);
+      // An app is one page: its calls come one after the other.
+      const isReadOnly = tool !== undefined && !tool.offer && this.#isReadOnly(tool.server, tool.name);
       const last = groups.at(-1);
       if (isReadOnly && isOpen && last && last.length < maxParallelCalls) last.push(call);
       else groups.push([call]);

@@ -1,7 +1,25 @@
-import type { Implementation } from "portolan";
+import type { CallToolResult, Implementation, JsonObject, Tool } from "portolan";
 import type { Answers, Clock } from "portolan/client";
 import type { HostCallOptions } from "../api.ts";
 import type { Action, SayQuestion } from "../questions.ts";
+
+/** A tool that an app offers, as the host calls it. */
+export interface OfferedTool {
+  /** The URI of the app. */
+  readonly app: string;
+  readonly name: string;
+  readonly definition: Tool;
+  /** Digest of the app's session and the definition. */
+  readonly digest: string;
+  /** True if the app has changed the definition since it first offered the tool. */
+  readonly isChanged: boolean;
+  /** Aborts when the app is removed. */
+  readonly until: AbortSignal;
+  /** Throws if the app does not offer exactly this tool any more. */
+  check(): void;
+  /** Sends the call to the app. */
+  call(args: JsonObject, signal: AbortSignal): Promise<CallToolResult>;
+}
 
 /** The parts of a host that an app's session uses, beyond the public methods. A host made by `createHost` has them. */
 export interface AppAccess {
@@ -16,6 +34,8 @@ export interface AppAccess {
   settled(server: string, signal?: AbortSignal): Promise<void>;
   /** Resolves if the app may be shown; rejects with "denied". */
   permit(id: string, server: string, action: Extract<Action, { kind: "app" }>, options: HostCallOptions): Promise<void>;
+  /** Calls a tool that an app of the server offers, with the consent and the log of all calls. */
+  callTool(server: string, tool: OfferedTool, args: JsonObject, options: HostCallOptions): Promise<CallToolResult>;
   /** Returns the function that asks whether to open an address; undefined if the application cannot be asked. */
   visit(server: string, options: Pick<HostCallOptions, "answers">): Answers["openUrl"];
   /** Returns the function that asks a model, by the same rules as for the server; undefined if there is no way to. */

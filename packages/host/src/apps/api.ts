@@ -1,6 +1,7 @@
 import type { CallToolResult, ContentBlock, JsonObject, LogLevel } from "portolan";
-import type { ContentOrigins } from "../api.ts";
+import type { ContentOrigins, HostCallOptions } from "../api.ts";
 import type { HostAnswers } from "../questions.ts";
+import type { AppTool } from "./app-tools.ts";
 import type { AppContext } from "./context.ts";
 import type { AppFile } from "./files.ts";
 import type { AppDisplayMode, AppSurroundings } from "./protocol.ts";
@@ -49,6 +50,12 @@ export interface OpenAppOptions {
   readonly onDownload?: (files: readonly AppFile[]) => boolean | Promise<boolean>;
   /** True if the app may ask the host's models, with the consent and the budget of its server. Default: false. */
   readonly sampling?: boolean;
+  /**
+   * True if models may call tools that the app itself offers, in runs that get the session in `apps`. Default: false.
+   */
+  readonly appTools?: boolean;
+  /** Is told when the tools of the app have changed. */
+  readonly onTools?: (tools: readonly AppTool[]) => void;
   /** Is told when the app has changed its words beside the conversation. */
   readonly onContext?: (context: AppContext) => void;
   /** Takes the log messages of the app. */
@@ -83,6 +90,15 @@ export interface AppSession {
   readonly context: AppContext | undefined;
   /** Returns the last words of the app for the next turn of the model, and forgets them. */
   takeContext(): AppContext | undefined;
+  /** The tools that the app offers now; none without `appTools`, and none when it is gone. */
+  readonly tools: readonly AppTool[];
+  /** Resolves when `tools` is as the app last told of them, at the latest after a second. */
+  settleTools(): Promise<void>;
+  /**
+   * Calls one of `tools`, with the consent that a tool of its server needs. Rejects if the app is gone, or does not offer
+   * exactly this tool any more.
+   */
+  callTool(tool: AppTool, args?: JsonObject, options?: HostCallOptions): Promise<CallToolResult>;
   /** Connects the app, once. */
   connect(channel: AppChannel): void;
   /** Sends arguments that are not complete yet. Ignored after `sendInput`. */

@@ -1,4 +1,5 @@
 export type { AppChannel, AppEnd, AppSession, AppState, OpenAppOptions } from "./api.ts";
+export type { AppTool } from "./app-tools.ts";
 export type { AppContext } from "./context.ts";
 export type { AppFile } from "./files.ts";
 export { openApp } from "./open.ts";

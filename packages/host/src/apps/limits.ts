@@ -20,6 +20,28 @@ export const maxAppRequests = 16;
 export const maxAppContextChars: number = 32 * 1024;
 /** Characters of JSON of a message that an app wants the user to send. */
 export const maxAppSayChars: number = 16 * 1024;
+/** Tools that an app may offer to models; the rest is left out. */
+export const maxAppTools = 50;
+/** Characters of JSON of all tools of an app; those beyond are left out. */
+export const maxAppToolsChars: number = 256 * 1024;
+/** A tool of an app with a longer name is left out. */
+export const maxAppToolNameChars = 128;
+/** Pages of an app's list of tools. */
+export const maxAppToolPages = 10;
+/** Names of tools that an app may offer while it is shown; a tool with a further one is left out. */
+export const maxAppToolNames = 1_000;
+/** An app that does not answer a request of the host within this time has failed it. */
+export const appAnswerMs = 30_000;
+/** Requests of the host that an app has not answered; more calls of its tools fail at once. */
+export const maxAppCalls = 16;
+/** Characters of JSON of the result of an app's tool, about 10 MB. A longer one fails its call. */
+export const maxAppResultChars: number = 10 * 1024 * 1024;
+/** A run waits this long for the tools of an app before a turn of the model. */
+export const appToolsWaitMs = 1_000;
+/** Share of the room for tools in a model's context that the tools of all apps of a run may take; others are found by search. */
+export const appToolsShare = 0.25;
+/** Characters of one message that the page takes of an app's frame: the session counts exactly, but may be far away. */
+export const maxFrameMessageChars: number = 12 * 1024 * 1024;
 /** Files that an app may offer at once. */
 export const maxAppFiles = 16;
 /** Characters in the name of such a file; the ending stays. */

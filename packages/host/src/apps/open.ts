@@ -15,6 +15,8 @@ const optionNames = {
     onMessage: 1,
     onDownload: 1,
     sampling: 1,
+    appTools: 1,
+    onTools: 1,
     onContext: 1,
     onLog: 1,
     onState: 1,

@@ -75,4 +75,5 @@ export const appNotifications: { readonly [method: string]: Check } = {
   "notifications/cancelled": record(),
   // From the draft of the extension.
   "ui/notifications/request-teardown": record(),
+  "notifications/tools/list_changed": record(),
 };

@@ -35,6 +35,8 @@ export class AppRequests {
   readonly #session: AskingSession;
   /** Display modes that the app declared; undefined if it declared none. */
   #ownModes: readonly unknown[] | undefined;
+  /** True if the app has declared tools of its own. */
+  declaresTools = false;
 
   constructor(session: AskingSession) {
     this.#session = session;
@@ -83,6 +85,7 @@ export class AppRequests {
   #initialize({ appCapabilities, appInfo }: JsonObject): JsonObject {
     const modes = isObject(appCapabilities) ? appCapabilities["availableDisplayModes"] : undefined;
     if (Array.isArray(modes)) this.#ownModes = modes;
+    this.declaresTools = isObject(appCapabilities) && isObject(appCapabilities["tools"]);
     const { callId, displayModes = ["inline"], onMessage } = this.#session.options;
     const { displayMode = "inline" } = this.surroundings;
     const canSay =

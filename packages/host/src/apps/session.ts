@@ -1,12 +1,15 @@
 import type { CallToolResult, JsonObject, LogLevel } from "portolan";
 import { PortolanError, RpcError } from "portolan";
 import type { Clock } from "portolan/client";
-import { isObject, rpcCodes, toError } from "portolan/internal";
-import type { Host } from "../api.ts";
+import { isObject, rejectInvalid, rpcCodes, toError } from "portolan/internal";
+import type { Host, HostCallOptions } from "../api.ts";
+import { hostCallOptionKinds } from "../calls.ts";
 import { maxLogMessageChars } from "../limits.ts";
 import type { AppAccess } from "./access.ts";
 import type { AppChannel, AppEnd, AppSession, AppState, OpenAppOptions } from "./api.ts";
+import { type AppTool, AppTools } from "./app-tools.ts";
 import type { AppContext } from "./context.ts";
+import { HostRequests } from "./host-requests.ts";
 import {
   appStartMs,
   appTeardownMs,
@@ -39,6 +42,10 @@ export class LocalSession implements AppSession {
   readonly #options: OpenAppOptions;
   readonly #clock: Clock;
   readonly #requests: AppRequests;
+  /** Requests of the host to the app. */
+  readonly #asked: HostRequests;
+  /** Undefined if the application wants no tools of apps. */
+  readonly #tools: AppTools | undefined;
   /** Aborts everything that is done for the app. */
   readonly #over = new AbortController();
   readonly #messages: Allowance;
@@ -64,6 +71,14 @@ export class LocalSession implements AppSession {
     this.#clock = access.clock;
     const log = (entry: object) => this.#log("host", entry);
     this.#requests = new AppRequests({ host, access, options, resource, definition, over: this.#over.signal, log });
+    const { clock } = access;
+    this.#asked = new HostRequests({ id, clock, post: (message) => this.#sendRequest(message) });
+    this.#tools = options.appTools
+      ? new AppTools({
+          ...{ server: options.server, app: resource.uri, session: id, clock, log, over: this.#over.signal },
+          ...{ requests: this.#asked, callTool: access.callTool, onTools: options.onTools },
+        })
+      : undefined;
     const now = () => this.#clock.now();
     this.#messages = new Allowance(maxAppMessagesPerSecond, maxAppBurst, now);
     this.#chars = new Allowance(maxAppCharsPerSecond, Math.max(maxAppCharsPerSecond, maxAppMessageChars), now);
@@ -95,6 +110,23 @@ export class LocalSession implements AppSession {
 
   get context(): AppContext | undefined {
     return this.#requests.context;
+  }
+
+  get tools(): readonly AppTool[] {
+    return this.#tools?.all ?? [];
+  }
+
+  async settleTools(): Promise<void> {
+    await this.#tools?.settled();
+  }
+
+  async callTool(tool: AppTool, args: JsonObject = {}, options: HostCallOptions = {}): Promise<CallToolResult> {
+    await rejectInvalid(options, hostCallOptionKinds, "callTool");
+    if (options.by === "app") throw new PortolanError("invalid-argument", "callTool: an app calls no tools of apps");
+    if (!this.#tools) {
+      throw new PortolanError("invalid-argument", "callTool: pass `appTools: true` to openApp to use tools of apps");
+    }
+    return this.#tools.call(tool, args, options);
   }
 
   takeContext(): AppContext | undefined {
@@ -190,6 +222,13 @@ export class LocalSession implements AppSession {
     }
   }
 
+  /** Sends a request of the host, or takes it back. An app gets none before it is ready. */
+  #sendRequest(message: JsonObject): void {
+    const { id: request, method, params } = message;
+    this.#log("host", { method, ...(request !== undefined && { request }), params });
+    if (this.#state === "ready") this.#post(message);
+  }
+
   #post(message: JsonObject): void {
     if (this.#state === "closed") return;
     try {
@@ -202,14 +241,17 @@ export class LocalSession implements AppSession {
   /** Takes whatever another window or machine has sent. */
   #receive(message: unknown): void {
     if (this.#state === "closed") return;
-    const size = measure(message);
+    const allowed = this.#asked.allowedCharsOf(message);
+    const size = measure(message, allowed);
     if (typeof size !== "number") {
       this.#log("app", { refused: size.problem });
-      if (size.isTooLarge) void this.#end("too-large", `it sent a message ${size.problem}`);
+      if (allowed !== undefined) this.#asked.refuseAnswer(message, size.problem);
+      else if (size.isTooLarge) void this.#end("too-large", `it sent a message ${size.problem}`);
       else this.#refuse(message, size.problem);
       return;
     }
-    if (!this.#messages.take(1) || !this.#chars.take(size)) {
+    // The answer that a call waits for has a bound of its own.
+    if (!this.#messages.take(1) || (allowed === undefined && !this.#chars.take(size))) {
       this.#log("app", { refused: "too many messages" });
       void this.#end("flood", "it sent too many messages");
       return;
@@ -234,19 +276,23 @@ export class LocalSession implements AppSession {
     this.#fail(id, rpcCodes.invalidRequest, `Invalid request: ${why}`);
   }
 
-  #receiveAnswer({ id }: JsonObject): void {
+  #receiveAnswer(message: JsonObject): void {
+    const { id } = message;
     this.#log("app", { answer: id });
     if (id === this.id) this.#onTornDown?.();
+    else this.#asked.answer(message);
   }
 
   #receiveNotification(method: string, params: unknown): void {
-    const check = Object.hasOwn(appNotifications, method) ? appNotifications[method] : undefined;
+    const isOffered = method !== "notifications/tools/list_changed" || this.#tools !== undefined;
+    const check = isOffered && Object.hasOwn(appNotifications, method) ? appNotifications[method] : undefined;
     const problem = check ? check(params, "params") : "unknown notification";
     this.#log("app", { method, params, ...(problem !== undefined && { refused: problem }) });
     if (problem !== undefined) return;
     const given = params as JsonObject;
     if (method === "ui/notifications/initialized") this.#becomeReady();
     else if (method === "ui/notifications/request-teardown") void this.close("the app asked for it");
+    else if (method === "notifications/tools/list_changed") this.#readTools();
     else if (method === "notifications/message") {
       const text = JSON.stringify(given["data"]) ?? "";
       const data = text.length > maxLogMessageChars ? text.slice(0, maxLogMessageChars) : given["data"];
@@ -266,6 +312,12 @@ export class LocalSession implements AppSession {
       this.#log("host", { method: message["method"] });
       this.#post(message);
     }
+    this.#readTools();
+  }
+
+  /** Reads the tools of an app that is ready and has declared some. */
+  #readTools(): void {
+    if (this.#state === "ready" && this.#requests.declaresTools) this.#tools?.request();
   }
 
   async #receiveRequest(id: string | number, method: string, params: unknown): Promise<void> {
@@ -321,7 +373,9 @@ export class LocalSession implements AppSession {
     this.#stopStartTimer?.();
     const wasReady = this.#state === "ready";
     this.#setState("closing");
+    this.#asked.end();
     this.#over.abort(new PortolanError("cancelled", "The app is closed"));
+    this.#tools?.end();
     this.#log("host", { method: "ui/resource-teardown", end, ...(reason !== undefined && { reason }) });
     if (wasReady) {
       const answered = this.#waitForAnswer();

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import type { Tool } from "portolan";
 import { createMemoryStorage } from "portolan/storage";
 import { expect, test } from "vitest";
-import { Catalog, FeatureCache, modelNameOf } from "./catalog.ts";
+import { appModelNameOf, Catalog, FeatureCache, isAppModelName, modelNameOf } from "./catalog.ts";
 import { type ListedFeatures, noFeatures } from "./load-lists.ts";
 import { wordsOf } from "./search.ts";
 
@@ -35,6 +35,23 @@ test("no two tools have the same model name", async () => {
       for (const made of names) expect(made).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
     }),
     { numRuns: 300 },
+  );
+});
+
+test("no tool of an app has the model name of a server's tool, whatever both are called", async () => {
+  const part = fc.constantFrom("a", "app", "_", "__", "-", "_v", "_x", "0123456789", "1a2b3c4d5e", "é", ".");
+  const name = fc.array(part, { minLength: 1, maxLength: 12 }).map((parts) => parts.join(""));
+  await fc.assert(
+    fc.asyncProperty(name, name, name, async (server, tool, digest) => {
+      expect(isAppModelName(await modelNameOf(server, tool))).toBe(false);
+      const ofApp = appModelNameOf(server, tool, digest);
+      expect(ofApp).toMatch(/^app_[A-Za-z0-9_-]{1,60}$/);
+      expect(isAppModelName(ofApp)).toBe(true);
+      // A server may be called like the beginning of that name.
+      const [, rest = ""] = /^app_(.*)$/.exec(ofApp) ?? [];
+      expect(await modelNameOf("app", rest)).not.toBe(ofApp);
+    }),
+    { numRuns: 500 },
   );
 });
 

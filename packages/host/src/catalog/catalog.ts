@@ -189,7 +189,12 @@ export class Catalog implements CatalogView {
     this.#merged = {};
   }
 
-  #findSimilar(server: string, name: string): string | undefined {
+  /** Returns a tool whose name looks like the one that an app offers. */
+  lookalikeOf(name: string): string | undefined {
+    return this.#findSimilar(undefined, name);
+  }
+
+  #findSimilar(server: string | undefined, name: string): string | undefined {
     for (const other of this.#byAppearance.get(this.#appearanceOf(name)) ?? []) {
       if (other.server !== server || other.name !== name) return `${other.server}.${other.name}`;
     }
@@ -248,9 +253,35 @@ export async function modelNameOf(server: string, name: string): Promise<string>
   const isPlain = plainName.test(joined) && joined.length <= maxModelNameChars && !endsInDigest.test(joined);
   // The first `__` separates server and name. A server name that contains `__` or ends in `_` is respelled.
   if (isPlain && !server.includes(separator) && !server.endsWith("_")) return joined;
-  const digest = (await sha256(JSON.stringify([server, name]))).toLowerCase().replace(/[^a-z0-9]/g, "");
-  const suffix = `_x${digest.slice(0, 10).padEnd(10, "0")}`;
+  const suffix = `_x${shortDigest(await sha256(JSON.stringify([server, name])))}`;
   return toPlain(joined).slice(0, maxModelNameChars - suffix.length) + suffix;
+}
+
+const appPrefix = "app_";
+const endsInAppDigest = /_v[a-z0-9]{10}$/;
+
+/**
+ * Returns the name for models of a tool that an app offers: `app_chess_board_v1a2b3c4d5e`. The digest is that of the app's
+ * session and the tool's definition, so that the name means nothing else, ever. It is no name of a server's tool: those
+ * contain `__` or end in `_x` and a digest.
+ */
+export function appModelNameOf(server: string, name: string, digest: string): string {
+  const suffix = `_v${shortDigest(digest)}`;
+  const joined = toPlain(`${appPrefix}${server}_${name}`).replace(/_+/g, "_");
+  return joined.slice(0, maxModelNameChars - suffix.length).replace(/_$/, "") + suffix;
+}
+
+/** True for a name that `appModelNameOf` may have made. */
+export function isAppModelName(name: string): boolean {
+  return name.startsWith(appPrefix) && endsInAppDigest.test(name) && !name.includes(separator);
+}
+
+function shortDigest(digest: string): string {
+  return digest
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "")
+    .slice(0, 10)
+    .padEnd(10, "0");
 }
 
 function toPlain(text: string): string {

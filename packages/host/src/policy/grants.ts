@@ -82,6 +82,8 @@ export interface Grants {
   use(id: string): void;
   /** Revokes a grant at once. Rejects if the storage fails; the grant is then still revoked in this process. */
   revoke(id: string): Promise<boolean>;
+  /** Removes a grant whose subject is gone, so that it cannot be restored. Resolves to false if it was removed before. */
+  expire(id: string): Promise<boolean>;
   /**
    * Adds a grant again that `revoke` has revoked in this process. `record` is called before. Resolves to false if it has
    * expired, if it was revoked long ago, or if the user has answered anew since.
@@ -211,6 +213,13 @@ class StoredGrants implements Grants {
     }
     await this.#remove(id);
     return true;
+  }
+
+  async expire(id: string): Promise<boolean> {
+    this.#restorable.delete(id);
+    const isKnown = this.#byId.has(id);
+    await this.#remove(id);
+    return isKnown;
   }
 
   async restore(id: string, record?: (grant: Grant) => Promise<void>): Promise<boolean> {

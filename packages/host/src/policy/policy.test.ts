@@ -46,6 +46,20 @@ describe("rules", () => {
     expect(effect([{ match: "files.*", then: "allow" }])).toBe("ask");
   });
 
+  test("a rule that allows covers no tool of an app unless it says so, any other rule does", () => {
+    const offered = { app: "ui://git/log" };
+    for (const then of ["ask", "deny"] as const) {
+      expect(decide([{ match: "git.push", then }], offered)).toMatchObject({ effect: then, rule: 0 });
+      expect(decide([{ match: "git.push", app: false, then }], offered)).not.toHaveProperty("rule");
+      expect(decide([{ match: "git.push", app: true, then }])).not.toHaveProperty("rule");
+    }
+    expect(effect([{ then: "allow" }], offered)).toBe("ask");
+    expect(effect([{ app: true, then: "allow" }], offered)).toBe("allow");
+    expect(effect([{ app: true, then: "allow" }])).toBe("ask");
+    expect(() => compilePolicy([{ app: "ui://git/log" as never, then: "allow" }])).toThrow(/app: expected a boolean/);
+    expect(compilePolicy([{ app: true, then: "deny" }, { then: "allow" }]).allowsAlways(call())).toBe(true);
+  });
+
   test("server matches names with dots", () => {
     const rules: Rule[] = [{ server: "a.b", then: "allow" }];
     expect(effect(rules, { server: "a.b", tool: "c" })).toBe("allow");

@@ -29,6 +29,11 @@ export interface Rule {
   readonly idempotent?: boolean;
   readonly openWorld?: boolean;
   /**
+   * True: only tools that apps offer. False: only tools of servers. Default: false for a rule that allows, so that no rule
+   * covers code that its author did not think of; both for any other rule.
+   */
+  readonly app?: boolean;
+  /**
    * Tests by the path of an argument: `path`, `options.force`, `files.*.path`. If `*` covers several values, all must
    * pass in a rule that allows, and one in any other rule.
    */
@@ -73,6 +78,8 @@ export interface PolicyCall {
   readonly trusted: boolean;
   readonly definition: Tool;
   readonly args: JsonObject;
+  /** The URI of the app that offers the tool; undefined for a tool of the server itself. */
+  readonly app?: string;
   /** Servers whose untrusted content is in the conversation. */
   readonly contentFrom: readonly string[];
   /** Servers whose resources are in the conversation. */
@@ -129,7 +136,8 @@ interface CompiledRule {
 const effects: readonly Effect[] = ["allow", "ask", "deny"];
 
 const flagNames = {
-  ...{ readOnly: 1, destructive: 1, idempotent: 1, openWorld: 1, evenAfterUntrusted: 1, evenWithResources: 1 },
+  ...{ readOnly: 1, destructive: 1, idempotent: 1, openWorld: 1, app: 1 },
+  ...{ evenAfterUntrusted: 1, evenWithResources: 1 },
 } satisfies Partial<OptionNames<Rule>>;
 const otherNames = { match: 1, server: 1, when: 1, args: 1, then: 1, reason: 1 } satisfies Partial<OptionNames<Rule>>;
 const memberNames = { ...flagNames, ...otherNames } satisfies OptionNames<Rule>;
@@ -280,6 +288,8 @@ function matches(compiled: CompiledRule, call: PolicyCall): boolean {
 function isAbout({ rule, isNamed, isOfServer }: CompiledRule, call: PolicyCall): boolean {
   if (isNamed !== undefined && !isNamed(call)) return false;
   if (isOfServer !== undefined && !isOfServer(call)) return false;
+  const { app = rule.then === "allow" ? false : undefined } = rule;
+  if (app !== undefined && app !== (call.app !== undefined)) return false;
   if (rule.readOnly !== undefined && rule.readOnly !== call.readOnly) return false;
   if (rule.destructive !== undefined && rule.destructive !== call.destructive) return false;
   if (rule.idempotent !== undefined && rule.idempotent !== call.idempotent) return false;

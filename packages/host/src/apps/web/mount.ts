@@ -1,4 +1,4 @@
-import { maxAppBurst, maxAppFrames, maxAppMessageChars, maxAppMessagesPerSecond, maxAppPixels } from "../limits.ts";
+import { maxAppBurst, maxAppFrames, maxAppMessagesPerSecond, maxAppPixels, maxFrameMessageChars } from "../limits.ts";
 import { Allowance, measure } from "../message.ts";
 import { type AppPermission, allowOf, toDeclaration } from "../sources.ts";
 
@@ -122,7 +122,7 @@ class FrameChannel implements MountedChannel {
       return;
     }
     if (origin !== this.#origin) return;
-    const size = measure(data, maxAppMessageChars * 2);
+    const size = measure(data, maxFrameMessageChars);
     if (!this.#own.take(1) || (typeof size !== "number" && size.isTooLarge)) {
       this.#stop();
       return;
