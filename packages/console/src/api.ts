@@ -211,6 +211,8 @@ export interface CallRecord {
   readonly id: string;
   readonly server: string;
   readonly tool: string;
+  /** The URI of the app that offers the tool, and not the server itself. */
+  readonly app?: string;
   readonly by: "user" | "model" | "app";
   readonly conversation?: string;
   readonly connection?: string;
@@ -499,6 +501,8 @@ export interface DoneRow {
   readonly at: number;
   readonly server: string;
   readonly tool: string;
+  /** The URI of the app that offered the tool, and not the server itself. */
+  readonly app?: string;
   /** Its arguments, such as "flight: PT521, seats: 2". */
   readonly words: string;
   readonly by: "user" | "model" | "app";
@@ -548,6 +552,8 @@ export interface AppRecord {
   readonly state: "waiting" | "open" | "stopped";
   readonly reason?: string;
   readonly height?: number;
+  /** The names of the tools that it offers to the model of its conversation. */
+  readonly tools?: readonly string[];
 }
 
 // ── State and events ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -88,6 +88,7 @@ export async function createConsole({ options, boot, origin }: CreateConsoleOpti
     ...{ base, calls },
     findModel: (id) => settings.findModel(id),
     defaultModel: () => settings.defaultModel,
+    appsOf: (conversation) => apps.sessionsOf(conversation),
   });
   const labels = new CallLabels(base, calls, (run, callId) => conversations.callOf(run, callId));
   const callOf = (label: string) => labels.find(label);

@@ -6,6 +6,8 @@
 export const maxBodyBytes: number = 1024 * 1024;
 /** Arguments, answers and recordings may be long. */
 export const maxLongBodyBytes: number = 8 * 1024 * 1024;
+/** The body of a message of an app: it may have the result of one of its tools. */
+export const maxAppMessageBytes: number = 12 * 1024 * 1024;
 /** A recording that is imported. */
 export const maxImportBytes: number = 64 * 1024 * 1024;
 /** A page sends few requests at the same time. */

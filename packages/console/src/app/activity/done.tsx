@@ -179,7 +179,7 @@ function Sentence({ row }: { row: DoneRow }): JSX.Element {
           <code>
             <ServerText text={tool} />
           </code>{" "}
-          of{" "}
+          of {row.app !== undefined && "an app of "}
           {record ? (
             <a href={hrefOf("inspect", server)}>
               <ServerText text={server} />

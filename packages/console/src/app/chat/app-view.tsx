@@ -56,6 +56,12 @@ export function AppView({ record }: { record: CallRecord }): JSX.Element {
           {isElsewhere && !app ? "It is shown in another tab. " : ""}
           <ServerText text={record.server} /> draws it in a frame that cannot read this page. What it does is asked for
           as everything else.
+          {app?.state === "open" && (app.tools ?? []).length > 0 && record.conversation !== undefined && (
+            <>
+              {" "}
+              While it is open, the model may use its tools: <ServerText text={(app.tools ?? []).join(", ")} />.
+            </>
+          )}
         </span>
       </div>
     </section>

@@ -62,6 +62,7 @@ export function ToolCard(props: {
             }}
           >
             <span class="t2 cut server-name">
+              {record.app !== undefined && "app of "}
               <ServerText text={record.server} />
             </span>
             <span class="tool cut">

@@ -69,12 +69,15 @@ function toRow(
   const how = howOf(ended, running.has(id));
   const said = how === "failed" || how === "cancelled" ? reasonOf(ended) : undefined;
   const conversation = typeof run === "string" ? conversationOf(run) : undefined;
-  const annotations = host.catalog.tool(server, name)?.definition.annotations;
+  const app = typeof call["app"] === "string" ? call["app"] : undefined;
+  // What an app said of its tool went with it.
+  const annotations = app === undefined ? host.catalog.tool(server, name)?.definition.annotations : undefined;
   return {
     ...{ id, seq, at: Date.parse(at), server, tool: name, by, how },
     words: argumentWords(args, maxWordsChars),
     allowed: by === "user" && !decision ? "hand" : allowedBy(decision),
     effect: annotations?.readOnlyHint === true ? "reads" : annotations === undefined ? "unknown" : "changes",
+    ...(app !== undefined && { app }),
     ...(typeof ended["ms"] === "number" && { ms: ended["ms"] }),
     ...(said !== undefined && { reason: said }),
     ...(typeof run === "string" && { run }),

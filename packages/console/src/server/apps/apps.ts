@@ -46,6 +46,13 @@ export class Apps {
     return [...this.#apps.values()].map(({ record }) => record);
   }
 
+  /** Returns the apps that are open beside a conversation. */
+  sessionsOf(conversation: string): readonly AppSession[] {
+    return [...this.#apps.values()].flatMap(({ record, session }) =>
+      session && this.#calls.find(record.call)?.conversation === conversation ? [session] : [],
+    );
+  }
+
   /** The frames that pages of the console may show. */
   get frames(): string {
     return this.#port === 0 ? "" : `http://*.localhost:${this.#port}`;
@@ -76,6 +83,8 @@ export class Apps {
     const opening = openApp(this.#base.host, {
       ...{ server, tool, args: this.#calls.argumentsOf(callId), result: this.#calls.resultOf(callId), callId },
       signal: stop.signal,
+      appTools: true,
+      onTools: (tools) => this.#show(app, { tools: tools.map(({ name }) => name) }),
       surroundings: { platform: "web", displayMode: "inline", containerDimensions: { maxHeight: maxAppHeight } },
     });
     opening.then(

@@ -1,4 +1,4 @@
-import { maxLongBodyBytes } from "../limits.ts";
+import { maxAppMessageBytes } from "../limits.ts";
 import { jsonObject, name } from "../takes.ts";
 import { changes, reads, type VerbTable } from "../verbs.ts";
 import type { Apps } from "./apps.ts";
@@ -14,7 +14,7 @@ export function appVerbs(apps: Apps): VerbTable<AppVerb> {
         apps.receive(id, message);
         return {};
       },
-      maxLongBodyBytes,
+      maxAppMessageBytes,
     ),
     "app.close": changes({ id: name }, async ({ id }) => {
       await apps.close(id);

@@ -39,7 +39,7 @@ export type CancelCall = () => boolean;
 
 /** A call before it has ended. */
 export type NewCall = Pick<CallRecord, "server" | "tool" | "by" | "argumentsText"> &
-  Partial<Pick<CallRecord, "id" | "conversation" | "connection">>;
+  Partial<Pick<CallRecord, "id" | "app" | "conversation" | "connection">>;
 
 /** How a call ended, with its whole result if there is one. */
 export interface EndedCall extends Pick<CallEnd, "how"> {
@@ -198,14 +198,15 @@ export class CallRecords {
 
   #keep(kept: KeptCall, result: CallToolResult, seen: EndedCall["seen"], schemaProblems: readonly string[]) {
     const { host } = this.#base;
-    const { server, tool } = kept.record;
+    const { server, tool, app: offeredBy } = kept.record;
     const text = JSON.stringify(result);
     kept.text = text;
     kept.result = result;
     this.#resultChars += text.length;
     this.#forgetOld();
     const definition = host.catalog.tool(server, tool)?.definition;
-    const app = definition && appUriOf(definition);
+    // A tool that an app offers may have the name of a tool of its server.
+    const app = definition && offeredBy === undefined ? appUriOf(definition) : undefined;
     const { text: modelText, tokens: modelTokens } = seen ?? host.present(result, { server });
     return headOf(result, text, {
       modelText,

@@ -1,4 +1,5 @@
 import type { Run, RunDone, RunEvent, RunInput, RunOptions, RunState } from "portolan-host";
+import type { AppSession } from "portolan-host/apps";
 import type { Model } from "portolan-host/models";
 import type { Block, CallEnd, CallRecord, ContextTokens, ConversationHead } from "../../api.ts";
 import type { ConsoleBase } from "../base.ts";
@@ -14,6 +15,8 @@ export interface ConversationParts {
   readonly calls: CallRecords;
   readonly file: string;
   readonly findModel: (id: string) => Model | undefined;
+  /** The apps that are open beside the conversation. */
+  readonly apps: Iterable<AppSession>;
   /** Is told of each run that begins and ends. */
   readonly onRun: (run: Run, isRunning: boolean) => void;
 }
@@ -245,6 +248,7 @@ export class Conversation {
     return {
       model,
       except: off,
+      apps: this.#parts.apps,
       checkpoint: async (state) => {
         this.#content.state = state;
         await this.#journal.append({ checkpoint: state });
@@ -319,10 +323,13 @@ export class Conversation {
   #hearTool(event: Extract<RunEvent, { type: "tool" }>): void {
     const { calls, base } = this.#parts;
     if (event.stage === "call") {
-      const { id: callId, server, tool, args } = event;
+      const { id: callId, server, tool, app, args } = event;
       const run = this.#run;
       const record = calls.begin(
-        { server, tool, by: "model", argumentsText: JSON.stringify(args), conversation: this.id },
+        {
+          ...{ server, tool, by: "model", argumentsText: JSON.stringify(args), conversation: this.id },
+          ...(app !== undefined && { app }),
+        },
         () => {
           const running = base.host.calls.find((one) => one.run === run?.id && one.callId === callId);
           if (!running || !base.host.cancel(running.id)) return false;

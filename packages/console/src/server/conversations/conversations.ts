@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { HostEvent, HostQuestion } from "portolan-host";
+import type { AppSession } from "portolan-host/apps";
 import { estimateTokens, type Model } from "portolan-host/models";
 import type { Block, CallRecord, ConversationHead, QuestionRecord } from "../../api.ts";
 import type { ConsoleBase } from "../base.ts";
@@ -19,6 +20,8 @@ export interface ConversationsParts {
   readonly calls: CallRecords;
   readonly findModel: (id: string) => Model | undefined;
   readonly defaultModel: () => Model | undefined;
+  /** Returns the apps that are open beside a conversation. */
+  readonly appsOf: (conversation: string) => readonly AppSession[];
 }
 
 /** The conversations of the folder. The heads of all are in memory, the contents of a few. */
@@ -218,9 +221,11 @@ export class Conversations {
   }
 
   #partsOf(id: string) {
-    const { base, calls, findModel } = this.#parts;
+    const { base, calls, findModel, appsOf } = this.#parts;
     return {
       ...{ base, calls, findModel },
+      // Read before each turn of the model, so that an app that is opened or closed meanwhile counts.
+      apps: { [Symbol.iterator]: () => appsOf(id)[Symbol.iterator]() },
       file: join(this.#folder, `${id}.jsonl`),
       onRun: (run: { readonly id: string }, isRunning: boolean) => {
         const conversation = this.#open.get(id);
@@ -262,7 +267,8 @@ function isRecord(value: unknown): value is { readonly [member: string]: unknown
 function subjectOf(question: QuestionRecord): string {
   if (question.kind === "approve") {
     const { action, server } = question;
-    return action.kind === "tool" ? `${server} ${action.tool}` : action.uri;
+    if (action.kind !== "tool") return action.uri;
+    return action.app === undefined ? `${server} ${action.tool}` : `app of ${server} ${action.tool}`;
   }
   if (question.kind === "changed") return `${question.server} ${question.change.name}`;
   return question.kind === "openUrl" ? question.address.host : question.server;

@@ -31,7 +31,11 @@ export function ApprovalCard({ question }: { question: Question }): JSX.Element 
       title={<Title server={server} action={action} by={by} />}
       spoken={spokenTitle(server, action, by)}
       aside={action.kind === "tool" && <EffectBadge annotations={action.definition.annotations} />}
-      choices={consentChoices(answering, verdict, { yes: "Allow once", isOnce: isOnce === true })}
+      choices={consentChoices(answering, verdict, {
+        yes: "Allow once",
+        isOnce: isOnce === true,
+        endsWithApp: action.kind === "tool" && action.app !== undefined,
+      })}
     >
       <div class="ask">
         <section>
@@ -75,7 +79,8 @@ function Title({ server, action, by }: { server: string; action: Action; by?: "a
         ) : (
           "The model"
         )}{" "}
-        <span class="t2">wants to use</span> <ServerText text={server} /> <ServerText class="tool" text={action.tool} />
+        <span class="t2">wants to use {action.app !== undefined && "the app of"}</span> <ServerText text={server} />{" "}
+        <ServerText class="tool" text={action.tool} />
       </>
     );
   }
@@ -102,7 +107,8 @@ function Title({ server, action, by }: { server: string; action: Action; by?: "a
 
 function spokenTitle(server: string, action: Action, by?: "app"): string {
   if (action.kind === "tool") {
-    return `${by === "app" ? `An app of ${server}` : "The model"} wants to use ${server} ${action.tool}`;
+    const whose = action.app === undefined ? server : `the app of ${server}`;
+    return `${by === "app" ? `An app of ${server}` : "The model"} wants to use ${whose} ${action.tool}`;
   }
   if (action.kind === "resource") return `${server}: may the model read ${action.uri}?`;
   return action.kind === "skill" ? `${server}: may the model load instructions?` : `${server}: may its app be shown?`;
@@ -112,6 +118,14 @@ function Subject({ action }: { action: Action }): JSX.Element {
   if (action.kind === "tool") {
     return (
       <>
+        {action.app !== undefined && (
+          <>
+            <h4 class="label">The app</h4>
+            <p class="mono">
+              <ServerText text={action.app} />
+            </p>
+          </>
+        )}
         <h4 class="label">With these arguments</h4>
         <ArgumentList text={JSON.stringify(action.args)} />
       </>

@@ -163,7 +163,12 @@ function keyText(key: string): string {
 export function consentChoices(
   answering: Answering,
   verdict: (allow: boolean, scope: "once" | "session" | "always") => unknown,
-  labels: { readonly yes: string; readonly isOnce?: boolean },
+  labels: {
+    readonly yes: string;
+    readonly isOnce?: boolean;
+    /** True if no answer outlives the app that the question is about. */
+    readonly endsWithApp?: boolean;
+  },
 ): AnswerChoice[] {
   const say = (name: string, allow: boolean, scope: "once" | "session" | "always") => () =>
     void answering.send(name, verdict(allow, scope));
@@ -183,6 +188,21 @@ export function consentChoices(
     act: say("not-now", false, "once"),
   };
   if (labels.isOnce) return [once, notNow];
+  if (labels.endsWithApp) {
+    return [
+      once,
+      { name: "session", label: "While the app is open", key: "s", act: say("session", true, "session") },
+      notNow,
+      {
+        name: "never",
+        label: "Not while it is open",
+        key: "n",
+        tone: "quiet danger",
+        isLast: true,
+        act: say("never", false, "session"),
+      },
+    ];
+  }
   return [
     once,
     { name: "session", label: "This session", key: "s", act: say("session", true, "session") },
