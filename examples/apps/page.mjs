@@ -19,6 +19,8 @@ export async function openSeats(host, onMessage) {
     args,
     result,
     surroundings: { theme: "light", locale: "en" },
+    // The app may offer tools to the model, such as one that points at a seat.
+    appTools: true,
     onMessage: (content) => onMessage(content.map((block) => ("text" in block ? block.text : "")).join("\n")),
   });
 }
@@ -34,5 +36,5 @@ export async function show(session, element) {
 /** @param {import("portolan-host").Host} host @param {import("portolan-host/apps").AppSession} session @param {string} text */
 export function ask(host, session, text) {
   const words = session.takeContext();
-  return host.run(text, words ? { attach: [words] } : {});
+  return host.run(text, { apps: [session], ...(words && { attach: [words] }) });
 }

@@ -2,7 +2,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { build } from "esbuild";
+import type { JsonObject } from "portolan";
 import { serveHttp } from "portolan/server/http";
+import type { AppSession } from "portolan-host/apps";
 import { expect, test } from "vitest";
 import { startChromium } from "../browser/chromium.ts";
 import { pathTo, start } from "../examples/example.ts";
@@ -62,6 +64,19 @@ test("the page of the example shows the app, and keeps for the model what the us
       Object.assign(window, { session });
     }, url);
     const app = page.frameLocator("iframe").frameLocator("iframe");
+    const callTool = (name: string, args: object) =>
+      page.evaluate(
+        async ([of, given]) => {
+          const { session } = window as unknown as { session: AppSession };
+          await session.settleTools();
+          const tool = session.tools.find((one) => one.name === of);
+          return tool && (await session.callTool(tool, given as JsonObject)).content[0];
+        },
+        [name, args] as const,
+      );
+    await expect.poll(() => callTool("free_seats", {})).toMatchObject({ text: expect.stringMatching(/^A1, A3, A4, /) });
+    expect(await callTool("point_at_seat", { seat: "A4" })).toMatchObject({ text: "The user sees seat A4." });
+    expect(await callTool("point_at_seat", { seat: "A2" })).toMatchObject({ text: "Seat A2 is not free." });
     await app.getByRole("button", { name: "A4" }).click();
     await app.getByText("Seat A4 is yours.").waitFor();
     await expect

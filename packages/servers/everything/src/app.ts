@@ -26,10 +26,22 @@ export const chart: App = app("ui://everything/measure", {
         if (id === 1) {
           post({ method: "ui/notifications/initialized", params: {} });
           post({ method: "ui/notifications/size-changed", params: { height: 160 } });
-        } else if (id !== undefined) post({ id, result: {} });
+        } else if (method === "tools/list") post({ id, result: { tools: [warmest] } });
+        else if (method === "tools/call") post({ id, result: { content: [{ type: "text", text: highest() }] } });
+        else if (id !== undefined) post({ id, result: {} });
         else if (method === "ui/notifications/tool-result" && params.structuredContent) draw(params.structuredContent);
       });
+      // A tool of this page for the model, as long as the page is open.
+      const warmest = {
+        name: "warmest",
+        description: "Returns the highest of the temperatures that the user sees.",
+        inputSchema: { type: "object" },
+        annotations: { readOnlyHint: true, openWorldHint: false },
+      };
+      let shown = [];
+      const highest = () => (shown.length > 0 ? Math.max(...shown) + " °C" : "Nothing is shown yet.");
       const draw = ({ place, celsius }) => {
+        shown = celsius;
         document.querySelector("h1").textContent = place.name;
         const bar = (degrees) =>
           Object.assign(document.createElement("div"), { textContent: degrees + " °C", style: "width: " + degrees * 30 + "px" });
@@ -38,7 +50,11 @@ export const chart: App = app("ui://everything/measure", {
       post({
         id: 1,
         method: "ui/initialize",
-        params: { protocolVersion: "2026-01-26", appInfo: { name: "portolan-everything", version: "0.1.0" }, appCapabilities: {} },
+        params: {
+          protocolVersion: "2026-01-26",
+          appInfo: { name: "portolan-everything", version: "0.1.0" },
+          appCapabilities: { availableDisplayModes: ["inline"], tools: {} },
+        },
       });
     </script>
   </body>
