@@ -2,7 +2,7 @@
 import { createMemoryPair } from "portolan";
 import { createServer, serveChannel } from "portolan/server";
 import { createHost, type Host } from "portolan-host";
-import { type AppSession, apps, openApp } from "portolan-host/apps";
+import { type AppSession, type AppSurroundings, apps, openApp } from "portolan-host/apps";
 import { type MountedApp, mountApp } from "portolan-host/apps/web";
 
 /** Options of an app under test. */
@@ -11,6 +11,9 @@ export interface AppUnderTest {
   /** What the server declares of it, valid or not. */
   readonly ui?: object;
   readonly teardownMs?: number;
+  /** True if no call is shown until the test sends one. */
+  readonly isBare?: boolean;
+  readonly surroundings?: AppSurroundings;
   /** The origin of the sandbox instead of the right one. */
   readonly sandbox?: string;
   /** The name of the app's own origin, below `localhost`. Default: the app has no origin. */
@@ -36,7 +39,7 @@ declare global {
   }
 }
 
-async function show({ html, ui, sandbox, own, ...options }: AppUnderTest): Promise<void> {
+async function show({ html, ui, sandbox, own, isBare = false, ...options }: AppUnderTest): Promise<void> {
   const called: string[] = [];
   const note = (tool: string) => () => {
     called.push(tool);
@@ -79,8 +82,8 @@ async function show({ html, ui, sandbox, own, ...options }: AppUnderTest): Promi
   const session = await openApp(host, {
     server: "test",
     tool: "show",
-    args: { a: 1 },
-    result,
+    ...(!isBare && { args: { a: 1 }, result }),
+    appTools: true,
     onMessage,
     onLog,
     ...options,

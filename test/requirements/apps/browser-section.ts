@@ -1,3 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { JsonObject } from "portolan";
+import type { Servable } from "portolan/server";
+import { connectInMemory } from "portolan/testing";
+import { createEverything } from "portolan-everything";
 import { expect } from "vitest";
 import { runApp, showApp } from "../../apps/browser/run.ts";
 import { appWith, openStage } from "../../apps/browser/stage.ts";
@@ -16,6 +22,34 @@ export const browserRequirements: readonly Requirement[] = [
       const box = () => stage.page.locator("iframe").boundingBox();
       expect(await box()).toMatchObject({ height: 322, width: 400 });
       await runAgain(stage, size({ height: 1e9 }), { height: 4_000 });
+    },
+  },
+  {
+    row: "X87",
+    says: "the apps of our servers say what they have, and show the result in another mode, whatever came before it",
+    async test() {
+      const seats = readFileSync(join(import.meta.dirname, "../../../examples/apps/seats.html"), "utf8");
+      const hall = { film: "Metropolis", rows: ["A"], seatsPerRow: 2, booked: ["A2"] };
+      const measured = { place: { name: "Porto" }, celsius: [12, 18] };
+      for (const [html, structuredContent, text] of [
+        [seats, hall, "Metropolis"],
+        [await documentOf(createEverything(), "ui://everything/measure"), measured, "Porto"],
+      ] as const) {
+        const stage = await openStage();
+        await showApp(stage, { html, isBare: true, surroundings: { displayMode: "fullscreen" } });
+        await stage.page.waitForFunction(() => window.shown.session.state === "ready");
+        const [started] = (await stage.page.evaluate(() => window.log())).filter(isInitialize);
+        expect(started?.params).toMatchObject({ appCapabilities: { availableDisplayModes: ["inline"], tools: {} } });
+        await stage.page.evaluate((content) => {
+          const { session } = window.shown;
+          session.sendPartialInput({ film: "Metro", place: 5, nothing: null });
+          session.sendInput({});
+          session.sendResult({ content: [], structuredContent: content });
+        }, structuredContent as JsonObject);
+        const app = stage.page.frameLocator("iframe").frameLocator("iframe");
+        await app.getByText(text, { exact: true }).waitFor();
+        expect(stage.console).toEqual([]);
+      }
     },
   },
   {
@@ -130,6 +164,23 @@ export const browserRequirements: readonly Requirement[] = [
     },
   },
 ];
+
+interface LoggedInitialize {
+  readonly params: JsonObject;
+}
+
+function isInitialize(entry: unknown): entry is LoggedInitialize {
+  const { method, params } = entry as JsonObject;
+  return method === "ui/initialize" && params !== undefined;
+}
+
+/** Returns the document of an app as its server sends it. */
+async function documentOf(server: Servable, uri: string): Promise<string> {
+  const client = await connectInMemory(server);
+  const { contents } = await client.readResource(uri);
+  const [content] = contents;
+  return content && "text" in content ? content.text : "";
+}
 
 async function runAgain(
   stage: Awaited<ReturnType<typeof openStage>>,

@@ -1,12 +1,13 @@
 import type { CallToolResult } from "portolan";
 import { createServer } from "portolan/server";
 import { app, apps as serverApps } from "portolan/server/apps";
+import { createMemoryStorage } from "portolan/storage";
 import { createClock } from "portolan/testing";
 import type { ActivityEntry, Host, HostOptions, HostQuestion } from "portolan-host";
 import { type AppFile, apps, type OpenAppOptions, openApp } from "portolan-host/apps";
 import { expect, vi } from "vitest";
-import { start, View } from "../../apps/view.ts";
-import { createModel, inMemory, makeHost } from "../../host/kit.ts";
+import { start, startWithTools, View, type ViewTool } from "../../apps/view.ts";
+import { activityEntries, createModel, inMemory, makeHost } from "../../host/kit.ts";
 import type { RevisionDate } from "../../kit/revisions.ts";
 import type { Requirement } from "./requirement.ts";
 
@@ -46,6 +47,26 @@ async function open(era: RevisionDate, options: Partial<OpenAppOptions> & { host
   const { host = await hostOf(era), ...more } = options;
   const session = await openApp(host, { server: "chess", tool: "move", ...more });
   return { host, session };
+}
+
+/** Tools that a view offers. */
+const look: ViewTool = {
+  name: "hint",
+  annotations: { readOnlyHint: true, openWorldHint: false },
+  run: () => ({ content: [{ type: "text", text: "The board of the view" }] }),
+};
+const play: ViewTool = { ...look, name: "play", annotations: { readOnlyHint: false } };
+
+/** Opens a view that offers tools. */
+async function offer(era: RevisionDate, tools: readonly ViewTool[], options: HostOptions = {}) {
+  const host = await hostOf(era, options);
+  const { session } = await open(era, { host, appTools: true });
+  const view = await startWithTools(session, ...tools);
+  const call = (name: string) => {
+    const tool = session.tools.find((one) => one.name === name);
+    return tool ? session.callTool(tool) : Promise.reject(new Error(`no tool ${name}`));
+  };
+  return { host, session, view, call };
 }
 
 async function appEntries(host: Host): Promise<ActivityEntry[]> {
@@ -373,6 +394,102 @@ export const hostRequirements: readonly Requirement[] = [
       const without = await start((await open(era)).session, {});
       expect(without.initialized.hostCapabilities.downloadFile).toBeUndefined();
       expect((await without.request("ui/download-file", { contents: [] })).error?.code).toBe(-32_601);
+    },
+  },
+  {
+    row: "X89",
+    says: "the tools of a view live as long as the view, are never stored, and a call to a closed one is an error",
+    async test(era) {
+      const storage = createMemoryStorage();
+      const always = () => ({ allow: true, for: "always" }) as const;
+      const { host, session, view } = await offer(era, [look], { storage, answers: { approve: always } });
+      const [tool] = session.tools;
+      const model = createModel(({ tools: [first, ...others] = [] }) => {
+        const name = [first, ...others].find((one) => one?.name.startsWith("app_"))?.name ?? "none";
+        return { call: [[name, {}]] };
+      });
+      const { state } = await host.run("Look", { model, apps: [session] }).result;
+      expect(JSON.stringify(model.asked[1]?.messages.at(-1))).toContain("The board of the view");
+      expect(state.found).toEqual([]);
+      const stored = JSON.stringify(await storage.kv.list("", { limit: 1_000 }));
+      expect(stored).toContain("ui://chess/board");
+      expect(stored).not.toContain(tool?.digest);
+      expect(stored).not.toContain("board#hint");
+      await session.close();
+      expect(session.tools).toEqual([]);
+      const before = view.received.length;
+      if (tool) await expect(session.callTool(tool)).rejects.toMatchObject({ code: "connection-closed" });
+      expect(view.received.length).toBe(before);
+      const later = createModel({ call: [[tool?.modelName ?? "", {}]] }, { say: "done" });
+      await host.run("Again", { model: later, history: state, apps: [session] }).result;
+      expect(later.asked[0]?.tools?.map(({ name }) => name)).not.toContain(tool?.modelName);
+      const [told] = [later.asked[1]?.messages.at(-1)?.content].flat();
+      expect(told).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/app was closed/) }] });
+      expect(host.grants.list().map(({ kind }) => kind)).toEqual(["app"]);
+    },
+  },
+  {
+    row: "X89",
+    says: "its names collide with no others, 50 tools are offered, a call ends after 30 seconds and a result at 10 MB",
+    async test(era) {
+      const clock = createClock();
+      const long = "x".repeat(10 * 1024 * 1024);
+      const { host, session, view, call } = await offer(
+        era,
+        [
+          look,
+          { name: "wait" },
+          { ...look, name: "long", run: () => ({ content: [{ type: "text", text: long }] }) },
+          ...Array.from({ length: 60 }, (_, at) => ({ ...look, name: `more${at}` })),
+        ],
+        { clock },
+      );
+      await host.ready();
+      expect(session.tools).toHaveLength(50);
+      const ofServers = host.catalog.tools.map(({ modelName }) => modelName);
+      // The server has a tool of this name, too.
+      expect(ofServers).toContain("chess__hint");
+      for (const { modelName } of session.tools) {
+        expect(modelName).toMatch(/^app_chess_[a-z0-9]+_v[a-z0-9]{10}$/);
+        expect(ofServers).not.toContain(modelName);
+      }
+      await expect(call("long")).rejects.toThrow(/longer than 10485760 characters/);
+      let isOver = false;
+      const waiting = call("wait").finally(() => {
+        isOver = true;
+      });
+      waiting.catch(() => {});
+      await vi.waitUntil(() => JSON.stringify(view.paramsOf("tools/call")).includes("wait"));
+      await clock.advance(29_999);
+      expect(isOver).toBe(false);
+      await clock.advance(1);
+      await expect(waiting).rejects.toMatchObject({ code: "timeout" });
+      expect(session.state).toBe("ready");
+    },
+  },
+  {
+    row: "X89",
+    says: "a call is confirmed unless its tool is read-only and a rule for apps allows that, and is in the log",
+    async test(era) {
+      const asked: HostQuestion[] = [];
+      const approve = (question: HostQuestion) => {
+        if (question.kind === "approve" && question.action.kind === "tool") asked.push(question);
+        return question.kind === "approve" && question.action.kind === "app";
+      };
+      const { host, view, call } = await offer(era, [look, play], {
+        answers: { approve },
+        policy: [{ readOnly: true, app: true, then: "allow" }],
+      });
+      expect(await call("hint")).toMatchObject({ content: [{ text: "The board of the view" }] });
+      expect(asked).toEqual([]);
+      await expect(call("play")).rejects.toThrow(/not approved/);
+      expect(asked).toMatchObject([{ action: { tool: "play", app: "ui://chess/board" } }]);
+      expect(view.paramsOf("tools/call")).toEqual([{ name: "hint", arguments: {} }]);
+      const entries = await activityEntries(host, "call", "decision");
+      expect(entries.slice(-2)).toMatchObject([
+        { kind: "call", server: "chess", name: "hint", app: "ui://chess/board" },
+        { kind: "decision", server: "chess", name: "ui://chess/board#play", effect: "deny" },
+      ]);
     },
   },
   {

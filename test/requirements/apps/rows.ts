@@ -19,15 +19,9 @@ export const rowsAppHost: { readonly [row: string]: Row } = {
   X84: { about: "the frame takes the size that the app asks for", on: inBrowser },
   X85: { about: "the display mode that holds is answered, and never one that the app did not declare", on: namesApps },
   X86: { about: "the last words of an app reach the next turn of the model, and only those", on: namesApps },
-  X87: {
-    about: "views declare capabilities and cope with other modes",
-    untestable: "a rule for the authors of apps; ext-apps is the view of the interop tests",
-  },
+  X87: { about: "our apps declare what they have, and work in another mode and without partial input", on: inBrowser },
   X88: { about: "addresses are opened and files are saved after the user's consent", on: namesApps },
-  X89: {
-    about: "app tools",
-    untestable: "optional and a draft: the host calls no tools of a view, and offers none to models",
-  },
+  X89: { about: "tools of an app live as long as it, with its limits and the user's consent", on: namesApps },
   X90: { about: "a view runs in a sandboxed frame, inside a proxy frame on another origin", on: inBrowser },
   X91: {
     about: "the proxy announces itself, loads the document and passes on all but its own messages",

@@ -55,6 +55,7 @@ export const rowsTasks: { readonly [row: string]: Row } = {
   X65: { about: "a task fails at the end of its lifetime, and not before", on: extension },
   X67: {
     about: "other requests than tools/call may become tasks",
-    untestable: "a property of the design: the record keeps the params of the request, whatever it is",
+    untestable:
+      "advice for a design: no revision lets another request become a task, so that no peer could tell; ours are calls",
   },
 };
