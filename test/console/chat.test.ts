@@ -2,7 +2,7 @@ import type { JsonObject } from "portolan";
 import { createServer, live } from "portolan/server";
 import { serveHttp } from "portolan/server/http";
 import { apps } from "portolan-host/apps";
-import { scriptedModel } from "portolan-host/models";
+import { type Model, scriptedModel } from "portolan-host/models";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { pathTo } from "../examples/example.ts";
 import { newServer, oldServer, Tab } from "./kit.ts";
@@ -492,4 +492,60 @@ test("an app of a server is shown after consent, in a frame of another origin, a
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Close the app" }).click();
   await expect.poll(() => page.locator("iframe").count()).toBe(0);
+});
+
+test("the model uses the tools of an app that is open beside the conversation, and an answer ends with the app", async () => {
+  const offered: string[][] = [];
+  let known = "none";
+  /** Calls the server's tool first, and then the one of the app that it was offered last. */
+  const model: Model = {
+    id: "scripted",
+    capabilities: { tools: true, images: false, contextTokens: 100_000 },
+    async *stream({ tools = [], messages }) {
+      const names = tools.map(({ name }) => name);
+      offered.push(names.filter((name) => name.startsWith("app_")));
+      known = names.find((name) => name.startsWith("app_it_point_at_seat_v")) ?? known;
+      const isAnswer = messages.at(-1)?.role === "user" && JSON.stringify(messages.at(-1)).includes("tool_result");
+      const name = messages.length === 1 ? "it__show_seats" : known;
+      if (isAnswer) yield { type: "text", delta: `Answer ${offered.length}.` };
+      else yield { type: "tool", id: `t${offered.length}`, name, input: { seat: "A4", film: "Metropolis" } };
+      yield { type: "end", stopReason: isAnswer ? "endTurn" : "toolUse", model: "scripted" };
+    },
+  };
+  const { open, problems } = await openPage({
+    servers: { it: { command: process.execPath, args: [pathTo("examples/apps/server.mjs")] } },
+    model,
+    extensions: [apps()],
+    policy: [{ match: "it.*", then: "allow" }],
+  });
+  const page = await open();
+  await say(page, "Show the seats");
+  await page.getByText("Answer 2.").waitFor();
+  await page.getByRole("button", { name: "Show the app" }).click();
+  await question(page).getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("the model may use its tools: free_seats, point_at_seat").waitFor();
+  await say(page, "Which one?");
+  const card = question(page);
+  await card.getByText("wants to use the app of").waitFor();
+  expect(await card.locator(".title").innerText()).toBe("The model wants to use the app of it point_at_seat");
+  expect(await card.innerText()).toContain("ui://cinema/seats");
+  expect(await card.getByRole("button", { name: "Always" }).count()).toBe(0);
+  await checkAccess(page);
+  await card.getByRole("button", { name: "While the app is open" }).click();
+  await page.getByText("Answer 4.").waitFor();
+  const ofApp = page.locator(".tool-card").nth(1);
+  expect(await ofApp.locator("header").innerText()).toMatch(/app of it\s+point_at_seat/);
+  expect(await ofApp.innerText()).toContain("The user sees seat A4.");
+  // The card of this call offers no app, although its server has one.
+  expect(await ofApp.getByRole("button", { name: "Show the app" }).count()).toBe(0);
+  await say(page, "Again");
+  await page.getByText("Answer 6.").waitFor();
+  await page.getByRole("button", { name: "Close the app" }).click();
+  await expect.poll(() => page.locator("iframe").count()).toBe(0);
+  await say(page, "And again");
+  await page.getByText("Answer 8.").waitFor();
+  expect(offered.map((names) => names.length)).toEqual([0, 0, 2, 2, 2, 2, 0, 0]);
+  await page.getByText(/there is no such tool/).waitFor();
+  // The frames of the app have origins of their own.
+  expect(problems.filter((address) => !/^http:\/\/[0-9a-f]{32}\.localhost:/.test(address))).toEqual([]);
 });
