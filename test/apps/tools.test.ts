@@ -324,6 +324,7 @@ test("names and definitions that cannot be used are left out, and the others are
     { name: 5 as never },
     { ...state, name: "wordy", description: "x".repeat(300_000) },
     { ...state, name: "broken", inputSchema: "none" },
+    { ...state, name: "odd", inputSchema: { type: "string" } },
     state,
     { ...state, description: "again" },
     { ...move, name: "ok" },
@@ -333,8 +334,24 @@ test("names and definitions that cannot be used are left out, and the others are
   expect(listed).toMatchObject({
     method: "tools/list",
     tools: ["state", "ok"],
-    leftOut: ["invalid name", "invalid", "too long", "repeated name"],
+    leftOut: ["invalid name", "invalid", "too long", "invalid schema", "repeated name"],
   });
+});
+
+test("a list of tens of thousands of items is not looked at beyond the first few hundred", async () => {
+  const junk = Array.from({ length: 40_000 }, () => ({}) as ViewTool);
+  const { host, session } = await open([state, ...junk, move]);
+  expect(session.tools.map(({ name }) => name)).toEqual(["state"]);
+  const listed = (await activityEntries(host, "app")).find((entry) => entry["tools"] !== undefined);
+  expect(listed).toMatchObject({ leftOut: ["invalid", "more than 500 items"] });
+});
+
+test("a call shows the user what the app offers, whatever its caller has made of it", async () => {
+  const { session, asked } = await open([move]);
+  const forged = { ...toolOf(session, "move"), definition: { ...state, inputSchema: {} } } as never;
+  await session.callTool(forged, { to: "e4" });
+  expect(asked).toMatchObject([{ action: { tool: "move", definition: { name: "move" } } }]);
+  expect(asked[0]?.action).not.toHaveProperty("definition.description");
 });
 
 test("results that are invalid, break the declared schema or belong to an unusable schema fail their call alone", async () => {

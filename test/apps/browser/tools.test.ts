@@ -74,7 +74,7 @@ test("answers that nobody waits for change nothing", async () => {
   const flood = `
     window.addEventListener("message", ({ data: { id, method } }) => {
       if (method !== "tools/list") return;
-      for (let at = 0; at < 100; at += 1) post({ id, result: { tools: [{ name: "n" + at, inputSchema: {} }] } });
+      for (let at = 0; at < 100; at += 1) post({ id, result: { tools: [{ name: "n" + at, inputSchema: { type: "object" } }] } });
       post({ id: id + "0", result: { content: [] } });
     });`;
   const html = appWith("")

@@ -12,6 +12,7 @@ import type { HostRequests } from "./host-requests.ts";
 import {
   appToolsWaitMs,
   maxAppResultChars,
+  maxAppToolItems,
   maxAppToolNameChars,
   maxAppToolNames,
   maxAppToolPages,
@@ -100,8 +101,11 @@ export class AppTools {
     this.#show(new Map());
   }
 
-  #offered(tool: AppTool): OfferedTool {
+  #offered(given: AppTool): OfferedTool {
     const { app, server, over } = this.#options;
+    const known = this.#tools.get(given.name);
+    // What is shown to the user is what the app offers, whatever the caller has made of it.
+    const tool = known?.digest === given.digest ? known : given;
     const { name, definition, digest } = tool;
     return {
       ...{ app, name, definition, digest, until: over },
@@ -154,6 +158,7 @@ export class AppTools {
     const tools = new Map<string, AppTool>();
     const leftOut = new Set<string>();
     let chars = 0;
+    let count = 0;
     let cursor: string | undefined;
     for (let page = 0; page < maxAppToolPages; page += 1) {
       const { tools: items, nextCursor } = await this.#options.requests.send(
@@ -162,6 +167,8 @@ export class AppTools {
       );
       if (!Array.isArray(items)) throw new PortolanError("answer-invalid", "tools/list: expected a list of tools");
       for (const item of items as readonly unknown[]) {
+        count += 1;
+        if (count > maxAppToolItems) return { tools, leftOut: [...leftOut.add(`more than ${maxAppToolItems} items`)] };
         const text = textOf(item);
         const problem = this.#problemOf(item, text, tools) ?? (chars + text.length > maxAppToolsChars && "too long");
         if (problem !== false) {
@@ -185,7 +192,9 @@ export class AppTools {
   #problemOf(item: unknown, text: string, tools: ReadonlyMap<string, AppTool>): string | undefined {
     if (tools.size >= maxAppTools) return `more than ${maxAppTools} tools`;
     if (text === "" || toolShape(item, "tool") !== undefined) return "invalid";
-    const { name } = item as Tool;
+    const { name, inputSchema } = item as Tool;
+    // A provider refuses a whole request for one tool without it.
+    if (inputSchema.type !== "object") return "invalid schema";
     if (name === "" || name.length > maxAppToolNameChars) return "invalid name";
     if (tools.has(name)) return "repeated name";
     const isNew = !this.#first.has(name);

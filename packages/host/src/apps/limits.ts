@@ -26,6 +26,8 @@ export const maxAppTools = 50;
 export const maxAppToolsChars: number = 256 * 1024;
 /** A tool of an app with a longer name is left out. */
 export const maxAppToolNameChars = 128;
+/** Items of an app's list of tools that are looked at, usable or not. */
+export const maxAppToolItems = 500;
 /** Pages of an app's list of tools. */
 export const maxAppToolPages = 10;
 /** Names of tools that an app may offer while it is shown; a tool with a further one is left out. */
