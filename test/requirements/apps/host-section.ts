@@ -112,7 +112,12 @@ export const hostRequirements: readonly Requirement[] = [
       expect(host.catalog.tool("chess", "hint")?.isVisible).toBe(false);
       expect(host.catalog.search("hint")).toEqual([]);
       await host.run("hint").result;
-      expect(model.asked[0]?.tools?.map(({ name }) => name)).not.toContain("chess__hint");
+      const shown = model.asked[0]?.tools?.map(({ name }) => name);
+      expect(shown).not.toContain("chess__hint");
+      // Without `visibility` a tool is for both.
+      expect(shown).toContain("chess__move");
+      expect(await host.callTool("chess", "move", {}, { by: "app" })).toMatchObject({ content: [{ text: "moved" }] });
+      called.pop();
       await expect(host.callTool("chess", "hint")).rejects.toThrow(/not for models/);
       expect(called.length).toBe(before);
       expect(await host.callTool("chess", "hint", {}, { by: "user" })).toMatchObject({ content: [{ text: "Nf3" }] });
@@ -275,6 +280,26 @@ export const hostRequirements: readonly Requirement[] = [
       await host.close();
       expect(await second.session.closed).toBe("closed");
       expect(answering.methods).toEqual(["ui/resource-teardown"]);
+    },
+  },
+  {
+    row: "X83",
+    says: "an app that is removed for what it does is told, and not waited for; one that never started is only removed",
+    async test(era) {
+      const clock = createClock();
+      const host = await hostOf(era, { clock });
+      const { session } = await open(era, { host });
+      const view = await start(session);
+      view.answers = false;
+      for (let at = 0; at < 600; at += 1) view.notify(`${prefix}size-changed`, { height: at });
+      expect(await session.closed).toBe("flood");
+      expect([view.methods, view.isRemoved]).toEqual([["ui/resource-teardown"], true]);
+      const second = await open(era, { host, startMs: 1_000 });
+      const silent = new View();
+      second.session.connect(silent);
+      await clock.advance(1_000);
+      expect(await second.session.closed).toBe("no-start");
+      expect([silent.methods, silent.isRemoved]).toEqual([[], true]);
     },
   },
   {
