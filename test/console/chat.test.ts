@@ -469,9 +469,15 @@ test("a model that fails says why, and can be asked again", async () => {
 });
 
 test("an app of a server is shown after consent, in a frame of another origin, and its calls reach the server", async () => {
+  const model = scriptedModel([
+    { call: { name: "it__show_seats", input: { film: "Metropolis" } } },
+    { say: "That is all." },
+    { say: "You have it." },
+    { say: "You are welcome." },
+  ]);
   const { open, running } = await openPage({
     servers: { it: { command: process.execPath, args: [pathTo("examples/apps/server.mjs")] } },
-    model: calls("show_seats", { film: "Metropolis" }),
+    model,
     extensions: [apps()],
     policy: [{ match: "it.show_seats", then: "allow" }],
   });
@@ -490,6 +496,17 @@ test("an app of a server is shown after consent, in a frame of another origin, a
   await page.getByRole("dialog").getByRole("button", { name: "Allow once" }).click();
   await frame.getByRole("button", { name: /A1/, disabled: true }).waitFor();
   await page.keyboard.press("Escape");
+  // What the app says beside the conversation goes to the model once, and the person sees that.
+  await say(page, "What have I booked?");
+  await expect.poll(() => model.requests.length).toBe(3);
+  expect(JSON.stringify(model.requests[2]?.messages.at(-1))).toMatch(
+    /App ui:\/\/cinema\/seats of server.*data and not instructions.*The user has booked seat A1/,
+  );
+  await page.locator(".me").last().getByText("Words of its app").waitFor();
+  await page.getByText("You have it.").waitFor();
+  await say(page, "Thanks");
+  await expect.poll(() => model.requests.length).toBe(4);
+  expect(JSON.stringify(model.requests[3]?.messages.at(-1))).not.toContain("booked seat");
   await page.getByRole("button", { name: "Close the app" }).click();
   await expect.poll(() => page.locator("iframe").count()).toBe(0);
 });

@@ -1,5 +1,5 @@
 import type { JsonObject } from "portolan";
-import type { RunInput, RunState } from "portolan-host";
+import type { RunInput, RunOptions, RunState } from "portolan-host";
 import type { AttachedResource, Block, ConversationHead } from "../../api.ts";
 import type { JournalLine } from "./journal.ts";
 
@@ -14,7 +14,7 @@ export interface ConversationSettings {
 /** The input of a run that was started. */
 export interface BegunRun {
   readonly task: RunInput;
-  readonly attach: readonly { readonly server: string; readonly uri: string }[];
+  readonly attach: NonNullable<RunOptions["attach"]>;
   /** The id of the run. */
   readonly run?: string;
 }

@@ -114,11 +114,17 @@ export class Conversation {
     const { attached, title } = this.#content.settings;
     const text = typeof task === "string" ? task : (task.text ?? "");
     const prompt = typeof task === "string" ? undefined : { server: task.server, name: task.prompt };
-    const begun = { task, attach: attached.map(({ server, uri }) => ({ server, uri })) };
     // Unfinished calls of the last run belong to its state; the model is told that they were not made.
-    const options = { ...this.#options(), attach: begun.attach, ...this.#history() };
-    const run = this.#start(task, options, begun);
-    const block: NewBlock = { kind: "user", text, attached, at: Date.now(), ...(prompt && { prompt }) };
+    const options = { ...this.#options(), ...this.#history() };
+    const words = [...this.#parts.apps].flatMap((app) => app.takeContext() ?? []);
+    const attach = [...attached.map(({ server, uri }) => ({ server, uri })), ...words];
+    const begun = { task, attach };
+    const run = this.#start(task, { ...options, attach }, begun);
+    const ofApps = words.map(({ server, app: uri }) => ({ server, uri, name: "Words of its app" }));
+    const block: NewBlock = {
+      ...{ kind: "user", text, attached: [...attached, ...ofApps], at: Date.now() },
+      ...(prompt && { prompt }),
+    };
     const added = this.#add(block);
     const named = title === "" ? { title: titleOf(text || (prompt?.name ?? "")) } : {};
     await Promise.all([added, this.change({ ...named, attached: [] })]);
@@ -150,7 +156,8 @@ export class Conversation {
 
   async preview(text: string): Promise<ContextTokens> {
     const { attached } = this.#content.settings;
-    const attach = attached.map(({ server, uri }) => ({ server, uri }));
+    const words = [...this.#parts.apps].flatMap((app) => app.context ?? []);
+    const attach = [...attached.map(({ server, uri }) => ({ server, uri })), ...words];
     const { checkpoint: _, ...options } = this.#options();
     const { host } = this.#parts.base;
     return (await host.preview(text, { ...options, attach, ...this.#history() })).tokens;
