@@ -75,7 +75,8 @@ import {
   hintsOf,
 } from "./policy/index.ts";
 import type { AnswerOptions, AnswerReceipt, HostQuestion, TrustVerdict } from "./questions.ts";
-import { Servers, toEntry } from "./servers.ts";
+import { toEntry } from "./server-entry.ts";
+import { Servers } from "./servers.ts";
 import type { LocalSkills } from "./skills/local-skills.ts";
 import type { HostSkills } from "./skills/skills.ts";
 import { Semaphore } from "./supervisor.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ServerDefinition } from "./api.ts";
 import type { ServerEntry, ServerTarget } from "./options.ts";
-import { secretsOf, toEntry } from "./servers.ts";
+import { secretsOf, toEntry } from "./server-entry.ts";
 
 function secretsIn(target: ServerTarget, configured: ServerTarget = target): string[] {
   const entry: ServerEntry = { name: "s", target, configured, settings: {}, source: { kind: "code" } };
