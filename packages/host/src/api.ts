@@ -26,7 +26,7 @@ import type { SeenResult } from "./agent/present.ts";
 import type { PresentOptions } from "./agent/preview.ts";
 import type { Run, RunInput, RunOptions, RunPreview, RunState } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
-import type { SamplingLimits } from "./answers/sampling.ts";
+import type { SamplingLimits } from "./answers/sampling-budget.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
 import type { FeatureKind, FeatureLimits, ListProblem } from "./catalog/load-lists.ts";
 import type { TrustSubject } from "./config/index.ts";

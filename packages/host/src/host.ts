@@ -29,7 +29,8 @@ import {
 } from "./agent/run.ts";
 import { answeredEvent } from "./answers/answered.ts";
 import { createRates, type RootDefinition } from "./answers/forms.ts";
-import { type AnswerDependencies, answersFor, createBudgets, sayFor } from "./answers/sampling.ts";
+import { createBudgets } from "./answers/sampling-budget.ts";
+import { type AnswerDependencies, answersFor, sayFor } from "./answers/server-answers.ts";
 import { Visits } from "./answers/visits.ts";
 import {
   type CompleteOptions,

@@ -44,7 +44,7 @@ export type {
   RunTokens,
 } from "./agent/run.ts";
 export type { RootDefinition } from "./answers/forms.ts";
-export type { SamplingLimits } from "./answers/sampling.ts";
+export type { SamplingLimits } from "./answers/sampling-budget.ts";
 export type {
   CompleteOptions,
   ContentOrigins,

@@ -4,7 +4,7 @@ import type { Clock, EraPolicy, HttpAuth, HttpHeaders, Link } from "portolan/cli
 import { checkOptions, isObject, nameOf, type OptionNames } from "portolan/internal";
 import type { RunOptions } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
-import type { SamplingLimits } from "./answers/sampling.ts";
+import type { SamplingLimits } from "./answers/sampling-budget.ts";
 import type { HostOptions } from "./api.ts";
 import type { FeatureLimits } from "./catalog/load-lists.ts";
 import type { Model } from "./models/model.ts";
