@@ -1,5 +1,5 @@
 import type { HostEvent, RunningCall } from "./api.ts";
-import type { FailedCall, LoggedCall } from "./calls.ts";
+import type { LoggedCall, ShownFailure } from "./calls.ts";
 
 // Apart from the calls themselves: without a reader of events nothing of this runs.
 
@@ -19,7 +19,7 @@ export function callEvent(logged: LoggedCall): HostEvent {
   return { kind: "call", ...toRunningCall(logged) };
 }
 
-export function endedEvent(logged: LoggedCall, ms: number, failure?: FailedCall): HostEvent {
+export function endedEvent(logged: LoggedCall, ms: number, failure?: ShownFailure): HostEvent {
   const { how = "done", message } = failure ?? {};
   return { kind: "ended", ...factsOf(logged), how, ms, ...(message !== undefined && { error: message }) };
 }

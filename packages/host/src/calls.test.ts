@@ -18,8 +18,8 @@ function createCallLog() {
 }
 
 function begin(callLog: CallLog, call: LoggedCall): void {
-  callLog.open(call);
-  callLog.begin(call);
+  callLog.add(call);
+  callLog.markSent(call);
 }
 
 function logged(id: string): LoggedCall {
@@ -76,9 +76,9 @@ test("members that the protocol adds to a result are not logged", async () => {
 
 test("longer calls are logged in the order of their beginning", async () => {
   const { clock, entries, callLog } = createCallLog();
-  const deeds = ["c1", "c2", "c3", "c4", "c5"].map(logged);
-  for (const each of deeds) begin(callLog, each);
-  for (const at of [0, 2, 4]) callLog.end(deeds[at]!, 5, { content: [] });
+  const calls = ["c1", "c2", "c3", "c4", "c5"].map(logged);
+  for (const each of calls) begin(callLog, each);
+  for (const at of [0, 2, 4]) callLog.end(calls[at]!, 5, { content: [] });
   await clock.advance(100);
   expect(await entries()).toMatchObject(["c1", "c3", "c5", "c2", "c4"].map((id) => ({ kind: "call", id })));
   const later = logged("c6");
@@ -90,14 +90,14 @@ test("longer calls are logged in the order of their beginning", async () => {
 test("a call that waits for consent is running, and is logged only after it is sent", async () => {
   const { clock, entries, callLog } = createCallLog();
   const [waiting, refused, sent] = [logged("c1"), logged("c2"), logged("c3")];
-  callLog.open(waiting);
-  callLog.open(refused);
+  callLog.add(waiting);
+  callLog.add(refused);
   begin(callLog, sent);
   await clock.advance(100);
   expect(callLog.running).toEqual([waiting, refused, sent]);
   expect(await entries()).toMatchObject([{ id: "c3" }]);
-  callLog.close(refused);
-  callLog.begin(waiting);
+  callLog.remove(refused);
+  callLog.markSent(waiting);
   await clock.advance(100);
   expect(await entries()).toMatchObject([{ id: "c3" }, { id: "c1" }]);
   callLog.end(waiting, 150, { content: [] });

@@ -244,7 +244,7 @@ export class Calls {
     activity.ready();
     this.#count += 1;
     logged.id = `${this.#name}-${this.#count}`;
-    callLog.open(logged);
+    callLog.add(logged);
     if (feed.hasReaders) feed.emit(callEvent(logged));
   }
 
@@ -285,13 +285,16 @@ export class Calls {
     }
   }
 
-  /** Ends a call that was not sent, and returns the reason. A refusal by the user or a rule is in the log already. */
-  #refuse(logged: LoggedCall, thrown: unknown, isLogged = false): unknown {
+  /**
+   * Ends a call that was not sent, and returns the reason. `mustLog` is false for a refusal by the user or a rule, which is in
+   * the log already.
+   */
+  #refuse(logged: LoggedCall, thrown: unknown, mustLog = false): unknown {
     const { callLog } = this.#options;
     const reason = logged.cancelled ?? thrown;
     const failure = failureOf(logged, reason);
-    if (isLogged) callLog.fail(logged, failure);
-    else callLog.close(logged);
+    if (mustLog) callLog.endUnsent(logged, failure);
+    else callLog.remove(logged);
     this.#emitEnd(logged, reason instanceof DeniedError ? { ...failure, how: "refused" } : failure);
     return reason;
   }
@@ -362,7 +365,7 @@ export class Calls {
     // Cancelled in the moment between the user's consent and this one.
     if (logged.cancelled) return Promise.reject(this.#refuse(logged, logged.cancelled, true));
     logged.startedAt = clock.now();
-    callLog.begin(logged);
+    callLog.markSent(logged);
     const call = this.#callOptions(logged);
     const succeed = (result: T) => this.#succeed(logged, result);
     let sent: Promise<T>;
@@ -396,7 +399,7 @@ export class Calls {
     if (thrown instanceof RpcError && logged.app === undefined) server.heard();
     const reason = logged.cancelled ?? thrown;
     const failure = failureOf(logged, reason);
-    if (reason instanceof TaskDetachedError) callLog.leave(logged);
+    if (reason instanceof TaskDetachedError) callLog.detach(logged);
     else callLog.end(logged, clock.now() - logged.startedAt, undefined, failure);
     this.#emitEnd(logged, failure);
     visits.callEnded(logged.id);
@@ -440,7 +443,7 @@ export class Calls {
     };
   }
 
-  #emitEnd(logged: LoggedCall, failure?: FailedCall): void {
+  #emitEnd(logged: LoggedCall, failure?: ShownFailure): void {
     const { feed, clock } = this.#options;
     if (feed.hasReaders) feed.emit(endedEvent(logged, logged.isSent ? clock.now() - logged.startedAt : 0, failure));
   }
@@ -455,7 +458,7 @@ function wasNotSent(thrown: unknown): boolean {
 export function failureOf(
   { options, cancelled }: Pick<LoggedCall, "options" | "cancelled">,
   reason: unknown,
-): CallFailed {
+): LoggedFailure {
   const wasStopped = cancelled !== undefined || options.signal?.aborted === true;
   return { how: wasStopped ? "cancelled" : "failed", message: toError(reason).message };
 }
@@ -551,15 +554,15 @@ export class LoggedCall implements CallHandle {
   }
 }
 
-/** Why a call has no result. */
-export interface CallFailed {
+/** Why a call has no result, as the log has it. */
+export interface LoggedFailure {
   readonly how: "cancelled" | "failed";
   readonly message: string;
 }
 
-/** Why a call has no result, for a user interface. */
-export interface FailedCall extends Omit<CallFailed, "how"> {
-  readonly how: CallFailed["how"] | "refused";
+/** Why a call has no result, as events have it: in the log a refusal is an entry of its own. */
+export interface ShownFailure extends Omit<LoggedFailure, "how"> {
+  readonly how: LoggedFailure["how"] | "refused";
 }
 
 /** A call that became a task, at its end. */
@@ -569,7 +572,7 @@ export interface EndedTask {
   readonly name: string;
   readonly ms: number;
   readonly result: object | undefined;
-  readonly failure: CallFailed | undefined;
+  readonly failure: LoggedFailure | undefined;
 }
 
 /** Logs calls: quick ones in one entry, longer ones at their beginning and at their end. Knows those that run. */
@@ -592,8 +595,8 @@ export class CallLog {
     return all;
   }
 
-  /** Adds a call that may still need consent. Every one is taken out again by `end`, `leave`, `fail` or `close`. */
-  open(logged: LoggedCall): void {
+  /** Adds a call to the running ones; it may still need consent. `end`, `endUnsent`, `detach` and `remove` take it out. */
+  add(logged: LoggedCall): void {
     logged.isOpen = true;
     logged.previous = this.#last;
     if (this.#last) this.#last.next = logged;
@@ -602,7 +605,7 @@ export class CallLog {
   }
 
   /** Notes that a call is sent. */
-  begin(logged: LoggedCall): void {
+  markSent(logged: LoggedCall): void {
     logged.isSent = true;
     if (this.#isTimerSet) return;
     this.#isTimerSet = true;
@@ -610,10 +613,10 @@ export class CallLog {
   }
 
   /** Logs the end of a call, with its result or its failure. */
-  end(logged: LoggedCall, ms: number, result: object | undefined, failure?: CallFailed): void {
+  end(logged: LoggedCall, ms: number, result: object | undefined, failure?: LoggedFailure): void {
     const { kind, id, server, name, args, options, app } = logged;
     const kept = result && withoutProtocolMembers(result);
-    this.close(logged);
+    this.remove(logged);
     if (logged.isLogged) {
       this.#activity.record({ kind: "result", of: kind, id, server: server.name, name, ms, ...failure, result: kept });
     } else if (kept && app !== undefined) {
@@ -626,9 +629,9 @@ export class CallLog {
     }
   }
 
-  /** Logs the beginning of a call that goes on without its caller. */
-  leave(logged: LoggedCall): void {
-    this.close(logged);
+  /** Logs the beginning of a call that goes on as a task, without its caller. `endTask` logs its end. */
+  detach(logged: LoggedCall): void {
+    this.remove(logged);
     if (!logged.isLogged) this.#activity.record(entryOf(logged));
   }
 
@@ -640,13 +643,13 @@ export class CallLog {
   }
 
   /** Logs a call that was never sent. */
-  fail(logged: LoggedCall, failure: CallFailed): void {
-    this.close(logged);
+  endUnsent(logged: LoggedCall, failure: LoggedFailure): void {
+    this.remove(logged);
     this.#activity.record({ ...entryOf(logged), ...failure });
   }
 
-  /** Takes a call out of the running ones. */
-  close(logged: LoggedCall): void {
+  /** Takes a call out of the running ones, and logs nothing. */
+  remove(logged: LoggedCall): void {
     if (!logged.isOpen) return;
     const { previous, next } = logged;
     if (previous) previous.next = next;
