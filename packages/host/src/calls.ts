@@ -17,7 +17,7 @@ import type { DefinitionReview } from "./definition-review.ts";
 import type { Feed } from "./feed.ts";
 import type { HostedServer } from "./hosted-server.ts";
 import { quickCallMs } from "./limits.ts";
-import type { Questions } from "./open-questions.ts";
+import type { OpenQuestions } from "./open-questions.ts";
 import type { LocalTasks, TaskStart } from "./tasks/local-tasks.ts";
 import { TaskDetachedError } from "./tasks/tasks.ts";
 
@@ -45,7 +45,7 @@ export interface CallsOptions {
   readonly activity: ActivityLog;
   readonly catalog: Catalog;
   readonly consent: Consent;
-  readonly questions: Questions;
+  readonly questions: OpenQuestions;
   readonly review: DefinitionReview;
   readonly visits: Visits;
   readonly callLog: CallLog;

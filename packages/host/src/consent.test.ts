@@ -4,7 +4,7 @@ import { memorySink, openActivity } from "./activity/index.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
 import { Consent } from "./consent.ts";
 import type { HostedServer } from "./hosted-server.ts";
-import { Questions } from "./open-questions.ts";
+import { OpenQuestions } from "./open-questions.ts";
 import { compilePolicy, createGrants, type Rule } from "./policy/index.ts";
 
 const definition = { name: "read", inputSchema: { type: "object" }, annotations: { readOnlyHint: true } } as const;
@@ -13,7 +13,7 @@ const tool = { server: "s", name: "read", definition, digest: "d" } as unknown a
 /** Returns a function that tells if a tool may be called without a question. */
 async function createPermit(...rules: Rule[]) {
   const activity = openActivity(memorySink());
-  const questions = new Questions({}, { activity, onAsked: () => undefined, onSettled: () => undefined });
+  const questions = new OpenQuestions({}, { activity, onAsked: () => undefined, onSettled: () => undefined });
   const grants = await createGrants(createMemoryStorage().kv);
   const consent = new Consent(compilePolicy(rules), grants, questions, activity);
   return async (server: object, args = {}, options = {}) => {

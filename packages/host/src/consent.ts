@@ -8,7 +8,7 @@ import type { OfferedTool } from "./apps/access.ts";
 import type { CatalogTool } from "./catalog/catalog.ts";
 import { findSuspicious } from "./display/index.ts";
 import type { HostedServer } from "./hosted-server.ts";
-import type { Questions } from "./open-questions.ts";
+import type { OpenQuestions } from "./open-questions.ts";
 import {
   argumentsDigest,
   type Caution,
@@ -50,12 +50,12 @@ interface ConsentRequest {
 export class Consent {
   readonly #policy: Policy;
   readonly #grants: Grants;
-  readonly #questions: Questions;
+  readonly #questions: OpenQuestions;
   readonly #activity: ActivityLog;
   /** Tools that a rule allows with any arguments, and whether their server's hints were trusted at that time. */
   readonly #allowed = new WeakMap<CatalogTool, boolean>();
 
-  constructor(policy: Policy, grants: Grants, questions: Questions, activity: ActivityLog) {
+  constructor(policy: Policy, grants: Grants, questions: OpenQuestions, activity: ActivityLog) {
     this.#policy = policy;
     this.#grants = grants;
     this.#questions = questions;

@@ -6,7 +6,7 @@ import type { LoggedCall } from "./calls.ts";
 import { DeniedError, denied, noWayToAsk } from "./consent.ts";
 import { findSuspicious } from "./display/index.ts";
 import { maxDefinitionReviews } from "./limits.ts";
-import type { Questions } from "./open-questions.ts";
+import type { OpenQuestions } from "./open-questions.ts";
 import type { ChangedDefinition } from "./policy/index.ts";
 import type { AnswerReceipt, ApprovalVerdict } from "./questions.ts";
 import type { Servers } from "./servers.ts";
@@ -14,7 +14,7 @@ import type { Servers } from "./servers.ts";
 /** Parts of the host that ask about changed definitions. */
 export interface DefinitionReviewOptions {
   readonly servers: Servers;
-  readonly questions: Questions;
+  readonly questions: OpenQuestions;
   readonly activity: ActivityLog;
 }
 

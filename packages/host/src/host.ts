@@ -57,7 +57,7 @@ import { skeletonOf } from "./display/index.ts";
 import type { Feed } from "./feed.ts";
 import { maxStartsAtOnce, pingIntervalMs, readyWaitMs } from "./limits.ts";
 import type { Model } from "./models/model.ts";
-import { Questions } from "./open-questions.ts";
+import { OpenQuestions } from "./open-questions.ts";
 import type { OpenConnectionOptions, OpenedConnection, OpenedConnections } from "./opened-connections.ts";
 import {
   checkBounds,
@@ -131,7 +131,7 @@ export class LocalHost implements Host {
   readonly #catalog = new Catalog(skeletonOf);
   #models: readonly Model[];
   readonly #grants: Grants;
-  readonly #questions: Questions;
+  readonly #questions: OpenQuestions;
   readonly #servers: Servers;
   readonly #consent: Consent;
   readonly #calls: Calls;
@@ -162,7 +162,7 @@ export class LocalHost implements Host {
     grants.listen((grant, how) => {
       if (this.#feed.hasReaders) this.#feed.emit({ kind: "grant", server: grant.server, grant: { ...grant }, how });
     });
-    this.#questions = new Questions(answers, {
+    this.#questions = new OpenQuestions(answers, {
       activity: this.activity,
       onAsked: (question) => {
         if (this.#feed.hasReaders) this.#feed.emit({ kind: "question", server: question.server, question });

@@ -1,7 +1,7 @@
 import { sha256 } from "portolan/storage";
 import { expect, test } from "vitest";
 import { type ActivitySink, memorySink, openActivity } from "./activity/index.ts";
-import { type QuestionDraft, Questions, type SettledQuestion } from "./open-questions.ts";
+import { OpenQuestions, type QuestionDraft, type SettledQuestion } from "./open-questions.ts";
 import type { HostAnswers, HostQuestion } from "./questions.ts";
 
 function createAsking(answers: HostAnswers, sink: ActivitySink = memorySink()) {
@@ -9,7 +9,7 @@ function createAsking(answers: HostAnswers, sink: ActivitySink = memorySink()) {
   const onAsked: HostQuestion[] = [];
   const activity = openActivity(sink);
   let notify = () => {};
-  const questions = new Questions(answers, {
+  const questions = new OpenQuestions(answers, {
     activity,
     onAsked(question) {
       onAsked.push(question);

@@ -28,7 +28,7 @@ const serverKinds: readonly QuestionKind[] = ["elicit", "openUrl", "sample", "ro
 export type QuestionDraft<K extends QuestionKind> = Draft<Extract<HostQuestion, { kind: K }>>;
 type Draft<Q> = Q extends HostQuestion ? Omit<Q, "id" | "askedAt" | "digest" | "signal"> : never;
 
-/** Options of `Questions.ask`. */
+/** Options of `OpenQuestions.ask`. */
 export interface AskOptions<A> {
   /** Answers that come before those of the host. */
   readonly own?: HostAnswers | undefined;
@@ -48,7 +48,7 @@ export interface SettledQuestion extends AnswerReceipt, Pick<AnswerOptions, "by"
 }
 
 /** Parts of the host that questions use. */
-export interface QuestionsOptions {
+export interface OpenQuestionsOptions {
   /** Contains each decision before it counts. */
   readonly activity: Pick<ActivityLog, "flush" | "lost">;
   /** Called for each question. */
@@ -78,15 +78,15 @@ interface CountedAnswer extends AnswerReceipt {
 }
 
 /** Asks the application, and holds the questions that it answers later. */
-export class Questions {
+export class OpenQuestions {
   readonly #answers: HostAnswers;
-  readonly #options: QuestionsOptions;
+  readonly #options: OpenQuestionsOptions;
   readonly #open = new Map<string, OpenQuestion>();
   /** How the latest questions that waited for `answer` ended. */
   readonly #settled = new Map<string, "answered already" | "withdrawn">();
   #isClosed = false;
 
-  constructor(answers: HostAnswers, options: QuestionsOptions) {
+  constructor(answers: HostAnswers, options: OpenQuestionsOptions) {
     this.#answers = answers;
     this.#options = options;
   }

@@ -10,7 +10,7 @@ import { describeForTrust, type TrustHistory, trustDigest, trustPlace } from "./
 import { waitFor } from "./consent.ts";
 import { HostedServer, type ServerDependencies } from "./hosted-server.ts";
 import { listSettleMs, maxReportedChanges, maxServersInErrors, quickFailureMs } from "./limits.ts";
-import type { Questions } from "./open-questions.ts";
+import type { OpenQuestions } from "./open-questions.ts";
 import type { ServerEntry } from "./options.ts";
 import { type ChangedDefinition, createPins, type Grants, type Pins } from "./policy/index.ts";
 import type { AnswerReceipt, TrustVerdict } from "./questions.ts";
@@ -39,7 +39,7 @@ export interface ServersOptions
   readonly grants: Grants;
   readonly pins: Pins;
   readonly trustHistory: TrustHistory;
-  readonly questions: Questions;
+  readonly questions: OpenQuestions;
   readonly activity: ActivityLog;
   readonly emit: (event: HostEvent) => void;
   readonly answersFor: (server: HostedServer) => Answers;
@@ -56,7 +56,7 @@ export class Servers {
   readonly #changed = new Map<string, readonly ChangedDefinition[]>();
   /** Tools that the user has shown or hidden, by server and name; they override the entry. */
   readonly #shown = new Map<string, Map<string, boolean>>();
-  readonly #changeWatches = new Set<{ server: string; change: ChangedDefinition; leave: () => void }>();
+  readonly #changeWatches = new Set<{ server: string; change: ChangedDefinition; onOutdated: () => void }>();
   readonly #trustQuestions = new Map<HostedServer, Promise<void>>();
   readonly #cache: FeatureCache | undefined;
   readonly #lastStates = new WeakMap<HostedServer, ServerState>();
@@ -123,7 +123,7 @@ export class Servers {
     if (before.isOff !== (before.entry.settings.disabled === true)) server.isOff = before.isOff;
     // The map keeps the place of a name.
     this.#servers.set(name, server);
-    this.#leave(name, "replaced");
+    this.#forget(name, "replaced");
     // The calls of the old server fail, whatever becomes of the new one.
     const closing = before.close();
     await this.#applyDecision(server);
@@ -134,7 +134,7 @@ export class Servers {
   }
 
   /** Forgets what is known of the server that had this name. */
-  #leave(name: string, how: "removed" | "replaced"): void {
+  #forget(name: string, how: "removed" | "replaced"): void {
     this.#options.catalog.remove(name);
     this.#changed.delete(name);
     this.#options.questions.withdraw(name, how);
@@ -165,7 +165,7 @@ export class Servers {
     const server = this.find(name);
     this.#servers.delete(name);
     this.#shown.delete(name);
-    this.#leave(name, "removed");
+    this.#forget(name, "removed");
     await server.close();
   }
 
@@ -208,9 +208,9 @@ export class Servers {
     return this.#changed.get(server)?.find(({ kind, name }) => kind === "tool" && name === tool);
   }
 
-  /** Calls `leave` when a change is accepted, or the definition has changed again. Returns the function that ends it. */
-  watchChange(server: string, change: ChangedDefinition, leave: () => void): () => void {
-    const watch = { server, change, leave };
+  /** Calls `onOutdated` when a change is accepted, or the definition has changed again. Returns the function that ends it. */
+  watchChange(server: string, change: ChangedDefinition, onOutdated: () => void): () => void {
+    const watch = { server, change, onOutdated };
     this.#changeWatches.add(watch);
     return () => this.#changeWatches.delete(watch);
   }
@@ -334,8 +334,8 @@ export class Servers {
       },
       { acceptsInstructions: !byName.has("instructions instructions"), isShown, isWanted },
     );
-    for (const { server: of, change, leave } of this.#changeWatches) {
-      if (of === name && byName.get(`${change.kind} ${change.name}`) !== change.digest) leave();
+    for (const { server: of, change, onOutdated } of this.#changeWatches) {
+      if (of === name && byName.get(`${change.kind} ${change.name}`) !== change.digest) onOutdated();
     }
     const newChanges = report.changed.filter(({ digest }) => !before.has(digest));
     for (const change of newChanges.slice(0, maxReportedChanges)) {

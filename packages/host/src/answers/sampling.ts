@@ -5,7 +5,7 @@ import { chooseModel, missingCapabilities, requirementsOf } from "../models/choo
 import type { Model, TokenUsage } from "../models/model.ts";
 import { answerSampling } from "../models/sampling.ts";
 import { estimateTokens } from "../models/tokens.ts";
-import type { Questions } from "../open-questions.ts";
+import type { OpenQuestions } from "../open-questions.ts";
 import type { AnswerReceipt, ModelChoice, SamplingVerdict } from "../questions.ts";
 import type { Budget } from "./sampling-budget.ts";
 import type { CallOrigin } from "./server-answers.ts";
@@ -15,7 +15,7 @@ export interface SamplingContext {
   readonly server: string;
   readonly models: readonly Model[];
   readonly budget: Budget;
-  readonly questions: Questions;
+  readonly questions: OpenQuestions;
   /** The parts that the user reviews for this model. */
   readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
   /** Records a step in the log. */

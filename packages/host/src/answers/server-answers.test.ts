@@ -3,14 +3,14 @@ import { createClock } from "portolan/testing";
 import { expect, test } from "vitest";
 import { memorySink, openActivity } from "../activity/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
-import { Questions } from "../open-questions.ts";
+import { OpenQuestions } from "../open-questions.ts";
 import type { UrlQuestion } from "../questions.ts";
 import { createRates } from "./forms.ts";
 import { type AnswerDependencies, answersFor } from "./server-answers.ts";
 
 function createAnswers() {
   const visited: UrlQuestion[] = [];
-  const questions = new Questions(
+  const questions = new OpenQuestions(
     {
       openUrl(question) {
         visited.push(question);

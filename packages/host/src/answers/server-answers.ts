@@ -7,7 +7,7 @@ import type { SamplingOptions } from "../api.ts";
 import { findSuspicious, inspectHost } from "../display/index.ts";
 import type { HostedServer } from "../hosted-server.ts";
 import type { Model } from "../models/model.ts";
-import type { AskOptions, Questions } from "../open-questions.ts";
+import type { AskOptions, OpenQuestions } from "../open-questions.ts";
 import type { Grants, NewGrant } from "../policy/index.ts";
 import type { AnswerReceipt, FormAnswer, HostAnswers, RootsVerdict } from "../questions.ts";
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
@@ -16,7 +16,7 @@ import type { Budget } from "./sampling-budget.ts";
 
 /** Parts of the host that answer servers' requests. */
 export interface AnswerDependencies {
-  readonly questions: Questions;
+  readonly questions: OpenQuestions;
   readonly grants: Grants;
   readonly activity: ActivityLog;
   /** The models now: the application may replace them. */
