@@ -205,13 +205,13 @@ export interface Host extends AsyncDisposable {
   /** Subscribes to a resource: changes arrive as events of kind `resource`. Returns the function that ends it. */
   follow(server: string, uri: string): Promise<() => Promise<void>>;
 
-  /** Starts an agent run for a task, or continues a run from its state. */
-  run(task: RunInput | RunState, options?: RunOptions): Run;
+  /** Starts an agent run for the input of a user, or continues a run from its state. */
+  run(input: RunInput | RunState, options?: RunOptions): Run;
   /**
    * Returns the first request of a run, as far as it is known now. Starts no server, contacts none and changes nothing;
    * `leftOut` says what is missing.
    */
-  preview(task: RunInput, options?: RunOptions): Promise<RunPreview>;
+  preview(input: RunInput, options?: RunOptions): Promise<RunPreview>;
   /** Returns what a model gets of a result in a run. */
   present(result: CallToolResult, options?: PresentOptions): SeenResult;
   /** The models for runs and sampling. The first one is the default of runs. */

@@ -16,7 +16,7 @@ import { createMemoryStorage } from "portolan/storage";
 import { type ActivityLog, memorySink, openActivity, recordNow } from "./activity/index.ts";
 import type { SeenResult } from "./agent/present.ts";
 import { type PresentOptions, presentFor, previewRun } from "./agent/preview.ts";
-import { checkTask, isState } from "./agent/prompt.ts";
+import { checkInput, isState } from "./agent/prompt.ts";
 import {
   type Run,
   type RunApproval,
@@ -380,19 +380,19 @@ export class LocalHost implements Host {
     };
   }
 
-  run(task: RunInput | RunState, options: RunOptions = {}): Run {
+  run(input: RunInput | RunState, options: RunOptions = {}): Run {
     if (this.#closing) throw new PortolanError("cancelled", "The host is closed");
     checkRunOptions(options);
-    checkTask(task, options);
+    checkInput(input, options);
     if (options.tasks === "background" && !this.#localTasks) {
       const why = 'tasks: "background" needs a host with tasks; pass `tasks: true` to createHost';
       throw new PortolanError("invalid-argument", `run: ${why}`);
     }
-    const id = isState(task) ? task.id : crypto.randomUUID();
+    const id = isState(input) ? input.id : crypto.randomUUID();
     if (this.#runs.has(id)) throw new PortolanError("invalid-argument", `run: ${id} is already running`);
     const run = startRun({
       id,
-      task,
+      input,
       options,
       host: this,
       model: options.model ?? this.#models[0],
@@ -406,16 +406,16 @@ export class LocalHost implements Host {
     return run;
   }
 
-  async preview(task: RunInput, options: RunOptions = {}): Promise<RunPreview> {
+  async preview(input: RunInput, options: RunOptions = {}): Promise<RunPreview> {
     checkRunOptions(options);
-    checkTask(task, options);
-    if (isState(task)) {
+    checkInput(input, options);
+    if (isState(input)) {
       const why = "expected a text or a prompt of a server, got the state of a run; pass it as `history`";
       throw new PortolanError("invalid-argument", `preview: ${why}`);
     }
     const { catalog, servers, tasks } = this;
     const isKnown = (server: string) => this.#catalog.knows(server);
-    return previewRun(task, options, { catalog, servers, tasks, isKnown }, options.model ?? this.#models[0]);
+    return previewRun(input, options, { catalog, servers, tasks, isKnown }, options.model ?? this.#models[0]);
   }
 
   present(result: CallToolResult, options: PresentOptions = {}): SeenResult {

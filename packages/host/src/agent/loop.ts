@@ -20,7 +20,7 @@ export interface LoopOptions {
   readonly id: string;
   readonly host: Pick<Host, "callTool" | "readResource" | "getPrompt" | "catalog" | "servers" | "tasks" | "skills">;
   readonly model: Model;
-  readonly task: RunInput | RunState;
+  readonly input: RunInput | RunState;
   readonly options: RunOptions;
   readonly signal: AbortSignal;
   readonly emit: (event: RunEvent) => Promise<void>;
@@ -56,11 +56,11 @@ export class Loop {
 
   constructor(options: LoopOptions) {
     this.#options = options;
-    const { task, model } = options;
+    const { input, model } = options;
     const { history = [], decisions } = options.options;
-    const given = isState(task) ? task : "messages" in history ? history : undefined;
+    const given = isState(input) ? input : "messages" in history ? history : undefined;
     const before = given && withTasks(given, options.host);
-    const state = isState(task) ? before : undefined;
+    const state = isState(input) ? before : undefined;
     this.#messages = [...(state?.messages ?? messagesOf(before ?? history))];
     this.#checkpoints = new Checkpoints(options.options.checkpoint, () => this.#state, options.signal);
     this.#turnCalls = new TurnCalls(state, this.#checkpoints, options.isReadOnly);
@@ -125,11 +125,11 @@ export class Loop {
   }
 
   async #loop(): Promise<RunEnd> {
-    const { task, options, model, emit, prepare, signal } = this.#options;
+    const { input, options, model, emit, prepare, signal } = this.#options;
     if (model.notice !== undefined) await emit({ type: "notice", text: `${model.id}: ${model.notice}` });
     for (const [server, text] of await prepare(signal)) await emit({ type: "notice", text, server });
-    if (!isState(task)) {
-      this.#messages.push(...(await this.#firstMessages(task)));
+    if (!isState(input)) {
+      this.#messages.push(...(await this.#firstMessages(input)));
       await this.#checkpoints.save();
     }
     const { maxTurns = maxRunTurns, maxCalls = maxRunCalls } = options;
@@ -169,14 +169,14 @@ export class Loop {
     return message !== undefined;
   }
 
-  /** Returns the user's messages: the task, a server's prompt, and the attached resources. */
-  async #firstMessages(task: RunInput): Promise<SamplingMessage[]> {
+  /** Returns the user's messages: the text, a server's prompt, and the attached resources. */
+  async #firstMessages(input: RunInput): Promise<SamplingMessage[]> {
     const { host, model, options, signal, id: run, trustsContent } = this.#options;
     const call = { by: "user", run, conversation: this.#conversation, signal } as const;
     const messages: SamplingMessage[] = [];
-    let text = typeof task === "string" ? task : task.text;
-    if (typeof task !== "string") {
-      const prompt = await host.getPrompt(task.server, task.prompt, task.args ?? {}, call);
+    let text = typeof input === "string" ? input : input.text;
+    if (typeof input !== "string") {
+      const prompt = await host.getPrompt(input.server, input.prompt, input.args ?? {}, call);
       messages.push(...toMessages(prompt, model));
     }
     const { presentation } = this.#requests;

@@ -22,7 +22,7 @@ const anyModel: Pick<Model, "capabilities"> = { capabilities: { tools: true, ima
 
 /** Returns the first request of a run, without the parts that only the servers know. */
 export function previewRun(
-  task: RunInput,
+  input: RunInput,
   options: RunOptions,
   host: PreviewHost,
   model: Pick<Model, "capabilities"> = anyModel,
@@ -32,8 +32,8 @@ export function previewRun(
   const requests = new Requests(host, model, options, before);
   const leftOut = [...unknownServers(options, host, requests.toolbox.isWanted)];
   const messages: SamplingMessage[] = [...messagesOf(before ?? history)];
-  if (typeof task !== "string") {
-    const { server, prompt } = task;
+  if (typeof input !== "string") {
+    const { server, prompt } = input;
     leftOut.push({ server, text: `The prompt ${display(prompt)} of ${display(server)} is read when the run begins.` });
   }
   const content: SamplingContent[] = [];
@@ -46,7 +46,7 @@ export function previewRun(
     }
   }
   requests.resourceTokens += estimateTokens(content);
-  const text = typeof task === "string" ? task : task.text;
+  const text = typeof input === "string" ? input : input.text;
   if (text !== undefined) content.push({ type: "text", text });
   if (content.length > 0) messages.push({ role: "user", content });
   const next = requests.next(messages);

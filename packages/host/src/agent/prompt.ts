@@ -19,16 +19,16 @@ import { LongResults, type Presentation, toImmediateResult } from "./present.ts"
 import type { RunInput, RunOptions, RunState, RunTokens } from "./run.ts";
 import { Toolbox } from "./toolbox.ts";
 
-/** Returns true for the state of a run, false for a task. Throws for anything else. */
-export function isState(task: RunInput | RunState): task is RunState {
-  if (typeof task === "string") return false;
-  if (!isObject(task)) throw invalid("a text, a prompt of a server or the state of a run", nameOf(task));
-  const { messages, server, prompt } = task as Partial<RunState & Exclude<RunInput, string>>;
+/** Returns true for the state of a run, false for an input. Throws for anything else. */
+export function isState(input: RunInput | RunState): input is RunState {
+  if (typeof input === "string") return false;
+  if (!isObject(input)) throw invalid("a text, a prompt of a server or the state of a run", nameOf(input));
+  const { messages, server, prompt } = input as Partial<RunState & Exclude<RunInput, string>>;
   if (messages === undefined) {
     if (typeof server === "string" && typeof prompt === "string") return false;
-    throw invalid("{ server, prompt }", `an object with ${Object.keys(task).join(", ") || "nothing"}`);
+    throw invalid("{ server, prompt }", `an object with ${Object.keys(input).join(", ") || "nothing"}`);
   }
-  if (isComplete(task)) return true;
+  if (isComplete(input)) return true;
   throw invalid("the complete state of a run, from its last event", "another object with messages");
 }
 
@@ -45,9 +45,9 @@ function isComplete(state: object): state is RunState {
   );
 }
 
-/** Throws if the options do not fit the task. */
-export function checkTask(task: RunInput | RunState, { history, attach, decisions = {} }: RunOptions): void {
-  const state = isState(task) ? task : undefined;
+/** Throws if the options do not fit the input. */
+export function checkInput(input: RunInput | RunState, { history, attach, decisions = {} }: RunOptions): void {
+  const state = isState(input) ? input : undefined;
   if (history !== undefined && !Array.isArray(history)) {
     if (!isObject(history)) throw invalid("messages or the state of a run", nameOf(history), "history");
     if (!isComplete(history))

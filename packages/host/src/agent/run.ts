@@ -28,7 +28,7 @@ export interface Run extends AsyncIterable<RunEvent> {
   cancel(reason?: string): void;
 }
 
-/** The task of a run: a text, or a prompt of a server. */
+/** The input of a run: a text, or a prompt of a server. */
 export type RunInput =
   | string
   | {
