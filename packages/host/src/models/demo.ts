@@ -1,13 +1,7 @@
 import type { JsonObject, SamplingMessage, ToolResultContent } from "portolan";
 import { isObject } from "portolan/internal";
-import {
-  assignments,
-  exampleOf,
-  type FilledArguments,
-  fillArguments,
-  ignoresValues,
-  wordsOf,
-} from "./demo-arguments.ts";
+import { assignments, exampleOf, type FilledArguments, fillArguments, ignoresValues } from "./demo-arguments.ts";
+import { wordsOf } from "./demo-prompt.ts";
 import { maxDemoPromptChars, maxDemoResultChars } from "./limits.ts";
 import { blocksOf, createCallIds, lastResults, resultText, textOf, toolOf } from "./messages.ts";
 import type { Model, ModelEvent, ModelRequest, ModelTool } from "./model.ts";
