@@ -139,8 +139,10 @@ export class Conversation {
     if (answer) return answer;
     if (this.isAnswered) throw exchangeEnded();
     this.#pending.set(key, encoded);
-    this.#suspend();
-    throw new SuspendError();
+    const suspended = new SuspendError();
+    this.#exchange.abortHandler(suspended);
+    this.#takeTurn();
+    throw suspended;
   }
 
   /** Returns the question as the peer's revision encodes it. Throws if its client cannot be asked. */
@@ -271,11 +273,6 @@ export class Conversation {
       this.#waiting.set(key, { question, resolve, reject });
       this.#takeTurn();
     });
-  }
-
-  #suspend(): void {
-    this.#exchange.abortHandler(new SuspendError());
-    this.#takeTurn();
   }
 
   /** Waits one turn, so that questions of parallel branches are sent together. */

@@ -22,7 +22,7 @@ export function conversationOf(
   prefers: Strategy = "replay",
 ): Conversation {
   if (!exchange.conversation) {
-    const strategy = (exchange.asksBy ?? exchange.peer.revision.questions) === "requests" ? "send" : prefers;
+    const strategy = exchange.asksByRequests ? "send" : prefers;
     exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime), undefined, answersIn(exchange));
   }
   return exchange.conversation;
@@ -67,7 +67,7 @@ export function continueRounds(
   run: HandlerRun,
 ): MaybePromise<Outcome> {
   const { rounds } = exchange;
-  const strategy = (exchange.asksBy ?? exchange.peer.revision.questions) === "requests" ? "send" : "replay";
+  const strategy = exchange.asksByRequests ? "send" : "replay";
   const { state, received } = rounds ?? {};
   exchange.conversation = new Conversation(exchange, strategy, roundStateOf(runtime), state, received, rounds);
   return runOnce(runtime, exchange, run);
@@ -80,7 +80,7 @@ export async function askExplicitly(
   run: HandlerRun,
   questions: ExplicitQuestions,
 ): Promise<Outcome> {
-  if ((exchange.asksBy ?? exchange.peer.revision.questions) === "in-result") {
+  if (!exchange.asksByRequests) {
     return conversationOf(runtime, exchange).explicit(questions.requests, questions.state);
   }
   let produced: Produced = questions;
@@ -101,7 +101,7 @@ export async function askExplicitly(
     const withUserState = produced.state === undefined ? state : { ...state, userState: produced.state };
     exchange.conversation = new Conversation(exchange, "send", roundStateOf(runtime), withUserState, new Map(answers));
     produced = await run();
-    if (exchange.unawaited + exchange.openQuestions > 0) throw ignoredQuestion(exchange);
+    if (exchange.unawaitedQuestions + exchange.unansweredQuestions > 0) throw ignoredQuestion(exchange);
   }
   return produced;
 }

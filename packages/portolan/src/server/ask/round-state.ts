@@ -58,13 +58,13 @@ export function roundStateOf(runtime: ServerRuntime): RoundState {
   return runtime.roundState;
 }
 
-/** Servers whose operator knows that their states come from other processes. */
-const knowsOtherKeys = new WeakSet<ServerRuntime>();
+/** Servers whose operator was told that some of their states come from other processes. */
+const reportedUnknownKey = new WeakSet<ServerRuntime>();
 
 /** Reports that a state was sealed elsewhere. Once for each server, so that a hostile client cannot fill a log. */
 function reportUnknownKey(runtime: ServerRuntime): void {
-  if (knowsOtherKeys.has(runtime)) return;
-  knowsOtherKeys.add(runtime);
+  if (reportedUnknownKey.has(runtime)) return;
+  reportedUnknownKey.add(runtime);
   const what = "A client's requestState was sealed with a key that this process does not have, and was refused";
   const fix =
     runtime.snapshot.options.secrets === undefined

@@ -209,12 +209,12 @@ export class HandlerContext<App> implements Context<App> {
   #ask<T>(ask: (questions: Questions, conversation: Conversation) => Promise<T>): Promise<T> {
     const exchange = this.#exchange;
     // A handler that asks by a request may end before the answer, such as after a timeout of its own.
-    const open = (exchange.asksBy ?? exchange.peer.revision.questions) === "requests" ? 0 : 1;
-    exchange.openQuestions += open;
+    const counted = exchange.asksByRequests ? 0 : 1;
+    exchange.unansweredQuestions += counted;
     const asked = new Asked<T>((resolve, reject) => {
       const end = <V>(settle: (value: V) => void) => {
         return (value: V) => {
-          exchange.openQuestions -= open;
+          exchange.unansweredQuestions -= counted;
           settle(value);
         };
       };
@@ -224,9 +224,9 @@ export class HandlerContext<App> implements Context<App> {
     });
     // A question that the handler does not await fails the call, and must not end the process.
     asked.catch(() => {});
-    exchange.unawaited += 1;
+    exchange.unawaitedQuestions += 1;
     asked.onAwait = () => {
-      exchange.unawaited -= 1;
+      exchange.unawaitedQuestions -= 1;
     };
     return asked;
   }

@@ -129,8 +129,8 @@ export class ServedExchange implements Exchange {
   conversation: Conversation | undefined;
   /** Set by middleware that watches questions. */
   observeQuestion: ObserveQuestion | undefined;
-  /** Questions that are not answered yet although the handler must not end before. */
-  openQuestions = 0;
+  /** Questions in results that are not answered yet. A handler that asks by requests may end before their answers. */
+  unansweredQuestions = 0;
   /** Characters of its message that its channel counts. */
   size = 0;
   /** Called when the handler of a request that was not answered synchronously has ended. */
@@ -138,7 +138,7 @@ export class ServedExchange implements Exchange {
   /** True once its handler has ended, also if the request was cancelled before. */
   isSettled = false;
   /** Questions whose answer the handler does not await. */
-  unawaited = 0;
+  unawaitedQuestions = 0;
   /** Keeps the rounds of questions in another place than in a `requestState`. */
   rounds: RoundKeeper | undefined;
   /** How the handler asks where that is not the revision's way: a task asks in its state on every revision. */
@@ -173,6 +173,11 @@ export class ServedExchange implements Exchange {
 
   get session(): SessionSettings | undefined {
     return this.returnPath.session;
+  }
+
+  /** True if its questions are sent as requests; false if they are its result, and the handler runs again or is parked. */
+  get asksByRequests(): boolean {
+    return (this.asksBy ?? this.peer.revision.questions) === "requests";
   }
 
   /** Aborts when the client cancels the request or disconnects. Made on first use, because few handlers need it. */
@@ -330,8 +335,7 @@ export type HandlerRun = () => MaybePromise<Produced>;
 export function runHandler(runtime: ServerRuntime, exchange: ServedExchange, run: HandlerRun): MaybePromise<Outcome> {
   if (exchange.rounds) return loadQuestions().then(({ continueRounds }) => continueRounds(runtime, exchange, run));
   const isRetry = exchange.params["requestState"] !== undefined;
-  if (!isRetry || (exchange.asksBy ?? exchange.peer.revision.questions) === "requests")
-    return runOnce(runtime, exchange, run);
+  if (!isRetry || exchange.asksByRequests) return runOnce(runtime, exchange, run);
   return loadQuestions().then(({ retry }) => retry(runtime, exchange, run));
 }
 
@@ -353,8 +357,8 @@ function finish(
   // A parked handler may end while its question is with the client, such as after a timeout of its own.
   if (
     conversation?.isSuspended ||
-    exchange.unawaited > 0 ||
-    (exchange.openQuestions > 0 && !conversation?.isAnswered)
+    exchange.unawaitedQuestions > 0 ||
+    (exchange.unansweredQuestions > 0 && !conversation?.isAnswered)
   ) {
     return loadQuestions().then(({ ignoredQuestion }) => {
       throw ignoredQuestion(exchange);
@@ -372,7 +376,7 @@ function awaitHandler(
   produced: Promise<Produced>,
 ): Promise<Outcome> {
   // A handler that asks by requests is answered when it ends, never before.
-  if ((exchange.asksBy ?? exchange.peer.revision.questions) === "requests") {
+  if (exchange.asksByRequests) {
     return produced.then((value) => finish(runtime, exchange, run, value));
   }
   return new Promise((resolve) => {

@@ -259,7 +259,7 @@ export class EndpointState {
   readonly streams: Streams;
   readonly keepAliveMs: number;
   readonly quietMs: number;
-  /** True if `listen` was called, which learns why this process cannot serve beside others. */
+  /** True if `listen` was called: it rejects if this process cannot serve beside the others, and nothing else reports that. */
   declare isListening?: boolean;
   readonly #maxCalls: number;
   /** The requests in progress, in no order. */
