@@ -8,7 +8,6 @@ import { revokeGrant } from "./grants.ts";
 import { Interactions } from "./interaction.ts";
 import { introspectionSecret, resealKeys, signingKeys } from "./keys.ts";
 import { createListener } from "./listener.ts";
-import { reportLostClient } from "./lost.ts";
 import {
   authorizationMiddleware,
   failureMiddleware,
@@ -21,6 +20,7 @@ import {
 import type { AuthorityOptions } from "./options.ts";
 import { createProvider } from "./provider.ts";
 import { Redemptions, type TokenState } from "./redemptions.ts";
+import { reportLostClient } from "./report-lost.ts";
 import { UnknownSecretError } from "./rows.ts";
 import { type Settings, toSettings } from "./settings.ts";
 import { connectUpstream, Upstream, type UpstreamConnection } from "./upstream/upstream.ts";

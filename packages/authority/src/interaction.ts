@@ -6,11 +6,11 @@ import { describeClient } from "./clients.ts";
 import { toFailureResponse } from "./failure.ts";
 import { endOtherSession, requestedAccess, scopeOf, writeGrant } from "./grants.ts";
 import { passwordLimits } from "./limits.ts";
-import { reportLostSignIn } from "./lost.ts";
 import type { AuthorityEvent } from "./options.ts";
 import { consentPage, signInPage } from "./pages/forms.ts";
 import { errorPage, expiredPage, redirectPage } from "./pages/messages.ts";
 import { refund, tryConsume } from "./rate-limit.ts";
+import { reportLostSignIn } from "./report-lost.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream/upstream.ts";
 

@@ -2,8 +2,8 @@
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import { escapeHidden } from "./escape.ts";
 import { authorityKeys, type KeyManager, type KeyManagerOptions } from "./keys.ts";
-import { visible } from "./visible.ts";
 
 const usage = `Usage:
   portolan-authority keys <file>              List the signing keys, the newest first.
@@ -30,7 +30,7 @@ async function run(args: readonly string[]): Promise<number> {
   } catch (reason) {
     const isUsage = reason instanceof UsageError || (reason as { code?: string }).code?.startsWith("ERR_PARSE_ARGS");
     const message = reason instanceof Error ? reason.message : String(reason);
-    process.stderr.write(`${visible(message)}\n${isUsage ? `\n${usage}` : ""}`);
+    process.stderr.write(`${escapeHidden(message)}\n${isUsage ? `\n${usage}` : ""}`);
     return isUsage ? 2 : 1;
   }
 }
@@ -40,15 +40,15 @@ async function keys([command, ...words]: readonly string[]): Promise<void> {
   const [first, ...others] = words;
   if (first === "rotate") {
     const { id } = await (await managerIn(others, 0)).rotate();
-    process.stdout.write(`${visible(id)} added. Restart every authority, so that it signs with this key.\n`);
+    process.stdout.write(`${escapeHidden(id)} added. Restart every authority, so that it signs with this key.\n`);
   } else if (first === "remove") {
     const [id = ""] = others;
     await (await managerIn(others, 1)).remove(id);
-    process.stdout.write(`${visible(id)} removed\n`);
+    process.stdout.write(`${escapeHidden(id)} removed\n`);
   } else {
     for (const { id, createdAt, isNewest } of await (await managerIn(words, 0)).list()) {
       const since = createdAt?.toISOString().slice(0, 16).replace("T", " ") ?? "unknown time";
-      process.stdout.write(`${visible(id)}  ${since}  ${isNewest ? "signs" : "published"}\n`);
+      process.stdout.write(`${escapeHidden(id)}  ${since}  ${isNewest ? "signs" : "published"}\n`);
     }
   }
 }

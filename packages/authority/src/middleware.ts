@@ -10,11 +10,11 @@ import {
   redemptionRetrySeconds,
   usedClientMs,
 } from "./limits.ts";
-import { reportLostSignIn, reportLostToken } from "./lost.ts";
 import { pageHeaders } from "./pages/layout.ts";
 import { errorPage } from "./pages/messages.ts";
 import { tryConsume } from "./rate-limit.ts";
 import type { Redeemed, Redemptions, TokenResponse, TokenState } from "./redemptions.ts";
+import { reportLostSignIn, reportLostToken } from "./report-lost.ts";
 import type { Settings } from "./settings.ts";
 
 type Next = () => Promise<unknown>;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { inspect } from "node:util";
 import { PortolanError } from "portolan";
 import { createMemoryStorage, randomSecret } from "portolan/storage";
+import { escapeHidden } from "./escape.ts";
 import { derivedKeys } from "./keys.ts";
 import { defaultAccessTokenSeconds, defaultRefreshTokenSeconds, maxReportKinds, reportIntervalMs } from "./limits.ts";
 import {
@@ -13,7 +14,6 @@ import {
 import { networkOf } from "./rate-limit.ts";
 import { Rows, UnknownSecretError } from "./rows.ts";
 import type { SignIn } from "./users.ts";
-import { visible } from "./visible.ts";
 
 /** The options with their defaults, and values derived from them. */
 export interface Settings {
@@ -157,10 +157,10 @@ function kindOf(error: unknown): string {
 }
 
 function toLine(error: unknown): string {
-  if (!(error instanceof Error)) return `portolan-authority: ${visible(inspect(error)).replaceAll(/\s+/g, " ")}`;
+  if (!(error instanceof Error)) return `portolan-authority: ${escapeHidden(inspect(error)).replaceAll(/\s+/g, " ")}`;
   const { cause, stack = "" } = error;
   const where = stack.split("\n").find((line) => line.startsWith("    at "));
   const because = cause instanceof Error ? `: ${cause.message}` : "";
   const text = `portolan-authority: ${error.name}: ${error.message}${because}${where === undefined ? "" : ` (${where.trim()})`}`;
-  return visible(text).replaceAll(/\s+/g, " ");
+  return escapeHidden(text).replaceAll(/\s+/g, " ");
 }
