@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { describe, expect, test } from "vitest";
 import { drawLayers, layers } from "./layers.ts";
 
@@ -148,6 +148,19 @@ describe.each(packages)("the package %s", (name) => {
       return readFileSync(readme, "utf8").trimEnd().split("\n").length > 30;
     });
     expect(missing).toEqual([]);
+  });
+
+  test("has READMEs that name each folder beside them", () => {
+    const folder = join(root, "packages", name, "src");
+    const unnamed = readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => basename(file) === "README.md")
+      .flatMap((readme) => {
+        const text = readFileSync(join(folder, readme), "utf8");
+        return readdirSync(join(folder, dirname(readme)), { withFileTypes: true })
+          .filter((entry) => entry.isDirectory() && !text.includes(`${entry.name}/`))
+          .map((entry) => join(dirname(readme), entry.name));
+      });
+    expect(unnamed).toEqual([]);
   });
 });
 
