@@ -94,7 +94,7 @@ test("a server that is trusted starts at once, and one that cannot run says so",
   expect(problems).toEqual([]);
 });
 
-test("several servers are trusted together, each with its command in sight, and only those that are chosen", async () => {
+test("trusts the chosen ones of several servers at once, and shows the command of each", async () => {
   const { open, problems } = await openPage({
     servers: ["one", "two", "three"].map((name) => fromProject(name, command)),
   });

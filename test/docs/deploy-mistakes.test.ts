@@ -27,7 +27,7 @@ describe("a server with a wrong setting says in one line what is wrong and what 
     expect(line).toMatch(/^Redis cannot be used: nothing listens at this address \(.*ECONNREFUSED/);
   });
 
-  test("the address of Redis is none", async () => {
+  test("the address of Redis has no scheme", async () => {
     expect(await failureOf({ REDIS_URL: "127.0.0.1" })).toMatch(/^REDIS_URL: expected an address such as redis:/);
   });
 

@@ -60,14 +60,14 @@ describe("size", () => {
 describe("time limits", () => {
   const hasty = createSafeFetch({ ...local, timeoutMs: 100 });
 
-  test("a server that never answers", async () => {
+  test("end a request that is never answered", async () => {
     const server = await startServer(() => {});
     const error = await errorOf(hasty(`${server.url}/slow?SECRET`));
     expect(error).toMatchObject({ name: "PortolanError", code: "timeout" });
     expect(error.message).not.toContain("SECRET");
   });
 
-  test("a body that arrives byte by byte", async () => {
+  test("end a body that arrives byte by byte", async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const server = await startServer((_, response) => {
       const drops = setInterval(() => response.write("x"), 10);

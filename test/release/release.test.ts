@@ -176,7 +176,7 @@ describe("without a decision", () => {
     for (const one of undecided) expect(output).toContain(one);
   });
 
-  test("a dry run shows what would be published, names each, invents none and succeeds", async () => {
+  test("a dry run succeeds, lists what would be published, names what is undecided, and writes none of it", async () => {
     const repository = makeRepository(files);
     const { code, output } = await releaseIn(repository, { dryRun: true });
     expect(code).toBe(0);

@@ -85,7 +85,7 @@ describe.each([2, 3])("with %i processes", (count) => {
     await expect.poll(statuses, { timeout: 1_000, interval: 50 }).toEqual(all.map(() => 404));
   });
 
-  test("its stream: everything for it arrives there, and it is resumed at any process", async () => {
+  test("changes of every process arrive on the one stream of a session, which is resumed at any process", async () => {
     const { url, nodes, begin: beginAt } = await startNodes(count);
     const peer = await beginAt(0);
     let { stream, position } = await listen(peer);

@@ -117,7 +117,7 @@ export async function run(
   return withHost(context, [target.entry], work, options).finally(() => recorder?.close());
 }
 
-/** A question before there is a task, and nobody to ask. */
+/** Fails for a question that the server asks before there is a task: with --detach nobody waits to answer it. */
 function failUnasked(question: HostQuestion): never {
   const next = "run it in a terminal, where you can answer";
   throw new Failure("denied", `${question.server} asks before it begins: ${messageOf(question)}`, { next });

@@ -51,7 +51,7 @@ function freeName(name: string, folder: string): string {
   const safe = name.replace(/[^\w.-]/g, "_");
   for (let count = 1; ; count += 1) {
     const file = resolve(folder, count === 1 ? `${safe}.jsonl` : `${safe}-${count}.jsonl`);
-    // A link without a target is in use, too: it would lead the recording elsewhere.
+    // A symbolic link without a target counts as a file: the recording would be written where it points.
     if (!lstatSync(file, { throwIfNoEntry: false })) return file;
   }
 }

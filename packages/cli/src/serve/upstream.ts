@@ -75,7 +75,7 @@ export class Upstream {
     return (this.#link as { readonly sessionId?: string } | undefined)?.sessionId === undefined;
   }
 
-  /** True while the server may work on a cancelled call, whose questions nobody must be asked. */
+  /** True while the server may work on a cancelled call. Its questions must not reach a client any more. */
   get hasUnfinishedCalls(): boolean {
     return this.#unfinished?.areLeft ?? false;
   }

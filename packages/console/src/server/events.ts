@@ -23,7 +23,7 @@ export interface EventHubOptions {
   readonly boot: string;
   /** Returns the `reset` event for a reader that begins. */
   readonly reset: () => ConsoleEvent;
-  /** Returns the record that holds what a dropped row has appended to it, if there is one. */
+  /** Returns the whole record that a dropped row belongs to, if there is one. */
   readonly wholeOf: (event: ConsoleEvent) => ConsoleEvent | undefined;
 }
 
@@ -183,7 +183,7 @@ class EventStream {
   }
 }
 
-/** Rows are appended to others; a slow reader reads them by verb. */
+/** Returns whether an event has rows or text to append. A slow reader misses some, and asks for them by a verb. */
 function isRow(event: ConsoleEvent): boolean {
   return event.kind === "messages" || event.kind === "lines" || event.kind === "delta";
 }

@@ -50,7 +50,7 @@ export interface ActivityText {
   readonly text: string;
 }
 
-/** The head before the first block. */
+/** The end of a log that is still empty. */
 export const emptyHead: ActivityHead = { seal: "", block: 0, seq: 0 };
 
 /** A log in memory; `text` is its whole content. */

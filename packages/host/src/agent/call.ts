@@ -318,7 +318,7 @@ function explain(thrown: unknown, { name, begun }: ProposedCall, { signal }: Cal
   const mayHaveRun = begun || (isCallFailure && thrown.requestMayHaveRun) || undefined;
   // The user cancelled this call, and not the run.
   const isCancelled = isCallFailure && thrown.code === "cancelled";
-  // What a person says of a call that they cancelled has it already.
+  // The error of a call that the user cancelled says so already.
   const advice = mayHaveRun && !isCancelled ? `The end of this call is not known. ${uncertainAdvice}` : undefined;
   return { text: toError(thrown).message, isFromHost: isCancelled, mayHaveRun, advice };
 }

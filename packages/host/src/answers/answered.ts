@@ -11,7 +11,7 @@ export function answeredEvent({ question, answer, by, grant }: SettledQuestion):
   return { kind: "answered", server, question, how: "answered", summary, ...more };
 }
 
-const nobodyAsked = "Refused: nobody could be asked";
+const nobodyAsked = "Refused: there was no way to ask the user";
 
 /** Describes an answer in a few words for a person. */
 export function summaryOf(question: HostQuestion, answer: AnswerOf[QuestionKind]): string {

@@ -18,7 +18,7 @@ import { type KnownPlace, type Placeholder, readParts, type Syntax } from "./pla
 import { shapes } from "./shapes.ts";
 import { type Path, printPath } from "./value.ts";
 
-/** The values for placeholders. */
+/** Where the values of placeholders come from. */
 export interface ExpandOptions {
   readonly env: { readonly [name: string]: string | undefined };
   /** Known values of inputs by id. */

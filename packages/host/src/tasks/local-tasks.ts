@@ -474,7 +474,7 @@ function stateOf(reason: Error): HostTaskState {
 }
 
 function detached({ id, server, stored }: HeldTask, why: string): TaskDetachedError {
-  const message = `${server}.${stored.ref.tool} goes on as task ${id}, which nobody waits for: ${why}`;
+  const message = `${server}.${stored.ref.tool} goes on as task ${id}, and the wait for it has ended: ${why}`;
   return new TaskDetachedError(id, message);
 }
 

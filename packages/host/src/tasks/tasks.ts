@@ -48,7 +48,7 @@ export interface WaitTaskOptions extends Pick<HostCallOptions, "signal" | "conve
 export type StartedTask =
   | {
       readonly task: HostTask;
-      /** A text of the server for the model, which may go on without the result. */
+      /** A text of the server that the model gets now, so that it can go on without the result. */
       readonly immediateText?: string;
       readonly result?: undefined;
     }

@@ -31,7 +31,7 @@ export interface LinkTap extends WireTap {
 
 /** The events of a link, in arrival order. */
 export interface LinkEvents {
-  /** Defined if somebody wants the text of all messages. A link that does not use it is heard by its other events. */
+  /** Gets the text of all messages, if the client has a tap. For a link that ignores it, the tap gets the other events. */
   readonly tap?: LinkTap | undefined;
   /** A request of a stateful server. `answer` sends its response. `during` is the id of the call that led to it, if known. */
   request(request: RpcRequest, answer: (response: RpcResponse) => void, during?: RequestId): void;

@@ -26,7 +26,7 @@ export interface WireTap {
 
 /** The events of a channel, in arrival order and never before `open` has returned. */
 export interface ChannelEvents {
-  /** Defined if somebody wants the text of all messages. A channel that passes objects ignores it. */
+  /** Gets the text of all messages, if the client has a tap. A channel that passes objects ignores it. */
   readonly tap?: WireTap | undefined;
   /** @param size characters of its text, if they are known; they are counted while a request is in flight */
   message(message: Message, size?: number): void;

@@ -3,7 +3,7 @@ import { isAddress, isLoopbackAddress, isPrivateNetworkAddress, isPublicAddress 
 import { maxShownPathChars } from "./limits.ts";
 import type { FetchPolicy } from "./policy.ts";
 
-/** Names that only this machine or its network resolves; behind a proxy, those of the proxy's network. */
+/** Names of hosts that stand for this machine or its network. A proxy resolves them to hosts of its own network. */
 const privateNames = /(^|\.)(localhost|local|internal|home\.arpa)$/;
 const loopbackNames = /(^|\.)localhost$/;
 

@@ -140,7 +140,7 @@ export class ConsoleStore {
         this.verdicts.value = event.verdicts;
         break;
       default:
-      // Rows and texts belong to the parts of the page that show them; kinds of later versions to nobody.
+      // Rows and texts go to the parts of the page that show them. Kinds of a later version are ignored.
     }
   }
 

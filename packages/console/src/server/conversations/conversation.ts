@@ -32,7 +32,7 @@ export class Conversation {
   readonly #parts: ConversationParts;
   readonly #content: ConversationContent;
   readonly #journal: Journal;
-  /** Nothing is told any more, because pages would show it again. */
+  /** True once it is deleted: pages get no more events of it, because they would show it again. */
   #isRemoved = false;
   #run: Run | undefined;
   /** Resolves when all events of the last run are in the journal's queue. */

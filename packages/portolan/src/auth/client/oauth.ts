@@ -42,7 +42,7 @@ export interface OAuthOptions extends RegistrationOptions {
   /** How long a request waits while another program with the same store signs in. Default: `loginMs` and a minute. */
   readonly loginWaitMs?: number;
   readonly onEvent?: (event: OAuthEvent) => void;
-  /** Hears of each request for a token, what it sent and received, with secrets masked. Default: nobody does. */
+  /** Called when each step on the way to a token begins and ends, with what was sent and received. Secrets are masked. */
   readonly onStep?: (step: OAuthStep) => void;
   readonly now?: () => number;
 }

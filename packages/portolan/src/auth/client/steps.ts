@@ -28,7 +28,7 @@ export interface BegunStep {
   failed(reason: unknown, response?: string): void;
 }
 
-/** Tells the steps of one client. Loaded only if somebody listens. */
+/** Tells `onStep` the steps of one client. Loaded only with that option. */
 export class Steps {
   readonly #tell: (step: OAuthStep) => void;
   #last = 0;
@@ -147,7 +147,7 @@ function kindOf(url: URL, { method = "GET", body }: SafeFetchInit, server: URL):
 }
 
 /** Parameters of requests and callbacks whose values are no secrets. All others are masked. */
-const open = new Set([
+const openParameters = new Set([
   ...["response_type", "response_mode", "client_id", "redirect_uri", "code_challenge_method", "resource", "scope"],
   ...["prompt", "grant_type", "audience", "token_type_hint", "subject_token_type", "requested_token_type"],
   ...["actor_token_type", "client_assertion_type", "iss", "error"],
@@ -180,7 +180,7 @@ function mask(secret: string): string {
 function showUrl(url: URL): string {
   const start = url.origin + url.pathname;
   const parameters = [...url.searchParams].map(
-    ([name, value]) => `\n  ${name}=${inOneLine(open.has(name) ? value : mask(value))}`,
+    ([name, value]) => `\n  ${name}=${inOneLine(openParameters.has(name) ? value : mask(value))}`,
   );
   // A fragment can have tokens.
   return `${start}${parameters.join("")}${url.hash === "" ? "" : "\n  #…"}`;
@@ -199,8 +199,8 @@ function showRequest(url: URL, { method = "GET", headers, body }: SafeFetchInit,
   if (body instanceof URLSearchParams) {
     lines.push("");
     for (const [name, value] of body) {
-      if (!open.has(name) && value !== "") secrets.add(value);
-      lines.push(`${name}=${inOneLine(open.has(name) ? value : mask(value))}`);
+      if (!openParameters.has(name) && value !== "") secrets.add(value);
+      lines.push(`${name}=${inOneLine(openParameters.has(name) ? value : mask(value))}`);
     }
   } else if (typeof body === "string") lines.push("", showJson(body, openMembers, secrets) ?? "");
   return cut(lines.join("\n"));

@@ -19,7 +19,7 @@ interface Channel {
   marker: { readonly text: string; readonly arrived: () => void } | undefined;
   /** The attempt that all waiting subscriptions share. */
   joining: Promise<void> | undefined;
-  /** Joining and leaving, one after the other. */
+  /** Resolves after the latest subscribing or unsubscribing: the next one waits for it. */
   work: Promise<void>;
 }
 

@@ -200,7 +200,7 @@ class LogReader implements AsyncIterator<LogEntry> {
     this.#wake();
   }
 
-  /** Makes a waiting reader read, and resolves when it has read. */
+  /** Wakes the reader if it waits, and resolves when it has read. */
   poll(): Promise<void> {
     if (!this.#isWaiting) return Promise.resolve();
     return new Promise((resolve) => {

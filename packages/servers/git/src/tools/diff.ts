@@ -92,8 +92,8 @@ function describe({ files, patch, isCut }: Diff): string {
 async function sidesOf(args: DiffArguments, repository: Repository): Promise<string[]> {
   const { staged = false, from, to, since_fork = false } = args;
   if (to !== undefined && (from === undefined || staged))
-    throw new ToolError("to: needs from, and cannot be combined with staged");
-  if (since_fork && to === undefined) throw new ToolError("since_fork: needs from and to");
+    throw new ToolError("`to` needs `from`, and excludes `staged`");
+  if (since_fork && to === undefined) throw new ToolError("`since_fork` needs `from` and `to`");
   if (to === undefined) await repository.expectWorkTree();
   const older = from === undefined ? [] : [await repository.commit(from)];
   const newer = to === undefined ? [] : [await repository.commit(to)];

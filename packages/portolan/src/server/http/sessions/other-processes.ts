@@ -31,7 +31,7 @@ export interface SettingsChange {
 /** The process that changed a setting, the session, the change, the process that has its stream, and the id for its reply. */
 type ChangeMessage = [by: string, id: string, change: SettingsChange, owner: string | undefined, question: string];
 
-/** The sessions of this process, as far as news of other processes concern them. */
+/** The parts of this process that change when another process has changed a session. */
 export interface OwnSessions {
   readonly sessions: Sessions;
   readonly live: LiveSessions;
