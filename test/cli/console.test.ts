@@ -213,7 +213,7 @@ test("a saved call keeps the file or the command that was typed, and runs here a
   expect(unset.calls[0].problems[0]).toContain("your shell has no variable COLOUR");
 });
 
-test("a second one with choices of its own, or of another project, is refused with the address of the first", async () => {
+test("refuses a second console with other servers or flags, or of another project, with the address of the first", async () => {
   const cwd = makeHome();
   const state = { PORTOLAN_HOME: stateOf(cwd) };
   const first = startPortolan(["console", notes, "--no-open"], { cwd });

@@ -25,7 +25,7 @@ export interface CommandConsoleOptions extends Pick<HostOptions, "policy" | "roo
 export interface OpenedConsole extends Pick<RunningConsole, "origin" | "isElsewhere" | "project" | "purpose"> {
   /** Makes an address that opens one session. */
   openAddress(): string;
-  /** Makes a private file that leads to the console, and returns its address. */
+  /** Makes a private file that redirects a browser to the console, and returns the address of the file. */
   browserAddress(): string;
   close(): Promise<void>;
 }

@@ -43,7 +43,7 @@ export function Flow({ blocks }: { blocks: ConversationBlocks }): JSX.Element {
   const calls = new Set(
     blocks.blocks.all.peek().flatMap((block) => (block.kind === "call" && !block.record.end ? [block.call] : [])),
   );
-  // An open decision about a call is how such a conversation goes on.
+  // Such a conversation goes on when the person has decided about the call.
   const isUncertain = blocks.blocks.all.peek().some((block) => block.kind === "uncertain" && !block.isSettled);
   const loose = questions.filter(({ call }) => call === undefined || !calls.has(call));
   useLayoutEffect(() => {

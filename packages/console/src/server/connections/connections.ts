@@ -12,7 +12,7 @@ import { batchMs, maxAllSpoolBytes, maxClosedConnections, pageRows } from "../li
 import { Connection, type NewConnection } from "./connection.ts";
 import { Spool } from "./spool.ts";
 
-/** A message with its place. */
+/** A message, with the connection and the server that it belongs to. */
 export type FoundMessage = MessageRow & { readonly connection: string; readonly server: string };
 
 /** All connections whose messages are kept. */

@@ -257,7 +257,7 @@ export const processLeases = 3;
 export const dataMarkMs: number = 60 * 60_000;
 
 /** Time for which a starting process waits for the records of the others. */
-export const compareMs = 2_000;
+export const compareSecretsMs = 2_000;
 
 /** Pause before something that failed because of the storage is tried again. Each further pause is twice as long. */
 export const firstRetryMs = 100;

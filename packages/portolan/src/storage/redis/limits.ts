@@ -48,7 +48,7 @@ export const idRetentionMs: number = 60 * 60_000;
 /** Followed logs are read this often even if no message came. */
 export const followCheckMs = 5_000;
 /** Followed logs that are read at the same time. */
-export const followReads = 32;
+export const maxFollowReads = 32;
 /** A process checks this often that messages still reach it, while it subscribes to any. */
 export const echoMs = 5_000;
 /** Messages that wait until a loss before them was told, and their characters. */

@@ -3,7 +3,14 @@ import type { AppendOptions, FollowOptions, Log, LogEntry, Unsubscribe } from ".
 import type { Channels } from "./channels.ts";
 import type { Commands } from "./commands.ts";
 import { toTtl } from "./key-value.ts";
-import { charactersPerRead, entriesPerRead, followCheckMs, followReads, idRetentionMs, maxLogReads } from "./limits.ts";
+import {
+  charactersPerRead,
+  entriesPerRead,
+  followCheckMs,
+  idRetentionMs,
+  maxFollowReads,
+  maxLogReads,
+} from "./limits.ts";
 import { ignore } from "./link.ts";
 import { appendEntry, deleteLog } from "./scripts.ts";
 import { decodeText, encodeText } from "./text.ts";
@@ -151,7 +158,7 @@ export class RedisLog implements Log {
     const work = async () => {
       for (let reader = readers.pop(); reader; reader = readers.pop()) await reader.poll();
     };
-    await Promise.all(Array.from({ length: followReads }, work));
+    await Promise.all(Array.from({ length: maxFollowReads }, work));
     this.#checks = this.#followers.size === 0 || this.#isClosed ? undefined : setTimeout(this.#check, followCheckMs);
   };
 }

@@ -127,7 +127,7 @@ export class TempWatch {
       if (busy.has(statement.processId)) statement.seen += 1;
       if (parallel.has(statement.processId)) this.#end(statement, inParallel());
       if (bytes - statement.bytesBefore <= this.#maxBytes) continue;
-      // The size does not say who wrote; a statement that was seen at it goes first, then the later one.
+      // The size does not say which statement wrote the files: the one that was seen using them most often ends, or the latest of several.
       if (!worst || statement.seen >= worst.seen) worst = statement;
     }
     if (worst) this.#end(worst, tooMuch(this.#maxBytes));

@@ -3,7 +3,7 @@ import { keyIdsOf } from "../../../storage/crypto.ts";
 import type { Storage } from "../../../storage/storage.ts";
 import { isStorageFailure } from "../../reported-storage.ts";
 import type { ServerRuntime } from "../../runtime.ts";
-import { compareMs, dataMarkMs, maxKnownProcesses, processLeases } from "../limits.ts";
+import { compareSecretsMs, dataMarkMs, maxKnownProcesses, processLeases } from "../limits.ts";
 
 /** A process, as the others with the same storage see it. */
 interface ProcessRecord {
@@ -78,7 +78,7 @@ export async function register(
     await kv.delete(key).catch(report);
   };
   try {
-    await within(compareMs, renew(), report);
+    await within(compareSecretsMs, renew(), report);
   } catch (cause) {
     // A storage that fails now may answer later.
     if (isStorageFailure(cause)) report(cause);
