@@ -19,7 +19,7 @@ export async function* rerun(
   link: Link,
   { signal, timeoutMs = 60_000 }: { readonly signal: AbortSignal; readonly timeoutMs?: number | undefined },
 ): AsyncGenerator<AnswerDifference[]> {
-  const asked = questionsOf(messages);
+  const answers = recordedAnswers(messages);
   // Servers issue another `requestState` each time.
   const states = new Map<unknown, unknown>();
   const running = new Map<unknown, Promise<RpcResponse>>();
@@ -31,7 +31,7 @@ export async function* rerun(
   lost.catch(() => {});
   await link.open({
     request({ id, method }, answer) {
-      const known = asked.get(method)?.shift();
+      const known = answers.get(method)?.shift();
       answer(
         known
           ? { ...known, id }
@@ -82,8 +82,8 @@ async function within<T>(timeoutMs: number, request: string, answer: Promise<T>)
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }
 
-/** Returns the recorded answers to each kind of question, in order. */
-function questionsOf(messages: readonly RecordedMessage[]): Map<string, RpcResponse[]> {
+/** Returns the recorded answers of the client to each kind of question, in order. */
+function recordedAnswers(messages: readonly RecordedMessage[]): Map<string, RpcResponse[]> {
   const questions = new Map<unknown, string>();
   const answers = new Map<string, RpcResponse[]>();
   for (const { from, message } of messages) {
@@ -120,7 +120,7 @@ function differencesBetween(request: string, recorded: RpcResponse, now: RpcResp
 
 const time = /\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?/g;
 /** Members that are redacted, or different each time. */
-const ignored = new Set(["requestState"]);
+const ignoredMembers = new Set(["requestState"]);
 
 function compare(recorded: unknown, now: unknown, path: string): Omit<AnswerDifference, "request">[] {
   if (typeof recorded === "string" && typeof now === "string") {
@@ -134,7 +134,7 @@ function compare(recorded: unknown, now: unknown, path: string): Omit<AnswerDiff
   if (isObject(recorded) && isObject(now)) {
     const names = [...new Set([...Object.keys(recorded), ...Object.keys(now)])];
     return names
-      .filter((name) => !ignored.has(name))
+      .filter((name) => !ignoredMembers.has(name))
       .flatMap((name) => compare(recorded[name], now[name], path === "" ? name : `${path}.${name}`));
   }
   return canonical(recorded) === canonical(now) ? [] : [{ path, recorded, now }];
