@@ -7,7 +7,7 @@ import { Failure, toFailure } from "../failure.ts";
 import { chooseModel, showRetries } from "../models.ts";
 import { showResult } from "../output/content.ts";
 import { failureLines } from "../output/failure-lines.ts";
-import { explainUnused } from "../servers/host.ts";
+import { explainUnused } from "../servers/explain.ts";
 import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
 import { showCommand } from "./chat-commands.ts";
 import { ChatHistory } from "./history.ts";

@@ -13,7 +13,8 @@ import {
 } from "../chat/model-run.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { findModels, showRetries } from "../models.ts";
-import { rootsOf, signInCommand, withHost } from "../servers/host.ts";
+import { signInCommand } from "../servers/explain.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 import { quote } from "../terminal/escape.ts";
 import { listOf, wrap } from "../terminal/wrap.ts";
 

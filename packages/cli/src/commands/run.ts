@@ -19,8 +19,9 @@ import {
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, interruption, withoutOptionNames } from "../failure.ts";
 import { findModels, showRetries } from "../models.ts";
+import { changesStep } from "../servers/explain.ts";
 import { lookCommand } from "../servers/find-server.ts";
-import { changesStep, rootsOf, withHost } from "../servers/host.ts";
+import { rootsOf, withHost } from "../servers/host.ts";
 import { wrap } from "../terminal/wrap.ts";
 
 /** Lets a model work on one task with servers. */

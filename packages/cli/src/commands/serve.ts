@@ -8,8 +8,9 @@ import { Failure, toFailure } from "../failure.ts";
 import { parsePort } from "../serve/listen.ts";
 import { ProxyServer } from "../serve/proxy-server.ts";
 import { Upstream } from "../serve/upstream.ts";
+import { withWithheld } from "../servers/explain.ts";
 import { findServer } from "../servers/find-server.ts";
-import { requireUsable, withWithheld } from "../servers/host.ts";
+import { requireUsable } from "../servers/host.ts";
 import { explainLink } from "../servers/link.ts";
 import { wrapHanging } from "../terminal/wrap.ts";
 

@@ -3,8 +3,9 @@ import { type CallVerdict, type OutgoingCall, readCalls, runCall, type SavedCall
 import { withNeeds } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
 import { Failure, type FailureKind, interruption, toFailure } from "../failure.ts";
+import { explainAt } from "../servers/explain.ts";
 import { suggest, targetArgument } from "../servers/find-server.ts";
-import { explainAt, withHost } from "../servers/host.ts";
+import { withHost } from "../servers/host.ts";
 import { findSaved } from "../servers/saved-target.ts";
 import { quoteCommand } from "../terminal/escape.ts";
 import { wrap, wrapStep } from "../terminal/wrap.ts";

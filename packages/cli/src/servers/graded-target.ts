@@ -8,7 +8,8 @@ import { Failure, httpStatusOf, toFailure } from "../failure.ts";
 import { proxyFor } from "../http-proxy/choose.ts";
 import { quoteCommand } from "../terminal/escape.ts";
 import { info } from "../version.ts";
-import { explainStart, strayLine, withStray } from "./host.ts";
+import { explainStart, withStray } from "./explain.ts";
+import { strayLine } from "./host.ts";
 import { createLink } from "./link.ts";
 import { authFor } from "./sign-in.ts";
 

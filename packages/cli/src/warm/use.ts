@@ -6,7 +6,8 @@ import { holdFileLock } from "portolan/storage/node";
 import { type ConfiguredServer, type ServerEntry, trustDigest, trustPlace } from "portolan-host";
 import type { CommandContext } from "../command.ts";
 import { exitCodes, Failure, type FailureKind } from "../failure.ts";
-import { explainStart, requireUsable } from "../servers/host.ts";
+import { explainStart } from "../servers/explain.ts";
+import { requireUsable } from "../servers/host.ts";
 import { createLink } from "../servers/link.ts";
 import { version } from "../version.ts";
 import {
