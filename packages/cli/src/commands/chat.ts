@@ -86,7 +86,7 @@ export async function run(
         ...refuseWithoutTerminal(context, refused),
       },
       // The chat does not wait for a browser: the other servers are there.
-      isSignInLeft: true,
+      skipsSignIn: true,
       model: models,
       policy: policyOf(flags),
       tasks: { resume: "wait" },

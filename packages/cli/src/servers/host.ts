@@ -24,10 +24,10 @@ import { authFor } from "./sign-in.ts";
 
 /** The options of `withHost`. */
 export interface WithHostOptions extends Omit<HostOptions, "servers" | "storage" | "activity"> {
-  /** Ask no questions and open no browser, even if there is a person. */
+  /** Asks no questions and opens no browser, even if there is a person. */
   readonly isQuiet?: boolean;
-  /** Open no browser to sign in: a server that needs it is not used. */
-  readonly isSignInLeft?: boolean;
+  /** Opens no browser to sign in: a server that needs it is not used. */
+  readonly skipsSignIn?: boolean;
   /** The command itself shows which servers it waits for. */
   readonly showsStarts?: boolean;
 }
@@ -37,11 +37,11 @@ export async function withHost<T>(
   context: CommandContext,
   servers: readonly ServerEntry[],
   work: (host: Host) => Promise<T>,
-  { isQuiet = false, isSignInLeft = false, showsStarts = false, ...options }: WithHostOptions = {},
+  { isQuiet = false, skipsSignIn = false, showsStarts = false, ...options }: WithHostOptions = {},
 ): Promise<T> {
   const { screen, signal, system } = context;
   const answers: HostAnswers = { ...(!isQuiet && createAnswers(context)), ...options.answers };
-  const isInteractive = screen.isInteractive && !isQuiet && !isSignInLeft;
+  const isInteractive = screen.isInteractive && !isQuiet && !skipsSignIn;
   const signIns = new Set<string>();
   const opened = await openHost(context, servers, {
     auth: (entry) =>
@@ -54,7 +54,7 @@ export async function withHost<T>(
   });
   const { host } = opened;
   const starts = showsStarts ? undefined : showStarts(context, host, signIns);
-  const strays = hearStrays(host);
+  const strayLines = watchStrayLines(host);
   // Waiting for a server holds no handle, so this timer keeps the process alive until the work ends.
   const alive = setInterval(() => {}, 2 ** 30);
   try {
@@ -63,12 +63,12 @@ export async function withHost<T>(
     const [entry] = servers;
     const failure = explain(reason, host, context, servers);
     if (!entry || servers.length > 1) throw failure;
-    if (failure instanceof Failure && failure.kind === "timeout") throw withStray(failure, strays.first);
+    if (failure instanceof Failure && failure.kind === "timeout") throw withStray(failure, strayLines.first);
     const found = await withFoundPath(context, entry, failure);
     throw found ?? (await withRefusal(entry, await withWithheld(context, entry, failure), system));
   } finally {
     starts?.end();
-    strays.end();
+    strayLines.end();
     await opened.close();
     clearInterval(alive);
   }
@@ -119,7 +119,7 @@ export function withGrace(entry: ServerEntry): ServerEntry {
 export const strayLine: RegExp = /expected a JSON object or array|not valid JSON|not valid UTF-8/;
 
 /** Notes the first line of a server that is not a message. */
-function hearStrays(host: Host): { readonly first: string | undefined; end(): void } {
+function watchStrayLines(host: Host): { readonly first: string | undefined; end(): void } {
   const events = host.events({ kinds: ["warning"] });
   const heard: string[] = [];
   // The feed of a host never fails.
