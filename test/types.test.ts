@@ -8,6 +8,7 @@ const folder = join(import.meta.dirname, "types/generated");
 const program = readFileSync(join(import.meta.dirname, "types/program.txt"), "utf8");
 const client = readFileSync(join(import.meta.dirname, "types/client.txt"), "utf8");
 const exported = readFileSync(join(import.meta.dirname, "types/exported.txt"), "utf8");
+const alone = readFileSync(join(import.meta.dirname, "types/alone.txt"), "utf8");
 /** The oldest supported compiler is installed apart, so that it does not become the `tsc` of the project. */
 const compilers: { readonly [name: string]: string } = {
   newest: join(root, "node_modules/typescript/bin/tsc"),
@@ -44,19 +45,25 @@ test.each(["zod", "zod-3-25", "zod-4-0", "zod-4-1"])(
   },
 );
 
+/** Writes a project of one program, as a user has it, and returns its folder. */
+function writeProject(name: string, text: string, options: object): string {
+  const home = join(folder, name);
+  mkdirSync(home, { recursive: true });
+  writeFileSync(join(home, "program.ts"), text);
+  writeFileSync(join(home, "package.json"), JSON.stringify({ type: "module" }));
+  const compilerOptions = {
+    ...{ strict: true, module: "nodenext", target: "es2022", outDir: "out" },
+    // The libraries that docs/typescript.md asks for, and no types of node.
+    ...{ lib: ["es2023", "esnext.disposable", "dom"], types: [], skipLibCheck: false },
+    ...options,
+  };
+  writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+  return home;
+}
+
 describe.each(Object.keys(compilers))("the %s TypeScript", (typescript) => {
   const project = (name: string, text: string, options: object) => {
-    const home = join(folder, `${typescript.replace(" ", "-")}-${name}`);
-    mkdirSync(home, { recursive: true });
-    writeFileSync(join(home, "program.ts"), text);
-    writeFileSync(join(home, "package.json"), JSON.stringify({ type: "module" }));
-    const compilerOptions = {
-      ...{ strict: true, module: "nodenext", target: "es2022", outDir: "out" },
-      // The libraries that docs/typescript.md asks for, and no types of node.
-      ...{ lib: ["es2023", "esnext.disposable", "dom"], types: [], skipLibCheck: false },
-      ...options,
-    };
-    writeFileSync(join(home, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["program.ts"] }));
+    const home = writeProject(`${typescript.replace(" ", "-")}-${name}`, text, options);
     const { status, stdout } = compileWith(typescript, "-p", home);
     return { status, stdout, out: join(home, "out") };
   };
@@ -94,4 +101,17 @@ describe.each(Object.keys(compilers))("the %s TypeScript", (typescript) => {
     expect(declared).toMatch(/import\("portolan\/(server|client)"\)\.ToolTypes<"forecast"/);
     expect(declared).not.toMatch(/dist\/|\/src\//);
   });
+});
+
+// A program that imports one entry has only the files that this entry names: types must be named through these.
+test("writes declarations for what is inferred from any entry alone", () => {
+  const parts = alone.split(/^\/\/\/\/ /m).slice(1);
+  const homes = parts.map((part) => {
+    const [entry = "", ...lines] = part.split("\n");
+    return writeProject(`alone-${entry.replaceAll("/", "-")}`, lines.join("\n"), { declaration: true });
+  });
+  expect(homes.length).toBeGreaterThan(15);
+  const { status, stdout } = compile("-b", ...homes);
+  expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+  for (const home of homes) expect(readFileSync(join(home, "out/program.d.ts"), "utf8")).not.toMatch(/dist\/|\/src\//);
 });

@@ -1,4 +1,7 @@
+// The types that TypeScript infers for a user's exports are named through this entry, so a program must have it.
+
 export { PortolanError, type PortolanErrorCode } from "../errors.ts";
+export type {} from "../index.ts";
 export { RpcError } from "../jsonrpc/message.ts";
 export type { NoTools, ToolsByName, ToolTypes } from "../protocol/typed-tools.ts";
 export type {

@@ -1,3 +1,6 @@
+// The types that TypeScript infers for a user's exports are named through this entry, so a program must have it.
+export type {} from "../index.ts";
+
 export { RpcError } from "../jsonrpc/message.ts";
 export type {
   AskableCapability,

@@ -1,5 +1,9 @@
+// The types that TypeScript infers for a user's exports are named through these entries, so a program must have them.
+
 export type { Link, LinkEvents, ResponseSink } from "../client/channel-link.ts";
 export type { Clock } from "../client/deadlines.ts";
+export type {} from "../client/index.ts";
+export type {} from "../server/index.ts";
 export { type BytesPairOptions, createBytesPair } from "./bytes-pair.ts";
 export { type ChannelsUnderTest, channelContract } from "./channel-contract.ts";
 export { createClock, type ManualClock } from "./clock.ts";

@@ -1,4 +1,7 @@
+// The types that TypeScript infers for a user's exports are named through this entry, so a program must have it.
+
 export type { TaskDialect } from "../../protocol/tasks.ts";
+export type {} from "../index.ts";
 export type { TaskState } from "./state.ts";
 export {
   type ClientTasksOptions,
