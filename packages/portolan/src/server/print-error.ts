@@ -11,7 +11,8 @@ const maxPrintedErrors = 3;
 
 /** Returns an error for the log of the operator. */
 export function toLog(error: unknown, about: ErrorReport): string {
-  return `${visible(JSON.stringify(about))} ${toLines(error)}`;
+  const origin = visible(JSON.stringify(about));
+  return origin === "{}" ? toLines(error) : `${origin} ${toLines(error)}`;
 }
 
 /**

@@ -1,8 +1,10 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams, unknownPrompt } from "../../protocol/errors.ts";
 import { complete, type Outcome } from "../../protocol/revision.ts";
 import type { CompleteParams, Completion } from "../../protocol/types/index.ts";
+import { isObject } from "../../schema/shape.ts";
 import type { Completer, PromptReturn, ServerOptions } from "../define/definition.ts";
 import type { CompiledPrompt } from "../define/resources.ts";
 import { runAround } from "../extension.ts";
@@ -28,7 +30,7 @@ export function getPrompt(runtime: ServerRuntime, exchange: ServedExchange): May
 function getOne(
   runtime: ServerRuntime,
   exchange: ServedExchange,
-  { definition, makeApp }: CompiledPrompt,
+  { key, definition, makeApp }: CompiledPrompt,
   args: { [name: string]: string },
 ): MaybePromise<Produced> {
   const context = new HandlerContext(exchange, runtime, makeApp);
@@ -36,9 +38,21 @@ function getOne(
     if (typeof value === "string") {
       return complete(describe(definition.description, [{ role: "user", content: { type: "text", text: value } }]));
     }
-    if (Array.isArray(value)) return complete(describe(definition.description, value));
-    return "kind" in value ? value : complete({ ...value });
+    if (isObject(value) && "kind" in value) return value as Produced;
+    const messages: unknown = isObject(value) ? value["messages"] : value;
+    if (!Array.isArray(messages) || !messages.every(isMessage)) throw invalidReturn(key, value);
+    return complete(isObject(value) ? { ...value } : describe(definition.description, messages));
   });
+}
+
+function isMessage(message: unknown): boolean {
+  return isObject(message) && isObject(message["content"]);
+}
+
+function invalidReturn(name: string, value: unknown): PortolanError {
+  const expected = 'a text or messages such as { role: "user", content: { type: "text", text: "…" } }';
+  const got = Array.isArray(value) ? "others" : isObject(value) ? "an object without them" : nameOf(value);
+  return new PortolanError("invalid-definition", `Prompt "${name}": get: expected ${expected}, got ${got}`);
 }
 
 function describe(description: string | undefined, messages: unknown[]): JsonObject {

@@ -1,13 +1,14 @@
 import { type MaybePromise, whenDone } from "../../async.ts";
+import { nameOf, PortolanError } from "../../errors.ts";
 import type { JsonObject } from "../../jsonrpc/message.ts";
 import { invalidParams, resourceNotFound } from "../../protocol/errors.ts";
 import { complete, type Outcome } from "../../protocol/revision.ts";
-import type { ResourceContents } from "../../protocol/types/index.ts";
+import { isObject } from "../../schema/shape.ts";
 import type { ReadReturn, TemplateValues } from "../define/definition.ts";
 import type { CompiledResource, CompiledTemplate } from "../define/resources.ts";
 import { runAround } from "../extension.ts";
 import { maxUriCharacters } from "../limits.ts";
-import type { ServerRuntime } from "../runtime.ts";
+import { reportError, type ServerRuntime } from "../runtime.ts";
 import { HandlerContext } from "./context.ts";
 import type { ServedExchange } from "./exchange.ts";
 import { type Produced, runHandler } from "./exchange.ts";
@@ -34,10 +35,24 @@ export function findResource(
 export function readResource(runtime: ServerRuntime, exchange: ServedExchange): MaybePromise<Outcome> {
   const uri = exchange.params["uri"] as string;
   const found = findResource(runtime, exchange, uri);
-  if (!found) throw resourceNotFound(uri);
+  if (!found) {
+    reportBraces(runtime);
+    throw resourceNotFound(uri);
+  }
   const { readable, values } = found;
   const read = () => runHandler(runtime, exchange, () => readOne(runtime, exchange, uri, readable, values));
   return readable.around.length === 0 ? read() : runAround(readable.around, exchange, read);
+}
+
+/** Reports resources whose author meant templates, once: no client finds them. Those of another server are its own. */
+function reportBraces({ snapshot }: ServerRuntime): void {
+  if (snapshot.hasReportedBraces) return;
+  snapshot.hasReportedBraces = true;
+  for (const { key } of snapshot.options.leaveOutInvalid ? [] : snapshot.parts.resources) {
+    if (!/\{.*\}/.test(key)) continue;
+    const why = `Resource "${key}": only this text itself is found, with its braces; define it with .template(…)`;
+    reportError(snapshot.options, new PortolanError("invalid-definition", why), {});
+  }
 }
 
 function readOne(
@@ -52,25 +67,35 @@ function readOne(
     "template" in readable ? readable.definition.read(values ?? {}, context, uri) : readable.definition.read(context);
   return whenDone<ReadReturn, Produced>(returned, (value) => {
     if (value === undefined) throw resourceNotFound(uri);
-    if (typeof value === "object" && "kind" in value && value.kind === "questions") return value;
+    if (isObject(value) && value["kind"] === "questions") return value as Produced;
     const { cache, mimeType } = readable.definition;
     const isRetry = exchange.params["requestState"] !== undefined || exchange.params["inputResponses"] !== undefined;
-    const result = toReadResult(uri, mimeType, value as Exclude<ReadReturn, undefined | Produced>);
+    const result = toReadResult(uri, mimeType, value);
+    const contents: unknown = result?.["contents"];
+    if (!Array.isArray(contents) || !contents.every(isContent)) throw invalidReturn(readable.key, value);
     // spec 2026-07-28: the result of a retry must not be cached.
     return complete(isRetry ? { ...result, ttlMs: 0, cacheScope: "private" } : { ...cache, ...result });
   });
 }
 
-function toReadResult(
-  uri: string,
-  mimeType: string | undefined,
-  value: string | Uint8Array | ResourceContents | ResourceContents[] | { contents: ResourceContents[] },
-): JsonObject {
+function toReadResult(uri: string, mimeType: string | undefined, value: unknown): JsonObject | undefined {
   const typed = mimeType === undefined ? { uri } : { uri, mimeType };
   if (typeof value === "string") return { contents: [{ ...typed, text: value }] };
   if (value instanceof Uint8Array) return { contents: [{ ...typed, blob: toBase64(value) }] };
   if (Array.isArray(value)) return { contents: value };
+  if (!isObject(value)) return undefined;
   return "contents" in value ? { ...value } : { contents: [value] };
+}
+
+function isContent(content: unknown): boolean {
+  if (!isObject(content) || typeof content["uri"] !== "string") return false;
+  return typeof content["text"] === "string" || typeof content["blob"] === "string";
+}
+
+function invalidReturn(uri: string, value: unknown): PortolanError {
+  const expected = "a text, bytes, or contents such as { uri, text } or { uri, blob }";
+  const got = Array.isArray(value) || isObject(value) ? "others; for JSON return JSON.stringify(value)" : nameOf(value);
+  return new PortolanError("invalid-definition", `Resource "${uri}": read: expected ${expected}, got ${got}`);
 }
 
 /** Encodes bytes as the member `blob` has them. */

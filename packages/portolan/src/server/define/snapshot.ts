@@ -45,6 +45,8 @@ export class Snapshot {
   readonly resources: FeatureList<CompiledResource>;
   readonly templates: FeatureList<CompiledTemplate>;
   readonly prompts: FeatureList<CompiledPrompt>;
+  /** True once the author was told of fixed resources that were meant as templates. */
+  declare hasReportedBraces?: boolean;
   readonly #chains = new Map<string, readonly Middleware[]>();
 
   constructor(info: Implementation, options: ServerOptions<unknown>, parts: Parts, isLive: boolean) {
