@@ -303,6 +303,13 @@ describe("a subscription that the storage loses while it fails over", () => {
     expect(await heardWith(one, stream)).toContain(`${uri}/last`);
   });
 
+  test("is stored again by another process than the one that confirmed it, which has ended", async () => {
+    const { here, stream, one, isStored } = await startLosing(1);
+    here.lose();
+    await expect.poll(isStored).toBe(true);
+    expect(await heardWith(one, stream)).toContain(`${uri}/last`);
+  });
+
   test("is stored again by another process, although the one with the stream has taken it for an ended one", async () => {
     const { here, there, peer, stream, one, isStored } = await startLosing(1);
     there.hold(`mcp/session/${peer.id}`);

@@ -220,6 +220,9 @@ export const recentSubscriptionMs = 60_000;
 /** Subscriptions that a process can store again. Of too many the oldest are left out. */
 export const maxRecentSubscriptions = 10_000;
 
+/** Characters of the subscriptions that a process can store again. */
+export const maxRecentCharacters = 4 * 1024 * 1024;
+
 /** Time for which a question to the client of a session may be answered. */
 export const sessionQuestionTtlMs: number = 60 * 60_000;
 

@@ -5,10 +5,10 @@ import type { Caller } from "../../callers.ts";
 import { maxSubscriptions } from "../../limits.ts";
 import { checkSubscriptionLimit } from "../../subscribe/watches.ts";
 import { releaseSubscription, takeSubscription } from "../caller.ts";
-import { maxRecentSubscriptions, recentSubscriptionMs } from "../limits.ts";
+import { maxRecentCharacters, maxRecentSubscriptions, recentSubscriptionMs } from "../limits.ts";
 import type { CacheEntry, HeldSession, Sessions } from "./sessions.ts";
 
-/** A subscription that this process has confirmed lately. */
+/** A subscription that this or another process has confirmed lately. */
 interface RecentSubscription {
   readonly id: string;
   readonly uri: string;
@@ -24,6 +24,7 @@ export class SessionSubscriptions {
   readonly #subscribing = new Map<string, Promise<void>>();
   /** The latest subscriptions, oldest first, by session and URI: a storage that fails over loses what was written last. */
   readonly #recent = new Map<string, RecentSubscription>();
+  #recentCharacters = 0;
 
   constructor(sessions: Sessions, storage: Storage, idleMs: number) {
     this.#sessions = sessions;
@@ -46,7 +47,7 @@ export class SessionSubscriptions {
 
   /** Stores a subscription. One that is being stored already is waited for: both succeed, or both fail. */
   subscribe(id: string, uri: string, caller: Caller): Promise<void> {
-    const name = `${id} ${uri}`;
+    const name = nameOf(id, uri);
     const running = this.#subscribing.get(name);
     if (running) return running;
     const subscribing = this.#subscribe(id, uri, caller).finally(() => this.#subscribing.delete(name));
@@ -71,7 +72,8 @@ export class SessionSubscriptions {
       if (!(await this.#hasSession(id, uri))) throw new PortolanError("connection-closed", "The session has ended");
       // A list that was read meanwhile may lack it.
       (await this.#cachedUris(id))?.add(uri);
-      this.#remember(id, uri);
+      // One whose session has ended meanwhile is counted for nobody.
+      if (held.uris.has(uri)) this.#remember(id, uri);
     } catch (cause) {
       // It may be stored all the same, also by another process: the list is read again when it is needed.
       uris.delete(uri);
@@ -91,17 +93,23 @@ export class SessionSubscriptions {
     return false;
   }
 
+  /** Remembers a subscription. Of too many, or too long ones, the oldest are forgotten: not all are counted for a caller. */
   #remember(id: string, uri: string): void {
-    // One whose session has ended meanwhile is counted for nobody.
-    if (!this.#sessions.isShared || !this.#sessions.heldOf(id)?.uris.has(uri)) return;
+    if (!this.#sessions.isShared) return;
     const now = performance.now();
-    const name = `${id} ${uri}`;
-    this.#recent.delete(name);
+    const name = nameOf(id, uri);
+    this.#forgetRecent(name);
+    this.#recentCharacters += name.length;
     for (const [oldest, { at }] of this.#recent) {
-      if (now - at < recentSubscriptionMs && this.#recent.size < maxRecentSubscriptions) break;
-      this.#recent.delete(oldest);
+      const isFull = this.#recent.size >= maxRecentSubscriptions || this.#recentCharacters > maxRecentCharacters;
+      if (now - at < recentSubscriptionMs && !isFull) break;
+      this.#forgetRecent(oldest);
     }
     this.#recent.set(name, { id, uri, at: now });
+  }
+
+  #forgetRecent(name: string): void {
+    if (this.#recent.delete(name)) this.#recentCharacters -= name.length;
   }
 
   /** Stores the latest subscriptions again that the storage has lost, and returns them. */
@@ -113,18 +121,20 @@ export class SessionSubscriptions {
       // A session that is lost with them is told as lost.
       if (!(await this.#sessions.isStored(id))) continue;
       // The client may have unsubscribed meanwhile.
-      if (!this.#recent.has(`${id} ${uri}`)) continue;
+      if (!this.#recent.has(nameOf(id, uri))) continue;
       if (!(await this.#storeUri(id, uri, { expect: null }))) continue;
       if (!(await this.#hasSession(id, uri))) continue;
       await this.#sessions.change(id, () => ({ urisAt: Date.now() }));
       (await this.#cachedUris(id))?.add(uri);
+      // What was written now may be lost as well.
+      this.#remember(id, uri);
       restored.push(recent);
     }
     return restored;
   }
 
   async unsubscribe(id: string, uri: string): Promise<void> {
-    this.#recent.delete(`${id} ${uri}`);
+    this.#forgetRecent(nameOf(id, uri));
     (await this.of(id)).delete(uri);
     const held = this.#sessions.heldOf(id);
     if (held) releaseUri(held, uri);
@@ -132,9 +142,10 @@ export class SessionSubscriptions {
     (await this.#cachedUris(id))?.delete(uri);
   }
 
-  /** Applies a subscription that another process has changed. */
+  /** Applies a subscription that another process has changed. That one may be killed before a storage loses the subscription. */
   async changedElsewhere(id: string, uri: string, isSubscribed: boolean): Promise<void> {
-    if (!isSubscribed) this.#recent.delete(`${id} ${uri}`);
+    if (isSubscribed) this.#remember(id, uri);
+    else this.#forgetRecent(nameOf(id, uri));
     const uris = await this.#cachedUris(id);
     if (!uris) this.#sessions.forgetCached(id);
     else if (isSubscribed) uris.add(uri);
@@ -168,7 +179,7 @@ export class SessionSubscriptions {
   /** Forgets the subscriptions of a session that has ended in this process. */
   forget(id: string, held: HeldSession): void {
     for (const uri of held.uris) {
-      this.#recent.delete(`${id} ${uri}`);
+      this.#forgetRecent(nameOf(id, uri));
       releaseUri(held, uri);
     }
   }
@@ -179,6 +190,10 @@ export class SessionSubscriptions {
     const stored = await this.#storage.kv.list(uriPrefix(id), { limit: 2 * maxSubscriptions });
     for (const { key } of stored) await this.#storage.kv.delete(key);
   }
+}
+
+function nameOf(id: string, uri: string): string {
+  return `${id} ${uri}`;
 }
 
 function uriPrefix(id: string): string {
