@@ -279,21 +279,34 @@ test("a subscription that fails in one process is not lost if another one has st
 });
 
 describe("a subscription that the storage loses while it fails over", () => {
-  /** Starts two processes, the first one with the stream, and subscribes at one of them. Then the storage has lost that. */
-  async function startLosing(at: 0 | 1) {
+  /**
+   * Starts two processes, the first one with the stream, and subscribes at one of them. Then the storage has lost that.
+   *
+   * @param isLate the first process starts after the subscription, so that it has not heard of it
+   */
+  async function startLosing(at: 0 | 1, isLate = false) {
     const shared = createMemoryStorage();
     const [here, there] = [holdable(shared), holdable(shared)];
-    const processes = [await startProcess(here.storage), await startProcess(there.storage)] as const;
-    const peer = await beginAt(processes[0]);
-    const stream = await peer.get();
-    await stream.event();
+    const other = await startProcess(there.storage);
+    let one = isLate ? other : await startProcess(here.storage);
+    const peer = await beginAt(one);
+    const open = async (at: Process) => {
+      const stream = await peer.at(at.url).get();
+      await stream.event();
+      return stream;
+    };
+    let stream = await open(one);
     expect((await peer.request("resources/subscribe", { uri: earlier })).status).toBe(200);
     const keysOf = async () => (await shared.kv.list("mcp/subscription/")).map(({ key }) => key);
     const before = await keysOf();
-    await subscribeAt(peer, processes[at]);
+    await subscribeAt(peer, at === 0 ? one : other);
+    if (isLate) {
+      one = await startProcess(here.storage);
+      stream = await open(one);
+    }
     const [lost = ""] = (await keysOf()).filter((key) => !before.includes(key));
     await shared.kv.delete(lost);
-    return { here, there, peer, stream, one: processes[0], isStored: async () => (await keysOf()).includes(lost) };
+    return { here, there, peer: peer.at(one.url), stream, one, isStored: async () => (await keysOf()).includes(lost) };
   }
 
   test("is stored again by the process that has the stream", async () => {
@@ -311,7 +324,7 @@ describe("a subscription that the storage loses while it fails over", () => {
   });
 
   test("is stored again by another process, although the one with the stream has taken it for an ended one", async () => {
-    const { here, there, peer, stream, one, isStored } = await startLosing(1);
+    const { here, there, peer, stream, one, isStored } = await startLosing(1, true);
     there.hold(`mcp/session/${peer.id}`);
     for (const { lose } of [here, there]) lose();
     await expect.poll(there.isWaiting).toBe(true);
@@ -602,6 +615,57 @@ test("a client is told of a gap if what it missed cannot be read any more", asyn
   // Another process has dropped the stored messages, because it could not store one.
   await storage.kv.set(`mcp/events/${peer.id}/get/restarted`, "another proof");
   expect(await heard(await peer.get(), 1)).toEqual([uri]);
+});
+
+describe("a client whose missed changes were dropped is told that everything may have changed", () => {
+  /** Subscribes, and loses the connection after a first change. Returns its position. */
+  async function loseConnection(storage: Storage) {
+    const sessions = { abandonMs: 20_000 };
+    const [one, other] = [await startProcess(storage, { sessions }), await startProcess(storage, { sessions })];
+    const peer = await beginAt(one);
+    await subscribeAt(peer, one);
+    const stream = await peer.get();
+    one.publish(`${uri}/heard`);
+    const { id } = await stream.messageEvent();
+    stream.drop();
+    // The claim says when the server knows that nobody reads.
+    await expect.poll(() => storage.kv.get(`mcp/stream/${peer.id}`)).toMatch(/^ /);
+    const stored = async () => {
+      let count = 0;
+      for await (const _ of storage.log.after(`mcp/events/${peer.id}/get`, "")) count += 1;
+      return count;
+    };
+    return { one, peer, there: peer.at(other.url), id, stored };
+  }
+
+  test.each([
+    ["its position", true],
+    ["no position", false],
+  ])("because they were too old, with %s", async (_, hasPosition) => {
+    let time = 0;
+    const { one, there, id, stored } = await loseConnection(createMemoryStorage({ now: () => time }));
+    one.publish(`${uri}/missed`);
+    await expect.poll(stored).toBe(2);
+    time += 21_000;
+    expect(await heard(await there.get(hasPosition ? id : undefined), 1)).toEqual([uri]);
+  });
+
+  test("because they were too many", async () => {
+    const { one, there, id, stored } = await loseConnection(createMemoryStorage());
+    for (let count = 0; count <= 1_000; count += 1) one.publish(`${uri}/missed/${count}`);
+    await expect.poll(stored).toBe(1_000);
+    const told = await heard(await there.get(id), 1_001);
+    expect(told.at(-1)).toBe(uri);
+  });
+
+  test("but not if nothing has changed", async () => {
+    let time = 0;
+    const { one, there, id } = await loseConnection(createMemoryStorage({ now: () => time }));
+    time += 21_000;
+    const stream = await there.get(id);
+    one.publish(`${uri}/later`);
+    expect(await heard(stream, 1)).toEqual([`${uri}/later`]);
+  });
 });
 
 test("a change that was stored while its connection closed is sent on the next one", async () => {

@@ -221,7 +221,7 @@ export const recentSubscriptionMs = 60_000;
 export const maxRecentSubscriptions = 10_000;
 
 /** Characters of the subscriptions that a process can store again. */
-export const maxRecentCharacters = 4 * 1024 * 1024;
+export const maxRecentCharacters: number = 4 * 1024 * 1024;
 
 /** Time for which a question to the client of a session may be answered. */
 export const sessionQuestionTtlMs: number = 60 * 60_000;

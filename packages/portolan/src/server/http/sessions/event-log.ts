@@ -27,8 +27,10 @@ export interface EventPosition {
 /** The stored messages of a standalone stream, as seen from a position. */
 export interface StoredMessages {
   readonly after: readonly SentEvent[];
-  /** The ids of the publications up to the position, which the client has heard. Empty if no other process stores any. */
+  /** The ids of the publications up to the position, which the client has heard. */
   readonly heard: readonly string[];
+  /** True if no message after the position was dropped as one too many: the one at the position is still stored. */
+  readonly isAtPosition: boolean;
 }
 
 /** One stored message. An empty text ends a stream that has no response. */
@@ -189,16 +191,16 @@ export class EventLog {
 
   /** Returns the stored messages of the standalone stream; undefined if there is no such position. */
   async read(session: string, position: EventPosition, caller: Caller): Promise<StoredMessages | undefined> {
-    // Another process may store a publication again, after the position of a client that has heard it.
-    const mayRepeat = this.#isShared && position.id !== "";
-    const all = mayRepeat ? await this.#readStandalone(session, { ...position, id: "" }, caller, maxKeptEvents) : [];
+    // Also those before the position: another process may store a publication again, after a client has heard it.
+    const all = await this.#readStandalone(session, { ...position, id: "" }, caller, maxKeptEvents);
     if (!all) return undefined;
+    if (position.id === "") return { after: all, heard: [], isAtPosition: all.length < maxKeptEvents };
     const at = all.findIndex(({ id }) => id === position.id);
     const after = at < 0 ? await this.#readStandalone(session, position, caller, maxKeptEvents) : all.slice(at + 1);
     if (!after) return undefined;
     const later = new Set(after.map(({ id }) => id));
     const heard = all.flatMap(({ id, publication }) => (later.has(id) || publication === undefined ? [] : publication));
-    return { after, heard };
+    return { after, heard, isAtPosition: at >= 0 };
   }
 
   async #readStandalone(

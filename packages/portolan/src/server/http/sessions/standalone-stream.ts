@@ -30,6 +30,8 @@ export interface StreamState {
   readonly unstored?: readonly string[];
   /** The id of the first message that was stored while no client was connected. */
   readonly firstUnsent?: string;
+  /** The id of the last message that was stored. */
+  readonly lastStored?: string;
   /** True if changes may be missing in the stream. */
   readonly hasGap?: boolean;
   /** True if the stream is not handed over, because the process has a newer connection. */
@@ -100,6 +102,8 @@ export class StandaloneStream {
   #unstored: Map<string, number> | undefined;
   /** The id of the last stored message that was sent. */
   #lastId = "";
+  /** The id of the last message that this process or the one before has stored, as far as it is known. */
+  #lastStored: string | undefined;
   /** True if another process has the stream. */
   #isUnclaimed = false;
   /** True if changes may be missing: its next connection is told that everything may have changed. */
@@ -179,13 +183,16 @@ export class StandaloneStream {
         stream.write(openingEvent(standaloneNameWith(this.proof)));
       }
       // Publications wait in the queue meanwhile.
-      const { sent = [], unstored, firstUnsent, hasGap = false } = await this.#untilTaken(taken);
+      const { sent = [], unstored, firstUnsent, lastStored, hasGap = false } = await this.#untilTaken(taken);
       this.hasGap ||= hasGap || lacks(position, unstored);
       if (this.session.isEnded) return;
       this.#firstUnsent ??= firstUnsent;
+      this.#lastStored ??= lastStored;
       const missed = await this.#missedBy(stream, position);
       // They were stored, and are not there any more.
-      if (!missed && (position || this.#firstUnsent !== undefined)) this.hasGap = true;
+      const isResumed = position !== undefined || this.#firstUnsent !== undefined;
+      if (isResumed && !(missed && this.#isWhole(missed, position))) this.hasGap = true;
+      this.#lastStored ??= missed?.after.at(-1)?.id ?? (position?.id || undefined);
       const unsent = this.#firstUnsent;
       this.#firstUnsent = undefined;
       this.#lastId = position?.id ?? "";
@@ -226,9 +233,13 @@ export class StandaloneStream {
     while (this.#queue) await this.#queue;
     const hasGap = wasWaiting || this.hasGap;
     const [sent, unstored] = [[...(this.#known?.keys() ?? [])], [...(this.#unstored?.keys() ?? [])]];
-    const firstUnsent = this.#firstUnsent;
+    const [firstUnsent, lastStored] = [this.#firstUnsent, this.#lastStored];
     this.end();
-    return { sent, unstored, hasGap, ...(firstUnsent !== undefined && { firstUnsent }) };
+    return {
+      ...{ sent, unstored, hasGap },
+      ...(firstUnsent !== undefined && { firstUnsent }),
+      ...(lastStored !== undefined && { lastStored }),
+    };
   }
 
   /** Holds messages back until the stream is claimed. Ends it if another process has the stream, unless a client came. */
@@ -341,6 +352,15 @@ export class StandaloneStream {
     }
   }
 
+  /** Returns whether no message after a position was dropped, because there were too many or they were too old. */
+  #isWhole({ after, isAtPosition }: StoredMessages, position: EventPosition | undefined): boolean {
+    const last = this.#lastStored;
+    if (last !== undefined && last === position?.id) return true;
+    if (!isAtPosition) return false;
+    // At the beginning no message says whether all were dropped.
+    return position?.id !== "" || last === undefined || after.some(({ id }) => id === last);
+  }
+
   /** Reads the messages that were stored while no client was connected. */
   async #unsent(): Promise<StoredMessages | undefined> {
     if (this.#firstUnsent === undefined) return undefined;
@@ -349,7 +369,7 @@ export class StandaloneStream {
     if (!stored) return undefined;
     // Without the first one, all older ones are dropped too.
     const first = stored.after.findIndex(({ id }) => id === this.#firstUnsent);
-    return { heard: [], after: stored.after.slice(Math.max(0, first)) };
+    return { heard: [], after: stored.after.slice(Math.max(0, first)), isAtPosition: first >= 0 };
   }
 
   /** Stores a message. Resolves to its id; undefined if it cannot be stored. */
@@ -358,6 +378,7 @@ export class StandaloneStream {
     let id: string | undefined;
     try {
       id = await this.#log.appendStandalone(known.id, text, caller, publication);
+      this.#lastStored = id ?? this.#lastStored;
     } catch (cause) {
       this.#runtime.report(cause);
     }
