@@ -144,7 +144,8 @@ export class RawStatefulClient {
       capabilities: { elicitation: {} },
       clientInfo: { name: "raw", version: "1.0.0" },
     };
-    for (;;) {
+    // A server counts handshakes, also those that fail.
+    for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, 1_000)) {
       try {
         const answer = await this.#post({ jsonrpc: "2.0", id: this.#nextId(), method: "initialize", params });
         const text = await answer.text();
@@ -156,7 +157,7 @@ export class RawStatefulClient {
       } catch {
         // A broken connection: the next attempt begins another session.
       }
-      await sleep(50);
+      await sleep(pauseMs);
     }
     const told = await this.#deliver({ jsonrpc: "2.0", method: "notifications/initialized" }, this.#session);
     this.#record.note(this.name, `has session ${this.#session?.slice(0, 6)} ${told}`);

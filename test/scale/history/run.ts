@@ -4,7 +4,7 @@ import { OwnClient } from "./own-client.ts";
 import { Random } from "./random.ts";
 import { RawStatefulClient } from "./raw-stateful.ts";
 import { RawStatelessClient } from "./raw-stateless.ts";
-import { HistoryRecord } from "./record.ts";
+import { HistoryRecord, type RecordedSubscription } from "./record.ts";
 import { type Fault, faultWeights, type World } from "./world.ts";
 
 /** Times of a run. */
@@ -214,20 +214,24 @@ class History {
   async settle({ patienceMs, recoverMs }: Timing, faults: () => readonly Fault[]): Promise<void> {
     const late = Date.now() + patienceMs;
     while (this.#running.size > 0 && Date.now() < late) await sleep(20);
-    for (const [at, uri] of [...new Set(this.record.subscriptions.map(({ uri }) => uri))].entries())
-      await this.#publish(uri, at % 3);
-    const last = new Map(this.record.publications.map((publication) => [publication.parent, publication]));
-    const isHeard = () =>
-      this.record.subscriptions.every(({ uri, heard, gaps }) => {
-        const publication = last.get(uri);
-        if (!publication) return true;
-        const { at } = publication;
-        return (
-          heard.some((one) => one.uri === publication.uri || (one.uri === uri && one.at >= at)) ||
-          gaps.some((gap) => gap >= at)
-        );
-      });
-    while (!isHeard() && Date.now() < late) await sleep(20);
+    const { subscriptions, publications } = this.record;
+    const publishLast = async (uris: Iterable<string>) => {
+      for (const [at, uri] of [...new Set(uris)].entries()) await this.#publish(uri, at % 3);
+    };
+    await publishLast(subscriptions.map(({ uri }) => uri));
+    while (Date.now() < late) {
+      const last = new Map(publications.map((publication) => [publication.parent, publication]));
+      // A session that had to begin again subscribes again: it has to hear a later change.
+      const later = subscriptions.filter(({ uri, confirmedAt = 0 }) => confirmedAt >= (last.get(uri)?.at ?? 0));
+      await publishLast(later.map(({ uri }) => uri));
+      const isHeard = ({ uri, heard, gaps }: RecordedSubscription) => {
+        const { uri: changed, at = 0 } = last.get(uri) ?? {};
+        const isTold = heard.some((one) => one.uri === changed || (one.uri === uri && one.at >= at));
+        return isTold || gaps.some((gap) => gap >= at);
+      };
+      if (later.length === 0 && subscriptions.every(isHeard)) break;
+      await sleep(20);
+    }
     // A client that could not subscribe again tries later, and is told then of what it missed.
     const missesSome = () => {
       const around = { faults: faults(), recoverMs };
