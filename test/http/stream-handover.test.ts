@@ -835,3 +835,29 @@ test.each([
   expect((await peer.at(other.url).answer(id, { action: "accept", content: {} })).status).toBe(202);
   expect(await asking.message()).toMatchObject({ id: "ask", result: { content: [{ text: "answered" }] } });
 });
+
+test("an answer reaches its handler although the process that asked did not hear it, and the storage has lost it", async () => {
+  const shared = createMemoryStorage();
+  const { bus, log } = shared;
+  let isLosing = true;
+  const { storage, lose } = holdable({
+    ...shared,
+    log: {
+      append: async (key, value, options) => (isLosing ? "1-0" : log.append(key, value, options)),
+      after: (key, id, options) => log.after(key, id, options),
+      delete: (key) => log.delete(key),
+    },
+    bus: {
+      publish: async (topic, value) => (isLosing ? undefined : bus.publish(topic, value)),
+      subscribe: (topic, receive, lost) => bus.subscribe(topic, receive, lost),
+    },
+  });
+  const [one, other] = [await startProcess(shared), await startProcess(storage)];
+  const peer = await beginAt(one);
+  const asking = await peer.call("ask", {}, "ask");
+  const { id } = await asking.message();
+  expect((await peer.at(other.url).answer(id, { action: "accept", content: {} })).status).toBe(202);
+  isLosing = false;
+  lose();
+  expect(await asking.message()).toMatchObject({ id: "ask", result: { content: [{ text: "answered" }] } });
+});

@@ -27,6 +27,15 @@ export interface QuestionStream {
   send(message: RpcRequest | RpcNotification): void;
 }
 
+/** An answer that this process has handed to the one that asked. */
+interface PassedAnswer {
+  readonly session: string;
+  readonly response: RpcResponse;
+}
+
+/** The answers that this process has handed to others in the last minute, by question. */
+type PassedAnswers = Map<string, PassedAnswer>;
+
 /** The running requests, questions and stream of a session in this process. An idle session has none. */
 export class LiveSession {
   readonly id: string;
@@ -39,15 +48,17 @@ export class LiveSession {
   /** The time at which other processes were last told that something is connected here. */
   markedAt: number = Number.NEGATIVE_INFINITY;
   readonly #storage: Storage;
+  readonly #passed: PassedAnswers;
   readonly #report: (error: unknown) => void;
   readonly #calls: RunningCall[] = [];
   /** Made with the first question: idle sessions keep as little as possible. */
   #questions: Map<string, PendingQuestion> | undefined;
 
   /** @param report tells the operator of a failure that no client is told */
-  constructor(id: string, storage: Storage, report: (error: unknown) => void) {
+  constructor(id: string, storage: Storage, passed: PassedAnswers, report: (error: unknown) => void) {
     this.id = id;
     this.#storage = storage;
+    this.#passed = passed;
     this.#report = report;
   }
 
@@ -133,19 +144,22 @@ export class LiveSession {
       return;
     }
     const isStored = (await this.#storage.kv.get(questionKey(this.id, id))) !== undefined;
-    // A storage that failed over may have lost the question, or lose the answer. The handler waits all the same.
-    const told = this.#storage.bus.publish(answerTopic, JSON.stringify([this.id, response]));
+    const answer: PassedAnswer = { session: this.id, response };
+    // A storage that failed over may have lost the question. The handler waits all the same.
+    const told = tellAnswer(this.#storage, answer);
     if (!isStored) await told;
     else {
       told.catch(() => {});
-      const text = JSON.stringify(response);
-      const size = text.length;
+      const size = JSON.stringify(response).length;
       const full = caller.take("keptBytes", size);
       if (full) throw caller.beyond("keptBytes", full);
-      const timer = setTimeout(() => caller.release("keptBytes", size), sessionAnswerTtlMs);
+      this.#passed.set(id, answer);
+      const timer = setTimeout(() => {
+        if (this.#passed.get(id) === answer) this.#passed.delete(id);
+        caller.release("keptBytes", size);
+      }, sessionAnswerTtlMs);
       if (typeof timer === "object") timer.unref?.();
-      const options = { keep: 1, ttlMs: sessionAnswerTtlMs, forgetsIds: true };
-      await this.#storage.log.append(answersKey(this.id, id), text, options);
+      await storeAnswer(this.#storage, answer);
     }
   }
 
@@ -212,6 +226,17 @@ interface PendingQuestion {
   reject(reason: Error): void;
 }
 
+/** Tells all processes of an answer. */
+function tellAnswer({ bus }: Storage, { session, response }: PassedAnswer): Promise<void> {
+  return bus.publish(answerTopic, JSON.stringify([session, response]));
+}
+
+/** Stores an answer for the process that asked, which may not have heard of it. */
+async function storeAnswer({ log }: Storage, { session, response }: PassedAnswer): Promise<void> {
+  const options = { keep: 1, ttlMs: sessionAnswerTtlMs, forgetsIds: true };
+  await log.append(answersKey(session, String(response.id)), JSON.stringify(response), options);
+}
+
 function questionKey(session: string, id: string): string {
   return `mcp/question/${session}/${id}`;
 }
@@ -225,6 +250,7 @@ export class LiveSessions {
   readonly #storage: Storage;
   readonly #report: (error: unknown) => void;
   readonly #all = new Map<string, LiveSession>();
+  readonly #passed: PassedAnswers = new Map();
 
   /** @param report tells the operator of a failure that no client is told */
   constructor(storage: Storage, report: (error: unknown) => void) {
@@ -247,7 +273,15 @@ export class LiveSessions {
 
   /** Returns a session that is used once, and not kept. */
   create(id: string): LiveSession {
-    return new LiveSession(id, this.#storage, this.#report);
+    return new LiveSession(id, this.#storage, this.#passed, this.#report);
+  }
+
+  /** Hands the latest answers over again: those that the storage has lost were not heard by a process that did not run. */
+  async passAnswersAgain(): Promise<void> {
+    for (const answer of [...this.#passed.values()]) {
+      await tellAnswer(this.#storage, answer);
+      await storeAnswer(this.#storage, answer);
+    }
   }
 
   get isEmpty(): boolean {

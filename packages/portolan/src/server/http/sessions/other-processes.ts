@@ -215,6 +215,9 @@ export class OtherProcesses {
       this.#state.background(this.tellChanged(id, { uri, isSubscribed: true, isRestored: true }));
     }
     let failure: unknown;
+    await live.passAnswersAgain().catch((cause) => {
+      failure = cause;
+    });
     for (const each of live.values()) {
       // One that cannot be read must not keep the others from being read.
       await this.readAgain(each).catch((cause) => {
