@@ -17,7 +17,7 @@ export interface RedisServer {
   resume(): void;
   /** Kills the process. */
   kill(): Promise<void>;
-  /** Starts it again on the same port. Without a disk, its data is gone. */
+  /** Kills it and starts it again on the same port. Its data is gone, but for the copy that it got when it became a replica. */
   restart(): Promise<void>;
   /** Kills it and removes its folder. */
   stop(): Promise<void>;

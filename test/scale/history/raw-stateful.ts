@@ -333,7 +333,7 @@ export class RawStatefulClient {
       if (message.id !== id) this.#record.violation(this.name, `${call.id}: got the answer to ${message.id}`);
       this.#record.end(call, toEnd(message.result));
     } else this.#record.end(call, { reason: message?.error?.message ?? text, status });
-    if (status === 404) await this.#renew(session);
+    if (status === 404 && !this.#isClosed) await this.#renew(session);
   }
 
   /** Keeps the standalone stream open, from where it broke. */

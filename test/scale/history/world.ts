@@ -146,7 +146,7 @@ export class World {
       terminate: `${node.name} gets SIGTERM`,
       freeze: `${node.name} is stopped for ${ms} ms`,
       "redis pause": `Redis is stopped for ${ms} ms`,
-      "redis restart": "Redis is killed and restarted without its data",
+      "redis restart": "Redis is killed and restarted with nothing, or with what it had when it was a replica",
       "redis flush": "Redis is flushed",
       "redis fail-over": "the replica of Redis becomes the master",
       "redis cut": `${Math.round(share * 100)}% of the connections to Redis are cut`,
