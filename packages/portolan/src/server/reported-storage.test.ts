@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createMemoryStorage } from "../storage/memory.ts";
 import type { Storage } from "../storage/storage.ts";
 import { reportIntervalMs } from "../throttle.ts";
@@ -199,6 +199,59 @@ test("failures of a storage are reported once a minute for each operation, with 
   expect(reported[3]?.message).toBe("The storage failed (kv.get): no key 99");
   expect(about[3]).toEqual({ principal: "p99", count: 99, reference: expect.any(String) });
   expect(reported).toHaveLength(5);
+});
+
+describe("the end of failures", () => {
+  /** A storage whose operations fail until the test says otherwise. */
+  function failing() {
+    const broken = new Set(["get", "set"]);
+    const through = <T>(name: string, work: () => Promise<T>) =>
+      broken.has(name) ? Promise.reject(new Error("away")) : work();
+    const all = watched(({ kv }) => ({
+      kv: {
+        ...kv,
+        get: (key) => through("get", () => kv.get(key)),
+        set: (key, value, options) => through("set", () => kv.set(key, value, options)),
+      },
+    }));
+    const use = async () => {
+      for (const work of [() => all.watched.kv.get("a"), () => all.watched.kv.set("a", "1")]) {
+        await work().catch((cause) => all.runtime.report(cause));
+      }
+    };
+    return { broken, use, ends: () => all.reported.map(({ message }) => message).filter((text) => /again/.test(text)) };
+  }
+
+  test("is reported with their length", async () => {
+    const { broken, use, ends } = failing();
+    await use();
+    await vi.advanceTimersByTimeAsync(6_000);
+    broken.clear();
+    await use();
+    await use();
+    expect(ends()).toEqual(["The storage answers again after 6.0 s"]);
+  });
+
+  test("is not reported if they were short", async () => {
+    const { broken, use, ends } = failing();
+    await use();
+    await vi.advanceTimersByTimeAsync(storageNoticeMs - 1);
+    broken.clear();
+    await use();
+    expect(ends()).toEqual([]);
+  });
+
+  test("is not reported while writes fail and reads do not, as in a storage that is full", async () => {
+    const { broken, use, ends } = failing();
+    await use();
+    await vi.advanceTimersByTimeAsync(6_000);
+    broken.delete("get");
+    await use();
+    expect(ends()).toEqual([]);
+    broken.clear();
+    await use();
+    expect(ends()).toHaveLength(1);
+  });
 });
 
 test("operations that end in time are not reported, and no timer stays", async () => {

@@ -20,8 +20,8 @@ export function isStorageFailure(error: unknown): boolean {
 
 /**
  * Returns a storage whose errors say that the storage failed, and which part of it. Its failures are reported once a minute
- * for each kind, with their number. Operations that do not end are reported to the operator, and that they end again; they
- * reject after a while, so that a storage which loses a request holds nobody for ever.
+ * for each kind, with their number. Operations that do not end are reported to the operator; they reject after a while, so
+ * that a storage which loses a request holds nobody for ever. The end of both is reported, too.
  */
 export function reportedStorage(runtime: ServerRuntime, storage: Storage): Storage {
   let ofServer = known.get(runtime);
@@ -66,7 +66,16 @@ interface Operation {
   isOverdue: boolean;
 }
 
-/** Notices operations that do not end, and that a storage answers again. Fails operations that take too long. */
+/** What the operations need that say whether a storage works: one that refuses all writes may still be read. */
+const needs: { readonly [operation: string]: "reads" | "writes" } = {
+  "kv.get": "reads",
+  "kv.list": "reads",
+  "log.after": "reads",
+  "kv.set": "writes",
+  "log.append": "writes",
+};
+
+/** Notices operations that do not end, and that a storage works again. Fails operations that take too long. */
 class HangWatch {
   /** The operations that are not overdue, oldest first. */
   readonly #waiting = new Set<Operation>();
@@ -76,6 +85,8 @@ class HangWatch {
   #nextLook = Number.POSITIVE_INFINITY;
   /** The hang that goes on. */
   #hang: { readonly since: number; readonly noticedAt: number; overdue: number } | undefined;
+  /** What has failed and not worked again. */
+  #outage: { readonly since: number; readonly failing: Set<"reads" | "writes"> } | undefined;
   readonly #reports: ReportThrottle<string>;
 
   constructor(report: (error: Error) => void) {
@@ -101,7 +112,32 @@ class HangWatch {
     // A storage that lost requests never ends them, but answers later ones.
     if (hang.overdue > 0 && operation.since < hang.noticedAt) return;
     this.#hang = undefined;
-    const seconds = ((performance.now() - hang.since) / 1_000).toFixed(1);
+    this.#reportEnd(hang.since);
+  }
+
+  /** Notes a failure. The server reports it. */
+  failed(name: string): void {
+    const need = needs[name];
+    if (need === undefined) return;
+    this.#outage ??= { since: performance.now(), failing: new Set() };
+    this.#outage.failing.add(need);
+  }
+
+  /** Notes a success. Reports the end of failures that went on for a while. */
+  succeeded(name: string): void {
+    const outage = this.#outage;
+    const need = needs[name];
+    if (!outage || need === undefined) return;
+    // A storage that takes writes can be read.
+    if (need === "writes") outage.failing.clear();
+    outage.failing.delete(need);
+    if (outage.failing.size > 0) return;
+    this.#outage = undefined;
+    if (performance.now() - outage.since >= storageNoticeMs) this.#reportEnd(outage.since);
+  }
+
+  #reportEnd(since: number): void {
+    const seconds = ((performance.now() - since) / 1_000).toFixed(1);
     this.#reports.add("end", `The storage answers again after ${seconds} s`);
   }
 
@@ -162,12 +198,15 @@ function watchStorage({ kv, log, bus }: Storage, report: (error: Error) => void)
       running.then(
         (value) => {
           hangs.end(operation);
+          hangs.succeeded(name);
           if (hasFailed) late?.(value);
           else resolve(value);
         },
         (cause) => {
           hangs.end(operation);
-          reject(toStoreFailure(name, cause));
+          const failure = toStoreFailure(name, cause);
+          if ((failure as PortolanError).code === "store-failed") hangs.failed(name);
+          reject(failure);
         },
       );
     });
