@@ -85,6 +85,8 @@ try {
     },
   });
   measureHttp(serving);
+  // `kill -USR2` writes who uses this process, and its oldest calls with their tools.
+  process.on("SIGUSR2", async () => writeLine({ level: "info", ...(await serving.usage()) }));
   const { url } = await serving.listen(Number(PORT), HOST, {
     signals: true,
     readyPath: "/ready",

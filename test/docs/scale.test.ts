@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "portolan/client";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { findProgram } from "../../scripts/programs.mjs";
-import { environment, makeHome, portolan, root } from "../cli/kit.ts";
+import { environment, makeHome, root } from "../cli/kit.ts";
 import { begin, StatelessPeer } from "../http/peer.ts";
 import { freePort } from "../kit/free-port.ts";
 import { fencesOf } from "./markdown.ts";
@@ -37,14 +37,9 @@ test("the commands of docs/scale.md start two processes, which serve in turn", a
   const started = new Running("sh", ["-c", asIs], env);
   const pids = await started.serving(2);
 
-  writeFileSync(join(home, "portolan"), `#!/bin/sh\nexec '${process.execPath}' '${portolan}' "$@"\n`);
-  chmodSync(join(home, "portolan"), 0o755);
   const outputs: string[] = [];
   for (const line of call.replaceAll("3000", String(port)).split("\n")) {
-    const child = spawn("sh", ["-c", line], {
-      cwd: home,
-      env: environment(home, { PATH: `${home}:${process.env["PATH"]}` }),
-    });
+    const child = spawn("sh", ["-c", line], { cwd: root, env: environment(home) });
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
       output += text;
@@ -85,6 +80,21 @@ describe("workers.mjs", () => {
     expect(await exited).toEqual([0, null]);
     expect([...pids, added].filter(isRunning)).toEqual([]);
   });
+});
+
+test("a process that gets SIGUSR2 writes its oldest calls, with their tools and callers", async () => {
+  const port = await freePort();
+  const token = "a-token-of-forty-characters-for-the-test";
+  const env = { PORT: String(port), REDIS_URL: await startStorage(), PORTOLAN_TOKEN: token };
+  const server = new Running(process.execPath, [join(root, "examples/deploy/server.mjs")], env);
+  const [pid = 0] = await server.serving(1);
+  const options = { headers: { authorization: `Bearer ${token}` }, capabilities: { elicitation: {} } };
+  const peer = await begin(`http://127.0.0.1:${port}/mcp`, "2025-11-25", options);
+  const asking = await peer.call("greet", {});
+  await asking.message();
+  process.kill(pid, "SIGUSR2");
+  await expect.poll(() => server.output).toMatch(/"calls":\[\{[^\]]*"name":"greet"[^\]]*"caller":"principal /);
+  asking.drop();
 });
 
 describe("nginx.conf", () => {
