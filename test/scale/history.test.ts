@@ -3,8 +3,8 @@ import { runHistories, shortTiming } from "./history/run.ts";
 import { World } from "./history/world.ts";
 
 // Four clients of both eras use three processes behind a round robin, while processes, Redis and connections fail. What the
-// clients saw is checked against docs/scale.md. `HISTORY_SEED=17 npx vitest run test/scale/history.test.ts` runs one
-// history again, with the faults that it had; `HISTORY_TIMES=20` repeats it. `HISTORY_FIRST=200` runs 200 others.
+// clients saw is checked against docs/scale.md. `HISTORY_SEED=17 npm run histories` runs one history again,
+// with the faults that it had; `HISTORY_TIMES=20` repeats it. `HISTORY_FIRST=200` runs 200 others.
 
 const perBatch = 10;
 const batches = 20;
