@@ -139,7 +139,7 @@ export class Calls {
     if (signal?.aborted) stop.abort(signal.reason);
     logged.running = { cancel: (reason) => stop.abort(reason) };
     logged.startedAt = clock.now();
-    callLog.begin(logged);
+    callLog.markSent(logged);
     try {
       const result = await tool.call(args, stop.signal).catch((thrown: unknown) => this.#fail(logged, thrown));
       return noteResultResources(server, this.#succeed(logged, result), options);
