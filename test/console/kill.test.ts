@@ -60,6 +60,8 @@ class Place {
   private constructor(model: Place["model"], env: { [name: string]: string }, deadly: string) {
     this.model = model;
     this.#env = env;
+    // A server notes its end a moment after its console was killed, and its folder is removed after the test.
+    onTestFinished(() => this.#serversEnded());
     const args = [fileOf("test/host/fixtures/counting.mjs"), this.#calls, deadly];
     put(this.cwd, ".mcp.json", { mcpServers: { counting: { command: process.execPath, args } } });
   }
@@ -83,6 +85,10 @@ class Place {
   /** Resolves when a console has ended, and its servers too: they may work on for a moment. */
   async ended({ running }: Session): Promise<void> {
     await running.ended;
+    await this.#serversEnded();
+  }
+
+  async #serversEnded(): Promise<void> {
     await expect
       .poll(() => this.#countNotes("begin") - this.#countNotes("end"), { interval: 10, timeout: 20_000 })
       .toBe(0);
@@ -288,20 +294,24 @@ describe("a console that is killed", () => {
     await first.tab.do("server.start", { server: "counting" });
     await first.events.ever("server", ({ server }) => server.state === "ready");
     const { id } = await first.tab.do("recording.start", { server: "counting" });
-    for (const words of ["first", "last"]) {
-      const argumentsText = JSON.stringify({ id: words, password: "hunter2-secret-value" });
+    const file = join(stateOf(place.cwd), "console", "recordings", `${id}.jsonl`);
+    const secret = "hunter2-secret-value";
+    // The last call shows that an earlier word was a secret.
+    for (const given of [{ id: "first" }, { id: `so ${secret}` }, { id: "last", password: secret }]) {
+      const argumentsText = JSON.stringify(given);
       const { id: call } = await first.tab.do("call", { server: "counting", tool: "read", argumentsText });
       await first.events.next("call", (event) => event.call.id === call && event.call.end !== undefined);
     }
+    await expect.poll(() => readFileSync(file, "utf8")).not.toContain(secret);
     await place.kill(first);
     const second = await place.start();
     const { recordings } = await second.events.state();
     const known = recordings.find((one) => one.id === id);
     const recording = known ?? (await second.events.ever("recording", (event) => event.recording.id === id)).recording;
-    expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: false });
+    expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: true });
     const { text } = await second.tab.do("recording.export", { id });
     expect(text).toContain("did last");
-    expect(text).not.toContain("hunter2");
+    expect(text).not.toContain(secret);
     const { connection } = await second.tab.do("recording.open", { id });
     const opened = await second.events.ever(
       "connection",

@@ -11,7 +11,6 @@ export {
 export { openRecordedServer } from "./recorded-channel.ts";
 export { RecordedServer } from "./recorded-server.ts";
 export {
-  endCutRecording,
   NotARecording,
   openRecorder,
   type RecordedMessage,
@@ -22,6 +21,7 @@ export {
   readRecording,
   type Side,
 } from "./recording.ts";
+export { endCutRecording } from "./recording-file.ts";
 export { MessageRedactor, redactedMark, redactMessage } from "./redact.ts";
 export {
   type CallForm,

@@ -7,7 +7,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { catalogIn, diffCatalogs } from "./catalogs.ts";
 import { loadRecording, openRecording, type RecordingReader, type RecordingRow } from "./reader.ts";
 import { openRecordedServer } from "./recorded-channel.ts";
-import { endCutRecording, openRecorder, type Recorder, readRecording } from "./recording.ts";
+import { openRecorder, type Recorder, readRecording } from "./recording.ts";
+import { endCutRecording } from "./recording-file.ts";
 
 const noProcess = { pid: 1, onExit: () => () => {} };
 

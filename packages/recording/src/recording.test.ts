@@ -1,9 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openRecorder, readRecording, replaceMember } from "./recording.ts";
+import { endCutRecording } from "./recording-file.ts";
 import { redactMessage } from "./redact.ts";
 
 const system = { pid: 1, onExit: () => () => {} };
@@ -97,4 +107,54 @@ test("redacts a secret found late in earlier lines", () => {
   expect(text).toContain(untouched);
   expect(readRecording(file).messages).toHaveLength(3);
   expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+const notes = (...texts: string[]) =>
+  texts.map((text) => JSON.stringify({ jsonrpc: "2.0", method: "note", params: { text } }));
+const password = '{"jsonrpc":"2.0","id":1,"method":"c","params":{"password":"s3same-open"}}';
+
+test("redacts a secret found late at once, while further messages are recorded", async () => {
+  const file = makeFile();
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
+  // A line separator within a message does not end its line in the file.
+  const early = notes("one\u2028two", "try s3same-open", "x".repeat(3_000_000));
+  for (const text of early) recorder.add("server", text);
+  recorder.add("client", password);
+  for (const text of notes("three", "four")) recorder.add("server", text);
+  await expect.poll(() => readFileSync(file, "utf8")).not.toContain("s3same-open");
+  for (const text of notes("five")) recorder.add("server", text);
+  expect(existsSync(`${file}.1.tmp`)).toBe(false);
+  recorder.add("client", '{"jsonrpc":"2.0","method":"d","params":{"token":"another-0pen"}}');
+  recorder.add("server", notes("another-0pen, five")[0] ?? "");
+  await recorder.end();
+  const { messages } = readRecording(file);
+  const texts = messages.map(({ text }) => JSON.parse(text).params.text?.slice(0, 40));
+  expect(texts).toEqual([
+    ...["one\u2028two", "try [redacted]", "x".repeat(40), undefined, "three", "four", "five", undefined],
+    "[redacted], five",
+  ]);
+  expect(readdirSync(dirname(file))).toEqual(["x.jsonl"]);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("a recording whose program is killed says whether a secret found late is still in it", async () => {
+  const file = makeFile();
+  const recorder = openRecorder(file, { server: "x", by: "test", isRaw: false }, system);
+  recorder.add("server", notes("try s3same-open")[0] ?? "");
+  recorder.add("client", password);
+  // The files as a program leaves them that is killed now, and a moment later.
+  const killed = makeFile();
+  for (const ending of ["", ".1.tmp"]) copyFileSync(`${file}${ending}`, `${killed}${ending}`);
+  const later = makeFile();
+  await expect.poll(() => readFileSync(file, "utf8")).not.toContain("s3same-open");
+  copyFileSync(file, later);
+  recorder.close();
+  const lastLineOf = async (path: string) => {
+    writeFileSync(path, '{"at":9,"from":"ser', { flag: "a" });
+    await endCutRecording(path);
+    expect(readdirSync(dirname(path))).toEqual(["x.jsonl"]);
+    return readFileSync(path, "utf8").split("\n").at(-2);
+  };
+  expect(await lastLineOf(killed)).toBe('{"at":0,"note":{"cut":true,"mayHaveSecrets":true}}');
+  expect(await lastLineOf(later)).toBe('{"at":0,"note":{"cut":true}}');
 });

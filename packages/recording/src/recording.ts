@@ -1,21 +1,9 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { open, rename, rm } from "node:fs/promises";
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { type Message, PortolanError } from "portolan";
 import type { TapEvent } from "portolan/client";
 import { maxRecordingBytes } from "./limits.ts";
+import { RecordingFile } from "./recording-file.ts";
 import { MessageRedactor } from "./redact.ts";
-import { Slices } from "./slices.ts";
 
 /** The sender of a message. */
 export type Side = "client" | "server";
@@ -54,7 +42,7 @@ export interface Recorder {
   hear(event: TapEvent): void;
   /** Adds secrets from an environment, headers or an entry. They are redacted in all messages. */
   learn(value: unknown): void;
-  /** Ends the recording at once. A secret that was found late is removed from the earlier lines. */
+  /** Ends the recording at once. A secret that was found late is removed from the earlier lines before. */
   close(): void;
   /** Ends the recording as `close` does, in slices. */
   end(): Promise<void>;
@@ -69,57 +57,52 @@ export interface RecorderProcess {
 
 /** Starts a recording. Each line is written at once, so that nothing is lost when the program ends. */
 export function openRecorder(
-  file: string,
+  path: string,
   { server, by, isRaw }: { readonly server: string; readonly by: string; readonly isRaw: boolean },
   process: RecorderProcess,
 ): Recorder {
-  // Readable by the user only, also if the file existed: a conversation is private even without secrets.
-  const descriptor = openSync(file, "w", 0o600);
-  const isFile = fstatSync(descriptor).isFile();
-  if (isFile) fchmodSync(descriptor, 0o600);
   const redactor = isRaw ? undefined : new MessageRedactor();
-  let known = 0;
-  const startedAt = new Date().toISOString();
+  const file = new RecordingFile(
+    path,
+    process.pid,
+    redactor && {
+      get size() {
+        return redactor.size;
+      },
+      redactLine: (line) => redactLine(line, redactor),
+    },
+  );
   const started = performance.now();
   const header: RecordingHeader = {
     recording: 1,
     by,
     server,
-    startedAt,
+    startedAt: new Date().toISOString(),
     redacted: !isRaw,
   };
-  writeSync(descriptor, `${JSON.stringify(header)}\n`);
-  let isOpen = true;
-  /** Returns what must redact the file again, if a secret was found late. */
-  const finish = () => {
-    if (!isOpen) return undefined;
-    isOpen = false;
-    release();
-    closeSync(descriptor);
-    return isFile && redactor && redactor.size > known ? redactor : undefined;
-  };
+  file.write(JSON.stringify(header));
   const close = () => {
-    const late = finish();
-    if (late) redactFile(file, late, process.pid);
+    release();
+    file.close();
   };
   // Clients end their servers with a signal.
   const release = process.onExit(close);
   const add = (from: Side, said: string | Message) => {
-    const text = isOpen ? toText(said, redactor) : undefined;
+    const text = file.isOpen ? toText(said, redactor) : undefined;
     if (text === undefined) return;
     // The message comes last, unchanged, so that it can be replayed byte for byte.
-    writeSync(descriptor, `{"at":${now()},"from":"${from}","message":${text}}\n`);
+    file.write(`{"at":${now()},"from":"${from}","message":${text}}`);
   };
   const now = () => Math.round(performance.now() - started);
   const addOther = (kind: "http" | "stderr" | "note", value: unknown) => {
-    if (!isOpen) return;
+    if (!file.isOpen) return;
     const kept = redactor ? redactor.redact(value) : value;
-    writeSync(descriptor, `{"at":${now()},${JSON.stringify(kind)}:${JSON.stringify(kept)}}\n`);
+    file.write(`{"at":${now()},${JSON.stringify(kind)}:${JSON.stringify(kept)}}`);
   };
   return {
     learn(value) {
       redactor?.learn(value);
-      known = redactor?.size ?? 0;
+      file.learned();
     },
     add,
     hear(event) {
@@ -134,69 +117,10 @@ export function openRecorder(
     },
     close,
     async end() {
-      const late = finish();
-      if (late) await redactFileInSlices(file, late, process.pid);
+      release();
+      await file.end();
     },
   };
-}
-
-/** Redacts the file again: a secret that was found late may stand in earlier lines. */
-function redactFile(file: string, redactor: MessageRedactor, pid: number): void {
-  const before = readFileSync(file, "utf8");
-  const after = before.split("\n").map((line) => redactLine(line, redactor));
-  if (after.join("\n") === before) return;
-  // A temporary file first: if the program ends here, one of the two files is whole.
-  const temporary = `${file}.${pid}.tmp`;
-  writeFileSync(temporary, after.join("\n"), { mode: 0o600, flag: "wx" });
-  renameSync(temporary, file);
-}
-
-/** As `redactFile`, with pauses, and without the whole file in memory. */
-async function redactFileInSlices(file: string, redactor: MessageRedactor, pid: number): Promise<void> {
-  const slices = new Slices();
-  const temporary = `${file}.${pid}.tmp`;
-  const input = await open(file, "r");
-  try {
-    const output = await open(temporary, "wx", 0o600);
-    try {
-      for await (const line of input.readLines({ encoding: "utf8" })) {
-        await output.write(`${redactLine(line, redactor)}\n`);
-        await slices.pause();
-      }
-    } finally {
-      await output.close();
-    }
-    await rename(temporary, file);
-  } catch (reason) {
-    await rm(temporary, { force: true });
-    throw reason;
-  } finally {
-    await input.close();
-  }
-}
-
-/**
- * Ends a recording whose program was killed: removes a line that was cut, and notes that the end is missing. Secrets that the
- * program would have recognized later stay in it.
- */
-export async function endCutRecording(file: string): Promise<void> {
-  const handle = await open(file, "r+");
-  try {
-    let end = (await handle.stat()).size;
-    const chunk = Buffer.alloc(64 * 1024);
-    for (let isFound = false; end > 0 && !isFound; ) {
-      const from = Math.max(0, end - chunk.length);
-      const { bytesRead } = await handle.read(chunk, 0, end - from, from);
-      const newline = chunk.subarray(0, bytesRead).lastIndexOf(10);
-      isFound = newline >= 0;
-      end = from + newline + 1;
-    }
-    await handle.truncate(end);
-    await handle.write('{"at":0,"note":{"cut":true}}\n', end);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function redactLine(line: string, redactor: MessageRedactor): string {

@@ -232,10 +232,13 @@ export class Recordings {
       const known = this.#heads.get(id)?.revision;
       const revision = known ?? (await revisionIn(reader));
       const [last] = await reader.page({ limit: 1 });
-      const isCut = reader.isCut || (last?.kind === "note" && last.text.includes('"cut":true'));
+      const end = last?.kind === "note" ? last.text : "";
+      const isCut = reader.isCut || end.includes('"cut":true');
+      // A file that another program has cut says nothing of secrets that were found late.
+      const mayHaveSecrets = reader.isCut || end.includes('"mayHaveSecrets":true');
       this.#show({
         ...{ id, server: String(header.server), startedAt: Date.parse(header.startedAt) || 0, isRunning: false },
-        ...{ messages: rowCount, bytes, isRedacted: header.redacted === true && !isCut },
+        ...{ messages: rowCount, bytes, isRedacted: header.redacted === true && !mayHaveSecrets },
         ...(isCut && { isCut }),
         ...(revision !== undefined && { revision }),
       });
