@@ -43,18 +43,17 @@ test("a recording is made, opened without its server, compared, mocked and remov
   expect((await refusalOf(tab.do("recording.export", { id: "../settings" }))).error.code).toBe("not-found");
 });
 
-test("two catalogs of different servers are compared member by member", async () => {
-  const running = await openConsole({ servers: { it: oldServer, other: await newServer() } });
+test("two servers that have not started are started and compared member by member; one without lists is refused", async () => {
+  const gone = { command: "/nowhere/at/all" };
+  const running = await openConsole({ servers: { it: oldServer, other: await newServer(), gone } });
   const tab = await Tab.open(running);
-  const events = await tab.events();
-  for (const server of ["it", "other"]) await tab.do("server.start", { server });
-  for (const server of ["it", "other"]) {
-    await events.ever("server", (event) => event.server.name === server && event.server.toolTokens > 0);
-  }
   const { differences } = await tab.do("compare", { before: { server: "it" }, after: { server: "other" } });
   const add = differences.find(({ name }) => name === "add")!;
   expect(add.how).toBe("changed");
   expect(add.lines.map(({ path }) => path)).toContain("title");
+  const refused = await refusalOf(tab.do("compare", { before: { server: "it" }, after: { server: "gone" } }));
+  expect(refused.error).toMatchObject({ code: "busy", next: "Start it, then compare again." });
+  expect(refused.error.message).toMatch(/^gone is not running: .*\/nowhere\/at\/all/);
 });
 
 test("a call is saved in the file of the project, run and judged", async () => {

@@ -255,11 +255,6 @@ function CompareDialog({ first, onClose }: { first: string; onClose: () => void 
     failure.value = undefined;
     const sides = [before, after].map(({ value }) => sideOf(value)) as [Side, Side];
     try {
-      for (const side of sides) {
-        // A server that was never started has no lists yet, which would look as if everything were gone.
-        const record = "server" in side ? servers.get(side.server).peek() : undefined;
-        if (record?.state === "idle") await page.api.change("server.start", { server: record.name });
-      }
       found.value = (await page.api.read("compare", { before: sides[0], after: sides[1] })).differences;
     } catch (error) {
       failure.value = reasonOf(error);

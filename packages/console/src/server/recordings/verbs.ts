@@ -1,6 +1,7 @@
 import type { Host } from "portolan-host";
 import { type CatalogLists, catalogIn, diffCatalogs } from "portolan-recording";
 import type { CatalogDifference } from "../../api.ts";
+import { ApiRefusal, messageOf, toPageText } from "../failure.ts";
 import { maxDifferenceChars, maxImportBytes } from "../limits.ts";
 import type { ServerRecords } from "../servers/records.ts";
 import { noServer } from "../servers/verbs.ts";
@@ -22,6 +23,7 @@ export function recordingVerbs(host: Host, recordings: Recordings, records: Serv
   const listsOf = async (of: { readonly recording: string } | { readonly server: string }): Promise<CatalogLists> => {
     if ("recording" in of) return recordings.use(of.recording, catalogIn);
     known(of.server);
+    await haveLists(host, of.server);
     const own = <T extends { readonly server: string }>(all: readonly T[]): Omit<T, "server">[] =>
       all.flatMap(({ server, ...rest }) => (server === of.server ? [rest] : []));
     return {
@@ -64,6 +66,29 @@ export function recordingVerbs(host: Host, recordings: Recordings, records: Serv
       return { differences };
     }),
   };
+}
+
+/** Starts a server that has no lists yet. Without them it would look as if it offered nothing. */
+async function haveLists(host: Host, name: string): Promise<void> {
+  const statusOf = () => host.servers.find((one) => one.name === name);
+  const state = statusOf()?.state;
+  // Only these start without asking a person first.
+  const failure = state === "idle" || state === "starting" ? await failureOf(host.start(name)) : undefined;
+  const { tools, prompts, resources, templates } = host.catalog;
+  const isListed = [tools, prompts, resources, templates].some((list) => list.some(({ server }) => server === name));
+  const status = statusOf();
+  if (isListed || status?.state === "ready" || status?.state === "unresponsive") return;
+  const why = failure ?? status?.reason;
+  throw new ApiRefusal("busy", `${name} is not running${why === undefined ? "" : `: ${toPageText(why)}`}`, {
+    next: "Start it, then compare again.",
+  });
+}
+
+async function failureOf(work: Promise<unknown>): Promise<string | undefined> {
+  return work.then(
+    () => undefined,
+    (reason: unknown) => messageOf(reason),
+  );
 }
 
 function toLine({
