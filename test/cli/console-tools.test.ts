@@ -228,6 +228,28 @@ test("a change is kept in the file of the user, with the placeholders that are t
   await expect.poll(() => host.servers[0]?.state).toBe("ready");
 });
 
+test("an answer holds after a change of variables for this run, and ends with one that is kept in the file", async () => {
+  const home = makeHome();
+  const context = contextIn(home);
+  put("/", userFile(context.system), { mcpServers: { it: { command: node, args: [notes] } } });
+  const { host, tools } = await openWith(context, (await readConfiguration(context)).entries);
+  await host.trust("it", true);
+  let asked = 0;
+  const approve = () => {
+    asked += 1;
+    return { allow: true, for: "always" } as const;
+  };
+  const timesAsked = async () => {
+    await host.callTool("it", "add_note", { title: "a", text: "b" }, { by: "model", answers: { approve } });
+    return asked;
+  };
+  expect(await timesAsked()).toBe(1);
+  await tools.replace(host, "it", { env: { COLOUR: "red" } });
+  expect(await timesAsked()).toBe(1);
+  await tools.replace(host, "it", { env: { COLOUR: "red" }, keep: true });
+  expect(await timesAsked()).toBe(2);
+});
+
 test("a missing variable is a finding with a repair, and the server works after it", async () => {
   const home = makeHome();
   put(home, ".mcp.json", { mcpServers: { db: { command: node, args: [broken], env: { DB_TOKEN: "${DB_TOKEN}" } } } });

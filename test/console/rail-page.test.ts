@@ -77,6 +77,20 @@ test("the command of a server is changed in the page, and its conversation goes 
   expect(problems).toEqual([]);
 }, 60_000);
 
+test("a change says whether what was allowed stays, also when it is kept in a file", async () => {
+  const shown = { target: "node server.mjs", isAddress: false, names: ["COLOUR"], file: "/home/ada/.config/mcp.json" };
+  const { open, problems } = await openPage({ servers: { it: oldServer }, tools: { entry: () => shown } });
+  const page = await open();
+  await page.getByRole("button", { name: "Actions for it" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Change" }).click();
+  const dialog = page.getByRole("dialog", { name: "Change it" });
+  await dialog.getByText("What you allowed stays, too, if you change only variables").waitFor();
+  await dialog.getByRole("checkbox", { name: `Also change ${shown.file}` }).check();
+  await dialog.getByText("What you allowed ends if the file changes: you are asked again.").waitFor();
+  await checkWidth(page);
+  expect(problems).toEqual([]);
+});
+
 test("a server that is trusted starts at once, and one that cannot run says so", async () => {
   const { open, problems } = await openPage({
     servers: [fromProject("it", command), fromProject("broken", { command: "/nowhere/at/all" })],

@@ -107,6 +107,7 @@ function ChangeForm(props: { server: string; entry: EditableServer; onClose: () 
   const { server, entry, onClose } = props;
   const page = usePage();
   const target = useSignal(entry.target);
+  const isKept = useSignal(false);
   const submit = async ({ isAddress, pairs, keep }: TypedFields) => {
     const typed = target.peek().trim();
     const given = parseKeptPairs(pairs, isAddress ? ":" : "=");
@@ -125,12 +126,18 @@ function ChangeForm(props: { server: string; entry: EditableServer; onClose: () 
       isAddress={entry.isAddress}
       names={entry.names}
       {...(entry.file !== undefined && { keeps: `Also change ${entry.file}` })}
+      onKeep={(keep) => {
+        isKept.value = keep;
+      }}
       onSubmit={submit}
       onClose={onClose}
     >
-      <p class="hint">
-        Its conversations stay. What you allowed stays, too, if you change only{" "}
-        {entry.isAddress ? "headers" : "variables"}; with another command or address you are asked again.
+      <p class="hint" role="status">
+        {isKept.value
+          ? "Its conversations stay. What you allowed ends if the file changes: you are asked again."
+          : `Its conversations stay. What you allowed stays, too, if you change only ${
+              entry.isAddress ? "headers" : "variables"
+            }; with another command or address you are asked again.`}
       </p>
     </ServerForm>
   );
@@ -151,11 +158,13 @@ function ServerForm(props: {
   names?: readonly string[];
   /** The words of the choice to keep it in a file; without them there is none. */
   keeps?: string;
+  /** Called when the person chooses to keep it there, or not to. */
+  onKeep?: (keep: boolean) => void;
   onSubmit: (fields: TypedFields) => Promise<void>;
   onClose: () => void;
   children: ComponentChildren;
 }): JSX.Element {
-  const { target, names, keeps, onSubmit, onClose, children } = props;
+  const { target, names, keeps, onKeep, onSubmit, onClose, children } = props;
   const failure = useSignal<string | undefined>(undefined);
   const isBusy = useSignal(false);
   const typed = target.value.trim();
@@ -218,7 +227,7 @@ function ServerForm(props: {
       </details>
       {keeps !== undefined && (
         <label class="row">
-          <input type="checkbox" name="keep" />
+          <input type="checkbox" name="keep" onChange={(event) => onKeep?.(event.currentTarget.checked)} />
           <span class="words">{keeps}</span>
         </label>
       )}
