@@ -220,6 +220,37 @@ test("a request to the model and its answer are edited before the other side see
   expect(problems).toEqual([]);
 });
 
+test.each(revisions)(
+  "a model that fails between the reviews is named at the call with its reason, on %s",
+  async (_, serverOf) => {
+    const model = scriptedModel([
+      { call: { name: "it__ask_model", input: {} } },
+      { fail: new Error("The quota is used up") },
+      { say: "That is all." },
+    ]);
+    const { open, problems } = await openPage({
+      servers: { it: await serverOf() },
+      model,
+      policy: [{ then: "allow" }],
+    });
+    const page = await open();
+    await say(page, "Ask");
+    await question(page)
+      .getByRole("button", { name: /Ask the model/ })
+      .click();
+    await page.getByText("That is all.").waitFor();
+    const card = page.locator(".tool-card");
+    await card.getByText("scripted did not answer it.").waitFor();
+    await card.getByText("The quota is used up").waitFor();
+    expect(await question(page).count()).toBe(0);
+    await checkAccess(page);
+    // It stays with the conversation.
+    await page.reload();
+    await card.getByText("The quota is used up").waitFor();
+    expect(problems).toEqual([]);
+  },
+);
+
 test("a page of a server is opened in a new tab, with its whole address shown before, and its call says that it waits", async () => {
   let finish = () => {};
   const finished = new Promise<void>((resolve) => (finish = resolve));

@@ -81,7 +81,11 @@ test("a model that dies between the reviews of sampling: nothing is sent, it is 
   expect(rows.map(({ detail }) => detail["step"])).toEqual(["allowed", "asked", "failed"]);
   expect(rows.at(-1)?.detail).toMatchObject({ model: "openai:dying" });
   const lines = await tab.do("lines", { server: "it" });
-  expect(lines.rows.find(({ kind }) => kind === "warning")?.text).toContain(new URL(provider.url).host);
+  const { host } = new URL(provider.url);
+  expect(lines.rows.find(({ kind }) => kind === "warning")?.text).toContain(host);
+  const { call: said } = await events.ever("call", (event) => event.call.modelFailure !== undefined);
+  expect(said).toMatchObject({ id: first.id, modelFailure: { model: "openai:dying" } });
+  expect(said.modelFailure?.message).toContain(host);
 
   const second = await tab.do("call", call);
   const next = await asked();

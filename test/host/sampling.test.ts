@@ -171,3 +171,23 @@ test("sampling uses the models of setModels, and is refused while there is none"
   host.setModels([]);
   await expect(think()).rejects.toThrow("the host has no model now");
 });
+
+test.each([
+  // The server is told that there is no answer, and answers the call with that.
+  ["2024-11-05", "The client did not answer sampling/createMessage"],
+  // The server is not asked again, so that the call fails here.
+  ["2026-07-28", "The quota is used up"],
+])("a model that fails is told to the user with its call, on %s", async (era, heard) => {
+  const model = recordingModel("tired", 10, async () => {
+    throw new Error("The quota is used up");
+  });
+  const { host, think } = await thinkerHost({ sample: () => true }, { model }, era);
+  const events = host.events({ kinds: ["call", "model-failed"] });
+  expect(await think().then(textOf, (reason: Error) => reason.message)).toContain(heard);
+  const { value: call } = await events.next();
+  const { value: failure } = await events.next();
+  expect(failure).toEqual({
+    ...{ kind: "model-failed", server: "t", call: call?.kind === "call" ? call.id : undefined },
+    ...{ model: "tired", message: "The quota is used up" },
+  });
+});

@@ -227,6 +227,8 @@ export interface CallRecord {
   readonly visits?: string;
   /** The time in which its questions waited for the person. */
   readonly waitedMs?: number;
+  /** The last model that failed instead of answering a request of the server during this call, and why. */
+  readonly modelFailure?: { readonly model: string; readonly message: string };
   readonly task?: string;
   readonly end?: CallEnd;
 }
@@ -376,7 +378,7 @@ export interface RecordingHead {
   readonly isRunning: boolean;
   readonly messages: number;
   readonly bytes: number;
-  /** False for one that was made with its secrets, or is cut: some secrets are recognized late, and removed at the end. */
+  /** False for one that was made with its secrets, or was cut before a secret that was recognized late was removed from it. */
   readonly isRedacted: boolean;
   /** The console ended before the recording: its end is missing. */
   readonly isCut?: true;
@@ -859,7 +861,7 @@ export interface Verbs {
   "recording.export": { takes: { readonly id: string }; gives: { readonly name: string; readonly text: string } };
   /** Adds a server that answers from the recording. */
   "recording.mock": { takes: ChangeRequest & { readonly id: string }; gives: { readonly server: string } };
-  /** Compares the catalogs of two recordings, of two servers, or of one of each. */
+  /** Compares the catalogs of two recordings, of two servers, or of one of each. A server that has not started is started. */
   compare: {
     takes: {
       readonly before: { readonly recording: string } | Named;

@@ -27,6 +27,7 @@ import type { PresentOptions } from "./agent/preview.ts";
 import type { Run, RunInput, RunOptions, RunPreview, RunState } from "./agent/run.ts";
 import type { RootDefinition } from "./answers/forms.ts";
 import type { SamplingLimits } from "./answers/sampling-budget.ts";
+import type { ModelFailure } from "./answers/server-answers.ts";
 import type { CatalogView } from "./catalog/catalog.ts";
 import type { FeatureKind, FeatureLimits, ListProblem } from "./catalog/load-lists.ts";
 import type { TrustSubject } from "./config/index.ts";
@@ -338,6 +339,8 @@ export type HostEvent =
    * question has ended.
    */
   | { readonly kind: "visited"; readonly server: string; readonly question: string }
+  /** A model failed instead of answering a request of a server (sampling). The server does not get the reason. */
+  | ({ readonly kind: "model-failed" } & ModelFailure)
   /** A problem that made no call fail. */
   | { readonly kind: "warning"; readonly server: string; readonly message: string }
   /** The application replaced the models. */
@@ -399,6 +402,7 @@ function sizeOfEvent(event: HostEvent): number {
     case "stderr":
       return event.line.length;
     case "warning":
+    case "model-failed":
       return event.message.length;
     case "progress":
       return event.progress.message?.length ?? 0;

@@ -188,6 +188,7 @@ export class LocalHost implements Host {
       budgetOf: createBudgets(sampling, clock),
       rateOf: createRates(options.questionsPerMinute, clock),
       warn: (server, message) => this.#feed.emit({ kind: "warning", server, message }),
+      modelFailed: (failure) => this.#feed.emit({ kind: "model-failed", ...failure }),
     };
     const callLog = new CallLog(this.activity, clock);
     const localTasks =

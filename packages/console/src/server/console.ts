@@ -15,6 +15,7 @@ import { connectionVerbs } from "./connections/verbs.ts";
 import { Conversations } from "./conversations/conversations.ts";
 import { conversationVerbs } from "./conversations/verbs.ts";
 import { EventHub } from "./events.ts";
+import { toPageText } from "./failure.ts";
 import type { ConsoleOptions } from "./options.ts";
 import { type QuestionPlace, QuestionRecords } from "./questions/questions.ts";
 import { questionVerbs } from "./questions/verbs.ts";
@@ -93,7 +94,7 @@ export async function createConsole({ options, boot, origin }: CreateConsoleOpti
   const labels = new CallLabels(base, calls, (run, callId) => conversations.callOf(run, callId));
   const callOf = (label: string) => labels.find(label);
   /** A call by hand that a question belongs to. */
-  const placeOf = ({ call: label }: HostQuestion): QuestionPlace => {
+  const placeOf = ({ call: label }: Pick<HostQuestion, "call">): QuestionPlace => {
     const record = label === undefined ? undefined : calls.find(callOf(label) ?? "");
     if (!record) return {};
     const { id, connection } = record;
@@ -108,6 +109,15 @@ export async function createConsole({ options, boot, origin }: CreateConsoleOpti
     },
     onVisit: (call, page) => calls.change(call, { visits: page ?? "" }),
   });
+  /** The reason is the person's to know, at the call that it spoiled: the server gets none. */
+  const modelFailures = {
+    hear(event: HostEvent) {
+      if (event.kind !== "model-failed") return;
+      const { call } = { ...placeOf(event), ...conversations.placeOf(event) };
+      const { model, message } = event;
+      if (call !== undefined) calls.modelFailed(call, { model, message: toPageText(message) });
+    },
+  };
   const activity = new ActivityRows(base);
   const reports = new Reports(base);
   const tasks = new TaskRecords(base);
@@ -146,6 +156,7 @@ export async function createConsole({ options, boot, origin }: CreateConsoleOpti
     servers,
     labels,
     questions,
+    modelFailures,
     settings,
     conversations,
     activity,

@@ -8,7 +8,7 @@ import { estimateTokens } from "../models/tokens.ts";
 import type { OpenQuestions } from "../open-questions.ts";
 import type { AnswerReceipt, ModelChoice, SamplingVerdict } from "../questions.ts";
 import type { Budget } from "./sampling-budget.ts";
-import type { CallOrigin } from "./server-answers.ts";
+import type { CallOrigin, ModelFailure } from "./server-answers.ts";
 
 /** Everything that one sampling request needs. */
 export interface SamplingContext {
@@ -20,6 +20,7 @@ export interface SamplingContext {
   readonly reviews: (model: Model) => { readonly request: boolean; readonly response: boolean };
   /** Records a step in the log. */
   readonly log: (step: string, data: object) => void;
+  readonly failed: (failure: ModelFailure) => void;
   /** Stores the user's verdict on requests to a model, where it holds longer than once. */
   readonly remember: (verdict: SamplingVerdict, model: Model) => Promise<AnswerReceipt>;
 }
@@ -63,7 +64,7 @@ interface Allowed {
 }
 
 async function review(
-  { server, models, budget, questions, reviews: reviewsOf, log, remember }: SamplingContext,
+  { server, models, budget, questions, reviews: reviewsOf, log, failed, remember }: SamplingContext,
   allowed: Allowed,
   { signal, during }: QuestionContext,
   origin: CallOrigin,
@@ -125,8 +126,11 @@ async function review(
       usage = used;
     },
   }).catch((reason: unknown) => {
-    if (!signal.aborted)
-      log("failed", { model: model.id, why: reason instanceof Error ? reason.message : String(reason) });
+    if (!signal.aborted) {
+      const why = reason instanceof Error ? reason.message : String(reason);
+      log("failed", { model: model.id, why });
+      failed({ server, ...belongsTo, model: model.id, message: why });
+    }
     throw reason;
   });
   account.used = (usage.inputTokens ?? inputTokens) + (usage.outputTokens ?? estimateTokens(result));

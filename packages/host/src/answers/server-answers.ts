@@ -9,7 +9,7 @@ import type { HostedServer } from "../hosted-server.ts";
 import type { Model } from "../models/model.ts";
 import type { AskOptions, OpenQuestions } from "../open-questions.ts";
 import type { Grants, NewGrant } from "../policy/index.ts";
-import type { AnswerReceipt, FormAnswer, HostAnswers, RootsVerdict } from "../questions.ts";
+import type { AnswerReceipt, FormAnswer, HostAnswers, QuestionBase, RootsVerdict } from "../questions.ts";
 import { type QuestionRate, type RootDefinition, secretFieldsOf, sortRoots } from "./forms.ts";
 import { sample } from "./sampling.ts";
 import type { Budget } from "./sampling-budget.ts";
@@ -27,6 +27,15 @@ export interface AnswerDependencies {
   readonly budgetOf: (server: string) => Budget;
   readonly rateOf: (server: string) => QuestionRate;
   readonly warn: (server: string, message: string) => void;
+  /** Called when a model fails instead of answering a server. */
+  readonly modelFailed: (failure: ModelFailure) => void;
+}
+
+/** A model that failed instead of answering a request of a server. */
+export interface ModelFailure extends Pick<QuestionBase, "server" | "run" | "call"> {
+  readonly model: string;
+  /** The reason, for the user: it is not sent to the server. */
+  readonly message: string;
 }
 
 /** The run and the answers of a call during which a server asks. */
@@ -137,7 +146,7 @@ class ServerAnswers {
     context: QuestionContext,
     review: "both" | "request" | "none",
   ): ReturnType<typeof sample> {
-    const { questions, models, budgetOf, grants } = this.#dependencies;
+    const { questions, models, budgetOf, grants, modelFailed } = this.#dependencies;
     const { name, digest } = this.#server;
     const bound = { kind: "sampling", server: name, serverDigest: digest, digest: "sampling" } as const;
     const denial = grants.find({ ...bound, subject: "" });
@@ -159,6 +168,7 @@ class ServerAnswers {
           return { request: isAsked, response: isAsked && review === "both" };
         },
         log: (step, data) => this.#log("sampling", { step, ...data }),
+        failed: modelFailed,
         remember: async ({ allow, for: scope = "once" }, { id }) => {
           if (scope === "once") return {};
           const subject = allow ? id : "";

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentProps, JSX } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { CallEnd, CallRecord } from "../../api.ts";
-import { Badge } from "../parts/badge.tsx";
+import { Badge, Note } from "../parts/badge.tsx";
 import { Button } from "../parts/button.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Progress } from "../parts/meter.tsx";
@@ -81,6 +81,11 @@ export function ToolCard(props: {
             {receipts.map((block) => (
               <AnsweredLine key={block.id} block={block} isInCard />
             ))}
+          </div>
+        )}
+        {record.modelFailure && (
+          <div class="body">
+            <ModelFailure server={record.server} failure={record.modelFailure} />
           </div>
         )}
         {!end && !isWaiting && record.visits !== undefined && <OpenVisit host={record.visits} />}
@@ -188,6 +193,27 @@ export function OpenVisit({ host }: { host: string }): JSX.Element {
   );
 }
 
+/** Says why a model did not answer a request of the server, which got an error without the reason. */
+export function ModelFailure(props: { server: string; failure: NonNullable<CallRecord["modelFailure"]> }): JSX.Element {
+  const { server, failure } = props;
+  return (
+    <Note tone="danger">
+      <p>
+        <b>
+          <ServerText text={failure.model} /> did not answer <ServerText text={server} />.
+        </b>{" "}
+        <ServerText text={failure.message} lines="keep" />
+      </p>
+      <p>No answer was sent. You can choose another model when it asks again.</p>
+    </Note>
+  );
+}
+
+/** True if the call failed because a model did, which is said already, and not in the words of the server. */
+export function isModelFailure({ end, modelFailure }: CallRecord): boolean {
+  return modelFailure !== undefined && end?.message === modelFailure.message;
+}
+
 function CallProgress({ record }: { record: CallRecord }): JSX.Element {
   const { progress = 0, total, message } = record.progress ?? {};
   return (
@@ -208,9 +234,10 @@ function CallProgress({ record }: { record: CallRecord }): JSX.Element {
 /** A card that opened by itself shows the result only: its head has the arguments. */
 function CallBody({ record, isWhole }: { record: CallRecord; isWhole: boolean }): JSX.Element {
   const { end, argumentsText } = record;
-  const why = end?.message !== undefined && end.how !== "done";
+  const isSaid = isModelFailure(record);
+  const why = end?.message !== undefined && end.how !== "done" && !isSaid;
   // Of a call without an end the host has written the result too.
-  const hasResult = end?.result !== undefined && (end.how === "done" || !why);
+  const hasResult = end?.result !== undefined && (end.how === "done" || !(why || isSaid));
   return (
     <>
       {(isWhole || why) && (

@@ -141,6 +141,12 @@ export class CallRecords {
     }
   }
 
+  /** A model failed instead of answering a request of the server during a call, also one that has ended since. */
+  modelFailed(id: string, modelFailure: CallRecord["modelFailure"]): void {
+    const record = this.find(id);
+    if (record && modelFailure) this.#show(id, { ...record, modelFailure });
+  }
+
   /** A call took so long since it was sent. */
   took(id: string, ms: number): void {
     const kept = this.#calls.get(id);

@@ -114,12 +114,11 @@ export class Conversations {
     await conversation.remove();
   }
 
-  /** Returns what a question belongs to. */
-  placeOf(question: HostQuestion): QuestionPlace {
-    const conversation = question.run === undefined ? undefined : this.#runs.get(question.run);
+  /** Returns what a question, or another event of a run, belongs to. */
+  placeOf({ run, call: of, callId }: Pick<HostQuestion, "run" | "call"> & { readonly callId?: string }): QuestionPlace {
+    const conversation = run === undefined ? undefined : this.#runs.get(run);
     if (!conversation) return {};
-    const callId = "callId" in question ? question.callId : undefined;
-    const call = conversation.callOf(callId ?? this.#callIdOf(question.call));
+    const call = conversation.callOf(callId ?? this.#callIdOf(of));
     return { conversation: conversation.id, ...(call !== undefined && { call }) };
   }
 

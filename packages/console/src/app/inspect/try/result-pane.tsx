@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { CallRecord, CallResultHead, ServerRecord } from "../../../api.ts";
 import { QuestionCard } from "../../chat/questions/card.tsx";
-import { OpenVisit } from "../../chat/tool-card.tsx";
+import { isModelFailure, ModelFailure, OpenVisit } from "../../chat/tool-card.tsx";
 import { Badge, Note } from "../../parts/badge.tsx";
 import { Button } from "../../parts/button.tsx";
 import { Content } from "../../parts/content.tsx";
@@ -64,6 +64,11 @@ export function ResultPane(props: {
         </span>
       </div>
       <div class="pane-body">
+        {call?.modelFailure && (
+          <div class="in-pane">
+            <ModelFailure server={server.name} failure={call.modelFailure} />
+          </div>
+        )}
         {call === undefined ? (
           <Empty icon="play" title="Nothing was run yet">
             <p>The result appears here, and beside it what a model would see of it.</p>
@@ -178,7 +183,8 @@ function Ended({ call }: { call: CallRecord }): JSX.Element {
   return (
     <div class="in-pane">
       <Note tone={how === "cancelled" ? "plain" : "danger"}>
-        <b>{endWords[how]}</b> {message !== undefined && <ServerText text={message} lines="keep" />}
+        <b>{endWords[how]}</b>{" "}
+        {message !== undefined && !isModelFailure(call) && <ServerText text={message} lines="keep" />}
       </Note>
     </div>
   );
