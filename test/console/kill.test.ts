@@ -24,7 +24,13 @@ function createWriter(tool: string, hold: Promise<void> | undefined): Model & { 
     id: "writer",
     capabilities: { tools: true, images: false },
     asked,
-    async *stream({ messages }) {
+    async *stream({ messages, tools = [] }) {
+      if (tools.length === 0) {
+        // A server asks: a run has tools.
+        yield { type: "text", delta: "blue" };
+        yield { type: "end", stopReason: "endTurn", model: "writer" };
+        return;
+      }
       asked.push(JSON.stringify(messages));
       const isFirst = !messages.some(({ role }) => role === "assistant");
       yield { type: "text", delta: isFirst ? "Let me write. " : "That is all." };
@@ -43,9 +49,10 @@ class Place {
   readonly cwd = makeHome();
   readonly model: ReturnType<typeof createWriter>;
   readonly #env: { [name: string]: string };
+  readonly #era: string;
   conversation = "";
 
-  static async create({ tool = "write", deadly = "", isHeld = false } = {}): Promise<Place> {
+  static async create({ tool = "write", deadly = "", isHeld = false, era = "auto" } = {}): Promise<Place> {
     let release = () => {};
     const hold = isHeld ? new Promise<void>((resolve) => (release = resolve)) : undefined;
     const model = createWriter(tool, hold);
@@ -54,23 +61,24 @@ class Place {
       release();
       await provider.close();
     });
-    return new Place(model, { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "writer" }, deadly);
+    return new Place(model, { OPENAI_BASE_URL: provider.url, OPENAI_MODEL: "writer" }, deadly, era);
   }
 
-  private constructor(model: Place["model"], env: { [name: string]: string }, deadly: string) {
+  private constructor(model: Place["model"], env: { [name: string]: string }, deadly: string, era: string) {
     this.model = model;
     this.#env = env;
+    this.#era = era;
     // A server notes its end a moment after its console was killed, and its folder is removed after the test.
     onTestFinished(() => this.#serversEnded());
     const args = [fileOf("test/host/fixtures/counting.mjs"), this.#calls, deadly];
-    put(this.cwd, ".mcp.json", { mcpServers: { counting: { command: process.execPath, args } } });
+    put(this.cwd, ".mcp.json", { mcpServers: { counting: { command: process.execPath, args, protocolEra: era } } });
   }
 
   get #calls(): string {
     return join(this.cwd, "calls");
   }
 
-  #countNotes(note: string): number {
+  countNotes(note: string): number {
     if (!existsSync(this.#calls)) return 0;
     return readFileSync(this.#calls, "utf8")
       .split("\n")
@@ -79,7 +87,7 @@ class Place {
 
   /** How often the server was called. */
   get count(): number {
-    return this.#countNotes("w1");
+    return this.countNotes("w1");
   }
 
   /** Resolves when a console has ended, and its servers too: they may work on for a moment. */
@@ -90,7 +98,7 @@ class Place {
 
   async #serversEnded(): Promise<void> {
     await expect
-      .poll(() => this.#countNotes("begin") - this.#countNotes("end"), { interval: 10, timeout: 20_000 })
+      .poll(() => this.countNotes("begin") - this.countNotes("end"), { interval: 10, timeout: 20_000 })
       .toBe(0);
   }
 
@@ -120,6 +128,9 @@ class Place {
   async begin(session: Session): Promise<void> {
     const { tab } = session;
     await this.trust(session);
+    await tab.do("server.start", { server: "counting" });
+    const { server } = await session.events.ever("server", (event) => event.server.state === "ready");
+    if (this.#era !== "auto") expect(server.revision).toBe(this.#era);
     this.conversation = (await tab.do("conversation.create", {})).id;
     await tab.do("conversation.send", { id: this.conversation, text: "Write it" });
   }
@@ -176,6 +187,11 @@ async function checkEnd(place: Place, session: Session): Promise<readonly Block[
   return blocks;
 }
 
+/** The first and the last revision that has what is asked. */
+const revisions = ["2024-11-05", "2026-07-28"];
+const withForms = ["2025-06-18", "2026-07-28"];
+const withAddresses = ["2025-11-25", "2026-07-28"];
+
 describe("a console that is killed", () => {
   test("while text streams: the words so far are kept and marked as cut, and the model is asked again", async () => {
     const place = await Place.create({ isHeld: true });
@@ -196,134 +212,198 @@ describe("a console that is killed", () => {
     expect(place.model.asked[1]).toBe(place.model.asked[0]);
   }, 60_000);
 
-  test("while a question is open: it is asked again under another id, and the old answer counts for nothing", async () => {
-    const place = await Place.create();
-    const first = await place.start();
-    await place.begin(first);
-    // A question is shown when its call is on the disk, so the test need not wait for anything else.
-    const { question } = await first.events.next("question");
-    await place.kill(first);
-    const second = await place.restart();
-    expect(second.state).toBe("interrupted");
-    expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toEqual([]);
-    expect(second.blocks.find(({ kind }) => kind === "call")).toMatchObject({
-      record: { end: { how: "unsent", message: "Not sent: you had not answered." } },
-    });
-    expect((await refusalOf(answer(second, question, true))).status).toBe(410);
-    await second.tab.do("conversation.continue", { id: place.conversation });
-    const again = (await second.events.next("question")).question;
-    expect(again.id).not.toBe(question.id);
-    expect((await refusalOf(answer(second, question, true))).status).toBe(410);
-    expect([place.count, await decisionsOf(second)]).toEqual([0, []]);
-    await answer(second, again, true);
-    await checkEnd(place, second);
-    expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
-  }, 60_000);
+  test.each(revisions)(
+    "while a question is open: it is asked again under another id, and the old answer counts for nothing, on %s",
+    async (era) => {
+      const place = await Place.create({ era });
+      const first = await place.start();
+      await place.begin(first);
+      // A question is shown when its call is on the disk, so the test need not wait for anything else.
+      const { question } = await first.events.next("question");
+      await place.kill(first);
+      const second = await place.restart();
+      expect(second.state).toBe("interrupted");
+      expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toEqual([]);
+      expect(second.blocks.find(({ kind }) => kind === "call")).toMatchObject({
+        record: { end: { how: "unsent", message: "Not sent: you had not answered." } },
+      });
+      expect((await refusalOf(answer(second, question, true))).status).toBe(410);
+      await second.tab.do("conversation.continue", { id: place.conversation });
+      const again = (await second.events.next("question")).question;
+      expect(again.id).not.toBe(question.id);
+      expect((await refusalOf(answer(second, question, true))).status).toBe(410);
+      expect([place.count, await decisionsOf(second)]).toEqual([0, []]);
+      await answer(second, again, true);
+      await checkEnd(place, second);
+      expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
+    },
+    60_000,
+  );
 
-  test("while a call runs: the call may have run, and the model is told so", async () => {
-    const place = await Place.create({ deadly: "w1" });
-    const first = await place.start();
-    await place.begin(first);
-    const { question } = await first.events.next("question");
-    // The server kills the console when it gets the call, so there may be no reply.
-    await answer(first, question, true).catch(() => {});
-    await place.ended(first);
-    expect(place.count).toBe(1);
-    const second = await place.restart();
-    expect(second.state).toBe("interrupted");
-    expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([
-      { server: "counting", tool: "write", argumentsText: '{"id":"w1"}', isSettled: false },
-    ]);
-    expect(second.blocks.find(({ kind }) => kind === "call")).toMatchObject({ record: { end: { how: "unknown" } } });
-    await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
-    await checkEnd(place, second);
-    expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
-    expect(place.model.asked.at(-1)).toContain("It may have taken effect: check before you repeat it.");
-  }, 60_000);
+  test.each(revisions)(
+    "while a call runs: the call may have run, and the model is told so, on %s",
+    async (era) => {
+      const place = await Place.create({ era, deadly: "w1" });
+      const first = await place.start();
+      await place.begin(first);
+      const { question } = await first.events.next("question");
+      // The server kills the console when it gets the call, so there may be no reply.
+      await answer(first, question, true).catch(() => {});
+      await place.ended(first);
+      expect(place.count).toBe(1);
+      const second = await place.restart();
+      expect(second.state).toBe("interrupted");
+      expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([
+        { server: "counting", tool: "write", argumentsText: '{"id":"w1"}', isSettled: false },
+      ]);
+      expect(second.blocks.find(({ kind }) => kind === "call")).toMatchObject({ record: { end: { how: "unknown" } } });
+      await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
+      await checkEnd(place, second);
+      expect([place.count, await decisionsOf(second)]).toEqual([1, [allowed]]);
+      expect(place.model.asked.at(-1)).toContain("It may have taken effect: check before you repeat it.");
+    },
+    60_000,
+  );
 
-  test("while a call runs: the person is asked before the call is sent again, and may say no", async () => {
-    const place = await Place.create({ deadly: "w1" });
-    const first = await place.start();
-    await place.begin(first);
-    const { question } = await first.events.next("question");
-    await answer(first, question, true).catch(() => {});
-    await place.ended(first);
-    const second = await place.restart();
-    await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "ask-again" });
-    const again = (await second.events.next("question")).question;
-    expect(again).toMatchObject({ kind: "approve", mayHaveRun: true, isOnce: true });
-    // The doubt is not forgotten if the console is killed while it asks.
-    await place.kill(second);
-    const third = await place.restart();
-    expect(third.state).toBe("interrupted");
-    expect(third.blocks.filter((block) => block.kind === "uncertain" && !block.isSettled)).toHaveLength(1);
-    expect((await refusalOf(answer(third, again, true))).status).toBe(410);
-    await third.tab.do("conversation.continue", { id: place.conversation, uncertain: "ask-again" });
-    const last = (await third.events.next("question")).question;
-    expect([last, place.count]).toMatchObject([{ kind: "approve", mayHaveRun: true }, 1]);
-    await answer(third, last, false);
-    await checkEnd(place, third);
-    expect([place.count, await decisionsOf(third)]).toEqual([1, [allowed, ["write", "deny", "user"]]]);
-    expect(place.model.asked.at(-1)).toContain("may have taken effect then");
-  }, 60_000);
+  test.each(revisions)(
+    "while a call runs: the person is asked before the call is sent again, and may say no, on %s",
+    async (era) => {
+      const place = await Place.create({ era, deadly: "w1" });
+      const first = await place.start();
+      await place.begin(first);
+      const { question } = await first.events.next("question");
+      await answer(first, question, true).catch(() => {});
+      await place.ended(first);
+      const second = await place.restart();
+      await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "ask-again" });
+      const again = (await second.events.next("question")).question;
+      expect(again).toMatchObject({ kind: "approve", mayHaveRun: true, isOnce: true });
+      // The doubt is not forgotten if the console is killed while it asks.
+      await place.kill(second);
+      const third = await place.restart();
+      expect(third.state).toBe("interrupted");
+      expect(third.blocks.filter((block) => block.kind === "uncertain" && !block.isSettled)).toHaveLength(1);
+      expect((await refusalOf(answer(third, again, true))).status).toBe(410);
+      await third.tab.do("conversation.continue", { id: place.conversation, uncertain: "ask-again" });
+      const last = (await third.events.next("question")).question;
+      expect([last, place.count]).toMatchObject([{ kind: "approve", mayHaveRun: true }, 1]);
+      await answer(third, last, false);
+      await checkEnd(place, third);
+      expect([place.count, await decisionsOf(third)]).toEqual([1, [allowed, ["write", "deny", "user"]]]);
+      expect(place.model.asked.at(-1)).toContain("may have taken effect then");
+    },
+    60_000,
+  );
 
-  test("while a form is open: the form is gone, and its call may have run", async () => {
-    const place = await Place.create({ tool: "form" });
-    const first = await place.start();
-    await place.begin(first);
-    const { question } = await first.events.next("question");
-    await answer(first, question, true);
-    const form = (await first.events.next("question")).question;
-    expect(form).toMatchObject({ kind: "elicit", conversation: place.conversation });
-    await place.kill(first);
-    const second = await place.restart();
-    expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([
-      { tool: "form", isSettled: false },
-    ]);
-    const filled = { id: form.id, digest: form.digest, answer: { action: "accept", content: { name: "Ada" } } };
-    expect((await refusalOf(second.tab.do("answer", filled))).status).toBe(410);
-    await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
-    await checkEnd(place, second);
-    expect([place.count, await decisionsOf(second)]).toEqual([1, [["form", "allow", "user"]]]);
-  }, 60_000);
+  test.each([
+    ...withForms.map((era) => ["a form", era, "form", "elicit"] as const),
+    ...withAddresses.map((era) => ["an address", era, "visit", "openUrl"] as const),
+  ])(
+    "while %s is open: it is gone, and its call may have run, on %s",
+    async (_, era, tool, kind) => {
+      const place = await Place.create({ era, tool });
+      const first = await place.start();
+      await place.begin(first);
+      const { question } = await first.events.next("question");
+      await answer(first, question, true);
+      const asked = (await first.events.next("question")).question;
+      expect(asked).toMatchObject({ kind, conversation: place.conversation });
+      await place.kill(first);
+      const second = await place.restart();
+      expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([{ tool, isSettled: false }]);
+      const content = { name: "Ada" };
+      const accepted = { action: "accept", ...(kind === "elicit" && { content }) };
+      const late = second.tab.do("answer", { id: asked.id, digest: asked.digest, answer: accepted });
+      expect((await refusalOf(late)).status).toBe(410);
+      await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
+      await checkEnd(place, second);
+      expect([place.count, await decisionsOf(second)]).toEqual([1, [[tool, "allow", "user"]]]);
+    },
+    60_000,
+  );
 
-  test("while it records: what was recorded is there, and says that its end is missing", async () => {
-    const place = await Place.create();
+  test.each(revisions)(
+    "between the reviews of sampling: nothing was sent to the server, and it is not asked again by itself, on %s",
+    async (era) => {
+      const place = await Place.create({ era, tool: "sample" });
+      const first = await place.start();
+      await place.begin(first);
+      await answer(first, (await first.events.next("question")).question, true);
+      const request = (await first.events.next("question")).question;
+      expect(request).toMatchObject({ kind: "sample", stage: "request" });
+      await answer(first, request, true);
+      const response = (await first.events.next("question")).question;
+      expect(response).toMatchObject({ kind: "sample", stage: "response" });
+      await place.kill(first);
+      const second = await place.restart();
+      for (const old of [request, response]) {
+        expect((await refusalOf(answer(second, old, true))).status).toBe(410);
+      }
+      expect(second.blocks.filter(({ kind }) => kind === "uncertain")).toMatchObject([{ tool: "sample" }]);
+      await second.tab.do("conversation.continue", { id: place.conversation, uncertain: "tell-model" });
+      await checkEnd(place, second);
+      expect([place.count, place.countNotes("has the answer")]).toEqual([1, 0]);
+    },
+    60_000,
+  );
+
+  test("while it connects: its server ends with it, and the next start begins anew", async () => {
+    const place = await Place.create({ deadly: "silent" });
     const first = await place.start();
     await place.trust(first);
     await first.tab.do("server.start", { server: "counting" });
-    await first.events.ever("server", ({ server }) => server.state === "ready");
-    const { id } = await first.tab.do("recording.start", { server: "counting" });
-    const file = join(stateOf(place.cwd), "console", "recordings", `${id}.jsonl`);
-    const secret = "hunter2-secret-value";
-    // The last call shows that an earlier word was a secret.
-    for (const given of [{ id: "first" }, { id: `so ${secret}` }, { id: "last", password: secret }]) {
-      const argumentsText = JSON.stringify(given);
-      const { id: call } = await first.tab.do("call", { server: "counting", tool: "read", argumentsText });
-      await first.events.next("call", (event) => event.call.id === call && event.call.end !== undefined);
-    }
-    await expect.poll(() => readFileSync(file, "utf8")).not.toContain(secret);
+    await expect.poll(() => place.countNotes("begin"), { interval: 10 }).toBe(1);
     await place.kill(first);
+    expect(place.countNotes("end")).toBe(1);
     const second = await place.start();
-    const { recordings } = await second.events.state();
-    const known = recordings.find((one) => one.id === id);
-    const recording = known ?? (await second.events.ever("recording", (event) => event.recording.id === id)).recording;
-    expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: true });
-    const { text } = await second.tab.do("recording.export", { id });
-    expect(text).toContain("did last");
-    expect(text).not.toContain(secret);
-    const { connection } = await second.tab.do("recording.open", { id });
-    const opened = await second.events.ever(
-      "connection",
-      (event) => event.connection.id === connection && event.connection.state === "closed",
-    );
-    expect(opened.connection.reason).toBe("The end of the recording is missing.");
-    // It is the old one that was cut: a new one runs beside it.
-    await second.tab.do("recording.start", { server: "counting" });
-    await second.events.ever("recording", (event) => event.recording.isRunning);
-    const folder = join(stateOf(place.cwd), "console", "recordings");
-    expect(readdirSync(folder).filter((name) => name.startsWith(id))).toEqual([`${id}.jsonl`]);
+    const { servers } = await second.events.state();
+    expect(servers).toMatchObject([{ name: "counting", isTrusted: true }]);
+    await second.tab.do("server.start", { server: "counting" });
+    await expect.poll(() => place.countNotes("begin"), { interval: 10 }).toBe(2);
   }, 60_000);
+
+  test.each(revisions)(
+    "while it records: what was recorded is there, and says that its end is missing, on %s",
+    async (era) => {
+      const place = await Place.create({ era });
+      const first = await place.start();
+      await place.trust(first);
+      await first.tab.do("server.start", { server: "counting" });
+      await first.events.ever("server", ({ server }) => server.state === "ready");
+      const { id } = await first.tab.do("recording.start", { server: "counting" });
+      const file = join(stateOf(place.cwd), "console", "recordings", `${id}.jsonl`);
+      const secret = "hunter2-secret-value";
+      // The last call shows that an earlier word was a secret.
+      for (const given of [{ id: "first" }, { id: `so ${secret}` }, { id: "last", password: secret }]) {
+        const argumentsText = JSON.stringify(given);
+        const { id: call } = await first.tab.do("call", { server: "counting", tool: "read", argumentsText });
+        await first.events.next("call", (event) => event.call.id === call && event.call.end !== undefined);
+      }
+      await expect.poll(() => readFileSync(file, "utf8")).not.toContain(secret);
+      await place.kill(first);
+      const second = await place.start();
+      const { recordings } = await second.events.state();
+      const known = recordings.find((one) => one.id === id);
+      const recording =
+        known ?? (await second.events.ever("recording", (event) => event.recording.id === id)).recording;
+      expect(recording).toMatchObject({ server: "counting", isRunning: false, isCut: true, isRedacted: true });
+      const { text } = await second.tab.do("recording.export", { id });
+      expect(text).toContain("did last");
+      expect(text).not.toContain(secret);
+      const { connection } = await second.tab.do("recording.open", { id });
+      const opened = await second.events.ever(
+        "connection",
+        (event) => event.connection.id === connection && event.connection.state === "closed",
+      );
+      expect(opened.connection.reason).toBe("The end of the recording is missing.");
+      // It is the old one that was cut: a new one runs beside it.
+      await second.tab.do("recording.start", { server: "counting" });
+      await second.events.ever("recording", (event) => event.recording.isRunning);
+      const folder = join(stateOf(place.cwd), "console", "recordings");
+      expect(readdirSync(folder).filter((name) => name.startsWith(id))).toEqual([`${id}.jsonl`]);
+    },
+    60_000,
+  );
 
   test("while a person signs in: the old page of the authority leads nowhere, and the sign-in starts over", async () => {
     const { server, authority } = await startWorld();
