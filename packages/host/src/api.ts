@@ -6,6 +6,7 @@ import type {
   Implementation,
   JsonObject,
   LogLevel,
+  PortolanErrorCode,
   ReadResourceResult,
 } from "portolan";
 import type {
@@ -474,6 +475,8 @@ export interface ServerStatus {
   readonly source: EntrySource;
   /** The reason of the state, and the next step where there is one. */
   readonly reason?: string;
+  /** The code of the failure that led to the state. */
+  readonly code?: PortolanErrorCode;
   /** The name, version and capabilities of the connected server. */
   readonly profile?: ServerProfile;
   readonly pid?: number;

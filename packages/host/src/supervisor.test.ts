@@ -163,7 +163,7 @@ test("a server that needs a login is not retried by itself", async () => {
     throw new PortolanError("login-required", "sign in first");
   });
   await expect(supervisor.use()).rejects.toThrow("sign in first");
-  expect(supervisor.status).toMatchObject({ state: "login", reason: "sign in first" });
+  expect(supervisor.status).toMatchObject({ state: "login", code: "login-required", reason: "sign in first" });
   await clock.advance(600_000);
   expect(attempts()).toBe(1);
 });

@@ -1,4 +1,4 @@
-import { PortolanError } from "portolan";
+import { PortolanError, type PortolanErrorCode } from "portolan";
 import type { Client, Clock } from "portolan/client";
 import { toError } from "portolan/internal";
 import { reasonOf, type ServerState, type ServerStatus } from "./api.ts";
@@ -35,6 +35,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   state: ServerState = "idle";
   #reason: string | undefined;
+  #code: PortolanErrorCode | undefined;
   #connection: ServerConnection | undefined;
   #starting: Promise<Client> | undefined;
   #stopStarting: AbortController | undefined;
@@ -68,6 +69,7 @@ export class Supervisor {
       state: this.state,
       restarts: this.#restarts,
       ...(this.#reason !== undefined && { reason: this.#reason }),
+      ...(this.#code !== undefined && { code: this.#code }),
       ...(client && { profile: client.server }),
       ...(pid !== undefined && { pid }),
       ...(stderr && { stderr }),
@@ -178,8 +180,9 @@ export class Supervisor {
 
   #onFailure(reason: Error): void {
     this.#starting = undefined;
-    if (reason instanceof PortolanError && (reason.code === "login-required" || reason.code === "unauthorized")) {
-      this.#setState("login", reason.message);
+    const code = reason instanceof PortolanError ? reason.code : undefined;
+    if (code === "login-required" || code === "unauthorized") {
+      this.#setState("login", reason.message, code);
       return;
     }
     const { clock, random } = this.#options;
@@ -188,7 +191,7 @@ export class Supervisor {
     const jitteredMs = Math.round(delayMs * (0.8 + 0.4 * random()));
     this.#failures += 1;
     this.#retryAt = clock.now() + jitteredMs;
-    this.#setState("down", reason.message);
+    this.#setState("down", reason.message, code);
     // A server that never ran will hardly run by itself; it starts when a call needs it.
     if (!this.#wasReady || this.#failures > maxRestartFailures) return;
     this.#stopTimer = clock.after(jitteredMs, () => {
@@ -196,9 +199,10 @@ export class Supervisor {
     });
   }
 
-  #setState(state: ServerState, reason?: string): void {
+  #setState(state: ServerState, reason?: string, code?: PortolanErrorCode): void {
     this.state = state;
     this.#reason = reason;
+    this.#code = code;
     this.#options.onStateChange();
   }
 

@@ -12,7 +12,15 @@ import { QuestionDismissed, TypeAhead } from "../terminal/input.ts";
 import { showCommand } from "./chat-commands.ts";
 import { ChatHistory } from "./history.ts";
 import { type AttachedResource, completeLine, parseLine } from "./line.ts";
-import { modelHint, modelLabel, type NextSteps, runFailure, showRun, withoutNotice } from "./model-run.ts";
+import {
+  modelHint,
+  modelLabel,
+  type NextSteps,
+  runFailure,
+  showRun,
+  withoutNotice,
+  withTurnEnds,
+} from "./model-run.ts";
 import { pickResource } from "./pick.ts";
 
 /** One message of the person: what the conversation was before it, for `/undo`. */
@@ -226,10 +234,14 @@ export class Chat {
   async #answer(task: RunInput, attach: readonly AttachedResource[], said: string): Promise<void> {
     const { signal, onInterrupt, terminal, screen } = this.#context;
     const history = this.#state;
+    // The screen has introduced the model, a pipe gets its notice with the first message.
+    const model = screen.isInteractive ? withoutNotice(this.#model) : this.#model;
+    let explainsTools = false;
     const run = this.#host.run(task, {
       signal,
-      // The screen has introduced the model, a pipe gets its notice with the first message.
-      model: screen.isInteractive ? withoutNotice(this.#model) : this.#model,
+      model: withTurnEnds(model, (end) => {
+        explainsTools = end.explainsTools ?? false;
+      }),
       attach: [...this.#attached, ...attach],
       ...(history && { history }),
     });
@@ -274,7 +286,7 @@ export class Chat {
         return;
       }
       if (screen.isInteractive && this.#model.id === "demo") {
-        if (/^(?:No tool matches|The demo compares)/.test(done.text)) terminal.say(`  ${screen.mark("next")} /tools`);
+        if (explainsTools) terminal.say(`  ${screen.mark("next")} /tools`);
         else if (hasLongResult && done.text.length < textLength(this.#lastResult))
           terminal.say(`  ${screen.mark("next")} /result ${screen.style("dim", "shows all")}`);
       }

@@ -10,7 +10,7 @@ import type {
   RunEvent,
   ServerEntry,
 } from "portolan-host";
-import type { Model } from "portolan-host/models";
+import type { EndEvent, Model } from "portolan-host/models";
 import { flagOf, listFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, Flags } from "../command.ts";
 import { Failure, type FailureKind, interruption, toFailure, withoutOptionNames } from "../failure.ts";
@@ -191,6 +191,19 @@ export function withoutNotice(model: Model): Model {
     ...{ id, capabilities, stream: (request) => model.stream(request) },
     ...(traits && { traits }),
     ...(repeatsResults !== undefined && { repeatsResults }),
+  };
+}
+
+/** Returns the same model, which calls `ended` with the end of each turn. */
+export function withTurnEnds(model: Model, ended: (event: EndEvent) => void): Model {
+  return {
+    ...model,
+    async *stream(request) {
+      for await (const event of model.stream(request)) {
+        if (event.type === "end") ended(event);
+        yield event;
+      }
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { PortolanError } from "portolan";
 import { type KnownClient, loopback, type OAuthEvent, paste } from "portolan/auth/client";
 import { againWith, listFlag, secondsFlag, textFlag, withoutValues } from "../arguments/flags.ts";
 import type { CommandContext, CommandResult, Flags } from "../command.ts";
@@ -72,7 +73,7 @@ export async function run(context: CommandContext, [given]: readonly string[], f
       const again = isTimeout
         ? againWith(system, "--timeout", String(Math.ceil((2 * timeoutMs) / 1_000)))
         : `portolan ${quoteCommand(withoutValues(system.argv))}`;
-      const isUnfinished = kind === "timeout" || /^No valid address /.test(message);
+      const isUnfinished = kind === "timeout" || (cause instanceof PortolanError && cause.code === "answer-invalid");
       throw isUnfinished
         ? new Failure("auth" === kind || kind === "timeout" ? kind : "auth", message, { next: next ?? again, cause })
         : reason;

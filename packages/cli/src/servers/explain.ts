@@ -156,15 +156,15 @@ export function explain(
   const typed = (name: string) => argumentFor(context, servers, name);
   if (reason instanceof Failure || !(reason instanceof Error)) return reason;
   for (const status of host.servers) {
-    const { name, state, reason: why } = status;
+    const { name, state, code, reason: why } = status;
     if (state === "login" && sendsToken(servers, name)) {
       const what = `${name} refuses the token in the Authorization header`;
       return new Failure("auth", what, { next: `portolan doctor ${typed(name)}`, cause: reason });
     }
     if (state === "login") {
-      // The message says already that a person has to sign in.
-      const isKnown = !why || /requires a person to sign in/.test(why);
-      const what = isKnown ? `${name} needs you to sign in` : `${name} requires sign-in: ${withoutOptionNames(why)}`;
+      // Another reason than that nobody has signed in: a refused token, or scopes that it lacks.
+      const isFirst = !why || (code === "login-required" && missingScopesOf(reason).length === 0);
+      const what = isFirst ? `${name} needs you to sign in` : `${name} requires sign-in: ${withoutOptionNames(why)}`;
       return new Failure("auth", what, {
         next: signInCommand(servers, name),
         cause: reason,

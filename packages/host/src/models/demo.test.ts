@@ -149,6 +149,18 @@ test("calls no tool that is not allowed or does not match", async () => {
   expect(odd.content).toEqual([{ type: "text", text: expect.stringMatching(/^No tool matches “hum a tune”\./) }]);
 });
 
+test("the end of a turn says if its text explains the tools instead of answering", async () => {
+  const endOf = async (text: string) => {
+    for await (const event of demoModel().stream({ messages: [user(text)], tools, maxTokens: 1_000 }))
+      if (event.type === "end") return event.explainsTools;
+    return "no end";
+  };
+  expect(await endOf("hum a tune")).toBe(true);
+  expect(await endOf("what can you do?")).toBe(true);
+  expect(await endOf("No tool matches")).toBe(true);
+  expect(await endOf("weather in Oslo")).toBeUndefined();
+});
+
 test("gives the same short answer every time without tools, and names itself", async () => {
   const request = [user("Summarise the plot")];
   const first = await ask(request, { tools: undefined });

@@ -24,8 +24,8 @@ export function demoModel(): Model {
     repeatsResults: true,
     async *stream(request: ModelRequest) {
       request.signal?.throwIfAborted();
-      const { say = "", call } = planTurn(request);
-      if (call === undefined) yield* streamText(id, request, say);
+      const { say = "", call, explainsTools = false } = planTurn(request);
+      if (call === undefined) yield* streamAnswer(request, say, explainsTools);
       else yield* sayAndCall(request, say, call);
     },
   };
@@ -42,6 +42,13 @@ interface ToolCall {
 interface Plan {
   readonly say?: string;
   readonly call?: ToolCall;
+  /** The text says what the demo can do, because no tool matches or the user has asked for it. */
+  readonly explainsTools?: boolean;
+}
+
+async function* streamAnswer(request: ModelRequest, text: string, explainsTools: boolean): AsyncGenerator<ModelEvent> {
+  for await (const event of streamText(id, request, text))
+    yield event.type === "end" && explainsTools ? { ...event, explainsTools } : event;
 }
 
 async function* sayAndCall(request: ModelRequest, text: string, { tool, input }: ToolCall): AsyncGenerator<ModelEvent> {
@@ -66,7 +73,7 @@ function planTurn({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan
   // A step may need the one before it, so a failure ends the plan.
   const hasFailed = results.some(({ isError }) => isError === true);
   if (mode !== "none" && tools.length > 0 && !hasFailed) {
-    if (mode === "auto" && asksForHelp(task, tools)) return { say: helpText(tools) };
+    if (mode === "auto" && asksForHelp(task, tools)) return { say: helpText(tools), explainsTools: true };
     const texts = stepsIn(messages, begin, tools);
     const steps = texts.flatMap((text) => planStep(text, tools, mode === "required"));
     const step = steps[callsIn(since)];
@@ -75,7 +82,7 @@ function planTurn({ messages, tools = [], toolChoice = {} }: ModelRequest): Plan
   }
   if (said !== "") return { say: said };
   if (attached !== "") return { say: `Attached: ${cut(attached)}` };
-  if (tools.length > 0) return { say: noMatch(task, tools) };
+  if (tools.length > 0) return { say: noMatch(task, tools), explainsTools: true };
   return { say: chooseOption(task) ?? `This is the demo model's answer to ${quote(task)}.` };
 }
 

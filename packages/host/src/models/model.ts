@@ -87,6 +87,11 @@ export interface EndEvent {
   readonly usage?: TokenUsage;
   /** The name of the model that answered, as its provider calls it. */
   readonly model: string;
+  /**
+   * True if the text explains which tools there are instead of answering, as the demo model does for a task that no tool
+   * matches. A user interface can offer the list of tools. Default: false.
+   */
+  readonly explainsTools?: boolean;
 }
 
 /** One event of a turn. */
