@@ -29,7 +29,7 @@ function fingerprint() {
   for (const name of ["tsconfig.base.json", "node_modules/.package-lock.json"]) {
     if (existsSync(join(root, name))) add(join(root, name));
   }
-  for (const name of ["build.mjs", "bundle-command.mjs", "bundle-console.mjs", "swap-in.mjs"])
+  for (const name of ["build.mjs", "bundle-command.mjs", "bundle-console.mjs", "command-loader.mjs", "swap-in.mjs"])
     add(join(root, "scripts", name));
   for (const parent of ["packages", "packages/servers"]) {
     for (const folder of namesIn(join(root, parent)).map((name) => join(root, parent, name))) {

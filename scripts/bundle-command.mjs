@@ -1,4 +1,5 @@
 // Builds the `portolan` command: one file with all that it uses in it.
+import { createHash } from "node:crypto";
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "rolldown";
@@ -6,35 +7,7 @@ import { parseAst } from "rolldown/parseAst";
 import { bundleConsole } from "./bundle-console.mjs";
 import { swapIn } from "./swap-in.mjs";
 
-/**
- * Its parts stand in the file as texts and are compiled when they are first needed: most of what a command takes to
- * start is the compiling, and each one needs a small part only.
- */
-const loader = `#!/usr/bin/env node
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { compileFunction } from "node:vm";
-
-const self = fileURLToPath(import.meta.url);
-const requireOthers = createRequire(self);
-const loaded = new Map();
-
-function load(name) {
-  const source = parts[name.slice(2)];
-  if (source === undefined) return requireOthers(name);
-  let part = loaded.get(name);
-  if (part === undefined) {
-    part = { exports: {} };
-    loaded.set(name, part);
-    const run = compileFunction(source, ["exports", "require", "module", "importOther"], {
-      filename: join(dirname(self), name),
-    });
-    run(part.exports, load, part, (specifier) => import(specifier));
-  }
-  return part.exports;
-}
-`;
+const loader = readFileSync(new URL("command-loader.mjs", import.meta.url), "utf8");
 
 /**
  * Writes `dist/cli/main.js` of the library, and beside it the licences of what is bundled, the page of the console, and
@@ -59,11 +32,10 @@ export async function bundleCommand(root, library, host) {
     checks: { ineffectiveDynamicImport: false },
     logLevel: "warn",
   });
-  const parts = output.map(({ fileName, code }) => `${JSON.stringify(fileName)}:${JSON.stringify(withImports(code))}`);
+  const parts = output.map(({ fileName, code }) => [fileName, withImports(code)]);
   const order = (file) => ["console/app.js", "console/index.html", "main.js"].indexOf(file);
   await swapIn(join(library, "dist/cli"), { root, order, isStale: () => true }, async (next) => {
-    const code = `${loader}\nconst parts = {${parts.join(",\n")}};\nawait load("./main.cjs").main(self);\n`;
-    writeFileSync(join(next, "main.js"), code, { mode: 0o755 });
+    writeFileSync(join(next, "main.js"), commandOf(parts), { mode: 0o755 });
     const ofConsole = await bundleConsole(root, join(next, "console"));
     const ofCommand = output.flatMap(({ moduleIds = [] }) => moduleIds);
     writeFileSync(join(next, "licenses.txt"), licensesOf([...ofCommand, ...ofConsole]));
@@ -72,6 +44,17 @@ export async function bundleCommand(root, library, host) {
       cpSync(join(root, "node_modules/jiti", part), join(next, "vendor/jiti", part), { recursive: true });
     }
   });
+}
+
+/** Returns the file of the command: the loader, the parts in a comment, and the start. */
+function commandOf(parts) {
+  const names = parts.map(([name]) => name);
+  const lines = parts.map(([, code]) => code.replaceAll("*/", "*\u0001").replaceAll("\n", "\u0002"));
+  const build = createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
+  return loader
+    .replace("const names = [];", () => `const names = ${JSON.stringify(names)};`)
+    .replace('const build = "";', `const build = "${build}";`)
+    .replace("/* parts\n", () => `/* parts\n${lines.join("\n")}\n`);
 }
 
 /** Returns the script of the page of `dev --apps`, which runs in a browser. */

@@ -32,7 +32,10 @@ export function makeHome(): string {
 /** An environment that isolates the command from this machine. */
 export function environment(home: string, env: { [name: string]: string } = {}): { [name: string]: string } {
   const path = process.env["PATH"] ?? "";
-  return { PATH: path, HOME: home, PORTOLAN_HOME: join(home, ".portolan"), LANG: "C.UTF-8", ...env };
+  // What the command has compiled is no state of a test.
+  const compiled = join(root, "node_modules/.cache/portolan-test-command");
+  const own = { PATH: path, HOME: home, PORTOLAN_HOME: join(home, ".portolan"), LANG: "C.UTF-8" };
+  return { ...own, XDG_CACHE_HOME: compiled, ...env };
 }
 
 /** Runs the command to its end. */
